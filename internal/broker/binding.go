@@ -1,0 +1,59 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// bind creates a binding; one that exists already stays as it is.
+func (c *Client) bind(ctx context.Context, vhost string, b topology.Binding) error {
+	body := map[string]any{"routing_key": b.RoutingKey, "arguments": topology.Arguments{}}
+	if b.Arguments != nil {
+		body["arguments"] = b.Arguments
+	}
+	_, err := c.do(ctx, http.MethodPost, bindingsPath(vhost, b), body, nil)
+	return err
+}
+
+// unbind removes a binding. Its handle is looked up where the binding was not read from the broker.
+func (c *Client) unbind(ctx context.Context, vhost string, b topology.Binding) error {
+	if b.PropertiesKey == "" {
+		var found []rabbithole.BindingInfo
+		if err := c.get(ctx, bindingsPath(vhost, b), &found); err != nil {
+			return err
+		}
+		for _, info := range found {
+			if live := bindingFrom(info); live.String() == b.String() {
+				b.PropertiesKey = live.PropertiesKey
+			}
+		}
+		if b.PropertiesKey == "" {
+			return nil
+		}
+	}
+	return c.delete(ctx, bindingsPath(vhost, b)+path(b.PropertiesKey)[len("/api"):])
+}
+
+func bindingsPath(vhost string, b topology.Binding) string {
+	kind := "q"
+	if b.ToExchange {
+		kind = "e"
+	}
+	return fmt.Sprintf("%s/%s%s", path("bindings", vhost, "e", b.Source), kind, path(b.Destination)[len("/api"):])
+}
+
+func bindingFrom(info rabbithole.BindingInfo) topology.Binding {
+	return topology.Binding{
+		Source:        info.Source,
+		Destination:   info.Destination,
+		ToExchange:    info.DestinationType == "exchange",
+		RoutingKey:    info.RoutingKey,
+		Arguments:     topology.DecodedArguments(info.Arguments),
+		PropertiesKey: info.PropertiesKey,
+	}
+}

@@ -1,0 +1,152 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// requestTimeout bounds one request. In a cluster without majority a write is answered after 30
+// seconds ("timed out"), so less would leave its outcome unknown for no reason.
+const requestTimeout = 40 * time.Second
+
+// Client is a management API client. It is safe for concurrent use.
+type Client struct {
+	base     string
+	username string
+	password string
+	headers  map[string]string
+	http     *http.Client
+}
+
+// New makes a client. It sends nothing.
+func New(config Config) (*Client, error) {
+	base, err := url.Parse(config.Endpoint)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		return nil, errors.New("the endpoint must be a URL such as http://localhost:15672 or https://rabbitmq.example.com:15671")
+	}
+	if base.User != nil {
+		return nil, errors.New("the endpoint must not contain credentials: use username and password")
+	}
+	transport, err := config.transport()
+	if err != nil {
+		return nil, err
+	}
+	retrying := retryablehttp.NewClient()
+	retrying.HTTPClient = &http.Client{Transport: transport, Timeout: requestTimeout}
+	retrying.Logger = nil
+	retrying.RetryMax = 4
+	retrying.RetryWaitMin = 250 * time.Millisecond
+	retrying.RetryWaitMax = 4 * time.Second
+	retrying.CheckRetry = retryable
+	retrying.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	return &Client{
+		base:     strings.TrimSuffix(base.String(), "/"),
+		username: config.Username,
+		password: config.Password,
+		headers:  config.Headers,
+		http:     retrying.StandardClient(),
+	}, nil
+}
+
+// retryable repeats what can be repeated: reads that failed on the way or at a busy server. A write
+// whose answer is missing may have taken effect, so it is looked up by its caller instead.
+func retryable(ctx context.Context, response *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if response != nil && response.StatusCode == http.StatusTooManyRequests {
+		return true, nil
+	}
+	if ctx.Value(readOnly{}) == nil {
+		return false, nil
+	}
+	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
+}
+
+// readOnly marks the context of a request that can be repeated.
+type readOnly struct{}
+
+func (c *Client) get(ctx context.Context, path string, into any) error {
+	_, err := c.do(context.WithValue(ctx, readOnly{}, true), http.MethodGet, path, nil, into)
+	return err
+}
+
+// do sends a request and decodes the answer into the given value, unless that is nil. Integers are
+// decoded as json.Number. Answers of 400 and above are returned as *Error.
+func (c *Client) do(ctx context.Context, method, path string, body, into any) (int, error) {
+	request, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return 0, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("%s %s: no answer: %w", method, path, withoutURL(err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return response.StatusCode, newError(method, path, response.StatusCode, content)
+	}
+	if into == nil {
+		return response.StatusCode, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil {
+		return 0, fmt.Errorf("%s %s: the answer is not what RabbitMQ's management API sends: %w", method, path, err)
+	}
+	return response.StatusCode, nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: encode the request: %w", method, path, err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	request.SetBasicAuth(c.username, c.password)
+	request.Header.Set("Content-Type", "application/json")
+	for name, value := range c.headers {
+		request.Header.Set(name, value)
+	}
+	return request, nil
+}
+
+// withoutURL drops the repetition of method and URL that net/http puts before an error.
+func withoutURL(err error) error {
+	var urlError *url.Error
+	if errors.As(err, &urlError) {
+		return urlError.Err
+	}
+	return err
+}
+
+// path joins the parts below /api, each of them escaped, so that names may hold any character.
+func path(parts ...string) string {
+	var joined strings.Builder
+	joined.WriteString("/api")
+	for _, part := range parts {
+		joined.WriteString("/" + url.PathEscape(part))
+	}
+	return joined.String()
+}

@@ -1,0 +1,41 @@
+package broker
+
+import (
+	"context"
+	"net/http"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// putExchange declares a durable exchange and tells whether it is new: the broker answers 201 to
+// the one request that created it, and 204 to any other.
+func (c *Client) putExchange(ctx context.Context, vhost, name string, exchange topology.Exchange) (bool, error) {
+	settings := rabbithole.ExchangeSettings{Type: exchange.Type, Durable: true, Arguments: exchange.Arguments}
+	status, err := c.do(ctx, http.MethodPut, path("exchanges", vhost, name), settings, nil)
+	return status == http.StatusCreated, err
+}
+
+func (c *Client) deleteExchange(ctx context.Context, vhost, name string) error {
+	return c.delete(ctx, path("exchanges", vhost, name))
+}
+
+// delete removes an object. One that is gone already is as good as deleted.
+func (c *Client) delete(ctx context.Context, path string) error {
+	_, err := c.do(ctx, http.MethodDelete, path, nil, nil)
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func exchangeFrom(info rabbithole.ExchangeInfo) topology.Exchange {
+	return topology.Exchange{
+		Type:       info.Type,
+		Transient:  !info.Durable,
+		AutoDelete: bool(info.AutoDelete),
+		Internal:   info.Internal,
+		Arguments:  topology.DecodedArguments(info.Arguments),
+	}
+}

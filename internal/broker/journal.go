@@ -1,0 +1,38 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// rollbackTime bounds the undoing of what a failed call did, which goes on after a cancellation.
+const rollbackTime = 3 * time.Minute
+
+// journal remembers how to undo what was done, so that a call that cannot finish leaves the broker
+// as it found it.
+type journal struct{ undo []undo }
+
+type undo struct {
+	what string
+	do   func(context.Context) error
+}
+
+func (j *journal) add(what string, do func(context.Context) error) {
+	j.undo = append(j.undo, undo{what, do})
+}
+
+// rollback undoes everything, the last thing first, and returns what could not be undone.
+func (j *journal) rollback(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+	defer cancel()
+	var failed []error
+	for i := len(j.undo) - 1; i >= 0; i-- {
+		if err := j.undo[i].do(ctx); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", j.undo[i].what, err))
+		}
+	}
+	j.undo = nil
+	return errors.Join(failed...)
+}

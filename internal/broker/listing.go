@@ -1,0 +1,51 @@
+package broker
+
+import (
+	"context"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// List reads every exchange, queue, binding and policy of a vhost, with one request per kind.
+// It fails with IsNotFound if the vhost does not exist or may not be seen.
+func (c *Client) List(ctx context.Context, vhost string) (topology.Topology, error) {
+	var (
+		all       topology.Topology
+		exchanges []rabbithole.ExchangeInfo
+		queues    []queueInfo
+		bindings  []rabbithole.BindingInfo
+		policies  []rabbithole.Policy
+	)
+	listings := []struct {
+		path string
+		into any
+	}{
+		{path("exchanges", vhost) + "?disable_stats=true", &exchanges},
+		{path("queues", vhost) + "?disable_stats=true", &queues},
+		{path("bindings", vhost), &bindings},
+		{path("policies", vhost), &policies},
+	}
+	for _, listing := range listings {
+		if err := c.get(ctx, listing.path, listing.into); err != nil {
+			return all, err
+		}
+	}
+	all.Exchanges = make(map[string]topology.Exchange, len(exchanges))
+	for _, e := range exchanges {
+		all.Exchanges[e.Name] = exchangeFrom(e)
+	}
+	all.Queues = make(map[string]topology.Queue, len(queues))
+	for _, q := range queues {
+		all.Queues[q.Name] = q.queue()
+	}
+	for _, b := range bindings {
+		all.Bindings = append(all.Bindings, bindingFrom(b))
+	}
+	all.Policies = make(map[string]topology.Policy, len(policies))
+	for _, p := range policies {
+		all.Policies[p.Name] = policyFrom(p)
+	}
+	return all, nil
+}

@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// look is what one read of a queue says of its content. Both texts are empty for an empty queue.
+type look struct {
+	// holds says what is in the queue.
+	holds string
+	// unknown says why the broker's answer proves nothing.
+	unknown string
+}
+
+// content judges a read of a queue: all its messages, and the dead letters that it still holds
+// because their target did not take them yet (at-least-once), which other counts leave out.
+func content(q queueInfo) look {
+	switch {
+	case q.Messages == nil:
+		return look{unknown: "the broker does not report how many messages it holds"}
+	case *q.Messages > 0:
+		return look{holds: fmt.Sprintf("%d messages", *q.Messages)}
+	}
+	return deadLetters(q)
+}
+
+// deadLetters judges the held dead letters alone. After a failover counts are missing or old until
+// the queue runs with all its members, so anything less proves nothing.
+func deadLetters(q queueInfo) look {
+	switch {
+	case q.State != "running":
+		return look{unknown: fmt.Sprintf("its state is %q", q.State)}
+	case q.Type != topology.Quorum:
+		return look{}
+	case q.MessagesDLX == nil:
+		return look{unknown: "the broker does not report how many dead letters it holds"}
+	case *q.MessagesDLX > 0:
+		return look{holds: fmt.Sprintf("%d dead letters that their target has not taken yet", *q.MessagesDLX)}
+	case len(q.Online) != len(q.Members):
+		return look{unknown: fmt.Sprintf("%d of its %d members are online", len(q.Online), len(q.Members))}
+	}
+	return look{}
+}
+
+// lookAt reads a queue and judges it. A queue that does not exist holds nothing.
+func (c *Client) lookAt(ctx context.Context, vhost, queue string, judge func(queueInfo) look) (look, error) {
+	info, err := c.queue(ctx, vhost, queue)
+	if IsNotFound(err) {
+		return look{}, nil
+	}
+	if err != nil {
+		return look{}, err
+	}
+	return judge(info), nil
+}
+
+// Drained tells whether one look at the queue found nothing in it. That is no proof: counts lag.
+func (c *Client) Drained(ctx context.Context, vhost, queue string) (bool, error) {
+	seen, err := c.lookAt(ctx, vhost, queue, content)
+	return seen == look{}, err
+}
+
+// Holdings says of each queue what it visibly holds, by one look. Queues without an entry may hold
+// messages all the same.
+func (c *Client) Holdings(ctx context.Context, vhost string, queues, heldIn []string) (map[string]string, error) {
+	holdings := map[string]string{}
+	for judged, judge := range map[*[]string]func(queueInfo) look{&queues: content, &heldIn: deadLetters} {
+		for _, queue := range *judged {
+			seen, err := c.lookAt(ctx, vhost, queue, judge)
+			if err != nil {
+				return nil, err
+			}
+			if seen.holds != "" {
+				holdings[queue] = seen.holds
+			}
+		}
+	}
+	return holdings, nil
+}

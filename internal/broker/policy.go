@@ -1,0 +1,30 @@
+package broker
+
+import (
+	"context"
+	"net/http"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// putPolicy writes a policy and tells whether it is new.
+func (c *Client) putPolicy(ctx context.Context, vhost, name string, policy topology.Policy) (bool, error) {
+	body := map[string]any{
+		"pattern":    policy.Pattern,
+		"apply-to":   policy.ApplyTo,
+		"priority":   policy.Priority,
+		"definition": policy.Definition,
+	}
+	status, err := c.do(ctx, http.MethodPut, path("policies", vhost, name), body, nil)
+	return status == http.StatusCreated, err
+}
+
+func (c *Client) deletePolicy(ctx context.Context, vhost, name string) error {
+	return c.delete(ctx, path("policies", vhost, name))
+}
+
+func policyFrom(p rabbithole.Policy) topology.Policy {
+	return topology.Policy{Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: topology.DecodedArguments(p.Definition)}
+}

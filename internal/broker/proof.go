@@ -1,0 +1,69 @@
+package broker
+
+import (
+	"context"
+	"time"
+)
+
+// The proof that queues are empty. A queue's counts lag behind: a message that was just published,
+// or a dead letter that was just refused, was seen to be missing from them for up to 9 seconds.
+const (
+	// settleTime passes after the last binding was removed, so that what was on its way is counted.
+	settleTime = 10 * time.Second
+	// betweenLooks passes between two looks that both have to find nothing.
+	betweenLooks = 12 * time.Second
+	// reportTime is how long a broker may take to report on a queue; a young one has no counts yet.
+	reportTime   = 60 * time.Second
+	reportPeriod = time.Second
+)
+
+// proveEmpty looks at the queues twice, side by side, and returns what speaks against each of them
+// being empty. A queue without an entry is proved to be empty.
+func (c *Client) proveEmpty(ctx context.Context, vhost string, queues []string, judge func(queueInfo) look) (map[string]string, error) {
+	against := map[string]string{}
+	for round := range 2 {
+		if round > 0 {
+			if err := pause(ctx, betweenLooks); err != nil {
+				return nil, err
+			}
+		}
+		for _, queue := range queues {
+			if against[queue] != "" {
+				continue
+			}
+			seen, err := c.awaitReport(ctx, vhost, queue, judge)
+			if err != nil {
+				return nil, err
+			}
+			if seen != (look{}) {
+				against[queue] = seen.holds + seen.unknown
+			}
+		}
+		if len(against) == len(queues) {
+			break
+		}
+	}
+	return against, nil
+}
+
+// awaitReport looks at a queue until the broker's answer says something.
+func (c *Client) awaitReport(ctx context.Context, vhost, queue string, judge func(queueInfo) look) (look, error) {
+	for deadline := time.Now().Add(reportTime); ; {
+		seen, err := c.lookAt(ctx, vhost, queue, judge)
+		if err != nil || seen.unknown == "" || time.Now().After(deadline) {
+			return seen, err
+		}
+		if err := pause(ctx, reportPeriod); err != nil {
+			return look{}, err
+		}
+	}
+}
+
+func pause(ctx context.Context, length time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(length):
+		return nil
+	}
+}

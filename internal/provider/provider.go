@@ -1,0 +1,35 @@
+// Package provider is the Terraform provider: its configuration and what it offers.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
+)
+
+type rabbitMQ struct{ version string }
+
+var _ provider.Provider = rabbitMQ{}
+
+// New returns the provider's constructor.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return rabbitMQ{version} }
+}
+
+// Metadata names the provider.
+func (p rabbitMQ) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "rabbitmq"
+	resp.Version = p.version
+}
+
+// Resources lists the resource types.
+func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{retrypipeline.New}
+}
+
+// DataSources lists the data sources: none yet.
+func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource { return nil }

@@ -1,0 +1,151 @@
+package retrypipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// checkDuplicate finds two resources of one name. Within one run each resource is planned once with
+// what it is to Terraform; a replacement is planned a second time, which does not count.
+func (r *pipelineResource) checkDuplicate(plan model, counts bool, resp *resource.ModifyPlanResponse) {
+	if r.session == nil || !counts || !known(plan.Name) || !known(plan.Vhost) {
+		return
+	}
+	if r.session.PlannedBefore(plan.Vhost.ValueString(), plan.Name.ValueString()) {
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Pipeline configured twice",
+			fmt.Sprintf("Another rabbitmq_retry_pipeline in this configuration is named %q in vhost %q as well. They would fight over the same objects: remove one of them. "+
+				"If you renamed the resource in Terraform, add a moved block instead.", plan.Name.ValueString(), plan.Vhost.ValueString()))
+	}
+}
+
+// checkPlan checks a plan whose inputs are known: first by itself, then against the broker.
+func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel *model, resp *resource.ModifyPlanResponse) {
+	p, prior, diags := specifications(ctx, plan, priorModel)
+	resp.Diagnostics.Append(diags...)
+	if diags.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(errorsOf(checkSpecification(p))...)
+	if resp.Diagnostics.HasError() || !r.connected() {
+		return
+	}
+	warnOfDisowned(p, prior, resp)
+	// Within apply, what was listed before may be older than what this run has written.
+	if r.session.Stale() {
+		return
+	}
+	if len(p.WorkQueues) > 0 && !r.session.User.CanWritePolicies() {
+		resp.Diagnostics.AddAttributeError(path.Root("work_queues"), "User may not write policies",
+			fmt.Sprintf("Work queues are attached by policy, which needs the tag policymaker, but the user %q has the tags %q. Add it: rabbitmqctl set_user_tags %s management policymaker",
+				r.session.User.Name, r.session.User.Tags, r.session.User.Name))
+	}
+	vhost, err := r.session.Listing(ctx, p.Vhost)
+	switch {
+	case broker.IsNotFound(err):
+		resp.Diagnostics.AddAttributeWarning(path.Root("vhost"), "Vhost does not exist yet", missingVhost(p.Vhost)+" Apply fails unless something else in the same apply makes it first.")
+	case err != nil:
+		resp.Diagnostics.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", p.Vhost, err))
+	default:
+		reportFindings(topology.CheckLive(p, prior, vhost), resp)
+	}
+}
+
+// checkSpecification checks what several attributes say together.
+func checkSpecification(p topology.Pipeline) []topology.Problem {
+	problems := topology.CheckAttempts(int64(p.MaxAttempts), len(p.Delays))
+	problems = append(problems, topology.CheckLengths(p)...)
+	problems = append(problems, topology.CheckDefinition(p)...)
+	for name, workQueue := range p.WorkQueues {
+		problems = append(problems, topology.CheckWorkQueue(p.Names(), name, workQueue)...)
+	}
+	return problems
+}
+
+func missingVhost(vhost string) string {
+	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
+}
+
+// reportFindings reports as warnings what the same apply may still mend, one for all objects, since
+// Terraform folds warnings of one summary.
+func reportFindings(f topology.Findings, resp *resource.ModifyPlanResponse) {
+	resp.Diagnostics.Append(errorsOf(f.Problems)...)
+	if len(f.Missing) > 0 {
+		resp.Diagnostics.AddAttributeWarning(path.Root("work_queues"), "Work queues do not exist yet", missingQueues(f.Missing)+
+			"\n\nApply fails unless something else in the same apply makes them first. To have the pipeline make a queue, set declare = true.")
+	}
+	if len(f.Exists) > 0 {
+		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "Objects exist already", existingObjects(f.Exists)+
+			"\n\nApply fails unless they are deleted before. To adopt an existing pipeline, import it.")
+	}
+}
+
+func missingQueues(queues []string) string {
+	return "These work queues are not on the broker:\n" + bullets(queues)
+}
+
+func existingObjects(objects []string) string {
+	return "These objects would be created, but they are on the broker already:\n" + bullets(objects)
+}
+
+// warnOfDisowned says that a queue that is not declared any more is not deleted.
+func warnOfDisowned(p topology.Pipeline, prior *topology.Pipeline, resp *resource.ModifyPlanResponse) {
+	if prior == nil {
+		return
+	}
+	for name, before := range prior.WorkQueues {
+		if after, stays := p.WorkQueues[name]; stays && before.Declare && !after.Declare {
+			resp.Diagnostics.AddAttributeWarning(path.Root("work_queues").AtMapKey(name), "Work queue is given up",
+				fmt.Sprintf("Queue %q is not declared any more, so it leaves the topology of the pipeline. It is not deleted: from now on it is yours.", name))
+		}
+	}
+}
+
+// warnOfDestroy says in the plan which messages will make the destroy fail.
+func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if !r.connected() || req.State.Raw.IsNull() {
+		return
+	}
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	p, diags := state.pipeline(ctx)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	holdings, err := r.session.Client.Holdings(ctx, p.Vhost, ownQueues(p), topology.Unprotected(p, topology.Pipeline{}))
+	if err != nil || len(holdings) == 0 {
+		return // Delete looks again, and is the one that refuses.
+	}
+	resp.Diagnostics.AddWarning("Destroying the pipeline would lose messages", refusal(holdings))
+}
+
+func ownQueues(p topology.Pipeline) []string {
+	var queues []string
+	for queue := range topology.Expand(p).Queues {
+		queues = append(queues, queue)
+	}
+	return queues
+}
+
+func refusal(holdings map[string]string) string {
+	return "These queues are not empty:\n" + broker.Describe(holdings) +
+		"\n\nNothing is deleted while messages would be lost. Let the retries finish, then consume, replay or purge what is in the failed queue, and apply again."
+}
+
+// specifications turns a plan and, if there is one, the state before it into specifications.
+func specifications(ctx context.Context, plan model, priorModel *model) (topology.Pipeline, *topology.Pipeline, diag.Diagnostics) {
+	p, diags := plan.pipeline(ctx)
+	if priorModel == nil {
+		return p, nil, diags
+	}
+	prior, more := priorModel.pipeline(ctx)
+	diags.Append(more...)
+	return p, &prior, diags
+}

@@ -1,0 +1,77 @@
+package retrypipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Create makes a pipeline out of objects that do not exist yet. If it fails, it removes what it
+// made and leaves no state behind.
+func (r *pipelineResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(plan.resolve(ctx, nil)...)
+	p, diags := plan.pipeline(ctx)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(errorsOf(checkSpecification(p))...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	r.session.Writing()
+	all, diags := r.listForWrite(ctx, p, nil)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	changes := topology.Diff(topology.Expand(p), topology.Owned(p, all))
+	if err := r.session.Client.Create(ctx, broker.Change{Vhost: p.Vhost, All: all, Changes: changes}); err != nil {
+		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created. What this apply had made of it was removed again.\n\n%s", p.Name, p.Vhost, err))
+		return
+	}
+	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// resolve computes what the plan left unknown. Within apply all inputs are known.
+func (m *model) resolve(ctx context.Context, prior *model) diag.Diagnostics {
+	if !m.inputsKnown(ctx) {
+		var diags diag.Diagnostics
+		diags.AddError("Unknown input at apply", "This is a bug in the provider: an attribute is still unknown.")
+		return diags
+	}
+	return m.compute(ctx, prior)
+}
+
+// listForWrite reads the vhost just before it is changed and reports everything that stands in the
+// way, so that nothing is begun that cannot be finished.
+func (r *pipelineResource) listForWrite(ctx context.Context, p topology.Pipeline, prior *topology.Pipeline) (topology.Topology, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	all, err := r.session.Client.List(ctx, p.Vhost)
+	switch {
+	case broker.IsNotFound(err):
+		diags.AddAttributeError(path.Root("vhost"), "Vhost does not exist", missingVhost(p.Vhost)+" Nothing was changed.")
+		return all, diags
+	case err != nil:
+		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed, so nothing was changed: %s", p.Vhost, err))
+		return all, diags
+	}
+	found := topology.CheckLive(p, prior, all)
+	diags.Append(errorsOf(found.Problems)...)
+	if len(found.Missing) > 0 {
+		diags.AddAttributeError(path.Root("work_queues"), "Work queues do not exist", missingQueues(found.Missing)+
+			"\n\nNothing was changed. Make them first, or set declare = true to have the pipeline make them.")
+	}
+	if len(found.Exists) > 0 {
+		diags.AddAttributeError(path.Root("name"), "Objects exist already", existingObjects(found.Exists)+
+			"\n\nNothing was changed. To adopt an existing pipeline, import it; otherwise choose another name.")
+	}
+	return all, diags
+}

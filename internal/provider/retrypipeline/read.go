@@ -1,0 +1,138 @@
+package retrypipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Read fills the topology from the live broker. Inputs stay as they were configured, except after
+// an import, when they are recovered from the definition that the broker keeps.
+func (r *pipelineResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	// Terraform versions without identities require it to be set even when the resource is gone.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
+	if resp.Diagnostics.HasError() || !r.connected() {
+		return
+	}
+	vhost, err := r.session.Listing(ctx, state.Vhost.ValueString())
+	if err != nil {
+		r.readFailed(ctx, state, err, resp)
+		return
+	}
+	imported := state.Delays.IsNull()
+	if imported {
+		resp.Diagnostics.Append(state.recover(vhost)...)
+		if resp.Diagnostics.HasError() {
+			return
+		}
+	}
+	exists, diags := r.refresh(ctx, &state, vhost)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !exists {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+}
+
+// readFailed tells a vhost that is gone from one that only cannot be seen: a user without access
+// gets the same answer, and taking that for gone would plan to create everything anew.
+func (r *pipelineResource) readFailed(ctx context.Context, state model, err error, resp *resource.ReadResponse) {
+	vhost := state.Vhost.ValueString()
+	if broker.IsNotFound(err) {
+		gone, goneErr := r.session.Client.VhostGone(ctx, vhost)
+		if gone && goneErr == nil {
+			resp.State.RemoveResource(ctx)
+			return
+		}
+		resp.Diagnostics.AddAttributeError(path.Root("vhost"), "Vhost cannot be seen", missingVhost(vhost)+
+			" The pipeline is kept in the state. Give the user permissions in the vhost; if the vhost is really gone, remove the resource from the state: terraform state rm.")
+		return
+	}
+	resp.Diagnostics.AddError("Cannot read the pipeline", fmt.Sprintf("Vhost %q could not be listed: %s", vhost, err))
+}
+
+// refresh fills the computed attributes from the live vhost; false if nothing of the pipeline is
+// left there.
+func (r *pipelineResource) refresh(ctx context.Context, m *model, vhost topology.Topology) (bool, diag.Diagnostics) {
+	p, diags := m.pipeline(ctx)
+	if diags.HasError() {
+		return false, diags
+	}
+	owned := topology.Owned(p, vhost)
+	if owned.Empty() {
+		return false, diags
+	}
+	p.Retired = nil
+	scheduled := topology.Expand(p).Queues
+	drained := map[string]bool{}
+	for queue := range owned.Queues {
+		delay, isRetry := p.Names().DelayOf(queue)
+		if _, stays := scheduled[queue]; !isRetry || stays {
+			continue
+		}
+		p.Retired = append(p.Retired, delay)
+		isDrained, err := r.session.Client.Drained(ctx, p.Vhost, queue)
+		if err != nil {
+			diags.AddError("Cannot read a retired queue", fmt.Sprintf("Queue %q: %s", queue, err))
+		}
+		drained[queue] = isDrained
+	}
+	m.Topology = topologyValue(topology.Render(owned, topology.Expand(p)))
+	m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
+	m.Worker = workerValue(p.Worker())
+	m.RetiredQueues = retiredValue(p, drained)
+	m.setNames()
+	return true, diags
+}
+
+// recover sets the inputs from what the broker keeps.
+func (m *model) recover(vhost topology.Topology) diag.Diagnostics {
+	var diags diag.Diagnostics
+	p, err := topology.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost)
+	if err != nil {
+		diags.AddError("Cannot import the pipeline", fmt.Sprintf("Pipeline %q in vhost %q: %s.", m.Name.ValueString(), m.Vhost.ValueString(), err))
+		return diags
+	}
+	var delays []string
+	for _, delay := range p.Delays {
+		delays = append(delays, delay.Spelling)
+	}
+	m.Delays = types.ListValueMust(types.StringType, stringValues(delays))
+	m.MaxAttempts = types.Int64Value(int64(p.MaxAttempts))
+	m.RetryOn = types.SetValueMust(types.StringType, stringValues(p.RetryOn))
+	m.QueueType = types.StringValue(p.QueueType)
+	m.WorkQueues = mapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
+	return diags
+}
+
+func workQueueValue(workQueue topology.WorkQueue) attr.Value {
+	arguments := jsontypes.NewNormalizedNull()
+	if workQueue.Arguments != nil {
+		// Arguments came out of JSON, so they go back into it.
+		if text, err := json.Marshal(workQueue.Arguments); err == nil {
+			arguments = jsontypes.NewNormalizedValue(string(text))
+		}
+	}
+	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
+		"type":           types.StringValue(workQueue.Type),
+		"declare":        types.BoolValue(workQueue.Declare),
+		"arguments_json": arguments,
+	})
+}

@@ -1,0 +1,118 @@
+package retrypipeline
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Schema describes the resource.
+func (*pipelineResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A retry pipeline: messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
+			"The sidecar `rabbitmq-retry worker` counts the attempts.",
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Required:            true,
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Name of the pipeline, with which the names of its exchanges and queues begin. It may not contain `/`. Changing it replaces the pipeline.",
+			},
+			"vhost": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default:             stringdefault.StaticString("/"),
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the pipeline.",
+			},
+			"delays": schema.ListAttribute{
+				Required:            true,
+				ElementType:         types.StringType,
+				MarkdownDescription: "Waits before attempt 2, 3, 4 and so on, as Go durations such as `500ms`, `5s`, `1m30s` or `2h`; the last one repeats. `0s` retries at once. Changing them loses no message: the queue of a delay that left the list drains first.",
+			},
+			"max_attempts": schema.Int64Attribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Deliveries of a message in total, the first one included. Default: one more than there are delays.",
+			},
+			"retry_on": schema.SetAttribute{
+				Optional: true, Computed: true,
+				ElementType:         types.StringType,
+				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(topology.ReasonRejected)})),
+				MarkdownDescription: "Reasons for which messages are retried: `rejected`, which is always part of it, and any of `expired`, `maxlen` and `delivery_limit`. Other messages go to the failed queue at once. Default: `[\"rejected\"]`.",
+			},
+			"queue_type": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default:             stringdefault.StaticString(topology.Quorum),
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Type of the pipeline's own queues: `quorum` (default), or `classic` for a single node. Changing it replaces the pipeline.",
+			},
+			"work_queues": schema.MapNestedAttribute{
+				Optional: true, Computed: true,
+				Default:             mapdefault.StaticValue(types.MapValueMust(types.ObjectType{AttrTypes: workQueueType}, map[string]attr.Value{})),
+				MarkdownDescription: "Queues whose messages are retried, by name. A queue can belong to one pipeline only.",
+				NestedObject:        schema.NestedAttributeObject{Attributes: workQueueAttributes()},
+			},
+			"topology":             topologyAttribute(),
+			"dead_letter_exchange": computedString("Exchange that work queues dead-letter to. A consumer that knows more than \"it failed\" publishes here."),
+			"inbox_queue":          computedString("Queue that the sidecar consumes."),
+			"failed_queue":         computedString("Queue that holds the messages that are not retried any more."),
+			"gives_up_after":       computedString("Sum of all waits of a message that fails every time."),
+			"worker": schema.ObjectAttribute{
+				Computed:            true,
+				AttributeTypes:      workerType,
+				MarkdownDescription: "The sidecar's configuration of this pipeline: an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. It holds no secrets.",
+			},
+			"worker_permissions": schema.SingleNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding.",
+				Attributes: map[string]schema.Attribute{
+					"configure": computedString("Pattern of what may be configured: nothing."),
+					"write":     computedString("Pattern of the exchanges that may be published to."),
+					"read":      computedString("Pattern of the queues that may be consumed."),
+				},
+			},
+			"retired_queues": schema.MapNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "Retry queues whose delay left the schedule, by name. They stay until their messages have come back; a later apply removes them.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"delay":   computedString("The delay."),
+					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the queue was empty when it was last read. The next plan then proposes its removal."},
+				}},
+			},
+		},
+	}
+}
+
+func workQueueAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"type": schema.StringAttribute{
+			Optional: true, Computed: true,
+			Default:             stringdefault.StaticString(topology.Quorum),
+			MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. It must be the queue's real type, since a policy for another type does not apply.",
+		},
+		"declare": schema.BoolAttribute{
+			Optional: true, Computed: true,
+			Default:             booldefault.StaticBool(false),
+			MarkdownDescription: "Whether the pipeline creates and owns the queue. Default: `false`, the queue exists already. Setting it back to `false` never deletes the queue.",
+		},
+		"arguments_json": schema.StringAttribute{
+			Optional:            true,
+			CustomType:          jsontypes.NormalizedType{},
+			MarkdownDescription: "More arguments for a declared queue, as JSON, for example `jsonencode({ x-single-active-consumer = true })`.",
+		},
+	}
+}
+
+func computedString(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}

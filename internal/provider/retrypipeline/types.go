@@ -1,0 +1,50 @@
+package retrypipeline
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// The types of the nested attributes.
+var (
+	workQueueType = map[string]attr.Type{
+		"type":           types.StringType,
+		"declare":        types.BoolType,
+		"arguments_json": jsontypes.NormalizedType{},
+	}
+	objectType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"type":      types.StringType,
+		"arguments": types.MapType{ElemType: types.StringType},
+	}}
+	policyType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"pattern":    types.StringType,
+		"apply_to":   types.StringType,
+		"priority":   types.Int64Type,
+		"definition": types.MapType{ElemType: types.StringType},
+	}}
+	topologyType = map[string]attr.Type{
+		"exchanges": types.MapType{ElemType: objectType},
+		"queues":    types.MapType{ElemType: objectType},
+		"bindings":  types.SetType{ElemType: types.StringType},
+		"policies":  types.MapType{ElemType: policyType},
+	}
+	workerType = map[string]attr.Type{
+		"version":      types.Int64Type,
+		"name":         types.StringType,
+		"vhost":        types.StringType,
+		"delays":       types.ListType{ElemType: types.StringType},
+		"max_attempts": types.Int64Type,
+		"retry_on":     types.ListType{ElemType: types.StringType},
+		"work_queues":  types.MapType{ElemType: types.ObjectType{AttrTypes: map[string]attr.Type{}}},
+	}
+	permissionsType = map[string]attr.Type{
+		"configure": types.StringType,
+		"write":     types.StringType,
+		"read":      types.StringType,
+	}
+	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"delay":   types.StringType,
+		"drained": types.BoolType,
+	}}
+)

@@ -1,0 +1,67 @@
+// Package session holds what one configured provider knows while Terraform runs it.
+package session
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Session is made by Configure and lives as long as the provider's process: one refresh and plan,
+// or one apply. Its listings serve reading and planning only; what writes asks the broker again.
+type Session struct {
+	// Client is nil while the provider's configuration is not known yet.
+	Client *broker.Client
+	// User is who the provider is to the broker.
+	User broker.User
+
+	mutex    sync.Mutex
+	listings map[string]*listing
+	planned  map[[2]string]bool
+	wrote    atomic.Bool
+}
+
+type listing struct {
+	once  sync.Once
+	vhost topology.Topology
+	err   error
+}
+
+// New makes a session for the client.
+func New(client *broker.Client, user broker.User) *Session {
+	return &Session{Client: client, User: user, listings: map[string]*listing{}, planned: map[[2]string]bool{}}
+}
+
+// Listing reads a vhost once and answers from memory afterwards. The answer is shared: it must not
+// be changed.
+func (s *Session) Listing(ctx context.Context, vhost string) (topology.Topology, error) {
+	s.mutex.Lock()
+	l := s.listings[vhost]
+	if l == nil {
+		l = &listing{}
+		s.listings[vhost] = l
+	}
+	s.mutex.Unlock()
+	l.once.Do(func() { l.vhost, l.err = s.Client.List(ctx, vhost) })
+	return l.vhost, l.err
+}
+
+// PlannedBefore tells whether a resource of this name was planned in this run already, and
+// remembers it.
+func (s *Session) PlannedBefore(vhost, name string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	key := [2]string{vhost, name}
+	before := s.planned[key]
+	s.planned[key] = true
+	return before
+}
+
+// Writing notes that the broker is being changed, which makes what was listed before stale.
+func (s *Session) Writing() { s.wrote.Store(true) }
+
+// Stale tells whether listings may be older than this run's own writes.
+func (s *Session) Stale() bool { return s.wrote.Load() }

@@ -1,0 +1,128 @@
+package topology
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// maxName is how long the name of an exchange or a queue may be, in bytes (AMQP's short string).
+const maxName = 255
+
+// CheckName checks a pipeline's name by itself.
+func CheckName(name string) []Problem {
+	at := Path{"name"}
+	switch {
+	case name == "":
+		return []Problem{problem(at, "Empty pipeline name", "Name the pipeline: its exchanges and queues begin with this name.")}
+	case strings.Contains(name, Separator):
+		return []Problem{problem(at, "Reserved character in the pipeline's name",
+			"%q contains %q, which separates the parts of policy names. Use another character, such as a dot or a hyphen; "+
+				"names of work queues and vhosts may contain it.", name, Separator)}
+	case strings.HasPrefix(name+".", "amq."):
+		return []Problem{problem(at, "Reserved pipeline name", "Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)}
+	}
+	return nil
+}
+
+// CheckDelays checks the spelling and the range of each delay.
+func CheckDelays(delays []string) []Problem {
+	if len(delays) == 0 {
+		return []Problem{problem(Path{"delays"}, "No delays", "Write at least one delay, such as [\"5s\"]; [\"0s\"] retries at once.")}
+	}
+	var problems []Problem
+	for i, delay := range delays {
+		if _, err := ParseDelay(delay); err != nil {
+			problems = append(problems, problem(Path{"delays", i}, "Invalid delay", "%s.", err))
+		}
+	}
+	return problems
+}
+
+// CheckAttempts checks the number of attempts against the number of delays.
+func CheckAttempts(maxAttempts int64, delays int) []Problem {
+	at := Path{"max_attempts"}
+	switch {
+	case maxAttempts < 2:
+		return []Problem{problem(at, "Too few attempts",
+			"max_attempts counts every delivery, the first one included, so %d means that nothing is ever retried. Write 2 or more.", maxAttempts)}
+	case maxAttempts > math.MaxInt32:
+		return []Problem{problem(at, "Too many attempts", "max_attempts is %d; it may be at most %d.", maxAttempts, math.MaxInt32)}
+	case maxAttempts-1 < int64(delays):
+		return []Problem{problem(at, "Delays that are never used",
+			"With max_attempts = %d a message waits %d times, but %d delays are listed. Raise max_attempts to %d, or remove the delays at the end.",
+			maxAttempts, maxAttempts-1, delays, delays+1)}
+	}
+	return nil
+}
+
+// CheckRetryOn checks the reasons for which messages are retried.
+func CheckRetryOn(reasons []string) []Problem {
+	at := Path{"retry_on"}
+	for _, reason := range reasons {
+		if !slices.Contains(Reasons(), reason) {
+			return []Problem{problem(at, "Unknown reason", "%q is not a reason for which RabbitMQ dead-letters a message. Known are: %s.",
+				reason, strings.Join(Reasons(), ", "))}
+		}
+	}
+	if !slices.Contains(reasons, ReasonRejected) {
+		return []Problem{problem(at, "Rejected messages must be retried",
+			"A pipeline always retries what consumers reject; retry_on adds other reasons to it. Write %q into the set.", ReasonRejected)}
+	}
+	return nil
+}
+
+// CheckQueueType checks the type of the pipeline's own queues.
+func CheckQueueType(queueType string) []Problem { return checkType(Path{"queue_type"}, queueType) }
+
+func checkType(at Path, queueType string) []Problem {
+	switch queueType {
+	case Quorum, Classic:
+		return nil
+	case "stream":
+		return []Problem{problem(at, "Streams cannot be retried", "Consumers cannot reject a stream's messages. Write \"quorum\" or \"classic\".")}
+	}
+	return []Problem{problem(at, "Unknown queue type", "%q is not a queue type. Write \"quorum\" or \"classic\".", queueType)}
+}
+
+// CheckLengths checks that the broker takes the names that the pipeline expands to.
+func CheckLengths(p Pipeline) []Problem {
+	longest := p.Names().ReturnExchange()
+	for queue := range Expand(p).Queues {
+		if _, isWork := p.WorkQueues[queue]; !isWork && len(queue) > len(longest) {
+			longest = queue
+		}
+	}
+	var problems []Problem
+	if detail := tooLong(p.Vhost, longest, p.QueueType); detail != "" {
+		problems = append(problems, problem(Path{"name"}, "Name too long", "The pipeline's name expands to %q, and %s. Choose a shorter name.", longest, detail))
+	}
+	for name, workQueue := range p.WorkQueues {
+		if detail := tooLong(p.Vhost, name, workQueue.Type); detail != "" {
+			problems = append(problems, problem(Path{"work_queues", MapKey(name)}, "Name too long", "For the work queue %q, %s.", name, detail))
+		}
+	}
+	return problems
+}
+
+// tooLong says why a broker refuses the name. The files of a quorum queue are named after its
+// vhost and its name together (rabbit_queue_type_util), where "/" counts as "%2F".
+func tooLong(vhost, name, queueType string) string {
+	if len(name) > maxName {
+		return "names may have at most 255 bytes"
+	}
+	onDisk := strings.ReplaceAll(vhost, "/", "%2F") + "_" + name
+	if queueType == Quorum && len(onDisk) > maxName {
+		return "for a quorum queue, vhost and name together may have at most 254 bytes"
+	}
+	return ""
+}
+
+// CheckDefinition checks that the broker takes the pipeline's definition.
+func CheckDefinition(p Pipeline) []Problem {
+	if size := len(p.Definition().String()); size > maxDefinition {
+		return []Problem{problem(Path{"delays"}, "Definition too long",
+			"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d. List fewer delays: the last one repeats.", size, maxDefinition)}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package topology
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// DefinitionArgument is the argument of the binding from the dead-letter exchange to the inbox
+// that holds the pipeline's definition, so that the broker describes itself: imports are exact and
+// tools need no Terraform.
+const DefinitionArgument = "retry-definition"
+
+// maxDefinition is how long a definition may be, in bytes. Newer brokers refuse requests over
+// 5,000 bytes that create a binding.
+const maxDefinition = 4000
+
+const definitionVersion = 1
+
+// Definition is the part of a pipeline that its objects do not tell. It does not grow with the
+// number of work queues.
+type Definition struct {
+	Version     int      `json:"version"`
+	Delays      []string `json:"delays"`
+	MaxAttempts int      `json:"max_attempts"`
+	RetryOn     []string `json:"retry_on"`
+}
+
+// Definition of the pipeline.
+func (p Pipeline) Definition() Definition {
+	d := Definition{
+		Version:     definitionVersion,
+		MaxAttempts: p.MaxAttempts,
+		RetryOn:     slices.Sorted(slices.Values(p.RetryOn)),
+	}
+	for _, delay := range p.Delays {
+		d.Delays = append(d.Delays, delay.Spelling)
+	}
+	return d
+}
+
+// String is the definition as the broker keeps it, compact JSON.
+func (d Definition) String() string {
+	text, err := json.Marshal(d)
+	if err != nil {
+		panic("a definition holds strings and numbers only: " + err.Error())
+	}
+	return string(text)
+}
+
+// ParseDefinition reads what String wrote.
+func ParseDefinition(text string) (Definition, error) {
+	var d Definition
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return d, fmt.Errorf("read the argument %s: %w", DefinitionArgument, err)
+	}
+	if d.Version != definitionVersion {
+		return d, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade", DefinitionArgument, d.Version, definitionVersion)
+	}
+	if len(d.Delays) == 0 || d.MaxAttempts == 0 {
+		return d, errors.New("the argument " + DefinitionArgument + " lacks delays or max_attempts")
+	}
+	return d, nil
+}

@@ -1,0 +1,103 @@
+package topology
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Changes lead from what a broker has to what is wanted.
+type Changes struct {
+	// Create is wanted and missing.
+	Create Topology
+	// Replace exists with other properties that a broker cannot change: exchanges and queues.
+	Replace Topology
+	// Update exists with other properties that can be written over: policies.
+	Update Topology
+	// Delete exists and is not wanted.
+	Delete Topology
+}
+
+// Empty tells whether there is nothing to do.
+func (c Changes) Empty() bool {
+	return c.Create.Empty() && c.Replace.Empty() && c.Update.Empty() && c.Delete.Empty()
+}
+
+// Diff compares two sets of objects.
+func Diff(wanted, live Topology) Changes {
+	c := Changes{Create: newTopology(), Replace: newTopology(), Update: newTopology(), Delete: newTopology()}
+	diffMap(wanted.Exchanges, live.Exchanges, c.Create.Exchanges, c.Replace.Exchanges, c.Delete.Exchanges, Exchange.equal)
+	diffMap(wanted.Queues, live.Queues, c.Create.Queues, c.Replace.Queues, c.Delete.Queues, Queue.equal)
+	diffMap(wanted.Policies, live.Policies, c.Create.Policies, c.Update.Policies, c.Delete.Policies, Policy.equal)
+	c.Create.Bindings = bindingsWithout(wanted.Bindings, live.Bindings)
+	c.Delete.Bindings = bindingsWithout(live.Bindings, wanted.Bindings)
+	return c
+}
+
+func diffMap[T any](wanted, live, missing, different, extra map[string]T, equal func(T, T) bool) {
+	for name, want := range wanted {
+		have, exists := live[name]
+		switch {
+		case !exists:
+			missing[name] = want
+		case !equal(want, have):
+			different[name] = want
+		}
+	}
+	for name, have := range live {
+		if _, isWanted := wanted[name]; !isWanted {
+			extra[name] = have
+		}
+	}
+}
+
+func bindingsWithout(from, without []Binding) []Binding {
+	var rest []Binding
+	for _, binding := range from {
+		if !slices.ContainsFunc(without, binding.equal) {
+			rest = append(rest, binding)
+		}
+	}
+	return rest
+}
+
+func (e Exchange) equal(other Exchange) bool {
+	return e.Type == other.Type && e.Transient == other.Transient && e.AutoDelete == other.AutoDelete &&
+		e.Internal == other.Internal && e.Arguments.equal(other.Arguments)
+}
+
+func (q Queue) equal(other Queue) bool {
+	return q.Type == other.Type && q.Transient == other.Transient && q.AutoDelete == other.AutoDelete &&
+		q.Exclusive == other.Exclusive && q.Arguments.equal(other.Arguments)
+}
+
+func (p Policy) equal(other Policy) bool {
+	return p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority &&
+		p.Definition.equal(other.Definition)
+}
+
+func (b Binding) equal(other Binding) bool {
+	return b.Source == other.Source && b.Destination == other.Destination && b.ToExchange == other.ToExchange &&
+		b.RoutingKey == other.RoutingKey && b.Arguments.equal(other.Arguments)
+}
+
+func (a Arguments) equal(other Arguments) bool {
+	return len(a) == len(other) && (len(a) == 0 || reflect.DeepEqual(a, other))
+}
+
+func sortBindings(bindings []Binding) {
+	slices.SortFunc(bindings, func(a, b Binding) int { return cmp.Compare(a.String(), b.String()) })
+}
+
+// Merge joins two sets of objects read from the same vhost.
+func Merge(a, b Topology) Topology {
+	merged := newTopology()
+	for _, t := range []Topology{a, b} {
+		maps.Copy(merged.Exchanges, t.Exchanges)
+		maps.Copy(merged.Queues, t.Queues)
+		maps.Copy(merged.Policies, t.Policies)
+	}
+	merged.Bindings = append(slices.Clone(a.Bindings), bindingsWithout(b.Bindings, a.Bindings)...)
+	return merged
+}

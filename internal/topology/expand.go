@@ -1,0 +1,106 @@
+package topology
+
+import (
+	"maps"
+	"time"
+)
+
+// DeclaredByArgument marks a work queue as created by the pipeline it names. Brokers store and
+// ignore arguments they do not know.
+const DeclaredByArgument = "x-retry-declared-by"
+
+// Delivery limits of the pipeline's own quorum queues. They are the same on every version, since
+// arguments are immutable: -1 means "exceeded at once" on 3.10, and absent means 20 from 4.0 on.
+const (
+	inboxDeliveryLimit  = int64(1_000)
+	failedDeliveryLimit = int64(1_000_000)
+)
+
+// Expand returns every object that the pipeline owns. It is a pure function of the specification.
+func Expand(p Pipeline) Topology {
+	t := newTopology()
+	addExchanges(t, p.Names())
+	addOwnQueues(&t, p)
+	addRetryQueues(&t, p, p.Waits())
+	addRetryQueues(&t, p, p.Retired)
+	addWorkQueues(&t, p)
+	addPolicies(t, p)
+	sortBindings(t.Bindings)
+	return t
+}
+
+// ExpandExchanges returns the exchanges alone, which depend on nothing but the name.
+func ExpandExchanges(name Names) map[string]Exchange {
+	t := newTopology()
+	addExchanges(t, name)
+	return t.Exchanges
+}
+
+func addExchanges(t Topology, n Names) {
+	t.Exchanges[n.DeadLetterExchange()] = Exchange{
+		Type:      "fanout",
+		Arguments: Arguments{"alternate-exchange": n.FailedExchange()},
+	}
+	t.Exchanges[n.FailedExchange()] = Exchange{Type: "fanout"}
+	// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
+	// that is not bound.
+	t.Exchanges[n.RetryExchange()] = Exchange{Type: "direct"}
+	// A message whose work queue lost its binding goes back to the worker, which saves it.
+	t.Exchanges[n.ReturnExchange()] = Exchange{
+		Type:      "direct",
+		Arguments: Arguments{"alternate-exchange": n.DeadLetterExchange()},
+	}
+}
+
+func addOwnQueues(t *Topology, p Pipeline) {
+	n := p.Names()
+	t.Queues[n.Inbox()] = ownQueue(p.QueueType, n.FailedExchange(), nil, Arguments{"x-delivery-limit": inboxDeliveryLimit})
+	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, "", nil, Arguments{"x-delivery-limit": failedDeliveryLimit})
+	t.Bindings = append(t.Bindings,
+		Binding{
+			Source: n.DeadLetterExchange(), Destination: n.Inbox(),
+			Arguments: Arguments{DefinitionArgument: p.Definition().String()},
+		},
+		Binding{Source: n.FailedExchange(), Destination: n.FailedQueue()},
+	)
+}
+
+func addRetryQueues(t *Topology, p Pipeline, waits []time.Duration) {
+	n := p.Names()
+	for _, wait := range waits {
+		queue := n.RetryQueue(wait)
+		t.Queues[queue] = ownQueue(p.QueueType, n.ReturnExchange(), Arguments{"x-message-ttl": wait.Milliseconds()}, nil)
+		t.Bindings = append(t.Bindings, Binding{Source: n.RetryExchange(), Destination: queue, RoutingKey: DelayKey(wait)})
+	}
+}
+
+// ownQueue builds one of the pipeline's own queues. What only quorum queues take is left out for
+// classic ones, which refuse it.
+func ownQueue(queueType, deadLetterExchange string, arguments, quorumOnly Arguments) Queue {
+	all := Arguments{}
+	maps.Copy(all, arguments)
+	if deadLetterExchange != "" {
+		all["x-dead-letter-exchange"] = deadLetterExchange
+	}
+	if queueType == Quorum {
+		maps.Copy(all, quorumOnly)
+		if deadLetterExchange != "" {
+			all["x-dead-letter-strategy"] = "at-least-once"
+			all["x-overflow"] = "reject-publish"
+		}
+	}
+	return Queue{Type: queueType, Arguments: all}
+}
+
+func addWorkQueues(t *Topology, p Pipeline) {
+	for name, workQueue := range p.WorkQueues {
+		t.Bindings = append(t.Bindings, Binding{
+			Source: p.Names().ReturnExchange(), Destination: name, RoutingKey: ReturnKey(name),
+		})
+		if workQueue.Declare {
+			arguments := Arguments{DeclaredByArgument: p.Name}
+			maps.Copy(arguments, workQueue.Arguments)
+			t.Queues[name] = Queue{Type: workQueue.Type, Arguments: arguments}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package topology
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Reasons for which a broker dead-letters a message.
+const (
+	ReasonRejected      = "rejected"
+	ReasonExpired       = "expired"
+	ReasonMaxLength     = "maxlen"
+	ReasonDeliveryLimit = "delivery_limit"
+)
+
+// Reasons lists every reason for which a broker dead-letters a message.
+func Reasons() []string {
+	return []string{ReasonRejected, ReasonExpired, ReasonMaxLength, ReasonDeliveryLimit}
+}
+
+// Pipeline is the specification of a retry pipeline: all that its topology is a function of.
+type Pipeline struct {
+	Name  string
+	Vhost string
+	// Delays are the waits before attempt 2, 3, 4 and so on; the last one repeats.
+	Delays []Delay
+	// MaxAttempts is how often a message is delivered in all, the first delivery included.
+	MaxAttempts int
+	RetryOn     []string
+	// QueueType is the type of the pipeline's own queues.
+	QueueType  string
+	WorkQueues map[string]WorkQueue
+	// Retired are delays that left the schedule but whose queues are still draining.
+	Retired []time.Duration
+}
+
+// Delay is a wait together with the way the user spelled it, which the broker keeps so that an
+// import gives it back.
+type Delay struct {
+	Wait     time.Duration
+	Spelling string
+}
+
+// WorkQueue is a queue whose rejected messages the pipeline retries.
+type WorkQueue struct {
+	Type string
+	// Declare makes the pipeline create and own the queue, with Arguments.
+	Declare   bool
+	Arguments Arguments
+}
+
+// Names of the pipeline's objects.
+func (p Pipeline) Names() Names { return Names(p.Name) }
+
+// Waits are the distinct delays that need a queue, in ascending order: a repeated delay shares its
+// queue, and no queue is needed for a delay of zero.
+func (p Pipeline) Waits() []time.Duration {
+	var waits []time.Duration
+	for _, delay := range p.Delays {
+		if delay.Wait > 0 {
+			waits = append(waits, delay.Wait)
+		}
+	}
+	slices.Sort(waits)
+	return slices.Compact(waits)
+}
+
+// GivesUpAfter is the sum of all waits of a message that fails every time. It saturates at the
+// longest duration that Go can hold, 292 years.
+func (p Pipeline) GivesUpAfter() time.Duration {
+	if len(p.Delays) == 0 {
+		return 0
+	}
+	listed := min(p.MaxAttempts-1, len(p.Delays))
+	var total time.Duration
+	for _, delay := range p.Delays[:listed] {
+		total = addSaturating(total, delay.Wait)
+	}
+	repeats, last := int64(p.MaxAttempts-1-listed), p.Delays[len(p.Delays)-1].Wait
+	if last > 0 && repeats > int64(math.MaxInt64-total)/int64(last) {
+		return math.MaxInt64
+	}
+	return total + time.Duration(repeats)*last
+}
+
+func addSaturating(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// Worker is the sidecar's view of the pipeline.
+func (p Pipeline) Worker() Worker {
+	worker := Worker{
+		Version:     WorkerVersion,
+		Name:        p.Name,
+		Vhost:       p.Vhost,
+		MaxAttempts: p.MaxAttempts,
+		RetryOn:     slices.Sorted(slices.Values(p.RetryOn)),
+		WorkQueues:  map[string]WorkerQueue{},
+	}
+	for _, delay := range p.Delays {
+		worker.Delays = append(worker.Delays, FormatDelay(delay.Wait))
+	}
+	for name := range p.WorkQueues {
+		worker.WorkQueues[name] = WorkerQueue{}
+	}
+	return worker
+}

@@ -1,0 +1,61 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Recover reads a pipeline's specification back from a vhost that holds it. The definition on the
+// broker gives schedule, attempts and reasons; the return bindings give the work queues. What is
+// bound to the retry exchange but not in the schedule is a retired delay, found again by Owned.
+func Recover(name, vhostName string, vhost Topology) (Pipeline, error) {
+	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
+	n := p.Names()
+	definition, err := findDefinition(n, vhost)
+	if err != nil {
+		return p, err
+	}
+	p.MaxAttempts, p.RetryOn = definition.MaxAttempts, definition.RetryOn
+	for i, spelling := range definition.Delays {
+		wait, err := ParseDelay(spelling)
+		if err != nil {
+			return p, fmt.Errorf("delay %d of the argument %s: %w", i, DefinitionArgument, err)
+		}
+		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
+	}
+	p.QueueType = vhost.Queues[n.Inbox()].Type
+	for _, binding := range vhost.Bindings {
+		if n.ownsBinding(binding) && strings.HasPrefix(binding.RoutingKey, ReturnKeyPrefix) {
+			p.WorkQueues[binding.Destination] = recoverWorkQueue(n, vhost.Queues[binding.Destination])
+		}
+	}
+	return p, nil
+}
+
+func findDefinition(n Names, vhost Topology) (Definition, error) {
+	for _, binding := range vhost.Bindings {
+		if binding.Source != n.DeadLetterExchange() || binding.Destination != n.Inbox() {
+			continue
+		}
+		if text, isText := binding.Arguments[DefinitionArgument].(string); isText {
+			return ParseDefinition(text)
+		}
+	}
+	return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: there is no pipeline of this name, or its definition is gone",
+		n.DeadLetterExchange(), n.Inbox(), DefinitionArgument)
+}
+
+func recoverWorkQueue(n Names, queue Queue) WorkQueue {
+	workQueue := WorkQueue{Type: cmp.Or(queue.Type, Quorum)}
+	if queue.Arguments[DeclaredByArgument] != string(n) {
+		return workQueue
+	}
+	workQueue.Declare = true
+	if len(queue.Arguments) > 1 {
+		workQueue.Arguments = maps.Clone(queue.Arguments)
+		delete(workQueue.Arguments, DeclaredByArgument)
+	}
+	return workQueue
+}
