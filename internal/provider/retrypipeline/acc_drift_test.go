@@ -1,0 +1,178 @@
+package retrypipeline_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+const driftConfig = `
+  delays = ["5s", "30s"]
+  work_queues = {
+    "work.created" = {}
+    "work.paid"    = {}
+    "work.legacy"  = { type = "classic" }
+    "noted"        = { declare = true }
+  }`
+
+// drift is one change by hand, and what of the topology the plan must then want to change.
+type drift struct {
+	name    string
+	alter   func(*testing.T, *brokertest.Broker)
+	differs onlyDiffers
+}
+
+const definitionBinding = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}`
+
+func TestAcc_DriftOfExchanges(t *testing.T) {
+	t.Parallel()
+	acceptDrift(t, []drift{
+		{"dlx deleted", deleted("exchanges", "orders.dlx"), onlyDiffers{"exchanges orders.dlx", definitionBinding}},
+		{"retry deleted", deleted("exchanges", "orders.retry"), onlyDiffers{
+			"exchanges orders.retry",
+			"bindings orders.retry -> orders.retry.5s [delay:5s]", "bindings orders.retry -> orders.retry.30s [delay:30s]",
+		}},
+		{"return deleted", deleted("exchanges", "orders.return"), onlyDiffers{
+			"exchanges orders.return",
+			"bindings orders.return -> noted [return:noted]", "bindings orders.return -> work.created [return:work.created]",
+			"bindings orders.return -> work.legacy [return:work.legacy]", "bindings orders.return -> work.paid [return:work.paid]",
+		}},
+		{"failed deleted", deleted("exchanges", "orders.failed"), onlyDiffers{"exchanges orders.failed", "bindings orders.failed -> orders.failed"}},
+		{"return of another type, without alternate exchange", func(t *testing.T, b *brokertest.Broker) {
+			deleted("exchanges", "orders.return")(t, b)
+			call(t, b, http.MethodPut, b.Path("exchanges", "orders.return"), map[string]any{"type": "topic", "durable": true}, nil)
+		}, onlyDiffers{
+			"exchanges orders.return",
+			"bindings orders.return -> noted [return:noted]", "bindings orders.return -> work.created [return:work.created]",
+			"bindings orders.return -> work.legacy [return:work.legacy]", "bindings orders.return -> work.paid [return:work.paid]",
+		}},
+		{"failed transient", func(t *testing.T, b *brokertest.Broker) {
+			deleted("exchanges", "orders.failed")(t, b)
+			call(t, b, http.MethodPut, b.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": false}, nil)
+		}, onlyDiffers{"exchanges orders.failed", "bindings orders.failed -> orders.failed"}},
+	})
+}
+
+func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
+	t.Parallel()
+	policy := map[string]any{
+		"pattern": "^(work\\.created)$", "apply-to": "queues", "priority": 1000,
+		"definition": map[string]any{"dead-letter-exchange": "orders.dlx"},
+	}
+	acceptDrift(t, []drift{
+		{"inbox unbound", unbound("orders.dlx", "orders.inbox"), onlyDiffers{definitionBinding}},
+		{"retry queue unbound", unbound("orders.retry", "orders.retry.5s"), onlyDiffers{"bindings orders.retry -> orders.retry.5s [delay:5s]"}},
+		{"work queue unbound", unbound("orders.return", "work.created"), onlyDiffers{"bindings orders.return -> work.created [return:work.created]"}},
+		{"failed queue unbound", unbound("orders.failed", "orders.failed"), onlyDiffers{"bindings orders.failed -> orders.failed"}},
+		{"two definitions", bound("orders.dlx", "orders.inbox", "", map[string]any{"retry-definition": "old"}), onlyDiffers{"bindings orders.dlx -> orders.inbox retry-definition=old"}},
+		{"a delay crossed", bound("orders.retry", "orders.retry.30s", "delay:5s", nil), onlyDiffers{"bindings orders.retry -> orders.retry.30s [delay:5s]"}},
+		{"a foreign queue attached", bound("orders.return", "work.foreign", "return:work.foreign", nil), onlyDiffers{"bindings orders.return -> work.foreign [return:work.foreign]"}},
+		{"shared policy deleted", deleted("policies", "retry/orders/queues"), onlyDiffers{"policies retry/orders/queues"}},
+		{"own policy deleted", deleted("policies", "retry/orders/queue/work.legacy"), onlyDiffers{"policies retry/orders/queue/work.legacy"}},
+		{"policy altered", func(t *testing.T, b *brokertest.Broker) {
+			call(t, b, http.MethodPut, b.Path("policies", "retry/orders/queues"), policy, nil)
+		}, onlyDiffers{"policies retry/orders/queues"}},
+		{"a policy too many", func(t *testing.T, b *brokertest.Broker) {
+			call(t, b, http.MethodPut, b.Path("policies", "retry/orders/queue/work.created"), policy, nil)
+		}, onlyDiffers{"policies retry/orders/queue/work.created"}},
+	})
+}
+
+func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
+	t.Parallel()
+	acceptDrift(t, []drift{
+		{"inbox deleted", deleted("queues", "orders.inbox"), onlyDiffers{"queues orders.inbox", definitionBinding}},
+		{"retry queue deleted", deleted("queues", "orders.retry.5s"), onlyDiffers{"queues orders.retry.5s", "bindings orders.retry -> orders.retry.5s [delay:5s]"}},
+		{"failed queue deleted", deleted("queues", "orders.failed"), onlyDiffers{"queues orders.failed", "bindings orders.failed -> orders.failed"}},
+		{"declared queue deleted", deleted("queues", "noted"), onlyDiffers{"queues noted", "bindings orders.return -> noted [return:noted]"}},
+	})
+}
+
+func TestAcc_DriftOfQueuesAltered(t *testing.T) {
+	t.Parallel()
+	acceptDrift(t, []drift{
+		{"inbox without dead-letter exchange", remade("orders.inbox", "quorum", map[string]any{"x-delivery-limit": 1000}), onlyDiffers{"queues orders.inbox", definitionBinding}},
+		{"retry queue with another TTL", func(t *testing.T, b *brokertest.Broker) {
+			remade("orders.retry.5s", "quorum", map[string]any{
+				"x-message-ttl": 60000, "x-dead-letter-exchange": "orders.return",
+				"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
+			})(t, b)
+			bound("orders.retry", "orders.retry.5s", "delay:5s", nil)(t, b)
+		}, onlyDiffers{"queues orders.retry.5s"}},
+		{"failed queue of another type", remade("orders.failed", "classic", nil), onlyDiffers{"queues orders.failed", "bindings orders.failed -> orders.failed"}},
+	})
+}
+
+// acceptDrift applies a pipeline and then, for each case, alters the broker, checks that the plan
+// shows exactly that, and lets apply repair it.
+func acceptDrift(t *testing.T, cases []drift) {
+	t.Helper()
+	b := brokertest.New(t)
+	declare(t, b, "work.created", "quorum")
+	declare(t, b, "work.paid", "quorum")
+	declare(t, b, "work.foreign", "quorum")
+	declare(t, b, "work.legacy", "classic")
+	config := pipeline(b, driftConfig)
+	empty := []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}
+	steps := []resource.TestStep{{Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: empty}}}
+	for _, c := range cases {
+		steps = append(steps, resource.TestStep{
+			PreConfig: func() { t.Log(c.name); c.alter(t, b) },
+			Config:    config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply:             []plancheck.PlanCheck{c.differs},
+				PostApplyPostRefresh: empty,
+			},
+		})
+	}
+	accept(t, b, steps...)
+}
+
+func deleted(kind, name string) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		call(t, b, http.MethodDelete, b.Path(kind, name), nil, nil)
+	}
+}
+
+func remade(queue, queueType string, arguments map[string]any) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		deleted("queues", queue)(t, b)
+		all := map[string]any{"x-queue-type": queueType}
+		for key, value := range arguments {
+			all[key] = value
+		}
+		call(t, b, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": all}, nil)
+	}
+}
+
+func unbound(source, queue string) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		path := b.Path("bindings", "e", source, "q", queue)
+		var found []struct {
+			Key string `json:"properties_key"`
+		}
+		call(t, b, http.MethodGet, path, nil, &found)
+		for _, binding := range found {
+			call(t, b, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
+		}
+	}
+}
+
+func bound(source, queue, key string, arguments map[string]any) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		body := map[string]any{"routing_key": key}
+		if arguments != nil {
+			body["arguments"] = arguments
+		}
+		call(t, b, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
+	}
+}

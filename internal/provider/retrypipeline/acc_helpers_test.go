@@ -1,0 +1,102 @@
+package retrypipeline_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+)
+
+const address = "rabbitmq_retry_pipeline.orders"
+
+var factories = map[string]func() (tfprotov6.ProviderServer, error){
+	"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
+}
+
+// accept runs the steps against the provider in this process. The pipelines are destroyed at the
+// end, and nothing but the test's own queues may be left in the vhost.
+func accept(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		CheckDestroy:             func(*terraform.State) error { return nothingLeft(t, b) },
+		Steps:                    steps,
+	})
+}
+
+func nothingLeft(t *testing.T, b *brokertest.Broker) error {
+	t.Helper()
+	var left []string
+	for _, kind := range []string{"exchanges", "policies"} {
+		for _, name := range names(t, b, kind) {
+			if name != "" && !strings.HasPrefix(name, "amq.") {
+				left = append(left, kind+" "+name)
+			}
+		}
+	}
+	for _, name := range names(t, b, "queues") {
+		if !strings.HasPrefix(name, "work") {
+			left = append(left, "queue "+name)
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("left behind after destroy: %s", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+func names(t *testing.T, b *brokertest.Broker, kind string) []string {
+	t.Helper()
+	var objects []struct {
+		Name string `json:"name"`
+	}
+	call(t, b, http.MethodGet, b.Path(kind), nil, &objects)
+	found := make([]string, 0, len(objects))
+	for _, object := range objects {
+		found = append(found, object.Name)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// call asks the management API and fails the test unless it succeeds.
+func call(t *testing.T, b *brokertest.Broker, method, path string, body, into any) {
+	t.Helper()
+	status, response := b.Request(t, method, path, body)
+	if status >= 300 {
+		t.Fatalf("%s %s: %d %s", method, path, status, response)
+	}
+	if into != nil {
+		if err := json.Unmarshal(response, into); err != nil {
+			t.Fatalf("%s %s: %v", method, path, err)
+		}
+	}
+}
+
+// declare makes a durable queue.
+func declare(t *testing.T, b *brokertest.Broker, name, queueType string) {
+	t.Helper()
+	call(t, b, http.MethodPut, b.Path("queues", name), map[string]any{
+		"durable": true, "arguments": map[string]any{"x-queue-type": queueType},
+	}, nil)
+}
+
+// pipeline is a configuration of one pipeline named "orders" with these more lines.
+func pipeline(b *brokertest.Broker, lines ...string) string {
+	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  %s\n}\n",
+		b.Vhost, strings.Join(lines, "\n  "))
+}
+
+// importID is the id that terraform import takes.
+func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }

@@ -1,0 +1,97 @@
+package retrypipeline_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+const everything = `
+  delays       = ["5s", "30s", "30s", "0s", "60s"]
+  max_attempts = 9
+  retry_on     = ["rejected", "expired"]
+  work_queues = {
+    "work.created" = {}
+    "work.legacy"  = { type = "classic" }
+    "paid"         = { declare = true, arguments_json = jsonencode({ x-single-active-consumer = true, note = "a<b" }) }
+    "noted"        = { declare = true }
+    "old"          = { declare = true, type = "classic" }
+  }`
+
+func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "life/cycle %")
+	declare(t, b, "work.created", "quorum")
+	declare(t, b, "work.legacy", "classic")
+	config := pipeline(b, everything)
+	accept(t, b,
+		resource.TestStep{
+			Config: config,
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("gives_up_after"), knownvalue.StringExact("5m5s")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("dead_letter_exchange"), knownvalue.StringExact("orders.dlx")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("worker").AtMapKey("max_attempts"), knownvalue.Int64Exact(9)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("queues"), knownvalue.MapSizeExact(8)),
+			},
+			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+		// Imports into an empty state and fails unless the plan has nothing to change.
+		resource.TestStep{
+			Config: config, ResourceName: address, ImportState: true,
+			ImportStateKind: resource.ImportBlockWithID,
+			ImportStateId:   importID(b.Vhost, "orders"),
+		},
+		resource.TestStep{
+			Config: config, ResourceName: address, ImportState: true, ImportStateVerify: true,
+			ImportStateVerifyIdentifierAttribute: "name",
+			ImportStateId:                        importID(b.Vhost, "orders"),
+		},
+	)
+}
+
+func TestAcc_ClassicPipelineWithoutWorkQueues(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := pipeline(b, `delays = ["1m30s"]`, `queue_type = "classic"`)
+	accept(t, b,
+		resource.TestStep{
+			Config: config,
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("max_attempts"), knownvalue.Int64Exact(2)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("policies"), knownvalue.MapSizeExact(0)),
+			},
+		},
+		resource.TestStep{
+			Config: config, ResourceName: address, ImportState: true,
+			ImportStateKind: resource.ImportBlockWithID,
+			ImportStateId:   importID(b.Vhost, "orders"),
+		},
+	)
+}
+
+func TestAcc_NamesWithAnyCharacter(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "ü/ %2F.vhost")
+	queue := "work orders/créés %41.#*(x)|[y]"
+	declare(t, b, queue, "quorum")
+	config := `resource "rabbitmq_retry_pipeline" "orders" {
+  name        = "orders with spaces.%41 ü?"
+  vhost       = "` + b.Vhost + `"
+  delays      = ["250ms", "1.5s"]
+  work_queues = { "work orders/créés %41.#*(x)|[y]" = {} }
+}`
+	accept(t, b, resource.TestStep{
+		Config:           config,
+		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+	}, resource.TestStep{
+		Config: config, ResourceName: address, ImportState: true,
+		ImportStateKind: resource.ImportBlockWithID,
+		ImportStateId:   importID(b.Vhost, "orders with spaces.%41 ü?"),
+	})
+}

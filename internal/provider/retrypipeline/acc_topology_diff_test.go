@@ -1,0 +1,70 @@
+package retrypipeline_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+)
+
+// onlyDiffers checks that a plan changes exactly these objects of the topology, in place. Objects
+// are written as kind and name, such as "queues orders.inbox".
+type onlyDiffers []string
+
+func (want onlyDiffers) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	for _, change := range req.Plan.ResourceChanges {
+		if change.Address != address {
+			continue
+		}
+		if !change.Change.Actions.Update() {
+			resp.Error = fmt.Errorf("planned %v, want an update in place", change.Change.Actions)
+			return
+		}
+		got := differences(topologyOf(change.Change.Before), topologyOf(change.Change.After))
+		if expected := slices.Sorted(slices.Values(want)); !slices.Equal(got, expected) {
+			resp.Error = fmt.Errorf("the plan changes %q, want %q", got, expected)
+		}
+		return
+	}
+	resp.Error = fmt.Errorf("%s is not in the plan", address)
+}
+
+func topologyOf(value any) map[string]any {
+	attributes, _ := value.(map[string]any)
+	topology, _ := attributes["topology"].(map[string]any)
+	return topology
+}
+
+func differences(before, after map[string]any) []string {
+	var found []string
+	for _, kind := range []string{"exchanges", "queues", "policies", "bindings"} {
+		b, a := byName(before[kind]), byName(after[kind])
+		for name := range b {
+			if !reflect.DeepEqual(b[name], a[name]) {
+				found = append(found, kind+" "+name)
+			}
+		}
+		for name := range a {
+			if _, both := b[name]; !both {
+				found = append(found, kind+" "+name)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// byName treats a set of bindings like a map.
+func byName(objects any) map[string]any {
+	if list, isList := objects.([]any); isList {
+		named := map[string]any{}
+		for _, element := range list {
+			named[fmt.Sprint(element)] = true
+		}
+		return named
+	}
+	named, _ := objects.(map[string]any)
+	return named
+}
