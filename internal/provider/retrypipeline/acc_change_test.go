@@ -1,0 +1,151 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// A delay leaves the schedule while its queue holds a message: the queue stays until the message
+// has come back, and goes with a later apply.
+func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	work := `work_queues = { work = {} }`
+	before := pipeline(b, `delays = ["5s", "40s"]`, work)
+	after := pipeline(b, `delays = ["5s", "1m"]`, work)
+	inPlace := plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)
+	retired := func(drained bool) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapExact(map[string]knownvalue.Check{
+			"orders.retry.40s": knownvalue.ObjectExact(map[string]knownvalue.Check{
+				"delay": knownvalue.StringExact("40s"), "drained": knownvalue.Bool(drained),
+			}),
+		}))
+	}
+	accept(t, b,
+		resource.TestStep{Config: before},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "orders.retry", "order.created", amqp.Publishing{
+					DeliveryMode: amqp.Persistent, Body: []byte("waiting"),
+					Headers: amqp.Table{"CC": []any{"delay:40s", "return:work"}},
+				})
+				// The broker's counts lag: the plan after this apply must see the message.
+				awaitCount(t, b, "orders.retry.40s", 1)
+			},
+			Config:            after,
+			ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{inPlace}},
+			ConfigStateChecks: []statecheck.StateCheck{retired(false)},
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				brokertest.Eventually(t, time.Minute, func() error { return arrived(t, b, "work", "waiting") })
+				awaitCount(t, b, "orders.retry.40s", 0)
+			},
+			Config: after,
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply: []plancheck.PlanCheck{inPlace, onlyDiffers{
+					"queues orders.retry.40s", "bindings orders.retry -> orders.retry.40s [delay:40s]",
+				}},
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapSizeExact(0)),
+			},
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if slices.Contains(names(t, b, "queues"), "orders.retry.40s") {
+					t.Error("the drained queue is still there")
+				}
+			},
+			Config: after,
+		},
+	)
+}
+
+func TestAcc_DelayThatComesBackRevivesItsQueue(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	stays := `delays = ["1h"]`
+	both := `delays = ["1h", "2h"]`
+	publish := func() {
+		b.Publish(t, "orders.retry", "k", amqp.Publishing{
+			DeliveryMode: amqp.Persistent, Body: []byte("waiting"), Headers: amqp.Table{"CC": []any{"delay:2h"}},
+		})
+		awaitCount(t, b, "orders.retry.2h", 1)
+	}
+	accept(t, b,
+		resource.TestStep{Config: pipeline(b, both)},
+		resource.TestStep{PreConfig: publish, Config: pipeline(b, stays)},
+		resource.TestStep{
+			Config: pipeline(b, both),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if m, ok := b.Get(t, "orders.retry.2h"); !ok || string(m.Body) != "waiting" {
+					t.Error("the waiting message is gone")
+				}
+			},
+			Config: pipeline(b, both),
+		},
+	)
+}
+
+func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work.a", "quorum")
+	declare(t, b, "work.b", "classic")
+	step := func(lines ...string) resource.TestStep {
+		return resource.TestStep{Config: pipeline(b, lines...), ConfigPlanChecks: resource.ConfigPlanChecks{
+			PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)},
+			PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+		}}
+	}
+	accept(t, b,
+		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`)},
+		step(`delays = ["5s"]`, `work_queues = { "work.a" = {} }`),
+		step(`delays = ["5s"]`, `work_queues = { "work.a" = {}, "work.b" = { type = "classic" } }`, `max_attempts = 7`),
+		step(`delays = ["5s"]`, `work_queues = { "work.b" = { type = "classic" } }`, `max_attempts = 7`, `retry_on = ["rejected", "maxlen"]`),
+		step(`delays = ["5000ms"]`, `work_queues = { "declared" = { declare = true } }`),
+	)
+}
+
+func awaitCount(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	brokertest.Eventually(t, time.Minute, func() error {
+		var q struct {
+			Messages *int `json:"messages"`
+		}
+		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &q)
+		if q.Messages == nil || *q.Messages != want {
+			return fmt.Errorf("%s: messages %v, want %d", queue, q.Messages, want)
+		}
+		return nil
+	})
+}
+
+func arrived(t *testing.T, b *brokertest.Broker, queue, body string) error {
+	t.Helper()
+	m, ok := b.Get(t, queue)
+	if !ok || string(m.Body) != body {
+		return fmt.Errorf("%s has not arrived in %s", body, queue)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+func TestAcc_CreateNeverAdopts(t *testing.T) {
+	t.Parallel()
+	for kind, name := range map[string]string{"exchanges": "orders.return", "queues": "orders.retry.5s"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			config := pipeline(b, `delays = ["5s"]`)
+			accept(t, b,
+				resource.TestStep{
+					PreConfig: func() {
+						body := map[string]any{"durable": true, "type": "direct"}
+						call(t, b, http.MethodPut, b.Path(kind, name), body, nil)
+					},
+					Config:      config,
+					ExpectError: regexp.MustCompile(`(?s)Objects exist already.*` + regexp.QuoteMeta(name) + `.*import`),
+				},
+				resource.TestStep{
+					PreConfig: func() {
+						if kind == "exchanges" && slices.Contains(names(t, b, "queues"), "orders.inbox") {
+							t.Error("objects were created although one existed")
+						}
+						call(t, b, http.MethodDelete, b.Path(kind, name), nil, nil)
+					},
+					Config: config,
+				},
+			)
+		})
+	}
+}
+
+// The broker refuses one object in the middle of the creation: what was made before goes away again.
+func TestAcc_FailedCreateLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	user, password := b.User(t, "policymaker", `^orders\.(dlx|failed|retry|return|inbox)$`, ".*", ".*")
+	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
+	accept(t, b,
+		resource.TestStep{
+			Config:      withUser + pipeline(b, `delays = ["5s"]`),
+			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*orders\.retry\.5s.*401`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if err := nothingLeft(t, b); err != nil {
+					t.Error(err)
+				}
+			},
+			Config: pipeline(b, `delays = ["5s"]`),
+		},
+	)
+}
+
+func TestAcc_QueueAndVhostMadeByTheSameApply(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	made := b.Vhost + "-made"
+	t.Cleanup(func() { call(t, b, http.MethodDelete, "/api/vhosts/"+made, nil, nil) })
+	curl := fmt.Sprintf("curl -fsS -u %s:%s -H content-type:application/json -X PUT %s", b.Username, b.Password, b.Endpoint)
+	config := fmt.Sprintf(`
+resource "terraform_data" "vhost" {
+  input = %q
+  provisioner "local-exec" {
+    command = "%s/api/vhosts/%s -d '{}' && %s/api/queues/%s/work -d '{\"durable\":true,\"arguments\":{\"x-queue-type\":\"quorum\"}}'"
+  }
+}
+resource "rabbitmq_retry_pipeline" "orders" {
+  name        = "orders"
+  vhost       = terraform_data.vhost.input
+  delays      = ["5s"]
+  work_queues = { work = {} }
+  depends_on  = [terraform_data.vhost]
+}`, made, curl, made, curl, made)
+	accept(t, b, resource.TestStep{
+		Config:           config,
+		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+	})
+}
+
+func TestAcc_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCreated(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	accept(t, b,
+		resource.TestStep{
+			Config:      "resource \"rabbitmq_retry_pipeline\" \"orders\" {\n name = \"orders\"\n vhost = \"no such vhost\"\n delays = [\"5s\"]\n}",
+			ExpectError: regexp.MustCompile(`(?s)Vhost does not exist.*no such vhost`),
+		},
+		resource.TestStep{
+			Config:      pipeline(b, `delays = ["5s"]`, `work_queues = { "work.a" = {}, "work.b" = {} }`),
+			ExpectError: regexp.MustCompile(`(?s)Work queues do not exist.*work\.a.*work\.b`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if err := nothingLeft(t, b); err != nil {
+					t.Error(err)
+				}
+			},
+			Config: pipeline(b, `delays = ["5s"]`),
+		},
+	)
+}
+
+func TestAcc_InputsThatAreKnownOnlyAtApply(t *testing.T) {
+	t.Parallel()
+	for name, lines := range map[string]string{
+		"name":      `name = terraform_data.later.output, delays = ["5s"], work_queues = { work = {} }`,
+		"delay":     `name = "orders", delays = [terraform_data.delay.output, "30s"], work_queues = { work = {} }`,
+		"delays":    `name = "orders", delays = terraform_data.delays.output`,
+		"work key":  `name = "orders", delays = ["5s"], work_queues = { (terraform_data.work.output) = {} }`,
+		"work type": `name = "orders", delays = ["5s"], work_queues = { work = { type = terraform_data.type.output } }`,
+		"attempts":  `name = "orders", delays = ["5s"], max_attempts = terraform_data.attempts.output`,
+		"vhost":     `name = "orders", delays = ["5s"], work_queues = { work = {} }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			declare(t, b, "work", "quorum")
+			vhost := fmt.Sprintf("%q", b.Vhost)
+			if name == "vhost" {
+				vhost = "terraform_data.vhost.output"
+			}
+			config := fmt.Sprintf(`
+resource "terraform_data" "later"    { input = "orders" }
+resource "terraform_data" "delay"    { input = "5s" }
+resource "terraform_data" "delays"   { input = ["5s", "1m"] }
+resource "terraform_data" "work"     { input = "work" }
+resource "terraform_data" "type"     { input = "quorum" }
+resource "terraform_data" "attempts" { input = 5 }
+resource "terraform_data" "vhost"    { input = %q }
+resource "rabbitmq_retry_pipeline" "orders" {
+  vhost = %s
+  %s
+}`, b.Vhost, vhost, regexp.MustCompile(`, (\w+ = )`).ReplaceAllString(lines, "\n  $1"))
+			accept(t, b, resource.TestStep{
+				Config:           config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			})
+		})
+	}
+}
+
+func TestAcc_UnknownEndpointIsNoErrorAtPlanTime(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := fmt.Sprintf(`
+resource "terraform_data" "endpoint" { input = %q }
+provider "rabbitmq" { endpoint = terraform_data.endpoint.output }
+`, os.Getenv("RABBITMQ_ENDPOINT")) + pipeline(b, `delays = ["5s"]`)
+	accept(t, b, resource.TestStep{Config: config})
+}
+
+func TestAcc_TwoResourcesOfOneName(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := pipeline(b, `delays = ["5s"]`)
+	twin := "resource \"rabbitmq_retry_pipeline\" \"twin\" {\n  name = \"orders\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n}\n"
+	twice := regexp.MustCompile(`configured twice`)
+	accept(t, b,
+		resource.TestStep{Config: config + twin, ExpectError: twice},
+		resource.TestStep{Config: config},
+		resource.TestStep{Config: config + twin, ExpectError: twice},
+		resource.TestStep{Config: config, Taint: []string{address}},
+	)
+}
+
+func TestAcc_ReplacementOfNameAndType(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	work := `work_queues = { work = {} }`
+	replaced := resource.ConfigPlanChecks{
+		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
+		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+	}
+	renamed := "resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n  " + work + "\n}\n"
+	accept(t, b,
+		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, work)},
+		resource.TestStep{Config: renamed, ConfigPlanChecks: replaced},
+		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, work, `queue_type = "classic"`), ConfigPlanChecks: replaced},
+	)
+}

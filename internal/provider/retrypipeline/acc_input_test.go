@@ -1,0 +1,98 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// Terraform breaks long lines, so that a blank in an expression stands for any white space.
+func says(text string) *regexp.Regexp {
+	return regexp.MustCompile("(?s)" + strings.ReplaceAll(text, " ", `[\s│]+`))
+}
+
+func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work.classic", "classic")
+	long := strings.Repeat("n", 240)
+	var many []string
+	for i := range 700 {
+		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
+	}
+	for name, c := range map[string]struct{ lines, says string }{
+		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
+		"negative delay":          {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
+		"no duration":             {`delays = ["5 seconds"]`, `delays = .*is not a duration`},
+		"delay beyond the limit":  {`delays = ["87601h"]`, `delays = .*longer than the broker's limit`},
+		"delay below 1ms":         {`delays = ["1500us"]`, `delays = .*finer than a millisecond`},
+		"one attempt":             {"delays = [\"5s\"]\n  max_attempts = 1", `max_attempts = 1.*nothing is ever retried`},
+		"unused delays":           {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 3", `max_attempts = 3.*Raise max_attempts to 4`},
+		"unknown reason":          {"delays = [\"5s\"]\n  retry_on = [\"rejected\", \"bored\"]", `retry_on .*"bored" is not a reason`},
+		"without rejected":        {"delays = [\"5s\"]\n  retry_on = [\"expired\"]", `retry_on .*"rejected" into the set`},
+		"unknown queue type":      {"delays = [\"5s\"]\n  queue_type = \"lazy\"", `queue_type .*not a queue type`},
+		"stream pipeline":         {"delays = [\"5s\"]\n  queue_type = \"stream\"", `Streams cannot be retried.*queue_type = "stream"`},
+		"own queue":               {"delays = [\"5s\"]\n  work_queues = { \"orders.retry.9s\" = {} }", `one of the pipeline's own queues`},
+		"another type":            {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
+		"unknown work queue type": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { type = \"stream\" } }", `Streams cannot be retried`},
+		"arguments, not declared": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
+		"reserved argument":       {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
+		"arguments no object":     {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
+		"definition too long":     {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
+		"long work queue":         {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failsToPlan(t, pipeline(b, c.lines), c.says)
+		})
+	}
+	for name, c := range map[string]struct{ pipeline, says string }{
+		"empty name":    {"", `name .*Name the pipeline`},
+		"reserved name": {"a/b", `name .*separates the parts of policy names`},
+		"amq":           {"amq", `name .*Brokers keep names`},
+		"long name":     {long, `name .*for a quorum queue, vhost and name together`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failsToPlan(t, fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = %q\n  vhost = %q\n  delays = [\"5s\"]\n}", c.pipeline, b.Vhost), c.says)
+		})
+	}
+	t.Run("wrong password", func(t *testing.T) {
+		t.Parallel()
+		failsToPlan(t, "provider \"rabbitmq\" {\n  password = \"wrong\"\n}\n"+pipeline(b, `delays = ["5s"]`), `answered 401.*Check username and password`)
+	})
+	t.Run("no policymaker", func(t *testing.T) {
+		t.Parallel()
+		user, password := b.User(t, "management", ".*", ".*", ".*")
+		config := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
+		failsToPlan(t, config+pipeline(b, `delays = ["5s"]`, `work_queues = { "work.classic" = { type = "classic" } }`), `needs the tag policymaker`)
+	})
+}
+
+func failsToPlan(t *testing.T, config, message string) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps:                    []resource.TestStep{{Config: config, PlanOnly: true, ExpectError: says(message)}},
+	})
+}
+
+func TestAcc_InvalidImports(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := pipeline(b, `delays = ["5s"]`)
+	imports := func(id, message string) resource.TestStep {
+		return resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: id, ExpectError: says(message)}
+	}
+	accept(t, b,
+		imports("orders", `not of the form`),
+		imports("a/b/orders", `not of the form`),
+		imports(importID(b.Vhost, "orders"), `there is no pipeline of this name`),
+		resource.TestStep{Config: config},
+	)
+}
