@@ -1,0 +1,166 @@
+package broker
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// fault sits between client and broker. It answers false to let the request's answer get lost.
+type fault func(r *http.Request) (forward, answer bool)
+
+func clientThrough(t *testing.T, b *brokertest.Broker, f fault) *Client {
+	t.Helper()
+	target, err := url.Parse(b.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		forward, answer := f(r)
+		if forward && answer {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		if forward {
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(server.Close)
+	return newClient(t, b, server.URL)
+}
+
+func newClient(t *testing.T, b *brokertest.Broker, endpoint string) *Client {
+	t.Helper()
+	client, err := New(Config{Endpoint: endpoint, Username: b.Username, Password: b.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func small(b *brokertest.Broker) topology.Pipeline {
+	return topology.Pipeline{
+		Name: "orders", Vhost: b.Vhost, MaxAttempts: 2, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
+		Delays: []topology.Delay{{Wait: time.Second, Spelling: "1s"}},
+	}
+}
+
+func create(t *testing.T, c *Client, p topology.Pipeline) error {
+	t.Helper()
+	all, err := c.List(t.Context(), p.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Changes: topology.Diff(topology.Expand(p), topology.Owned(p, all))})
+}
+
+func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := clientThrough(t, b, func(r *http.Request) (bool, bool) { return true, r.Method == http.MethodGet || r.Method == http.MethodDelete })
+	p := small(b)
+	if err := create(t, c, p); err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.List(t.Context(), p.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := topology.Diff(topology.Expand(p), topology.Owned(p, all)); !changes.Empty() {
+		t.Errorf("not everything was created: %+v", changes)
+	}
+}
+
+func TestWriteThatNeverArrivedFailsAndIsRolledBack(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+		ok := !strings.HasSuffix(r.URL.Path, "/orders.retry.1s") || r.Method == http.MethodGet
+		return ok, ok
+	})
+	p := small(b)
+	err := create(t, c, p)
+	if err == nil || !strings.Contains(err.Error(), `create queue "orders.retry.1s"`) || !strings.Contains(err.Error(), "may still appear") {
+		t.Fatalf("got %v", err)
+	}
+	all, err := c.List(t.Context(), p.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := topology.Owned(p, all); !left.Empty() {
+		t.Errorf("left behind: %+v", left)
+	}
+}
+
+func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
+	t.Parallel()
+	var reads, writes atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			if reads.Add(1) < 3 {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			_, _ = w.Write([]byte(`{"name":"guest","tags":["management"]}`))
+			return
+		}
+		writes.Add(1)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user, err := c.User(t.Context()); err != nil || user.Name != "guest" {
+		t.Errorf("got %+v, %v", user, err)
+	}
+	if _, err := c.putExchange(context.Background(), "/", "x", topology.Exchange{Type: "fanout"}); err == nil {
+		t.Error("a failed write was reported as written")
+	}
+	if reads.Load() != 3 || writes.Load() != 1 {
+		t.Errorf("%d reads, %d writes", reads.Load(), writes.Load())
+	}
+}
+
+func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"error":"bad_request","reason":"inequivalent arg"}`:            "inequivalent arg",
+		`{"error":"bad_request","reason":["no_such_exchange",".*"]}`:     `["no_such_exchange",".*"]`,
+		`{"error":"Object Not Found"}`:                                   "Object Not Found",
+		`not JSON`:                                                       "400 Bad Request",
+		`{"error":"bad_request","reason":"PUT timed out after 30000ms"}`: "timed out",
+	} {
+		err := newError(http.MethodPut, "/api/queues/%2F/q", http.StatusBadRequest, []byte(body))
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %s", body, err)
+		}
+		if unanswered := isUnanswered(err); unanswered != strings.Contains(body, "timed out") {
+			t.Errorf("%s: unanswered is %v", body, unanswered)
+		}
+	}
+	if _, err := New(Config{Endpoint: "http://guest:secret@localhost:15672"}); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+	c, err := New(Config{Endpoint: "http://127.0.0.1:1", Username: "guest", Password: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := c.User(ctx); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}

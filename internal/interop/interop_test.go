@@ -1,0 +1,170 @@
+//go:build interop
+
+package interop
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+)
+
+const maxAttempts = 4
+
+// A queue's name may hold anything; the routing key has nothing to do with it.
+var workQueues = map[string]string{
+	"work orders/créés 100%.#": "eu.order.created",
+	"work paid":                "order paid/ü %2F",
+}
+
+type delivery struct {
+	Queue      string         `json:"queue"`
+	RoutingKey string         `json:"routing_key"`
+	Body       string         `json:"body"`
+	Headers    map[string]any `json:"headers"`
+	Properties map[string]any `json:"properties"`
+}
+
+// Terraform makes the pipeline, the real sidecar serves it, and a consumer in Python, which knows
+// of neither, rejects everything.
+func TestPythonConsumerThatOnlyNacks(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "interop/ü %")
+	config := fmt.Sprintf(`
+resource "rabbitmq_retry_pipeline" "orders" {
+  name         = "orders with %%41 ü"
+  vhost        = %q
+  delays       = ["200ms", "0s", "400ms"]
+  work_queues  = { for name in ["work orders/créés 100%%.#", "work paid"] : name => { declare = true } }
+}
+output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] }) }`, b.Vhost)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
+			"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
+		},
+		Steps: []resource.TestStep{{Config: config, Check: func(state *terraform.State) error {
+			startSidecar(t, b, state.RootModule().Outputs["worker"].Value.(string))
+			for queue, key := range workQueues {
+				publish(t, b, queue, key)
+			}
+			checkDeliveries(t, consume(t, b))
+			checkFailed(t, b)
+			return nil
+		}}},
+	})
+}
+
+func startSidecar(t *testing.T, b *brokertest.Broker, config string) {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "rabbitmq-retry")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/rabbitmq-retry").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	sidecar := exec.CommandContext(ctx, binary, "worker")
+	sidecar.Env = append(os.Environ(), "RABBITMQ_RETRY_CONFIG="+config, "RABBITMQ_URI="+b.URI)
+	sidecar.Cancel = func() error { return sidecar.Process.Signal(os.Interrupt) }
+	if err := sidecar.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = sidecar.Wait() })
+}
+
+// publish sends a message with every property through a topic exchange of the application.
+func publish(t *testing.T, b *brokertest.Broker, queue, key string) {
+	t.Helper()
+	ch := b.Channel(t)
+	if err := ch.ExchangeDeclare("shop", "topic", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind(queue, key, "shop", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.Publish(t, "shop", key, amqp.Publishing{
+		ContentType: "application/json", ContentEncoding: "utf-8", CorrelationId: "c-1", ReplyTo: "replies",
+		MessageId: "m-" + key, Timestamp: time.Unix(1_700_000_000, 0), Type: "order", AppId: "shop", Priority: 5,
+		DeliveryMode: amqp.Persistent, Headers: amqp.Table{"tenant": "eu", "number": int64(7)},
+		Body: []byte("\x00\xff {\"id\":1}"),
+	})
+}
+
+func consume(t *testing.T, b *brokertest.Broker) map[string][]delivery {
+	t.Helper()
+	arguments := []string{"consumer.py", b.VhostURI(), fmt.Sprint(maxAttempts * len(workQueues))}
+	for queue := range workQueues {
+		arguments = append(arguments, queue)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "/usr/bin/python3", arguments...)
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("consumer.py needs python3 with pika (Debian: apt-get install python3-pika): %v\n%s", err, output)
+	}
+	got := map[string][]delivery{}
+	for lines := bufio.NewScanner(strings.NewReader(string(output))); lines.Scan(); {
+		var d delivery
+		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
+			t.Fatal(err)
+		}
+		got[d.Queue] = append(got[d.Queue], d)
+	}
+	return got
+}
+
+func checkDeliveries(t *testing.T, got map[string][]delivery) {
+	t.Helper()
+	for queue, key := range workQueues {
+		if len(got[queue]) != maxAttempts {
+			t.Errorf("%s: %d deliveries, want %d", queue, len(got[queue]), maxAttempts)
+		}
+		for i, d := range got[queue] {
+			first := got[queue][0]
+			if d.RoutingKey != key || d.Body != first.Body {
+				t.Errorf("%s: delivery %d has routing key %q and body %s", queue, i+1, d.RoutingKey, d.Body)
+			}
+			if diff := cmp.Diff(first.Properties, d.Properties); diff != "" {
+				t.Errorf("%s: properties changed: %s", queue, diff)
+			}
+			if d.Headers["tenant"] != "eu" || d.Headers["number"] != float64(7) {
+				t.Errorf("%s: the message's own headers changed: %v", queue, d.Headers)
+			}
+			if count, has := d.Headers["retry-count"]; (i == 0 && has) || (i > 0 && count != float64(i)) {
+				t.Errorf("%s: delivery %d has retry-count %v", queue, i+1, count)
+			}
+		}
+	}
+}
+
+func checkFailed(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	for range workQueues {
+		brokertest.Eventually(t, 20*time.Second, func() error {
+			m, ok := b.Get(t, "orders with %41 ü.failed")
+			if !ok {
+				return fmt.Errorf("nothing in the failed queue")
+			}
+			queue, _ := m.Headers["retry-queue"].(string)
+			if m.Headers["dead-letter-reason"] != "exhausted" || m.RoutingKey != workQueues[queue] || m.MessageId != "m-"+workQueues[queue] {
+				t.Errorf("failed message: %+v", m)
+			}
+			return nil
+		})
+	}
+}
