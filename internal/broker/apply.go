@@ -20,6 +20,9 @@ type Change struct {
 	Changes topology.Changes
 	// HeldIn are work queues whose undelivered dead letters the change would delete.
 	HeldIn []string
+	// LastUnbound are queues that a removal leaves bound for as long as it may still be refused: those
+	// that catch dead letters, and those that others publish to.
+	LastUnbound []string
 }
 
 // KeptError says that nothing was deleted, since messages would have been lost.
@@ -76,27 +79,7 @@ func (c *Client) Update(ctx context.Context, change Change) (map[string]string, 
 	if err := eachByName(ctx, changes.Update.Policies, do.writePolicy); err != nil {
 		return nil, err
 	}
-	return do.remove(ctx, changes.Delete, false)
-}
-
-// Remove deletes every object, or none: if messages would be lost, everything is put back and
-// *KeptError says where they are.
-func (c *Client) Remove(ctx context.Context, change Change) error {
-	do := c.changer(change)
-	if err := do.requireNoDeadLetters(ctx, change.HeldIn); err != nil {
-		return err
-	}
-	kept, err := do.remove(ctx, change.Changes.Delete, true)
-	if err == nil && len(kept) > 0 {
-		err = &KeptError{Queues: kept}
-	}
-	if err == nil {
-		return nil
-	}
-	if undone := do.rollback(ctx); undone != nil {
-		return fmt.Errorf("%w\n\nNot everything could be put back; the next apply repairs it:\n%w", err, undone)
-	}
-	return err
+	return do.removeSome(ctx, changes.Delete)
 }
 
 func (c *Client) changer(change Change) *changer {
@@ -137,7 +120,11 @@ func (c *changer) requireNoDeadLetters(ctx context.Context, heldIn []string) err
 	if len(heldIn) == 0 {
 		return nil
 	}
-	kept, err := c.proveEmpty(ctx, c.vhost, heldIn, deadLetters)
+	return c.requireEmpty(ctx, judging(deadLetters, heldIn...))
+}
+
+func (c *changer) requireEmpty(ctx context.Context, queues subjects) error {
+	kept, err := c.proveEmpty(ctx, c.vhost, queues)
 	if err != nil {
 		return err
 	}
@@ -177,27 +164,32 @@ func (c *changer) replaceQueues(ctx context.Context, queues map[string]topology.
 	return each(ctx, c.bindingsTo(queues), c.createBinding)
 }
 
-// remove deletes policies first, so that nothing new arrives, then queues. The bindings that bring
-// messages back to the work queues stay until the retry queues are empty, and exchanges go last.
-func (c *changer) remove(ctx context.Context, t topology.Topology, allOrNone bool) (map[string]string, error) {
+// removeSome deletes policies first, so that nothing new arrives, and exchanges last. Queues that
+// are not proved to be empty are kept.
+func (c *changer) removeSome(ctx context.Context, t topology.Topology) (map[string]string, error) {
 	if err := eachByName(ctx, t.Policies, c.removePolicy); err != nil {
 		return nil, err
 	}
-	kept, err := c.removeQueues(ctx, t.Queues, allOrNone)
-	if err != nil || (allOrNone && len(kept) > 0) {
+	kept, err := c.removeQueues(ctx, t.Queues, false)
+	if err != nil {
 		return kept, err
 	}
+	return kept, c.removeRest(ctx, t)
+}
+
+// removeRest deletes bindings that did not go with their queues, and exchanges.
+func (c *changer) removeRest(ctx context.Context, t topology.Topology) error {
 	bindings := slices.DeleteFunc(slices.Clone(t.Bindings), func(b topology.Binding) bool {
 		_, withQueue := t.Queues[b.Destination]
 		return withQueue
 	})
 	if err := each(ctx, bindings, c.removeBinding); err != nil {
-		return kept, err
+		return err
 	}
 	for name := range t.Exchanges {
 		if err := c.deleteExchange(ctx, c.vhost, name); err != nil {
-			return kept, fmt.Errorf("delete exchange %q: %w", name, err)
+			return fmt.Errorf("delete exchange %q: %w", name, err)
 		}
 	}
-	return kept, nil
+	return nil
 }

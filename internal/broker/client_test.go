@@ -68,7 +68,9 @@ func create(t *testing.T, c *Client, p topology.Pipeline) error {
 func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	c := clientThrough(t, b, func(r *http.Request) (bool, bool) { return true, r.Method == http.MethodGet || r.Method == http.MethodDelete })
+	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+		return true, r.Method == http.MethodGet || r.Method == http.MethodDelete
+	})
 	p := small(b)
 	if err := create(t, c, p); err != nil {
 		t.Fatal(err)

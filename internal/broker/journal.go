@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,9 +29,9 @@ func (j *journal) rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
 	var failed []error
-	for i := len(j.undo) - 1; i >= 0; i-- {
-		if err := j.undo[i].do(ctx); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", j.undo[i].what, err))
+	for _, step := range slices.Backward(j.undo) {
+		if err := step.do(ctx); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", step.what, err))
 		}
 	}
 	j.undo = nil

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -22,7 +23,7 @@ func content(q queueInfo) look {
 	case q.Messages == nil:
 		return look{unknown: "the broker does not report how many messages it holds"}
 	case *q.Messages > 0:
-		return look{holds: fmt.Sprintf("%d messages", *q.Messages)}
+		return look{holds: count(*q.Messages, "message", "messages")}
 	}
 	return deadLetters(q)
 }
@@ -38,7 +39,7 @@ func deadLetters(q queueInfo) look {
 	case q.MessagesDLX == nil:
 		return look{unknown: "the broker does not report how many dead letters it holds"}
 	case *q.MessagesDLX > 0:
-		return look{holds: fmt.Sprintf("%d dead letters that their target has not taken yet", *q.MessagesDLX)}
+		return look{holds: count(*q.MessagesDLX, "dead letter that its target has", "dead letters that their targets have") + " not taken yet"}
 	case len(q.Online) != len(q.Members):
 		return look{unknown: fmt.Sprintf("%d of its %d members are online", len(q.Online), len(q.Members))}
 	}
@@ -63,20 +64,27 @@ func (c *Client) Drained(ctx context.Context, vhost, queue string) (bool, error)
 	return seen == look{}, err
 }
 
-// Holdings says of each queue what it visibly holds, by one look. Queues without an entry may hold
-// messages all the same.
+// Holdings says of each queue what it visibly holds, by one look: all its messages, or for those in
+// heldIn the dead letters alone. Queues without an entry may hold messages all the same.
 func (c *Client) Holdings(ctx context.Context, vhost string, queues, heldIn []string) (map[string]string, error) {
 	holdings := map[string]string{}
-	for judged, judge := range map[*[]string]func(queueInfo) look{&queues: content, &heldIn: deadLetters} {
-		for _, queue := range *judged {
-			seen, err := c.lookAt(ctx, vhost, queue, judge)
-			if err != nil {
-				return nil, err
-			}
-			if seen.holds != "" {
-				holdings[queue] = seen.holds
-			}
+	all := judging(deadLetters, heldIn...)
+	maps.Copy(all, judging(content, queues...))
+	for queue, judge := range all {
+		seen, err := c.lookAt(ctx, vhost, queue, judge)
+		if err != nil {
+			return nil, err
+		}
+		if seen.holds != "" {
+			holdings[queue] = seen.holds
 		}
 	}
 	return holdings, nil
+}
+
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -17,9 +17,20 @@ const (
 	reportPeriod = time.Second
 )
 
+// subjects are the queues of a proof, each with what to judge of it.
+type subjects map[string]func(queueInfo) look
+
+func judging(judge func(queueInfo) look, queues ...string) subjects {
+	all := subjects{}
+	for _, queue := range queues {
+		all[queue] = judge
+	}
+	return all
+}
+
 // proveEmpty looks at the queues twice, side by side, and returns what speaks against each of them
 // being empty. A queue without an entry is proved to be empty.
-func (c *Client) proveEmpty(ctx context.Context, vhost string, queues []string, judge func(queueInfo) look) (map[string]string, error) {
+func (c *Client) proveEmpty(ctx context.Context, vhost string, queues subjects) (map[string]string, error) {
 	against := map[string]string{}
 	for round := range 2 {
 		if round > 0 {
@@ -27,7 +38,7 @@ func (c *Client) proveEmpty(ctx context.Context, vhost string, queues []string, 
 				return nil, err
 			}
 		}
-		for _, queue := range queues {
+		for queue, judge := range queues {
 			if against[queue] != "" {
 				continue
 			}

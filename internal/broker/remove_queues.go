@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -12,38 +11,39 @@ import (
 // removeQueues deletes queues that are proved to be empty. Every binding that leads to them is
 // removed first, so that nothing arrives between the proof and the deletion. A queue that is not
 // proved to be empty is bound again and kept, and the answer says why; with allOrNone, a single one
-// of them keeps all.
+// of them keeps all. Queues that visibly hold messages are not even unbound.
 func (c *changer) removeQueues(ctx context.Context, queues map[string]topology.Queue, allOrNone bool) (map[string]string, error) {
-	if len(queues) == 0 {
-		return nil, nil
+	kept, err := c.Holdings(ctx, c.vhost, slices.Collect(maps.Keys(queues)), nil)
+	if err != nil || len(kept) == len(queues) || (allOrNone && len(kept) > 0) {
+		return kept, err
 	}
-	names := slices.Sorted(maps.Keys(queues))
-	if err := each(ctx, c.bindingsTo(queues), c.removeBinding); err != nil {
+	candidates := without(queues, kept)
+	if err := each(ctx, c.bindingsTo(candidates), c.removeBinding); err != nil {
 		return nil, err
 	}
 	if err := pause(ctx, settleTime); err != nil {
 		return nil, err
 	}
-	kept, err := c.proveEmpty(ctx, c.vhost, names, content)
+	against, err := c.proveEmpty(ctx, c.vhost, judging(content, slices.Collect(maps.Keys(candidates))...))
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(kept, against)
 	if allOrNone && len(kept) > 0 {
 		return kept, nil
 	}
-	for _, name := range names {
-		if kept[name] == "" {
-			if err := c.deleteQueue(ctx, c.vhost, name, queues[name].Type); err != nil {
-				return nil, fmt.Errorf("delete queue %q: %w", name, err)
-			}
-			continue
-		}
-		rebind := c.bindingsTo(map[string]topology.Queue{name: queues[name]})
-		if err := each(ctx, rebind, c.createBinding); err != nil {
-			return nil, err
-		}
+	proved := without(candidates, against)
+	if err := eachByName(ctx, proved, c.removeQueue); err != nil {
+		return nil, err
 	}
-	return kept, nil
+	return kept, each(ctx, c.bindingsTo(without(candidates, proved)), c.createBinding)
+}
+
+// without returns the queues that the other map does not name.
+func without[T any](queues map[string]topology.Queue, names map[string]T) map[string]topology.Queue {
+	rest := maps.Clone(queues)
+	maps.DeleteFunc(rest, func(name string, _ topology.Queue) bool { _, named := names[name]; return named })
+	return rest
 }
 
 // bindingsTo lists the bindings that lead to the queues, whoever made them. The default exchange

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -77,12 +78,7 @@ func (n Names) exchanges() []string {
 }
 
 func (n Names) ownsExchange(exchange string) bool {
-	for _, own := range n.exchanges() {
-		if exchange == own {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(n.exchanges(), exchange)
 }
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }

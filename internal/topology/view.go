@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// View is a topology as text, the form in which a plan shows it. Two topologies have the same view
-// if and only if they have the same objects.
+// View is a topology as text, the form in which a plan shows it.
 type View struct {
 	Exchanges map[string]ObjectView
 	Queues    map[string]ObjectView
@@ -55,18 +54,18 @@ func Render(t, expected Topology) View {
 
 // String shows a binding as "source -> destination [routing key] argument=value".
 func (b Binding) String() string {
-	text := b.Source + " -> " + b.Destination
+	parts := []string{b.Source, "->", b.Destination}
 	if b.ToExchange {
-		text += " (exchange)"
+		parts = append(parts, "(exchange)")
 	}
 	if b.RoutingKey != "" {
-		text += " [" + b.RoutingKey + "]"
+		parts = append(parts, "["+b.RoutingKey+"]")
 	}
 	arguments := b.Arguments.render(Arguments{DefinitionArgument: ""})
 	for _, key := range slices.Sorted(maps.Keys(arguments)) {
-		text += " " + key + "=" + arguments[key]
+		parts = append(parts, key+"="+arguments[key])
 	}
-	return text
+	return strings.Join(parts, " ")
 }
 
 type flag struct {

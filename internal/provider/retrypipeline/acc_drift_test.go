@@ -1,6 +1,7 @@
 package retrypipeline_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"testing"
@@ -145,9 +146,7 @@ func remade(queue, queueType string, arguments map[string]any) func(*testing.T, 
 		t.Helper()
 		deleted("queues", queue)(t, b)
 		all := map[string]any{"x-queue-type": queueType}
-		for key, value := range arguments {
-			all[key] = value
-		}
+		maps.Copy(all, arguments)
 		call(t, b, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": all}, nil)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,11 +29,20 @@ var factories = map[string]func() (tfprotov6.ProviderServer, error){
 // end, and nothing but the test's own queues may be left in the vhost.
 func accept(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
+	requireAcceptance(t)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		CheckDestroy:             func(*terraform.State) error { return nothingLeft(t, b) },
 		Steps:                    steps,
 	})
+}
+
+// requireAcceptance fails where the test framework would skip: a skipped test proves nothing.
+func requireAcceptance(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Fatal("TF_ACC is not set: run make test")
+	}
 }
 
 func nothingLeft(t *testing.T, b *brokertest.Broker) error {

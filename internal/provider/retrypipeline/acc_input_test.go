@@ -76,6 +76,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 
 func failsToPlan(t *testing.T, config, message string) {
 	t.Helper()
+	requireAcceptance(t)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps:                    []resource.TestStep{{Config: config, PlanOnly: true, ExpectError: says(message)}},

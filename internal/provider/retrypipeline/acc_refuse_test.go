@@ -28,7 +28,7 @@ func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 					PreConfig:   func() { b.Publish(t, "orders.failed", "k", persistent("parked")) },
 					Config:      config,
 					Destroy:     true,
-					ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 messages`),
+					ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
 				},
 				// Everything is in its place again.
 				resource.TestStep{Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
@@ -61,12 +61,12 @@ func TestAcc_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T)
 				rejectOne(t, b, "work")
 			},
 			Config:      pipeline(b, `delays = ["5s"]`),
-			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letters`),
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
 		},
 		resource.TestStep{
 			Config:      attached,
 			Destroy:     true,
-			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letters`),
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
 		},
 		// The repair brings the binding back; a policy written anew makes the broker try again.
 		resource.TestStep{Config: attached},
@@ -91,7 +91,7 @@ func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { b.Publish(t, "", "paid", persistent("order")) },
 			Config:      without,
-			ExpectError: regexp.MustCompile(`(?s)not empty.*paid: 1 messages`),
+			ExpectError: regexp.MustCompile(`(?s)not empty.*paid: 1 message`),
 		},
 		resource.TestStep{Config: with, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
 		resource.TestStep{
@@ -144,7 +144,7 @@ func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
 				b.Publish(t, "orders.failed", "k", persistent("parked"))
 			},
 			Config:      config,
-			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 messages`),
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
 		},
 		resource.TestStep{
 			PreConfig: func() {

@@ -38,6 +38,8 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 		All:     all,
 		Changes: topology.Diff(topology.Topology{}, live),
 		HeldIn:  topology.Unprotected(p, topology.Pipeline{}),
+		// Dead letters that arrive meanwhile end in the failed queue; producers publish to declared ones.
+		LastUnbound: lastUnbound(p, live),
 	}
 	var notEmpty *broker.KeptError
 	switch err := client.Remove(ctx, change); {
@@ -46,4 +48,14 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 	case err != nil:
 		resp.Diagnostics.AddError("Cannot delete the pipeline", err.Error())
 	}
+}
+
+func lastUnbound(p topology.Pipeline, live topology.Topology) []string {
+	last := []string{p.Names().FailedQueue()}
+	for name := range p.WorkQueues {
+		if _, deleted := live.Queues[name]; deleted {
+			last = append(last, name)
+		}
+	}
+	return last
 }

@@ -95,11 +95,14 @@ type nullable interface {
 
 func known(value nullable) bool { return !value.IsNull() && !value.IsUnknown() }
 
-// fullyKnown tells whether a collection is set and nothing in it is unknown.
-func fullyKnown(ctx context.Context, collection interface {
+// collection is any value of an attribute that holds others.
+type collection interface {
 	nullable
 	ToTerraformValue(ctx context.Context) (tftypes.Value, error)
-}) bool {
+}
+
+// fullyKnown tells whether a collection is set and nothing in it is unknown.
+func fullyKnown(ctx context.Context, collection collection) bool {
 	if !known(collection) {
 		return false
 	}

@@ -1,0 +1,27 @@
+resource "rabbitmq_retry_pipeline" "orders" {
+  name         = "orders"
+  delays       = ["5s", "30s", "5m"] # before attempts 2, 3 and 4; the last one repeats
+  max_attempts = 6                   # deliveries in total, the first one included
+
+  work_queues = {
+    "orders.created" = {}                   # exists already, a quorum queue
+    "orders.legacy"  = { type = "classic" } # exists already, a classic queue
+    "orders.paid" = {                       # created and owned by the pipeline
+      declare        = true
+      arguments_json = jsonencode({ x-single-active-consumer = true })
+    }
+  }
+
+  # Retry messages that expired in a work queue, too.
+  retry_on = ["rejected", "expired"]
+}
+
+# What `rabbitmq-retry worker --config` reads.
+output "worker_config" {
+  value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
+}
+
+# How long a message that fails every time stays in the pipeline: 15m35s.
+output "gives_up_after" {
+  value = rabbitmq_retry_pipeline.orders.gives_up_after
+}

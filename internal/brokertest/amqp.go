@@ -1,0 +1,119 @@
+package brokertest
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const confirmTimeout = 30 * time.Second
+
+// VhostURI is URI with the virtual host, for what takes an AMQP address as one string.
+func (b *Broker) VhostURI() string { return b.URI + "/" + url.PathEscape(b.Vhost) }
+
+// Dial opens a connection of the test's own to the virtual host; it is closed when the test ends.
+func (b *Broker) Dial(t testing.TB) *amqp.Connection {
+	t.Helper()
+	conn := b.dial(t)
+	t.Cleanup(func() { _ = conn.Close() }) // often closed by the test itself
+	return conn
+}
+
+// Channel opens a channel on a connection that the test shares with [Broker.Get] and [Broker.Publish].
+func (b *Broker) Channel(t testing.TB) *amqp.Channel {
+	t.Helper()
+	ch := b.channel(t)
+	t.Cleanup(func() { _ = ch.Close() }) // the broker closes it after an error
+	return ch
+}
+
+// Get takes one message off a queue, if there is one. It is gone from the broker: there is nothing to acknowledge.
+func (b *Broker) Get(t testing.TB, queue string) (amqp.Delivery, bool) {
+	t.Helper()
+	ch := b.channel(t)
+	defer func() { _ = ch.Close() }()
+	delivery, ok, err := ch.Get(queue, true)
+	if err != nil {
+		t.Fatalf("get from %q: %v", queue, err)
+	}
+	return delivery, ok
+}
+
+// Publish publishes a message and waits until the broker has it. A message that no queue takes fails the test: who
+// wants that publishes on a [Broker.Channel].
+func (b *Broker) Publish(t testing.TB, exchange, key string, message amqp.Publishing) {
+	t.Helper()
+	ch := b.channel(t)
+	defer func() { _ = ch.Close() }()
+	if err := ch.Confirm(false); err != nil {
+		t.Fatalf("publish to %q: %v", exchange, err)
+	}
+	returned := ch.NotifyReturn(make(chan amqp.Return, 1))
+	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
+	ctx, cancel := context.WithTimeout(t.Context(), confirmTimeout)
+	defer cancel()
+
+	confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, message)
+	if err != nil {
+		t.Fatalf("publish to %q: %v", exchange, err)
+	}
+	acked, err := confirm.WaitContext(ctx)
+	if err != nil {
+		t.Fatalf("publish to %q with key %q: no confirm: %v", exchange, key, err)
+	}
+	select {
+	case r, ok := <-returned: // a return comes before its confirm
+		if ok {
+			t.Fatalf("publish to %q with key %q: returned: %s", exchange, key, r.ReplyText)
+		}
+	default:
+	}
+	if !acked {
+		select {
+		case err := <-closed:
+			t.Fatalf("publish to %q: %v", exchange, err)
+		default:
+			t.Fatalf("publish to %q with key %q: the broker refused the message (nack)", exchange, key)
+		}
+	}
+}
+
+func (b *Broker) dial(t testing.TB) *amqp.Connection {
+	t.Helper()
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName(t.Name())
+	conn, err := amqp.DialConfig(b.URI, amqp.Config{Vhost: b.Vhost, Properties: properties})
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	return conn
+}
+
+func (b *Broker) channel(t testing.TB) *amqp.Channel {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.conn != nil {
+		if ch, err := b.conn.Channel(); err == nil {
+			return ch
+		}
+		_ = b.conn.Close() // a test may have told the broker to cut it
+	}
+	b.conn = b.dial(t)
+	ch, err := b.conn.Channel()
+	if err != nil {
+		t.Fatalf("open a channel: %v", err)
+	}
+	return ch
+}
+
+func (b *Broker) hangUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.conn != nil {
+		_ = b.conn.Close() // it may be closed already
+	}
+}

@@ -1,0 +1,98 @@
+package brokertest
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// A Broker is one virtual host of a running RabbitMQ, and the way to reach it.
+type Broker struct {
+	Vhost    string
+	Endpoint string // of the management API, such as http://127.0.0.1:15672
+	URI      string // amqp://user:password@host:port, without a virtual host
+	Username string // an administrator, with every permission in Vhost
+	Password string
+	Version  string // of the broker, such as 4.0.5
+
+	mu   sync.Mutex
+	conn *amqp.Connection // shared by Channel, Get and Publish
+}
+
+// New makes a virtual host named after the test. A slash, which separates subtests, becomes a dot: use [NewNamed] to
+// test names that need escaping.
+func New(t testing.TB) *Broker {
+	t.Helper()
+	return NewNamed(t, strings.ReplaceAll(t.Name(), "/", "."))
+}
+
+// NewNamed is [New] with another beginning of the virtual host's name, such as "needs/escaping %".
+func NewNamed(t testing.TB, prefix string) *Broker {
+	t.Helper()
+	b := &Broker{
+		Vhost:    unique(prefix),
+		Endpoint: strings.TrimSuffix(os.Getenv("RABBITMQ_ENDPOINT"), "/"),
+		URI:      os.Getenv("RABBITMQ_URI"),
+		Username: os.Getenv("RABBITMQ_USERNAME"),
+		Password: os.Getenv("RABBITMQ_PASSWORD"),
+	}
+	if b.Endpoint == "" || b.URI == "" || b.Username == "" {
+		t.Fatal("no broker: RABBITMQ_ENDPOINT, RABBITMQ_URI and RABBITMQ_USERNAME are not all set; " +
+			"run `make test`, or `scripts/with-broker -- go test ...`")
+	}
+	b.Version = b.version(t)
+
+	t.Cleanup(func() { b.must(t, http.MethodDelete, b.Path("vhosts"), nil) })
+	b.must(t, http.MethodPut, b.Path("vhosts"), struct{}{})
+	b.permit(t, b.Username, ".*", ".*", ".*")
+	t.Cleanup(b.hangUp) // runs before the deletion, which would cut the connection
+	return b
+}
+
+// VersionAtLeast reports whether the broker is of this release, such as "4.0", or a later one.
+func (b *Broker) VersionAtLeast(want string) bool {
+	have := strings.Split(b.Version, ".")
+	for i, part := range strings.Split(want, ".") {
+		w, h := number(part), 0
+		if i < len(have) {
+			h = number(have[i])
+		}
+		if h != w {
+			return h > w
+		}
+	}
+	return true
+}
+
+func (b *Broker) version(t testing.TB) string {
+	t.Helper()
+	var overview struct {
+		Version string `json:"rabbitmq_version"`
+	}
+	if err := json.Unmarshal(b.must(t, http.MethodGet, "/api/overview", nil), &overview); err != nil {
+		t.Fatalf("GET /api/overview: %v", err)
+	}
+	return overview.Version
+}
+
+// number is the leading number of a part of a version: 0 of "0-rc.1".
+func number(part string) int {
+	digits, _, _ := strings.Cut(part, "-")
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+// unique keeps names within the 255 bytes that AMQP has for them.
+func unique(prefix string) string {
+	random := make([]byte, 4)
+	_, _ = rand.Read(random) // never fails
+	return prefix[:min(len(prefix), 200)] + "-" + hex.EncodeToString(random)
+}

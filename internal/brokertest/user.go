@@ -1,0 +1,25 @@
+package brokertest
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+// User makes a user with these tags ("management", "policymaker,monitoring", "") and these permissions, regular
+// expressions, in the virtual host. It is deleted when the test ends.
+func (b *Broker) User(t testing.TB, tags, configure, write, read string) (name, password string) {
+	t.Helper()
+	name, password = unique("user"), unique("password")
+	path := "/api/users/" + url.PathEscape(name)
+	t.Cleanup(func() { b.must(t, http.MethodDelete, path, nil) })
+	b.must(t, http.MethodPut, path, map[string]string{"password": password, "tags": tags})
+	b.permit(t, name, configure, write, read)
+	return name, password
+}
+
+func (b *Broker) permit(t testing.TB, user, configure, write, read string) {
+	t.Helper()
+	b.must(t, http.MethodPut, b.Path("permissions", user),
+		map[string]string{"configure": configure, "write": write, "read": read})
+}

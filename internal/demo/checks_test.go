@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+var threeAttempts = schedule{names: "orders", maxAttempts: 3, delays: []time.Duration{time.Second, 2 * time.Second}}
+
+var rejectedAlways = order{id: "1", routingKey: "order.created.eu", body: "{}", rejections: always}
+
+// delivery is the second one of the order, as it should be, but for the changes.
+func delivery(change func(*amqp.Delivery)) amqp.Delivery {
+	d := amqp.Delivery{
+		RoutingKey: "order.created.eu", ContentType: "application/json", Body: []byte("{}"),
+		Headers: amqp.Table{"retry-count": int64(1), "x-death": []any{amqp.Table{"queue": "orders.retry.1s"}}},
+	}
+	change(&d)
+	return d
+}
+
+func TestCheckDelivery(t *testing.T) {
+	t.Parallel()
+
+	for want, change := range map[string]func(*amqp.Delivery){
+		"":                                   func(*amqp.Delivery) {},
+		"its body has changed":               func(d *amqp.Delivery) { d.Body = []byte("[]") },
+		"its routing key has changed":        func(d *amqp.Delivery) { d.RoutingKey = "retry-escaped" },
+		"its content type has changed":       func(d *amqp.Delivery) { d.ContentType = "" },
+		"retry-count is 2 instead of 1":      func(d *amqp.Delivery) { d.Headers["retry-count"] = int64(2) },
+		`it waited in "" instead of "orders`: func(d *amqp.Delivery) { delete(d.Headers, "x-death") },
+	} {
+		err := threeAttempts.checkDelivery(&progress{order: rejectedAlways, deliveries: 2}, delivery(change))
+		requireError(t, err, want)
+	}
+}
+
+func TestCheckDeliveryBeyondTheLast(t *testing.T) {
+	t.Parallel()
+
+	err := threeAttempts.checkDelivery(&progress{order: rejectedAlways, deliveries: 4}, amqp.Delivery{})
+	requireError(t, err, "3 times at most")
+}
+
+func TestCheckParked(t *testing.T) {
+	t.Parallel()
+
+	parked := delivery(func(d *amqp.Delivery) {
+		d.Headers = amqp.Table{
+			"dead-letter-reason": "exhausted", "retry-count": int64(3), "retry-max-attempts": int64(3), "retry-pipeline": "orders",
+			"retry-queue": "orders.created", "retry-exchange": "shop", "retry-routing-key": "order.created.eu",
+		}
+	})
+	requireError(t, threeAttempts.checkParked(&progress{order: rejectedAlways, deliveries: 3}, parked), "")
+	requireError(t, threeAttempts.checkParked(&progress{order: rejectedAlways, deliveries: 2}, parked), "parked after 2 deliveries")
+	requireError(t, threeAttempts.checkParked(&progress{order: order{rejections: 1}, deliveries: 2}, parked), "parked after 2 deliveries and 1 rejections")
+	parked.Headers["dead-letter-reason"] = "worker_error"
+	requireError(t, threeAttempts.checkParked(&progress{order: rejectedAlways, deliveries: 3}, parked), "worker_error instead of exhausted")
+}
+
+// requireError fails unless the error contains the text; without a text there must be none.
+func requireError(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Fatalf("unexpected error: %v", err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+		t.Fatalf("error is %v; it should contain %q", err, want)
+	}
+}

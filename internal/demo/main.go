@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// timeout is far beyond what a demo takes on a slow machine.
+const timeout = 3 * time.Minute
+
+func main() {
+	// SIGPIPE comes when nobody reads the output any more, as in `make demo | head`.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	// The second signal kills.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx))
+}
+
+// run shows the demo and returns the exit code.
+func run(ctx context.Context) int {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %s", timeout))
+	defer cancel()
+	out := newOutput(os.Stdout)
+	err := show(ctx, out)
+	if err == nil {
+		out.good("\nEverything is as it should be (%s).", out.elapsed())
+		return 0
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		err = errors.New("interrupted")
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	}
+	out.bad("\nThe demo failed: %s", err)
+	return 1
+}
+
+// show is the demo, step by step.
+func show(ctx context.Context, out *output) (err error) {
+	settings, err := readSettings(os.Getenv)
+	if err != nil {
+		return err
+	}
+	b, err := newVhost(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = b.cleanUp(ctx, out, err) }()
+
+	app, err := startApplication(b)
+	if err != nil {
+		return err
+	}
+	defer app.close()
+
+	out.step("terraform apply: examples/quickstart in the virtual host %s on RabbitMQ %s", b.vhost, b.version)
+	tf, err := newTerraform(b)
+	if err != nil {
+		return err
+	}
+	defer tf.close()
+	config, err := tf.apply(ctx, out)
+	if err != nil {
+		return err
+	}
+
+	out.step("rabbitmq-retry worker: the sidecar")
+	w, err := startSidecar(ctx, b, config, out)
+	if err != nil {
+		return err
+	}
+	defer w.kill()
+	if err := showRetries(ctx, app, config, w, out); err != nil {
+		return err
+	}
+
+	out.step("SIGTERM to the sidecar")
+	if err := w.stop(ctx, out); err != nil {
+		return err
+	}
+
+	out.step("terraform plan -detailed-exitcode")
+	return tf.planIsEmpty(ctx, out)
+}
+
+// showRetries lets the application run until every order is processed or parked.
+func showRetries(ctx context.Context, app *application, config workerConfig, w *sidecar, out *output) error {
+	s, err := newSchedule(config.Pipelines[0])
+	if err != nil {
+		return err
+	}
+	failed, putBack, err := app.watchFailed(s.names.FailedQueue())
+	if err != nil {
+		return err
+	}
+	defer putBack()
+
+	out.step("%d orders to the exchange %q; the consumer of %q acks, or nacks with requeue=false", len(orders), exchange, workQueue)
+	t := newTimeline(s, out)
+	if err := t.follow(ctx, app, failed, w); err != nil {
+		return fmt.Errorf("%w%s", err, w.log())
+	}
+	out.step("%s holds", s.names.FailedQueue())
+	t.showFailed()
+	return nil
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// schedule is what the pipeline promises, read from the sidecar's configuration.
+type schedule struct {
+	names       topology.Names
+	maxAttempts int
+	delays      []time.Duration
+}
+
+func newSchedule(w topology.Worker) (schedule, error) {
+	s := schedule{names: topology.Names(w.Name), maxAttempts: w.MaxAttempts}
+	for _, spelled := range w.Delays {
+		delay, err := topology.ParseDelay(spelled)
+		if err != nil {
+			return s, fmt.Errorf("the output worker_config: %w", err)
+		}
+		s.delays = append(s.delays, delay)
+	}
+	return s, nil
+}
+
+// delay is how long a message waits after so many failed attempts.
+func (s schedule) delay(failed int) time.Duration { return s.delays[min(failed, len(s.delays))-1] }
+
+// retryQueue is where it waits.
+func (s schedule) retryQueue(failed int) string { return s.names.RetryQueue(s.delay(failed)) }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// example is what is applied, relative to the repository's root, where the demo runs.
+const example = "examples/quickstart"
+
+// delays are shorter than the example's own.
+var delays = []string{"1s", "2s"}
+
+// workerConfig is the sidecar's configuration.
+type workerConfig struct {
+	Pipelines []topology.Worker `json:"pipelines"`
+	// file holds it as Terraform wrote it.
+	file string
+}
+
+// terraform runs the CLI in a temporary directory that holds a copy of the example.
+type terraform struct {
+	binary, dir string
+	env         []string
+}
+
+func newTerraform(b *broker) (*terraform, error) {
+	dir, err := os.MkdirTemp("", "rabbitmq-retry-demo-")
+	if err != nil {
+		return nil, err
+	}
+	tf := &terraform{binary: b.terraform, dir: dir, env: terraformEnv(b, dir)}
+	if err := tf.prepare(filepath.Dir(b.provider)); err != nil {
+		tf.close()
+		return nil, err
+	}
+	return tf, nil
+}
+
+// prepare copies the example and makes the CLI take the provider that was just built.
+func (t *terraform) prepare(bin string) error {
+	if err := os.CopyFS(t.module(), os.DirFS(example)); err != nil {
+		return fmt.Errorf("copy %s: %w", example, err)
+	}
+	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "rabbitmq-retry/rabbitmq", bin)
+	return os.WriteFile(filepath.Join(t.dir, "cli.tfrc"), []byte(overrides), 0o600)
+}
+
+func (t *terraform) module() string { return filepath.Join(t.dir, "quickstart") }
+
+// terraformEnv is the environment without the caller's settings for Terraform, which could name
+// another workspace, other arguments or another provider.
+func terraformEnv(b *broker, dir string) []string {
+	var env []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "TF_") {
+			env = append(env, variable)
+		}
+	}
+	schedule, err := json.Marshal(delays)
+	if err != nil {
+		panic("strings are JSON: " + err.Error())
+	}
+	return append(env,
+		"TF_CLI_CONFIG_FILE="+filepath.Join(dir, "cli.tfrc"),
+		"TF_IN_AUTOMATION=1",
+		"CHECKPOINT_DISABLE=1",
+		"TF_VAR_vhost="+b.vhost,
+		"TF_VAR_delays="+string(schedule),
+	)
+}
+
+func (t *terraform) close() { _ = os.RemoveAll(t.dir) }
+
+// apply creates the pipeline and returns the sidecar's configuration.
+func (t *terraform) apply(ctx context.Context, out *output) (workerConfig, error) {
+	text, err := t.run(ctx, "apply", "-auto-approve", "-input=false", "-no-color")
+	if err != nil {
+		return workerConfig{}, err
+	}
+	out.linesWith(text, "Plan:", "Apply complete!")
+	if text, err = t.run(ctx, "output", "-raw", "worker_config"); err != nil {
+		return workerConfig{}, err
+	}
+	config := workerConfig{file: filepath.Join(t.dir, "worker.json")}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return workerConfig{}, fmt.Errorf("the output worker_config: %w", err)
+	}
+	if len(config.Pipelines) != 1 {
+		return workerConfig{}, fmt.Errorf("the output worker_config has %d pipelines instead of one", len(config.Pipelines))
+	}
+	return config, os.WriteFile(config.file, []byte(text), 0o600)
+}
+
+// planIsEmpty is an error unless Terraform finds nothing to do.
+func (t *terraform) planIsEmpty(ctx context.Context, out *output) error {
+	text, err := t.run(ctx, "plan", "-detailed-exitcode", "-input=false", "-no-color")
+	if err != nil {
+		return fmt.Errorf("the plan is not empty: %w", err)
+	}
+	out.linesWith(text, "No changes.")
+	return nil
+}
+
+// run returns what the CLI prints; an error has it all.
+func (t *terraform) run(ctx context.Context, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, t.binary, args...)
+	cmd.Dir, cmd.Env = t.module(), t.env
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// An interrupt lets Terraform finish what it has begun.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = cleanUpTime
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(t.binary), args[0], err, stdout.String()+stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// linesWith prints the lines of a text that begin with one of the prefixes.
+func (o *output) linesWith(text string, prefixes ...string) {
+	for line := range strings.Lines(text) {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(line, prefix) {
+				o.line("%s", strings.TrimSpace(line))
+			}
+		}
+	}
+}

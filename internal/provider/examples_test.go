@@ -1,0 +1,97 @@
+package provider_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every example can be planned as it stands, with the provider that users get. Import blocks are
+// left out: they need something to import.
+func TestAcc_ExamplesCanBePlanned(t *testing.T) {
+	t.Parallel()
+	terraform := os.Getenv("TF_ACC_TERRAFORM_PATH")
+	if terraform == "" || os.Getenv("RABBITMQ_ENDPOINT") == "" {
+		t.Fatal("TF_ACC_TERRAFORM_PATH or RABBITMQ_ENDPOINT is not set: run make test")
+	}
+	settings := buildProvider(t)
+	for _, example := range rootModules(t) {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			dir := copyWithoutImports(t, filepath.Join("../../examples", example))
+			for _, arguments := range [][]string{{"get"}, {"plan", "-input=false", "-lock=false"}} {
+				command := exec.CommandContext(t.Context(), terraform, arguments...)
+				command.Dir = dir
+				command.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1")
+				if output, err := command.CombinedOutput(); err != nil {
+					t.Fatalf("terraform %s: %v\n%s", arguments[0], err, output)
+				}
+			}
+		})
+	}
+}
+
+// buildProvider builds the provider and returns a CLI configuration that makes Terraform use it.
+func buildProvider(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "terraform-provider-rabbitmq"), "../..")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	settings := filepath.Join(dir, "terraform.rc")
+	content := fmt.Sprintf("provider_installation {\n  dev_overrides { \"rabbitmq-retry/rabbitmq\" = %q }\n  direct {}\n}\n", dir)
+	if err := os.WriteFile(settings, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+// rootModules lists the folders of examples that say which provider they need.
+func rootModules(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../examples/*/*.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deeper, err := filepath.Glob("../../examples/resources/*/*.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range append(files, deeper...) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(content, []byte("required_providers")) {
+			found = append(found, strings.TrimPrefix(filepath.Dir(file), "../../examples/"))
+		}
+	}
+	if len(found) < 4 {
+		t.Fatalf("only %q were found", found)
+	}
+	return found
+}
+
+func copyWithoutImports(t *testing.T, example string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "import*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

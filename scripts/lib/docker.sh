@@ -1,0 +1,23 @@
+# shellcheck shell=bash
+# RabbitMQ from its official container images.
+
+container=''
+
+docker_answers() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
+
+start_container() { # IMAGE
+  local deadline=$((SECONDS + 120))
+  command -v curl >/dev/null || die "curl is needed"
+  stop=stop_container username=test password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
+  container=$(docker run --detach --rm --publish 127.0.0.1::5672 --publish 127.0.0.1::15672 \
+    --env RABBITMQ_DEFAULT_USER="$username" --env RABBITMQ_DEFAULT_PASS="$password" "$1") || die "docker could not run $1"
+  endpoint=http://$(docker port "$container" 15672/tcp | head -n 1)
+  uri=amqp://$username:$password@$(docker port "$container" 5672/tcp | head -n 1)
+  broker="container of $1"
+  until api_answers "$endpoint"; do
+    ((SECONDS < deadline)) || { docker logs --tail 20 "$container" >&2 && die "the container of $1 did not start"; }
+    sleep 0.5
+  done
+}
+
+stop_container() { [[ -z $container ]] || docker rm --force --volumes "$container" >/dev/null; }

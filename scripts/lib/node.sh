@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# A private RabbitMQ node: loopback ports, a temporary folder, and nothing left when it has ended.
+
+node_pid='' node_folder='' # the leader of the node's process group; where its data and logs are
+
+# The packages' plain start script. Their wrapper in /usr/sbin would change to another user.
+installed_server() {
+  if [[ -x /usr/lib/rabbitmq/bin/rabbitmq-server ]]; then
+    echo /usr/lib/rabbitmq/bin/rabbitmq-server
+  else
+    command -v rabbitmq-server
+  fi
+}
+
+installed_version() {
+  installed_server >/dev/null || return 0
+  dpkg-query --show --showformat '${Version}' rabbitmq-server 2>/dev/null || true
+}
+
+free_port() { # below the range that systems take for outgoing connections
+  local port
+  while port=$((20000 + RANDOM % 12000)); (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+  echo "$port"
+}
+
+start_node() { # [CHROOT]
+  local attempt
+  command -v curl >/dev/null || { can_apt_install && apt_install curl; } || die "curl is needed"
+  stop=stop_node username=test password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
+  for attempt in 1 2 3; do # somebody else may take one of the ports in the meantime
+    launch_node "$@"
+    await_node && return
+    say "the node did not start (attempt $attempt); the end of its log:"
+    tail -qn 15 "$node_folder"/out "$node_folder"/log/*.log >&2 2>/dev/null || true
+    stop_node
+  done
+  die "RabbitMQ did not start"
+}
+
+launch_node() { # [CHROOT]
+  local root=${1:-} amqp mgmt folder server settings keeper=() enter=()
+  amqp=$(free_port) mgmt=$(free_port)
+  endpoint=http://127.0.0.1:$mgmt uri=amqp://$username:$password@127.0.0.1:$amqp
+  node_folder=$(mktemp -d "${TMPDIR:-/tmp}/rabbitmq-node.XXXXXX")
+  folder=${root:+/mnt} folder=${folder:-$node_folder} # as the node sees it
+
+  cat >"$node_folder/rabbitmq.conf" <<CONF
+listeners.tcp.default = 127.0.0.1:$amqp
+management.tcp.ip = 127.0.0.1
+management.tcp.port = $mgmt
+default_user = $username
+default_pass = $password
+log.console = false
+CONF
+  echo '[rabbitmq_management].' >"$node_folder/enabled_plugins"
+  # Our own epmd, in the foreground: the one that RabbitMQ starts is a daemon that outlives it.
+  cat >"$node_folder/start" <<'SH'
+epmd -port "$ERL_EPMD_PORT" -address 127.0.0.1 &
+until epmd -names >/dev/null 2>&1; do kill -0 $! && sleep 0.1 || exit; done
+exec "$1"
+SH
+  settings=(
+    HOME="$folder" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8
+    ERL_EPMD_PORT="$(free_port)" RABBITMQ_DIST_PORT="$(free_port)"
+    # Unique, because the broker refuses a name that its epmd knows already.
+    RABBITMQ_NODENAME="test-$$-$RANDOM@localhost"
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
+    RABBITMQ_CONFIG_FILE="$folder/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null
+    RABBITMQ_ENABLED_PLUGINS_FILE="$folder/enabled_plugins"
+    RABBITMQ_MNESIA_BASE="$folder/db" RABBITMQ_LOG_BASE="$folder/log" RABBITMQ_PID_FILE="$folder/pid"
+  )
+  # As root the node gets namespaces of its own: mounts are never seen outside, and the kernel ends every process in
+  # there with the first one, even if this script is killed.
+  if ((EUID == 0)) && unshare --mount --pid --fork --mount-proc true 2>/dev/null; then
+    keeper=(setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc="$root/proc")
+  elif [[ -n $root ]]; then
+    die "a chroot needs the right to make mount namespaces (CAP_SYS_ADMIN)"
+  fi
+  if [[ -n $root ]]; then
+    # shellcheck disable=SC2016 # for that sh to expand
+    enter=(sh -c 'mount --bind "$1" "$0/mnt" && mount --rbind /dev "$0/dev" && shift && exec chroot "$0" "$@"' "$root" "$node_folder")
+    server=/usr/lib/rabbitmq/bin/rabbitmq-server
+    broker="private node in $root"
+  else
+    server=$(installed_server)
+    broker="private node"
+  fi
+  set -m # a process group of its own: Ctrl-C is for the command, and `kill` finds all of the node
+  "${keeper[@]}" "${enter[@]}" env -i "${settings[@]}" sh "$folder/start" "$server" \
+    >"$node_folder/out" 2>&1 </dev/null &
+  node_pid=$!
+  set +m
+}
+
+await_node() {
+  local deadline=$((SECONDS + 60))
+  until api_answers "$endpoint"; do
+    kill -0 "$node_pid" 2>/dev/null && ((SECONDS < deadline)) || return 1
+    sleep 0.2
+  done
+}
+
+# Without ceremony: its data is not needed any more.
+stop_node() {
+  if [[ -n $node_pid ]]; then
+    kill -KILL -- "-$node_pid" 2>/dev/null || true
+    wait "$node_pid" 2>/dev/null || true
+    while kill -0 -- "-$node_pid" 2>/dev/null; do sleep 0.05; done
+  fi
+  [[ -z $node_folder ]] || rm -rf "$node_folder"
+  node_pid='' node_folder=''
+}
