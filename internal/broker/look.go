@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -80,6 +81,20 @@ func (c *Client) Holdings(ctx context.Context, vhost string, queues, heldIn []st
 		}
 	}
 	return holdings, nil
+}
+
+// lastingHoldings are holdings that are still there after settleTime. A queue that was emptied a
+// moment ago, by a consumer or a purge, is reported as empty only seconds later.
+func (c *Client) lastingHoldings(ctx context.Context, vhost string, queues, heldIn []string) (map[string]string, error) {
+	for deadline := time.Now().Add(settleTime); ; {
+		holdings, err := c.Holdings(ctx, vhost, queues, heldIn)
+		if err != nil || len(holdings) == 0 || time.Now().After(deadline) {
+			return holdings, err
+		}
+		if err := pause(ctx, reportPeriod); err != nil {
+			return nil, err
+		}
+	}
 }
 
 func count(n int64, one, many string) string {

@@ -13,7 +13,7 @@ import (
 // *KeptError says where they are.
 func (c *Client) Remove(ctx context.Context, change Change) error {
 	queues := slices.Collect(maps.Keys(change.Changes.Delete.Queues))
-	holdings, err := c.Holdings(ctx, change.Vhost, queues, change.HeldIn)
+	holdings, err := c.lastingHoldings(ctx, change.Vhost, queues, change.HeldIn)
 	if err != nil {
 		return err
 	}

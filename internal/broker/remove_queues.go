@@ -13,7 +13,7 @@ import (
 // proved to be empty is bound again and kept, and the answer says why; with allOrNone, a single one
 // of them keeps all. Queues that visibly hold messages are not even unbound.
 func (c *changer) removeQueues(ctx context.Context, queues map[string]topology.Queue, allOrNone bool) (map[string]string, error) {
-	kept, err := c.Holdings(ctx, c.vhost, slices.Collect(maps.Keys(queues)), nil)
+	kept, err := c.lastingHoldings(ctx, c.vhost, slices.Collect(maps.Keys(queues)), nil)
 	if err != nil || len(kept) == len(queues) || (allOrNone && len(kept) > 0) {
 		return kept, err
 	}

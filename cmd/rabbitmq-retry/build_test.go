@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The sidecar shares code with the provider, but must never carry Terraform's libraries along.
+func TestImportsNothingOfTerraform(t *testing.T) {
+	t.Parallel()
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dependency := range strings.Lines(string(output)) {
+		if strings.HasPrefix(dependency, "github.com/hashicorp/") || strings.Contains(dependency, "/internal/provider") {
+			t.Errorf("imports %s", dependency)
+		}
+	}
+}
+
+func TestBinaryIsSmall(t *testing.T) {
+	t.Parallel()
+	const limit = 12 << 20
+	path := filepath.Join(t.TempDir(), "rabbitmq-retry")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w -X main.version=1.2.3", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f MiB", float64(info.Size())/(1<<20))
+	if info.Size() > limit {
+		t.Errorf("%d bytes, want at most %d", info.Size(), limit)
+	}
+	if version, err := exec.CommandContext(t.Context(), path, "version").Output(); err != nil || string(version) != "1.2.3\n" {
+		t.Errorf("version %q, %v", version, err)
+	}
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+func TestCheckLooksForEachInbox(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := func(names ...string) string {
+		var pipelines []string
+		for _, name := range names {
+			pipelines = append(pipelines, fmt.Sprintf(`{"name":%q,"vhost":%q,"delays":["5s"],"max_attempts":4}`, name, b.Vhost))
+		}
+		return `{"pipelines":[` + strings.Join(pipelines, ",") + `]}`
+	}
+	b.Request(t, "PUT", b.Path("queues", "orders.inbox"), map[string]any{"durable": true})
+	permissions := topology.WorkerPermissions("orders")
+	user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
+	uri, err := url.Parse(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri.User = url.UserPassword(user, password)
+	file := write(t, uri.String()+"\n")
+
+	code, stdout, stderr := execute(t.Context(), map[string]string{envConfig: config("orders")}, "worker", "--check", "--uri-file", file)
+	if code != exitOK || !strings.Contains(stdout, "ok: orders.inbox has 0 messages and 0 consumers") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = execute(t.Context(), map[string]string{envConfig: config("none", "orders")}, "worker", "--check", "--uri-file", file)
+	if code != exitError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "error: look for the inbox:") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if strings.Contains(stdout+stderr, password) {
+		t.Errorf("the password is printed: %s%s", stdout, stderr)
+	}
+}

@@ -1,0 +1,24 @@
+// Command rabbitmq-retry is the sidecar of a retry pipeline: it counts failed attempts, which the
+// broker cannot do.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		stop()
+		// The default action of a signal would not do: the first process of a container has none.
+		<-signals
+		os.Exit(exitError)
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitError = 1
+	// exitUsage is for a wrong configuration or command line: trying again cannot help.
+	exitUsage = 2
+)
+
+// version is set by the release build with -ldflags "-X main.version=...".
+var version = "dev"
+
+// runtimeError is what went wrong although configuration and command line are right.
+type runtimeError struct{ error }
+
+func (e runtimeError) Unwrap() error { return e.error }
+
+// run executes the command and returns the exit code.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	root := newRootCommand(ctx, getenv)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", err)
+	var runtime runtimeError
+	if errors.As(err, &runtime) {
+		return exitError
+	}
+	return exitUsage
+}
+
+func newRootCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rabbitmq-retry",
+		Short: "Retries rejected RabbitMQ messages with backoff",
+		Long: `rabbitmq-retry is the sidecar of a RabbitMQ retry pipeline, which the Terraform resource
+rabbitmq_retry_pipeline creates. Consumers reject what they cannot process; the worker sends each
+message back to its work queue after a delay, and to the failed queue when it failed too often.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newWorkerCommand(ctx, getenv), newVersionCommand())
+	return root
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version)
+			return err
+		},
+	}
+}

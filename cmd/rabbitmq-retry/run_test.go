@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const goodConfig = `{"pipelines":[{"version":1,"name":"orders","vhost":"/","delays":["5s"],"max_attempts":4}]}`
+
+// execute runs the command with an environment.
+func execute(ctx context.Context, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, func(key string) string { return env[key] }, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestWrongUsageExitsWithTwo(t *testing.T) {
+	t.Parallel()
+	good := map[string]string{envConfig: goodConfig, envURI: "amqp://user:s3cret@127.0.0.1:1"}
+	only := func(key, value string) map[string]string { return map[string]string{key: value} }
+	tests := map[string]struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		"unknown command":       {good, []string{"work"}, "unknown command"},
+		"unknown flag":          {good, []string{"worker", "--prefetsch", "1"}, "unknown flag"},
+		"argument":              {good, []string{"worker", "orders.json"}, "unknown command \"orders.json\""},
+		"no configuration":      {nil, []string{"worker"}, "no configuration: write --config"},
+		"no broker":             {only(envConfig, goodConfig), []string{"worker"}, "no broker: set RABBITMQ_URI"},
+		"missing file":          {good, []string{"worker", "--config", "/none"}, "--config: open /none"},
+		"empty file":            {good, []string{"worker", "--config", os.DevNull}, "no configuration"},
+		"missing URI file":      {good, []string{"worker", "--uri-file", "/none"}, "--uri-file: open /none"},
+		"wrong configuration":   {only(envConfig, `{"pipelines":[{"delays":["x"],"max_attempts":1,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: pipelines[0].delays[0]:"},
+		"file beats variable":   {good, []string{"worker", "--config", write(t, "{}")}, "pipelines: is missing"},
+		"flag beats variable":   {good, []string{"worker", "--uri", "http://127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
+		"password in --uri":     {good, []string{"worker", "--uri", "amqp://user:s3cret@127.0.0.1"}, "use $RABBITMQ_URI or --uri-file"},
+		"both URIs":             {good, []string{"worker", "--uri", "amqp://127.0.0.1", "--uri-file", "x"}, "[uri uri-file]"},
+		"wrong URI in the file": {good, []string{"worker", "--uri-file", write(t, "amqp://user:s3cret@127.0.0.1:x")}, "cannot be read"},
+		"prefetch":              {good, []string{"worker", "--prefetch", "0"}, "--prefetch 0: must be from 1 to 65535"},
+		"large prefetch":        {good, []string{"worker", "--prefetch", "65536"}, "--prefetch 65536"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := execute(t.Context(), test.env, test.args...)
+			if code != exitUsage || !strings.Contains(stderr, test.want) {
+				t.Errorf("exit code %d, want %d; stderr %q, want %q", code, exitUsage, stderr, test.want)
+			}
+			if strings.Contains(stderr, "s3cret") {
+				t.Errorf("stderr has the password: %s", stderr)
+			}
+		})
+	}
+}
+
+func TestCheckOfABrokerThatIsAway(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{envConfig: goodConfig, envURI: "amqp://user:s3cret@127.0.0.1:1"}
+	code, stdout, stderr := execute(t.Context(), env, "worker", "--check")
+	if code != exitError || !strings.Contains(stdout, `pipeline "orders" in vhost "/": error: connect to amqp://127.0.0.1:1:`) {
+		t.Errorf("exit code %d, stdout %q", code, stdout)
+	}
+	if strings.Contains(stdout+stderr, "s3cret") {
+		t.Errorf("the password is printed: %s%s", stdout, stderr)
+	}
+}
+
+func TestWorkerWithoutABrokerStopsCleanly(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	env := map[string]string{envConfig: goodConfig, envURI: "amqp://user:s3cret@127.0.0.1:1"}
+	code, _, stderr := execute(ctx, env, "worker")
+	if code != exitOK || strings.Contains(stderr, "s3cret") {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+}
+
+func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"":                "Available Commands",
+		"--help":          "rabbitmq-retry [command]",
+		"worker --help":   "rabbitmq-retry worker --config orders.json",
+		"version":         "dev\n",
+		"completion bash": "bash completion",
+	} {
+		code, stdout, stderr := execute(t.Context(), nil, strings.Fields(args)...)
+		if code != exitOK || !strings.Contains(stdout, want) {
+			t.Errorf("%s: exit code %d, %s", args, code, fmt.Sprint(stdout, stderr))
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package deadletter
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Action is what happens to a dead letter.
+type Action int
+
+const (
+	// Retry publishes the message to wait for a delay and to return to its work queue.
+	Retry Action = iota
+	// Rescue publishes the message straight to its work queue, which has lost its binding.
+	Rescue
+	// Fail publishes the message to the failed exchange.
+	Fail
+)
+
+// Verdict is what happens to a letter now, and what to try when the broker cannot do it.
+type Verdict struct {
+	Letter Letter
+	Action Action
+	// Delay is how long a retried message waits; 0 returns it at once.
+	Delay time.Duration
+	// Reason is the dead-letter-reason of a failed message.
+	Reason string
+
+	// others are the delays to try when this one is not bound; nil until the first of them is needed.
+	others []time.Duration
+}
+
+// Decide tells what happens to a letter.
+func (p *Pipeline) Decide(l Letter) Verdict {
+	switch {
+	case l.Queue == "":
+		return fail(l, ReasonUnknownQueue)
+	case l.Lost:
+		return Verdict{Letter: l, Action: Rescue}
+	case !slices.Contains(p.retryOn, l.Reason):
+		return fail(l, knownReason(l.Reason))
+	case l.Never:
+		return fail(l, ReasonUnrecoverable)
+	case l.Count >= p.maxAttempts:
+		return fail(l, ReasonExhausted)
+	case l.After >= 0:
+		return Verdict{Letter: l, Action: Retry, Delay: p.delayOfAtLeast(l.After)}
+	}
+	step := min(l.Count, int64(len(p.delays))) - 1
+	return Verdict{Letter: l, Action: Retry, Delay: p.delays[step]}
+}
+
+// Returned tells what to try after the broker returned the message as unroutable, or refused the
+// worker the permission to publish it. False means that there is nothing else to try: the message
+// has to be held until the failed exchange has its queue again.
+func (p *Pipeline) Returned(v Verdict) (Verdict, bool) {
+	switch v.Action {
+	case Rescue:
+		return fail(v.Letter, ReasonUnknownQueue), true
+	case Retry:
+		if v.others == nil {
+			v.others = p.otherDelays(v)
+		}
+		if len(v.others) == 0 {
+			return fail(v.Letter, ReasonWorkerError), true
+		}
+		v.Delay, v.others = v.others[0], v.others[1:]
+		return v, true
+	default:
+		return v, false
+	}
+}
+
+// Nacked tells what to try after the broker refused to take the message. A work queue that cannot
+// take its message directly gets it after the longest delay instead, so that the message does not
+// occupy the worker meanwhile; anything else is tried again as it is.
+func (p *Pipeline) Nacked(v Verdict) Verdict {
+	longest := slices.Max(p.delays)
+	if v.Action != Rescue || longest == 0 {
+		return v
+	}
+	return Verdict{Letter: v.Letter, Action: Retry, Delay: longest}
+}
+
+// otherDelays lists what to try in place of a delay that is not bound: the next longer ones, then
+// the next shorter ones.
+func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
+	schedule := slices.Clone(p.delays)
+	slices.Sort(schedule)
+	schedule = slices.Compact(schedule)
+	if v.Letter.Lost {
+		// Without a delay it would be back at once, and go round as fast as the broker can.
+		schedule = slices.DeleteFunc(schedule, func(d time.Duration) bool { return d == 0 })
+	}
+	others := []time.Duration{}
+	for _, d := range schedule {
+		if d > v.Delay {
+			others = append(others, d)
+		}
+	}
+	for _, d := range slices.Backward(schedule) {
+		if d < v.Delay {
+			others = append(others, d)
+		}
+	}
+	return others
+}
+
+// delayOfAtLeast is the shortest configured delay that is not shorter, the longest if all are.
+func (p *Pipeline) delayOfAtLeast(wanted time.Duration) time.Duration {
+	best := slices.Max(p.delays)
+	for _, d := range p.delays {
+		if d >= wanted && d < best {
+			best = d
+		}
+	}
+	return best
+}
+
+func fail(l Letter, reason string) Verdict {
+	return Verdict{Letter: l, Action: Fail, Reason: reason}
+}
+
+// knownReason keeps out of the failed queue what is no reason of the broker.
+func knownReason(reason string) string {
+	if slices.Contains(topology.Reasons(), reason) {
+		return reason
+	}
+	return ReasonMalformed
+}

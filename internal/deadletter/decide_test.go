@@ -1,0 +1,129 @@
+package deadletter
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	const queue = "orders.created"
+	tests := map[string]struct {
+		delivery *amqp.Delivery
+		action   Action
+		delay    time.Duration
+		reason   string
+		queue    string
+		count    int64
+	}{
+		"first failure":  {rejected(queue, nil), Retry, 5 * time.Second, "", queue, 1},
+		"second failure": {rejected(queue, ours(queue, 1)), Retry, 30 * time.Second, "", queue, 2},
+		"third failure":  {rejected(queue, ours(queue, 2)), Retry, 30 * time.Second, "", queue, 3},
+		"last failure":   {rejected(queue, ours(queue, 3)), Fail, 0, "exhausted", queue, 4},
+		"unknown to the configuration, known to the broker": {rejected("new", nil), Retry, 5 * time.Second, "", "new", 1},
+
+		"above the maximum": {rejected(queue, ours(queue, 9)), Fail, 0, "exhausted", queue, 10},
+		"overflow":          {rejected(queue, ours(queue, math.MaxInt64)), Fail, 0, "exhausted", queue, math.MaxInt64},
+		"negative count":    {rejected(queue, ours(queue, math.MinInt64)), Retry, 5 * time.Second, "", queue, 1},
+		"count of a type":   {rejected(queue, with(ours(queue, 0), HeaderCount, "3")), Retry, 5 * time.Second, "", queue, 1},
+		"count as int32":    {rejected(queue, with(ours(queue, 0), HeaderCount, int32(2))), Retry, 30 * time.Second, "", queue, 3},
+		"no pipeline":       {rejected(queue, with(ours(queue, 3), HeaderPipeline, nil)), Retry, 5 * time.Second, "", queue, 1},
+		"other pipeline":    {rejected(queue, with(ours(queue, 3), HeaderPipeline, "x")), Retry, 5 * time.Second, "", queue, 1},
+		"other queue":       {rejected("orders.paid", ours(queue, 3)), Retry, 5 * time.Second, "", "orders.paid", 1},
+
+		"expired":            {deadLettered(deathIn(queue, "expired"), nil), Fail, 0, "expired", queue, 1},
+		"maxlen":             {deadLettered(deathIn(queue, "maxlen"), nil), Fail, 0, "maxlen", queue, 1},
+		"delivery limit":     {deadLettered(deathIn(queue, "delivery_limit"), nil), Fail, 0, "delivery_limit", queue, 1},
+		"new reason":         {deadLettered(deathIn(queue, "bored"), nil), Fail, 0, "malformed", queue, 1},
+		"reason of any type": {deadLettered(with(deathIn(queue, ""), "reason", 1), nil), Fail, 0, "malformed", queue, 1},
+
+		"by a consumer":             {byConsumer(amqp.Table{HeaderQueue: queue}), Retry, 5 * time.Second, "", queue, 1},
+		"by a consumer, no queue":   {byConsumer(nil), Fail, 0, "unknown_queue", "", 1},
+		"by a consumer, unknown":    {byConsumer(amqp.Table{HeaderQueue: "x"}), Fail, 0, "unknown_queue", "", 1},
+		"by a consumer, own queue":  {byConsumer(amqp.Table{HeaderQueue: "orders.inbox"}), Fail, 0, "unknown_queue", "", 1},
+		"by a consumer, copied":     {deadLettered(deathIn("orders.retry.5s", "expired"), ours(queue, 1)), Retry, 30 * time.Second, "", queue, 2},
+		"from the inbox":            {deadLettered(deathIn("orders.inbox", "delivery_limit"), nil), Fail, 0, "unknown_queue", "", 1},
+		"never":                     {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
+		"another hint":              {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "always"}), Retry, 5 * time.Second, "", queue, 1},
+		"after 0":                   {rejected(queue, with(ours(queue, 1), HeaderAfter, int8(0))), Retry, 5 * time.Second, "", queue, 2},
+		"after 5001":                {rejected(queue, amqp.Table{HeaderAfter: uint16(5001)}), Retry, 30 * time.Second, "", queue, 1},
+		"after ages":                {rejected(queue, amqp.Table{HeaderAfter: int64(math.MaxInt64)}), Retry, 30 * time.Second, "", queue, 1},
+		"after a negative time":     {rejected(queue, amqp.Table{HeaderAfter: int64(-1)}), Retry, 5 * time.Second, "", queue, 1},
+		"after no number":           {rejected(queue, amqp.Table{HeaderAfter: "30000"}), Retry, 5 * time.Second, "", queue, 1},
+		"after, copied":             {rejected("orders.paid", with(ours(queue, 1), HeaderAfter, 30_000)), Retry, 5 * time.Second, "", "orders.paid", 1},
+		"after, but exhausted":      {rejected(queue, with(ours(queue, 3), HeaderAfter, 0)), Fail, 0, "exhausted", queue, 4},
+		"lost its binding":          {lost(ours(queue, 2)), Rescue, 0, "", queue, 2},
+		"lost, of no configuration": {lost(ours("old", 2)), Rescue, 0, "", "old", 2},
+		"lost, no queue":            {lost(with(ours(queue, 2), HeaderQueue, nil)), Fail, 0, "unknown_queue", "", 2},
+		"lost, own queue":           {lost(ours("orders.failed", 2)), Fail, 0, "unknown_queue", "", 2},
+		"lost, other pipeline":      {lost(with(ours(queue, 2), HeaderPipeline, "x")), Fail, 0, "unknown_queue", "", 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := orders(t)
+			v := p.Decide(p.Read(test.delivery))
+			if v.Action != test.action || v.Delay != test.delay || v.Reason != test.reason {
+				t.Errorf("verdict %d after %s for %q, want %d after %s for %q",
+					v.Action, v.Delay, v.Reason, test.action, test.delay, test.reason)
+			}
+			if v.Letter.Queue != test.queue || v.Letter.Count != test.count {
+				t.Errorf("queue %q, count %d, want %q, %d", v.Letter.Queue, v.Letter.Count, test.queue, test.count)
+			}
+		})
+	}
+}
+
+func TestReturnedRetryTriesTheOtherDelays(t *testing.T) {
+	t.Parallel()
+	p := orders(t, "30s", "5s", "1m", "0s", "30s")
+	v := p.Decide(p.Read(rejected("orders.created", nil)))
+	var tried []time.Duration
+	for v.Action == Retry {
+		tried = append(tried, v.Delay)
+		v, _ = p.Returned(v)
+	}
+	want := []time.Duration{30 * time.Second, time.Minute, 5 * time.Second, 0}
+	if !slices.Equal(tried, want) || v.Action != Fail || v.Reason != ReasonWorkerError {
+		t.Errorf("tried %v, want %v, then %+v", tried, want, v)
+	}
+	if _, ok := p.Returned(v); ok {
+		t.Error("a failed message that was returned has nowhere to go")
+	}
+}
+
+func TestReturnedRescueFails(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	v, ok := p.Returned(p.Decide(p.Read(lost(ours("orders.created", 1)))))
+	if !ok || v.Action != Fail || v.Reason != ReasonUnknownQueue {
+		t.Errorf("%+v, %t", v, ok)
+	}
+}
+
+func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
+	t.Parallel()
+	p := orders(t, "1m", "5s", "0s")
+	rescue := p.Decide(p.Read(lost(ours("orders.created", 1))))
+	v := p.Nacked(rescue)
+	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
+		t.Fatalf("%+v", v)
+	}
+	// Without a delay it would be back at once.
+	if v, _ = p.Returned(v); v.Delay != 5*time.Second {
+		t.Errorf("%+v", v)
+	}
+	if v, _ = p.Returned(v); v.Reason != ReasonWorkerError {
+		t.Errorf("%+v", v)
+	}
+	if v := orders(t, "0s").Nacked(rescue); v.Action != Rescue {
+		t.Errorf("%+v: it has to be held", v)
+	}
+	if v := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); v.Action != Retry || v.Delay != time.Minute {
+		t.Errorf("%+v: a retry stays what it is", v)
+	}
+}

@@ -1,0 +1,75 @@
+package deadletter
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+var (
+	now   = time.UnixMilli(1_700_000_000_123)
+	stamp = Stamp{Now: now, PublishID: "s-1", Username: "worker", FrameMax: 131_072}
+)
+
+// orders is a pipeline with four deliveries.
+func orders(t testing.TB, delays ...string) *Pipeline {
+	t.Helper()
+	if len(delays) == 0 {
+		delays = []string{"5s", "30s"}
+	}
+	p, err := NewPipeline(topology.Worker{
+		Version: topology.WorkerVersion, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 4,
+		RetryOn:    []string{topology.ReasonRejected},
+		WorkQueues: map[string]topology.WorkerQueue{"orders.created": {}, "orders.paid": {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// deathIn is an entry of x-death.
+func deathIn(queue, reason string) amqp.Table {
+	return amqp.Table{
+		"queue": queue, "reason": reason, "exchange": "shop", "count": int64(1), "time": now,
+		"routing-keys": []any{"eu.created", "copy"},
+	}
+}
+
+// rejected is a delivery that the broker dead-lettered from a work queue.
+func rejected(queue string, headers amqp.Table) *amqp.Delivery {
+	return deadLettered(deathIn(queue, "rejected"), headers)
+}
+
+func deadLettered(death amqp.Table, headers amqp.Table) *amqp.Delivery {
+	all := amqp.Table{"x-death": []any{death, deathIn("earlier", "expired")}}
+	maps.Copy(all, headers)
+	return &amqp.Delivery{Exchange: "orders.dlx", RoutingKey: "dead", DeliveryMode: 2, Headers: all}
+}
+
+// byConsumer is a delivery that a consumer published to the dead-letter exchange.
+func byConsumer(headers amqp.Table) *amqp.Delivery {
+	return &amqp.Delivery{Exchange: "orders.dlx", RoutingKey: "consumer.key", DeliveryMode: 2, Headers: headers}
+}
+
+// lost is a delivery that came through the alternate-exchange of the return exchange.
+func lost(headers amqp.Table) *amqp.Delivery {
+	return &amqp.Delivery{Exchange: "orders.return", RoutingKey: "eu.created", DeliveryMode: 2, Headers: headers}
+}
+
+// ours are the headers of a message that was here before.
+func ours(queue string, count int64) amqp.Table {
+	return amqp.Table{
+		HeaderPipeline: "orders", HeaderQueue: queue, HeaderCount: count, HeaderRoutingKey: "first.key", HeaderExchange: "first",
+		HeaderFirstFailedAt: int64(1_600_000_000_000), HeaderHistory: `[{"attempt":1,"at":1600000000000,"reason":"rejected","delay_ms":5000}]`,
+	}
+}
+
+func with(t amqp.Table, key string, value any) amqp.Table {
+	t[key] = value
+	return t
+}

@@ -1,0 +1,84 @@
+package deadletter
+
+// Headers that the worker writes. They do not begin with "x-", which belongs to the broker. Times
+// are int64 milliseconds since the epoch, durations int64 milliseconds, counts int64.
+const (
+	// HeaderCount is the number of failed attempts so far.
+	HeaderCount = "retry-count"
+	// HeaderMaxAttempts is the number of deliveries allowed in total, the first one included.
+	HeaderMaxAttempts = "retry-max-attempts"
+	// HeaderPipeline is the pipeline's name.
+	HeaderPipeline = "retry-pipeline"
+	// HeaderQueue is the work queue that the message failed in. A consumer that publishes to the
+	// dead-letter exchange itself sets it, too.
+	HeaderQueue = "retry-queue"
+	// HeaderExchange is the exchange that the message was first published to.
+	HeaderExchange = "retry-exchange"
+	// HeaderRoutingKey is the routing key that the message was first published with.
+	HeaderRoutingKey = "retry-routing-key"
+	// HeaderPublishID is unique per publish: a basic.return carries no delivery tag.
+	HeaderPublishID = "retry-publish-id"
+	// HeaderReason is why the message was dead-lettered last.
+	HeaderReason = "retry-reason"
+	// HeaderFirstFailedAt is when the message failed first.
+	HeaderFirstFailedAt = "retry-first-failed-at"
+	// HeaderLastFailedAt is when the message failed last.
+	HeaderLastFailedAt = "retry-last-failed-at"
+	// HeaderDelay is the delay chosen this time.
+	HeaderDelay = "retry-delay-ms"
+	// HeaderHistory is a JSON array of [Failure], newest first.
+	HeaderHistory = "retry-history"
+	// HeaderUserID is the user-id property that the message had before the worker republished it: a
+	// broker refuses a user-id that is not the publisher's own.
+	HeaderUserID = "retry-user-id"
+	// HeaderDeliveryMode is the delivery mode that the message had if it was not persistent.
+	HeaderDeliveryMode = "retry-delivery-mode"
+)
+
+// Headers of messages in the failed queue.
+const (
+	// HeaderDeadLetterReason is why the message is not retried any more; see the Reason constants.
+	HeaderDeadLetterReason = "dead-letter-reason"
+	// HeaderDeadLetterAt is when it was given up.
+	HeaderDeadLetterAt = "dead-letter-at"
+	// HeaderDeadLetterError is the consumer's error text, if it supplied one.
+	HeaderDeadLetterError = "dead-letter-error"
+	// HeaderDeadLetterException is the consumer's exception or stack trace, if it supplied one.
+	HeaderDeadLetterException = "dead-letter-exception"
+)
+
+// Hints of a consumer that publishes to the dead-letter exchange itself. They are obeyed once and
+// then removed.
+const (
+	// HeaderHint says what to do with the message; [HintNever] is the only value it can have.
+	HeaderHint = "retry"
+	// HeaderAfter asks for the shortest configured delay that is not shorter than so many
+	// milliseconds.
+	HeaderAfter = "retry-after-ms"
+	// HintNever sends the message to the failed queue at once.
+	HintNever = "never"
+)
+
+// Reasons of the worker for giving a message up. Those of the broker, see
+// [topology.Reasons], stand in the same header.
+const (
+	// ReasonExhausted: the message failed as often as it may.
+	ReasonExhausted = "exhausted"
+	// ReasonUnrecoverable: the consumer said that it would never succeed.
+	ReasonUnrecoverable = "unrecoverable"
+	// ReasonUnknownQueue: nobody knows the work queue, or it is gone.
+	ReasonUnknownQueue = "unknown_queue"
+	// ReasonMalformed: the message's dead-letter headers make no sense.
+	ReasonMalformed = "malformed"
+	// ReasonWorkerError: the worker has no way to send the message back.
+	ReasonWorkerError = "worker_error"
+)
+
+const (
+	// foreignPrefix begins every header that is dropped when somebody else's headers were copied.
+	foreignPrefix = "retry-"
+
+	headerDeath = "x-death"
+	headerCC    = "CC"
+	headerBCC   = "BCC"
+)

@@ -1,0 +1,198 @@
+package deadletter
+
+import (
+	"math"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Letter is what can be believed of a delivery from the inbox.
+type Letter struct {
+	// Queue is the work queue that the message failed in, "" if nobody knows.
+	Queue string
+	// Lost tells that the message did not fail: it was on its way back when its work queue had no
+	// binding to the return exchange.
+	Lost bool
+	// Reason is why the message was dead-lettered.
+	Reason string
+	// Count is the number of failed attempts, this one included.
+	Count int64
+	// Exchange and RoutingKey are where the message was first published.
+	Exchange, RoutingKey string
+	// FirstFailedAt is in milliseconds since the epoch, 0 if this is the first failure.
+	FirstFailedAt int64
+	// History has the earlier failures, newest first.
+	History []Failure
+	// Never is the consumer's word that the message will not ever succeed.
+	Never bool
+	// After is the shortest delay that the consumer asked for, negative if it did not.
+	After time.Duration
+
+	// foreign tells that the retry headers belong to another queue or pipeline.
+	foreign bool
+}
+
+// death is the newest entry of x-death.
+type death struct {
+	queue, reason, exchange, key string
+}
+
+// Read tells what a delivery is. It takes headers of any type and content: what is not as it
+// should be counts as absent.
+func (p *Pipeline) Read(d *amqp.Delivery) Letter {
+	if d.Exchange == p.Names.ReturnExchange() {
+		return p.readLost(d)
+	}
+	return p.readFailed(d)
+}
+
+// readLost reads a message that the return exchange could not route: its alternate-exchange brought
+// it here. No attempt was made, so none is counted.
+func (p *Pipeline) readLost(d *amqp.Delivery) Letter {
+	l := Letter{Lost: true, After: -1, Queue: queueName(d.Headers[HeaderQueue])}
+	if p.Names.OwnsQueue(l.Queue) || d.Headers[HeaderPipeline] != string(p.Names) {
+		l.Queue = ""
+	}
+	l.Reason, _ = d.Headers[HeaderReason].(string)
+	l.readProgress(d.Headers)
+	l.readOrigin(d, death{})
+	return l
+}
+
+// readFailed reads a message from the dead-letter exchange, where the broker publishes and where
+// consumers may.
+func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
+	l := Letter{After: -1}
+	last, dead := newestDeath(d.Headers)
+	if dead = dead && !p.Names.OwnsQueue(last.queue); dead {
+		l.Queue, l.Reason = last.queue, last.reason
+	} else {
+		// A consumer published it, perhaps with a copy of all headers it got.
+		last = death{}
+		l.Reason = topology.ReasonRejected
+		if queue := queueName(d.Headers[HeaderQueue]); p.hasWorkQueue(queue) {
+			l.Queue = queue
+		}
+	}
+
+	l.foreign = p.isForeign(d.Headers, l.Queue)
+	l.Never = d.Headers[HeaderHint] == HintNever
+	if !l.foreign {
+		l.After = readAfter(d.Headers)
+		if d.Headers[HeaderPipeline] != nil {
+			l.readProgress(d.Headers)
+		}
+	}
+	l.readOrigin(d, last)
+	if l.Count < math.MaxInt64 {
+		l.Count++
+	}
+	return l
+}
+
+// isForeign tells whether the retry headers were written for another queue or pipeline: consumers
+// that publish elsewhere often copy all headers. As long as nobody knows the queue, retry-queue says
+// at least what the consumer meant.
+func (p *Pipeline) isForeign(h amqp.Table, queue string) bool {
+	wroteQueue, hasQueue := h[HeaderQueue]
+	wrotePipeline, hasPipeline := h[HeaderPipeline]
+	return queue != "" && hasQueue && wroteQueue != queue || hasPipeline && wrotePipeline != string(p.Names)
+}
+
+func (p *Pipeline) hasWorkQueue(queue string) bool {
+	_, ok := p.workQueues[queue]
+	return ok
+}
+
+// readProgress reads what the worker wrote when the message was here before.
+func (l *Letter) readProgress(h amqp.Table) {
+	if count, ok := integer(h[HeaderCount]); ok && count > 0 {
+		l.Count = count
+	}
+	if at, ok := integer(h[HeaderFirstFailedAt]); ok && at > 0 {
+		l.FirstFailedAt = at
+	}
+	l.History = parseHistory(h[HeaderHistory])
+}
+
+// readOrigin finds where the message was first published: as written at its first failure, otherwise
+// as the broker says.
+func (l *Letter) readOrigin(d *amqp.Delivery, last death) {
+	l.Exchange, l.RoutingKey = last.exchange, last.key
+	if last == (death{}) {
+		l.RoutingKey = d.RoutingKey
+	}
+	if l.foreign {
+		return
+	}
+	if exchange, ok := shortString(d.Headers[HeaderExchange]); ok {
+		l.Exchange = exchange
+	}
+	if key, ok := shortString(d.Headers[HeaderRoutingKey]); ok {
+		l.RoutingKey = key
+	}
+}
+
+// newestDeath reads x-death[0], which is always the broker's: newer entries come first.
+func newestDeath(h amqp.Table) (death, bool) {
+	deaths, _ := h[headerDeath].([]any)
+	if len(deaths) == 0 {
+		return death{}, false
+	}
+	entry, _ := deaths[0].(amqp.Table)
+	d := death{queue: queueName(entry["queue"])}
+	d.reason, _ = entry["reason"].(string)
+	d.exchange, _ = shortString(entry["exchange"])
+	if keys, _ := entry["routing-keys"].([]any); len(keys) > 0 {
+		d.key, _ = shortString(keys[0])
+	}
+	return d, d.queue != ""
+}
+
+func readAfter(h amqp.Table) time.Duration {
+	ms, ok := integer(h[HeaderAfter])
+	if !ok || ms < 0 {
+		return -1
+	}
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
+
+// queueName is "" for what cannot be the name of a queue.
+func queueName(value any) string {
+	name, _ := shortString(value)
+	return name
+}
+
+func shortString(value any) (string, bool) {
+	s, ok := value.(string)
+	if !ok || len(s) > maxShortString {
+		return "", false
+	}
+	return s, true
+}
+
+// integer reads any of AMQP's integer types: clients in other languages choose the smallest.
+func integer(value any) (int64, bool) {
+	switch n := value.(type) {
+	case int64:
+		return n, true
+	case int32:
+		return int64(n), true
+	case int:
+		return int64(n), true
+	case int16:
+		return int64(n), true
+	case int8:
+		return int64(n), true
+	case uint8:
+		return int64(n), true
+	case uint16:
+		return int64(n), true
+	case uint32:
+		return int64(n), true
+	}
+	return 0, false
+}

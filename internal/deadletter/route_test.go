@@ -1,0 +1,70 @@
+package deadletter
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	letter := Letter{Queue: "a/b c", RoutingKey: "eu.created"}
+	keyed := func(key string) Letter { return Letter{Queue: "q", RoutingKey: key} }
+	tests := map[string]struct {
+		verdict Verdict
+		want    Route
+	}{
+		"retry":       {Verdict{Letter: letter, Delay: 90 * time.Second}, Route{"orders.retry", "eu.created", []string{"delay:1m30s", "return:a/b c"}}},
+		"retry now":   {Verdict{Letter: letter}, Route{"orders.return", "eu.created", []string{"return:a/b c"}}},
+		"rescue":      {Verdict{Letter: letter, Action: Rescue}, Route{"", "a/b c", nil}},
+		"fail":        {fail(letter, "expired"), Route{"orders.failed", "eu.created", nil}},
+		"our delay":   {Verdict{Letter: keyed("delay:5s"), Delay: time.Second}, Route{"orders.retry", "retry-escaped", []string{"delay:1s", "return:q"}}},
+		"our return":  {Verdict{Letter: keyed("return:q")}, Route{"orders.return", "retry-escaped", []string{"return:q"}}},
+		"fail, ours":  {fail(keyed("delay:5s"), "expired"), Route{"orders.failed", "delay:5s", nil}},
+		"like a key":  {Verdict{Letter: keyed("delay"), Delay: time.Second}, Route{"orders.retry", "delay", []string{"delay:1s", "return:q"}}},
+		"empty key":   {Verdict{Letter: keyed(""), Delay: time.Second}, Route{"orders.retry", "", []string{"delay:1s", "return:q"}}},
+		"inside only": {Verdict{Letter: keyed("x.delay:5s"), Delay: time.Second}, Route{"orders.retry", "x.delay:5s", []string{"delay:1s", "return:q"}}},
+	}
+	for name, test := range tests {
+		if diff := cmp.Diff(test.want, p.Route(test.verdict)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+func TestWhereAMessageWasFirstPublished(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 256)
+	const queue = "orders.created"
+	tests := map[string]struct {
+		delivery      *amqp.Delivery
+		exchange, key string
+	}{
+		"first pass":             {rejected(queue, nil), "shop", "eu.created"},
+		"later":                  {rejected(queue, ours(queue, 1)), "first", "first.key"},
+		"copied":                 {rejected("orders.paid", ours(queue, 1)), "shop", "eu.created"},
+		"by a consumer":          {byConsumer(amqp.Table{HeaderQueue: queue}), "", "consumer.key"},
+		"by a consumer, later":   {byConsumer(ours(queue, 1)), "first", "first.key"},
+		"by a consumer, copied":  {deadLettered(deathIn("orders.retry.5s", "expired"), ours(queue, 1)), "first", "first.key"},
+		"lost":                   {lost(ours(queue, 1)), "first", "first.key"},
+		"lost, key of any type":  {lost(with(ours(queue, 1), HeaderRoutingKey, 1)), "first", "eu.created"},
+		"too long to be a key":   {rejected(queue, with(ours(queue, 1), HeaderRoutingKey, long)), "first", "eu.created"},
+		"too long for a queue":   {rejected(long, with(ours(queue, 1), HeaderExchange, long)), "", "first.key"},
+		"no keys":                {deadLettered(with(deathIn(queue, "rejected"), "routing-keys", nil), nil), "shop", ""},
+		"keys of any type":       {deadLettered(with(deathIn(queue, "rejected"), "routing-keys", []any{1}), nil), "shop", ""},
+		"exchange of any type":   {deadLettered(with(deathIn(queue, "rejected"), "exchange", []byte("x")), nil), "", "eu.created"},
+		"x-death of any type":    {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": "x"}), "", "consumer.key"},
+		"x-death without tables": {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": []any{nil}}), "", "consumer.key"},
+		"x-death is empty":       {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": []any{}}), "", "consumer.key"},
+	}
+	for name, test := range tests {
+		l := orders(t).Read(test.delivery)
+		if l.Exchange != test.exchange || l.RoutingKey != test.key {
+			t.Errorf("%s: exchange %q, key %q, want %q, %q", name, l.Exchange, l.RoutingKey, test.exchange, test.key)
+		}
+	}
+}

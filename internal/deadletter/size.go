@@ -1,0 +1,118 @@
+package deadletter
+
+import (
+	"math"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Encoded sizes, in bytes.
+const (
+	// frameOverhead is a frame's type, channel, size and end.
+	frameOverhead = 8
+	// headerOverhead is what a content header frame holds before the properties: class, weight,
+	// body size and property flags.
+	headerOverhead = 14
+	// scalarProperties are the delivery mode, the priority and the timestamp.
+	scalarProperties = 1 + 1 + 8
+	lengthSize       = 4
+	typeSize         = 1
+)
+
+// deathOverhead is what x-death, x-first-death-* and x-last-death-* take besides names, when a
+// message has waited in one retry queue and was then rejected.
+const deathOverhead = 640
+
+// redeliveryOverhead is what x-delivery-count and x-acquired-count take.
+const redeliveryOverhead = 64
+
+// frameBudget is how large the frame with the properties may be. There has to be room for what the
+// broker adds later, when a message comes back to the inbox, or is looked at in the failed queue: it
+// sends frames larger than the limit, and client libraries close the connection over them.
+func (p *Pipeline) frameBudget(v Verdict, r Route, frameMax int) int {
+	if frameMax == 0 {
+		return math.MaxInt
+	}
+	if v.Action == Fail {
+		return frameMax - redeliveryOverhead
+	}
+	names := 4 * (len(p.Names.RetryQueue(v.Delay)) + len(v.Letter.Queue))
+	for _, key := range append(r.CC, r.Key) {
+		names += 2 * len(key)
+	}
+	return frameMax - deathOverhead - names
+}
+
+// headerFrameSize is the size of the frame with the message's properties: a broker closes the
+// connection over one that is larger than the negotiated frame_max. It is -1 if the headers hold
+// what cannot be encoded.
+func headerFrameSize(m amqp.Publishing) int {
+	size := frameOverhead + headerOverhead + scalarProperties
+	for _, s := range []string{
+		m.ContentType, m.ContentEncoding, m.CorrelationId, m.ReplyTo, m.Expiration,
+		m.MessageId, m.Type, m.UserId, m.AppId,
+	} {
+		size += 1 + len(s)
+	}
+	headers := tableSize(m.Headers)
+	if headers < 0 {
+		return -1
+	}
+	return size + headers
+}
+
+// tableSize is the encoded size of a table, -1 if it cannot be encoded.
+func tableSize(t amqp.Table) int {
+	size := lengthSize
+	for key, value := range t {
+		n := fieldSize(value)
+		if n < 0 || len(key) > maxShortString {
+			return -1
+		}
+		size += 1 + len(key) + n
+	}
+	return size
+}
+
+// fieldSize is the encoded size of a value in a table, its type included; -1 if amqp091-go cannot
+// write such a type.
+func fieldSize(value any) int {
+	switch v := value.(type) {
+	case nil:
+		return typeSize
+	case bool, int8, uint8:
+		return typeSize + 1
+	case int16, uint16:
+		return typeSize + 2
+	case int, int32, uint32, float32:
+		return typeSize + 4
+	case amqp.Decimal:
+		return typeSize + 5
+	case int64, float64, time.Time:
+		return typeSize + 8
+	case string:
+		return typeSize + lengthSize + len(v)
+	case []byte:
+		return typeSize + lengthSize + len(v)
+	case []any:
+		return arraySize(v)
+	case amqp.Table:
+		if n := tableSize(v); n >= 0 {
+			return typeSize + n
+		}
+	}
+	return -1
+}
+
+func arraySize(values []any) int {
+	size := typeSize + lengthSize
+	for _, value := range values {
+		n := fieldSize(value)
+		if n < 0 {
+			return -1
+		}
+		size += n
+	}
+	return size
+}

@@ -1,0 +1,163 @@
+package deadletter
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// ErrNotRepublishable says that a message cannot be published again: its headers cannot be encoded
+// or do not fit a frame. The broker has to move it: reject it without requeue, and the inbox's
+// dead-letter exchange takes the untouched original to the failed queue.
+var ErrNotRepublishable = errors.New("the headers do not fit a frame of the connection: raise the broker's frame_max")
+
+// Longest texts that are passed through from the consumer, in bytes.
+const (
+	maxErrorText     = 2 << 10
+	maxExceptionText = 8 << 10
+)
+
+// Stamp is what a publish needs besides the message.
+type Stamp struct {
+	Now time.Time
+	// PublishID is unique per publish.
+	PublishID string
+	// Username is the one the worker is logged in with; a user-id equal to it may stay.
+	Username string
+	// FrameMax is the connection's negotiated limit in bytes, 0 for none.
+	FrameMax int
+}
+
+// Publishing builds the message for the verdict. The delivery is left as it is. The error is
+// [ErrNotRepublishable].
+func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publishing, error) {
+	route := p.Route(v)
+	m := amqp.Publishing{
+		Headers:         p.headers(v, route, d, s),
+		ContentType:     d.ContentType,
+		ContentEncoding: d.ContentEncoding,
+		DeliveryMode:    amqp.Persistent,
+		Priority:        d.Priority,
+		CorrelationId:   d.CorrelationId,
+		ReplyTo:         d.ReplyTo,
+		MessageId:       d.MessageId,
+		Timestamp:       d.Timestamp,
+		Type:            d.Type,
+		AppId:           d.AppId,
+		Body:            d.Body,
+	}
+	if d.UserId == s.Username {
+		m.UserId = d.UserId
+	}
+	return m, fit(m, p.frameBudget(v, route, s.FrameMax))
+}
+
+// headers copies the message's headers but for the broker's, and adds ours.
+func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) amqp.Table {
+	h := make(amqp.Table, len(d.Headers)+16)
+	for key, value := range d.Headers {
+		if isBrokers(key) || v.Letter.foreign && strings.HasPrefix(key, foreignPrefix) {
+			continue
+		}
+		h[key] = value
+	}
+	for _, key := range []string{HeaderHint, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt} {
+		delete(h, key)
+	}
+	truncate(h, HeaderDeadLetterError, maxErrorText)
+	truncate(h, HeaderDeadLetterException, maxExceptionText)
+
+	h[HeaderPublishID] = s.PublishID
+	if len(route.CC) > 0 {
+		h[headerCC] = addresses(route.CC)
+	}
+	if d.UserId != "" && d.UserId != s.Username {
+		h[HeaderUserID] = d.UserId
+	}
+	if _, kept := h[HeaderDeliveryMode]; !kept && d.DeliveryMode != amqp.Persistent {
+		h[HeaderDeliveryMode] = int64(d.DeliveryMode)
+	}
+	if v.Action == Fail {
+		h[HeaderDeadLetterReason] = v.Reason
+		h[HeaderDeadLetterAt] = s.Now.UnixMilli()
+	}
+	if !v.Letter.Lost {
+		maps.Copy(h, p.progress(v, s.Now))
+	}
+	return h
+}
+
+// progress are the headers that change with each failed attempt.
+func (p *Pipeline) progress(v Verdict, now time.Time) amqp.Table {
+	l, at := v.Letter, now.UnixMilli()
+	first := l.FirstFailedAt
+	if first == 0 {
+		first = at
+	}
+	h := amqp.Table{
+		HeaderCount:         l.Count,
+		HeaderMaxAttempts:   p.maxAttempts,
+		HeaderPipeline:      string(p.Names),
+		HeaderExchange:      l.Exchange,
+		HeaderRoutingKey:    l.RoutingKey,
+		HeaderReason:        l.Reason,
+		HeaderFirstFailedAt: first,
+		HeaderLastFailedAt:  at,
+		HeaderHistory:       history(v, now),
+	}
+	if l.Queue != "" {
+		h[HeaderQueue] = l.Queue
+	}
+	if v.Action == Retry {
+		h[HeaderDelay] = v.Delay.Milliseconds()
+	}
+	return h
+}
+
+// isBrokers tells whether a header is about one stay in a queue: kept, it would stop the broker's
+// dead-lettering as a cycle, or route the message to where it was once copied.
+func isBrokers(key string) bool {
+	switch key {
+	case headerDeath, headerCC, headerBCC, "x-delivery-count", "x-acquired-count":
+		return true
+	}
+	return strings.HasPrefix(key, "x-first-death-") || strings.HasPrefix(key, "x-last-death-")
+}
+
+func addresses(keys []string) []any {
+	list := make([]any, len(keys))
+	for i, key := range keys {
+		list[i] = key
+	}
+	return list
+}
+
+// truncate shortens a text without cutting a character in two.
+func truncate(h amqp.Table, key string, limit int) {
+	text, ok := h[key].(string)
+	if !ok || len(text) <= limit {
+		return
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	h[key] = text[:limit]
+}
+
+// fit drops what can be missed from headers that are too large: first the history, then the texts.
+func fit(m amqp.Publishing, budget int) error {
+	for _, dispensable := range []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError} {
+		if size := headerFrameSize(m); size >= 0 && size <= budget {
+			return nil
+		}
+		delete(m.Headers, dispensable)
+	}
+	if size := headerFrameSize(m); size >= 0 && size <= budget {
+		return nil
+	}
+	return ErrNotRepublishable
+}

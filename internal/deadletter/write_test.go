@@ -1,0 +1,208 @@
+package deadletter
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func publish(t *testing.T, p *Pipeline, d *amqp.Delivery) amqp.Publishing {
+	t.Helper()
+	m, err := p.Publishing(p.Decide(p.Read(d)), d, stamp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestRetriedMessage(t *testing.T) {
+	t.Parallel()
+	d := rejected("orders.created", amqp.Table{
+		"tenant": "a", "x-custom": int8(1), "retry": "later", "retry-after-ms": int64(1), "dead-letter-reason": "exhausted",
+		"dead-letter-at": int64(1), "dead-letter-error": "e", "CC": []any{"x"}, "BCC": []any{"y"}, "x-delivery-count": int64(3),
+		"x-acquired-count": int64(3), "x-first-death-queue": "q", "x-first-death-reason": "r", "x-last-death-exchange": "e",
+	})
+	d.Expiration, d.UserId, d.DeliveryMode, d.Priority, d.ContentType, d.Body = "1", "shop", 1, 9, "text/plain", []byte("b")
+	d.Timestamp, d.MessageId, d.ReplyTo = now, "m", "r"
+
+	want := amqp.Publishing{
+		Headers: amqp.Table{
+			"tenant": "a", "x-custom": int8(1), "dead-letter-error": "e",
+			"CC":          []any{"delay:5s", "return:orders.created"},
+			"retry-count": int64(1), "retry-max-attempts": int64(4), "retry-pipeline": "orders", "retry-queue": "orders.created",
+			"retry-exchange": "shop", "retry-routing-key": "eu.created", "retry-publish-id": "s-1", "retry-reason": "rejected",
+			"retry-first-failed-at": int64(1_700_000_000_123), "retry-last-failed-at": int64(1_700_000_000_123),
+			"retry-delay-ms": int64(5000), "retry-user-id": "shop", "retry-delivery-mode": int64(1),
+			"retry-history": `[{"attempt":1,"at":1700000000123,"reason":"rejected","delay_ms":5000}]`,
+		},
+		ContentType: "text/plain", DeliveryMode: 2, Priority: 9, Timestamp: now, MessageId: "m", ReplyTo: "r", Body: []byte("b"),
+	}
+	if diff := cmp.Diff(want, publish(t, orders(t), d)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMessageThatFailedBefore(t *testing.T) {
+	t.Parallel()
+	d := rejected("orders.created", with(ours("orders.created", 3), HeaderDeliveryMode, int64(1)))
+	h := publish(t, orders(t), d).Headers
+	want := amqp.Table{
+		"retry-count": int64(4), "retry-max-attempts": int64(4), "retry-pipeline": "orders", "retry-queue": "orders.created",
+		"retry-exchange": "first", "retry-routing-key": "first.key", "retry-publish-id": "s-1", "retry-reason": "rejected",
+		"retry-first-failed-at": int64(1_600_000_000_000), "retry-last-failed-at": int64(1_700_000_000_123),
+		"retry-delivery-mode": int64(1), "dead-letter-reason": "exhausted", "dead-letter-at": int64(1_700_000_000_123),
+		"retry-history": `[{"attempt":4,"at":1700000000123,"reason":"rejected"},` +
+			`{"attempt":1,"at":1600000000000,"reason":"rejected","delay_ms":5000}]`,
+	}
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHeadersOfSomebodyElseAreDropped(t *testing.T) {
+	t.Parallel()
+	h := publish(t, orders(t), rejected("orders.paid", with(ours("orders.created", 3), "retry-anything", "x"))).Headers
+	if h["retry-anything"] != nil || h[HeaderCount] != int64(1) || h[HeaderQueue] != "orders.paid" ||
+		h[HeaderFirstFailedAt] != now.UnixMilli() || strings.Contains(h[HeaderHistory].(string), "1600000000000") {
+		t.Errorf("%v", h)
+	}
+}
+
+func TestRescuedMessageIsNotCounted(t *testing.T) {
+	t.Parallel()
+	headers := ours("orders.created", 2)
+	d := lost(with(headers, "CC", []any{"delay:5s"}))
+	h := publish(t, orders(t), d).Headers
+	delete(headers, "CC")
+	headers[HeaderPublishID] = "s-1"
+	if diff := cmp.Diff(headers, h); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailedMessageOfUnknownQueueKeepsWhatTheConsumerWrote(t *testing.T) {
+	t.Parallel()
+	h := publish(t, orders(t), byConsumer(amqp.Table{HeaderQueue: "typo"})).Headers
+	if h[HeaderQueue] != "typo" || h[HeaderDeadLetterReason] != ReasonUnknownQueue {
+		t.Errorf("%v", h)
+	}
+}
+
+func TestOwnUserIDStays(t *testing.T) {
+	t.Parallel()
+	d := rejected("orders.created", nil)
+	d.UserId = stamp.Username
+	m := publish(t, orders(t), d)
+	if m.UserId != stamp.Username || m.Headers[HeaderUserID] != nil {
+		t.Errorf("user-id %q, headers %v", m.UserId, m.Headers)
+	}
+}
+
+func TestErrorTextsAreTruncatedBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	d := rejected("orders.created", amqp.Table{
+		HeaderDeadLetterError: strings.Repeat("ü", 4000), HeaderDeadLetterException: "x" + strings.Repeat("日", 9000),
+	})
+	h := publish(t, orders(t), d).Headers
+	for key, limit := range map[string]int{HeaderDeadLetterError: maxErrorText, HeaderDeadLetterException: maxExceptionText} {
+		text := h[key].(string)
+		if len(text) > limit || len(text) < limit-3 || !utf8.ValidString(text) {
+			t.Errorf("%s has %d bytes, valid: %t", key, len(text), utf8.ValidString(text))
+		}
+	}
+	if d.Headers[HeaderDeadLetterError] != strings.Repeat("ü", 4000) {
+		t.Error("the delivery was changed")
+	}
+}
+
+func TestHeadersThatAreTooLargeAreDroppedInOrder(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	build := func(filler int) (amqp.Table, error) {
+		d := rejected("orders.created", amqp.Table{
+			HeaderDeadLetterError: "error", HeaderDeadLetterException: "exception", "filler": strings.Repeat("x", filler),
+		})
+		m, err := p.Publishing(p.Decide(p.Read(d)), d, stamp)
+		return m.Headers, err
+	}
+	kept := func(h amqp.Table) (names []string) {
+		for _, key := range []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError} {
+			if h[key] != nil {
+				names = append(names, key)
+			}
+		}
+		return names
+	}
+	stages := 3
+	for filler := 129_000; filler < 132_000; filler++ {
+		h, err := build(filler)
+		if err != nil {
+			if stages != 0 {
+				t.Errorf("rejected with %d texts that could be dropped", stages)
+			}
+			return
+		}
+		if n := len(kept(h)); n < stages {
+			if want := []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError}[3-n:]; !slices.Equal(want, kept(h)) {
+				t.Errorf("kept %v, want %v", kept(h), want)
+			}
+			stages = n
+		}
+	}
+	t.Error("nothing is too large")
+}
+
+func TestWhatCannotBeEncodedIsNotRepublished(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	for _, value := range []any{uint64(1), struct{}{}, []any{uint64(1)}, amqp.Table{"x": []string{"y"}}, map[string]any{}} {
+		d := rejected("orders.created", amqp.Table{"value": value})
+		if _, err := p.Publishing(p.Decide(p.Read(d)), d, stamp); !errors.Is(err, ErrNotRepublishable) {
+			t.Errorf("%T: error %v", value, err)
+		}
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	headers := ours("orders.created", 1)
+	for range 200 {
+		headers[HeaderCount] = int64(1)
+		headers = publish(t, p, rejected("orders.created", headers)).Headers
+	}
+	text := headers[HeaderHistory].(string)
+	failures := parseHistory(text)
+	if len(text) > maxHistory || len(text) < maxHistory-200 || failures[0].At != now.UnixMilli() {
+		t.Errorf("%d bytes, %d failures", len(text), len(failures))
+	}
+	for _, value := range []any{nil, 1, "", "x", "{}", "[1]", `[{"attempt":"x"}]`, strings.Repeat("[", 5000)} {
+		if got := parseHistory(value); got != nil {
+			t.Errorf("%v is read as %v", value, got)
+		}
+	}
+}
+
+func TestSizeIsWhatTheLibraryWrites(t *testing.T) {
+	t.Parallel()
+	nested := amqp.Table{"a": []any{nil, true, int8(1), byte(1), int16(1), uint16(1), int32(1), uint32(1), 1, int64(1)}}
+	table := amqp.Table{
+		"nested": nested, "f": float32(1), "d": 1.0, "decimal": amqp.Decimal{}, "t": time.Unix(0, 0), "b": []byte("xyz"), "s": "xyz", "": nil,
+		"empty": amqp.Table{}, "none": []any(nil),
+	}
+	got := tableSize(table)
+	want := 4 + (1 + 6 + 1 + tableSize(nested)) + (2 + 5) + (2 + 9) + (8 + 6) + (2 + 9) + (2 + 5 + 3) + (2 + 5 + 3) + (1 + 1) +
+		(6 + 1 + 4) + (5 + 1 + 4)
+	if got != want {
+		t.Errorf("%d bytes, want %d", got, want)
+	}
+	if n := tableSize(nested); n != 4+2+5+1+2+2+2+3+3+5+5+5+9 {
+		t.Errorf("%d bytes", n)
+	}
+}

@@ -1,0 +1,44 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+// Check connects to the vhost of each pipeline and looks for its inbox. It writes a line per
+// pipeline, and returns an error if any of them cannot be worked on. It consumes and changes nothing.
+func Check(ctx context.Context, o Options, out io.Writer) error {
+	var failed error
+	for _, p := range o.Config.Pipelines {
+		queue, err := checkPipeline(ctx, o.URI, p)
+		if err != nil {
+			failed = errors.New("not every pipeline can be worked on")
+			_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: error: %v\n", p.Names, p.Vhost, err)
+			continue
+		}
+		_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: ok: %s has %d messages and %d consumers\n",
+			p.Names, p.Vhost, queue.Name, queue.Messages, queue.Consumers)
+	}
+	return failed
+}
+
+func checkPipeline(ctx context.Context, uri URI, p *deadletter.Pipeline) (amqp.Queue, error) {
+	conn, err := connect(ctx, uri, p, "check")
+	if err != nil {
+		return amqp.Queue{}, err
+	}
+	defer hangUp(conn)
+	channel, err := openChannel(ctx, conn)
+	if err != nil {
+		return amqp.Queue{}, err
+	}
+	return await(ctx, "look for the inbox", func() (amqp.Queue, error) {
+		return channel.QueueDeclarePassive(p.Names.Inbox(), true, false, false, false, nil)
+	}, func(amqp.Queue) {})
+}

@@ -1,0 +1,80 @@
+package worker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+const goodPipeline = `{"version":1,"name":"orders","vhost":"/","delays":["5s","1m30s"],"max_attempts":4,
+	"retry_on":["rejected","expired"],"work_queues":{"orders.created":{},"orders.paid":{}}}`
+
+func TestParseConfig(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"complete":         `{"pipelines":[` + goodPipeline + `]}`,
+		"least":            `{"pipelines":[{"name":"a","vhost":"/","delays":["0s"],"max_attempts":1}]}`,
+		"null is not set":  `{"pipelines":[{"version":null,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"retry_on":null,"work_queues":null,"later":null}],"later":null}`,
+		"null in a queue":  `{"pipelines":[{"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"work_queues":{"q":{"max_attempts":null}}}]}`,
+		"same name, other": `{"pipelines":[` + goodPipeline + `,` + strings.Replace(goodPipeline, `"/"`, `"other"`, 1) + `]}`,
+	}
+	for name, config := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parsed, err := worker.ParseConfig([]byte(config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.Count(config, `"name"`); len(parsed.Pipelines) != want {
+				t.Errorf("%d pipelines, want %d", len(parsed.Pipelines), want)
+			}
+		})
+	}
+}
+
+func TestParseConfigErrors(t *testing.T) {
+	t.Parallel()
+	with := func(old, replacement string) string {
+		return `{"pipelines":[` + strings.Replace(goodPipeline, old, replacement, 1) + `]}`
+	}
+	tests := map[string]struct{ config, want string }{
+		"empty":                {``, "not JSON"},
+		"not JSON":             {`{"pipelines":[}`, "not JSON"},
+		"trailing text":        {`{"pipelines":[]} x`, "not JSON"},
+		"not an object":        {`[]`, "must be an object"},
+		"null":                 {`null`, "must be an object"},
+		"no pipelines":         {`{}`, "pipelines: is missing"},
+		"empty pipelines":      {`{"pipelines":[]}`, "pipelines: is missing"},
+		"pipelines is a map":   {`{"pipelines":{}}`, "pipelines: must be a list"},
+		"null pipeline":        {`{"pipelines":[null]}`, "pipelines[0]: must be an object, not null"},
+		"unknown key":          {`{"pipelines":[],"pipeline":1}`, "pipeline: is not a known key"},
+		"unknown pipeline key": {with(`"name"`, `"Name"`), "pipelines[0].Name: is not a known key: this worker knows delays, max_attempts"},
+		"unknown queue key":    {with(`{}`, `{"x":1}`), `pipelines[0].work_queues["orders.created"].x: is not a known key`},
+		"version":              {with(`:1,`, `:2,`), "pipelines[0].version: 2 is not"},
+		"no name":              {with(`"orders"`, `null`), "pipelines[0].name: is missing"},
+		"name with a slash":    {with(`"orders"`, `"a/b"`), `pipelines[0].name: "a/b" contains "/"`},
+		"long name":            {with(`"orders"`, `"`+strings.Repeat("x", 250)+`"`), "pipelines[0].name: is too long"},
+		"name is a number":     {with(`"orders"`, `1`), "pipelines[0].name: must be a string"},
+		"no vhost":             {with(`"/"`, `null`), "pipelines[0].vhost: is missing"},
+		"no delays":            {with(`["5s","1m30s"]`, `[]`), "pipelines[0].delays: is empty"},
+		"wrong delay":          {with(`1m30s`, `soon`), `pipelines[0].delays[1]: "soon" is not a duration`},
+		"delay is a number":    {with(`"1m30s"`, `90`), "pipelines[0].delays[1]: must be a string"},
+		"null delay":           {with(`"1m30s"`, `null`), "pipelines[0].delays[1]: must be a string, not null"},
+		"attempts":             {with(`:4`, `:0`), "pipelines[0].max_attempts: 0 is too few"},
+		"attempts not whole":   {with(`:4`, `:4.5`), "pipelines[0].max_attempts: must be a whole number"},
+		"unknown reason":       {with(`expired`, `expires`), `pipelines[0].retry_on[1]: "expires" is not a reason`},
+		"own queue":            {with(`orders.paid`, `orders.inbox`), `pipelines[0].work_queues["orders.inbox"]: is a queue of the pipeline itself`},
+		"empty queue":          {with(`orders.paid`, ``), `pipelines[0].work_queues[""]: is not a queue name`},
+		"duplicate":            {`{"pipelines":[` + goodPipeline + `,` + goodPipeline + `]}`, `pipelines[1]: pipeline "orders" in vhost "/" is already pipelines[0]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := worker.ParseConfig([]byte(test.config))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}

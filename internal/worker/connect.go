@@ -1,0 +1,44 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+const (
+	heartbeat = 10 * time.Second
+	// dialTimeout bounds the TCP connection and the TLS and AMQP handshakes together.
+	dialTimeout = 30 * time.Second
+	// closeTimeout bounds the closing handshake, which flushes the last acknowledgements.
+	closeTimeout = 5 * time.Second
+)
+
+// connect opens a connection to the pipeline's vhost. The purpose is shown in the management UI.
+func connect(ctx context.Context, uri URI, p *deadletter.Pipeline, purpose string) (*amqp.Connection, error) {
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName("rabbitmq-retry " + string(p.Names) + " " + purpose)
+	config := amqp.Config{
+		Vhost:      p.Vhost,
+		Heartbeat:  heartbeat,
+		Properties: properties,
+		Dial:       amqp.DefaultDial(dialTimeout),
+	}
+	return await(ctx, "connect to "+uri.String(), func() (*amqp.Connection, error) {
+		return amqp.DialConfig(uri.raw, config)
+	}, hangUp)
+}
+
+func openChannel(ctx context.Context, conn *amqp.Connection) (*amqp.Channel, error) {
+	// A late channel is closed together with its connection.
+	return await(ctx, "open a channel", conn.Channel, func(*amqp.Channel) {})
+}
+
+// hangUp closes a connection. The deadline also ends a write that hangs because the broker does not
+// read. An error says no more than that the connection is closed already.
+func hangUp(conn *amqp.Connection) {
+	_ = conn.CloseDeadline(time.Now().Add(closeTimeout))
+}

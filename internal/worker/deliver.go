@@ -1,0 +1,127 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+// unlessBlocked are the deliveries, or a channel that is never ready while the broker blocks
+// publishers.
+func (s *session) unlessBlocked() <-chan amqp.Delivery {
+	if s.blocked {
+		return nil
+	}
+	return s.deliveries
+}
+
+// receive takes a delivery from the inbox and publishes it to where it belongs.
+func (s *session) receive(ctx context.Context, d amqp.Delivery, ok bool) error {
+	if !ok {
+		return s.deliveriesEnded()
+	}
+	s.inFlight++
+	m := &message{delivery: d}
+	m.verdict = s.pipeline.Decide(s.pipeline.Read(&m.delivery))
+	return s.publish(ctx, m)
+}
+
+// deliveriesEnded is an error unless this is what a draining session waits for.
+func (s *session) deliveriesEnded() error {
+	s.deliveries = nil
+	select {
+	case reason := <-s.inboxClosed:
+		return closedError("consuming", reason)
+	default:
+	}
+	if s.draining {
+		return nil
+	}
+	return fmt.Errorf("the broker cancelled the consumer of %s: the queue is gone, or its node is", s.pipeline.Names.Inbox())
+}
+
+// publish sends a message to where its verdict says.
+func (s *session) publish(ctx context.Context, m *message) error {
+	now := time.Now()
+	s.idCount++
+	m.publishID = s.idPrefix + strconv.FormatUint(s.idCount, 36)
+	publishing, err := s.pipeline.Publishing(m.verdict, &m.delivery, deadletter.Stamp{
+		Now:       now,
+		PublishID: m.publishID,
+		Username:  s.username,
+		FrameMax:  s.publishing.Config.FrameSize,
+	})
+	if err != nil {
+		return s.reject(m, err)
+	}
+	publisher, err := s.publisherOf(ctx, m.verdict)
+	if err != nil {
+		return err
+	}
+	return publisher.publish(m, s.pipeline.Route(m.verdict), publishing, now)
+}
+
+func (s *session) publisherOf(ctx context.Context, v deadletter.Verdict) (_ *publisher, err error) {
+	switch v.Action {
+	case deadletter.Fail:
+		return s.failed, nil
+	case deadletter.Retry:
+		return s.retry, nil
+	default:
+		if s.rescue == nil {
+			// A stopping session still finishes what is in flight.
+			s.rescue, err = openPublisher(context.WithoutCancel(ctx), s.publishing, s.window)
+		}
+		return s.rescue, err
+	}
+}
+
+// reject leaves a message that cannot be published again to the broker, which moves the untouched
+// original to the failed queue.
+func (s *session) reject(m *message, reason error) error {
+	s.inFlight--
+	if err := m.delivery.Reject(false); err != nil {
+		return fmt.Errorf("reject: %w", err)
+	}
+	s.log.Info("message left to the broker, which moves it to the failed queue as it is",
+		"reason", reason, "queue", m.verdict.Letter.Queue, "message_id", m.delivery.MessageId)
+	return nil
+}
+
+// finish acknowledges a message that the broker has taken.
+func (s *session) finish(m *message) error {
+	s.inFlight--
+	if err := m.delivery.Ack(false); err != nil {
+		return fmt.Errorf("acknowledge: %w", err)
+	}
+	v := m.verdict
+	if v.Action == deadletter.Fail {
+		s.log.Info("message parked in the failed queue",
+			"reason", v.Reason, "queue", v.Letter.Queue, "attempts", v.Letter.Count, "message_id", m.delivery.MessageId)
+		return nil
+	}
+	s.log.Debug("message sent back", "queue", v.Letter.Queue, "attempts", v.Letter.Count,
+		slog.Duration("delay", v.Delay), "message_id", m.delivery.MessageId)
+	return nil
+}
+
+// closedError says why a channel closed.
+func closedError(what string, reason *amqp.Error) error {
+	if reason == nil {
+		return fmt.Errorf("the channel for %s closed: %w", what, amqp.ErrClosed)
+	}
+	return fmt.Errorf("the broker closed the channel for %s: %w", what, reason)
+}
+
+// isAccessRefused tells whether the broker closed a channel because the user lacks a permission.
+func isAccessRefused(err error) bool {
+	var reason *amqp.Error
+	return errors.As(err, &reason) && reason.Code == amqp.AccessRefused
+}

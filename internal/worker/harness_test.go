@@ -1,0 +1,262 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+const patience = 30 * time.Second
+
+// pipeline is a retry pipeline on a broker, in a vhost of its own.
+type pipeline struct {
+	*brokertest.Broker
+	spec  topology.Pipeline
+	names topology.Names
+}
+
+// newPipeline makes the topology of a pipeline with these quorum work queues.
+func newPipeline(t *testing.T, name string, delays []string, attempts int, workQueues ...string) *pipeline {
+	t.Helper()
+	spec := newSpec(topology.Quorum, delays, attempts, workQueues...)
+	spec.Name = name
+	return newPipelineOf(t, spec)
+}
+
+// newSpec specifies a pipeline "orders" whose queues are all of one type.
+func newSpec(queueType string, delays []string, attempts int, workQueues ...string) topology.Pipeline {
+	spec := topology.Pipeline{
+		Name: "orders", MaxAttempts: attempts, QueueType: queueType,
+		RetryOn: []string{topology.ReasonRejected}, WorkQueues: map[string]topology.WorkQueue{},
+	}
+	for _, d := range delays {
+		wait, err := topology.ParseDelay(d)
+		if err != nil {
+			panic(err)
+		}
+		spec.Delays = append(spec.Delays, topology.Delay{Wait: wait, Spelling: d})
+	}
+	for _, queue := range workQueues {
+		spec.WorkQueues[queue] = topology.WorkQueue{Type: queueType, Declare: true}
+	}
+	return spec
+}
+
+func newPipelineOf(t *testing.T, spec topology.Pipeline) *pipeline {
+	t.Helper()
+	p := &pipeline{Broker: brokertest.New(t), spec: spec, names: topology.Names(spec.Name)}
+	p.spec.Vhost = p.Vhost
+	p.apply(t, topology.Expand(p.spec))
+	return p
+}
+
+// apply makes all objects, the policies first: a queue has its policy from the first moment then.
+func (p *pipeline) apply(t *testing.T, objects topology.Topology) {
+	t.Helper()
+	for name, policy := range objects.Policies {
+		p.set(t, http.MethodPut, p.Path("policies", name), map[string]any{
+			"pattern": policy.Pattern, "apply-to": policy.ApplyTo, "priority": policy.Priority, "definition": policy.Definition,
+		})
+	}
+	for name, exchange := range objects.Exchanges {
+		p.set(t, http.MethodPut, p.Path("exchanges", name), map[string]any{
+			"type": exchange.Type, "durable": true, "arguments": arguments(exchange.Arguments),
+		})
+	}
+	for name, queue := range objects.Queues {
+		args := arguments(queue.Arguments)
+		args["x-queue-type"] = queue.Type
+		p.set(t, http.MethodPut, p.Path("queues", name), map[string]any{"durable": true, "arguments": args})
+	}
+	for _, binding := range objects.Bindings {
+		p.bind(t, binding)
+	}
+}
+
+func (p *pipeline) bind(t *testing.T, b topology.Binding) {
+	t.Helper()
+	p.set(t, http.MethodPost, p.Path("bindings", "e", b.Source, "q", b.Destination), map[string]any{
+		"routing_key": b.RoutingKey, "arguments": arguments(b.Arguments),
+	})
+}
+
+func (p *pipeline) set(t *testing.T, method, path string, body any) {
+	t.Helper()
+	if status, answer := p.Request(t, method, path, body); status/100 != 2 {
+		t.Fatalf("%s %s: %d %s", method, path, status, answer)
+	}
+}
+
+func arguments(a topology.Arguments) map[string]any {
+	copied := map[string]any{}
+	maps.Copy(copied, a)
+	return copied
+}
+
+func configOf(t *testing.T, workers ...topology.Worker) []byte {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{"pipelines": workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// running is a worker within the test's process.
+type running struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+	log    *logBuffer
+}
+
+// work starts a worker, which stops when the test ends.
+func (p *pipeline) work(t *testing.T) *running {
+	t.Helper()
+	return p.workAs(t, p.URI, p.spec.Worker())
+}
+
+func (p *pipeline) workAs(t *testing.T, rawURI string, w topology.Worker) *running {
+	t.Helper()
+	config, err := worker.ParseConfig(configOf(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri, err := worker.ParseURI(rawURI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{cancel: cancel, done: make(chan struct{}), log: &logBuffer{}}
+	options := worker.Options{
+		Config: config, URI: uri, Prefetch: worker.DefaultPrefetch,
+		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
+	}
+	go func() {
+		defer close(r.done)
+		r.err = worker.Run(ctx, options)
+	}()
+	t.Cleanup(func() {
+		r.stop(t)
+		if t.Failed() {
+			t.Logf("the worker's log:\n%s", r.log)
+		}
+	})
+	return r
+}
+
+// stop ends the worker and waits for it.
+func (r *running) stop(t *testing.T) {
+	t.Helper()
+	r.cancel()
+	select {
+	case <-r.done:
+	case <-time.After(patience + 10*time.Second):
+		t.Error("the worker does not stop")
+	}
+}
+
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// consumer rejects everything and keeps what it got.
+type consumer struct {
+	mu  sync.Mutex
+	got []amqp.Delivery
+}
+
+// consume handles each delivery of a queue; without a handler it rejects them.
+func (p *pipeline) consume(t *testing.T, queue string, handle func(amqp.Delivery) error) *consumer {
+	t.Helper()
+	if handle == nil {
+		handle = func(d amqp.Delivery) error { return d.Reject(false) }
+	}
+	ch := p.Channel(t)
+	if err := ch.Qos(100, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &consumer{}
+	go func() {
+		for d := range deliveries {
+			c.mu.Lock()
+			c.got = append(c.got, d)
+			c.mu.Unlock()
+			if err := handle(d); err != nil && !errors.Is(err, amqp.ErrClosed) {
+				t.Errorf("handle a delivery of %q: %v", queue, err)
+			}
+		}
+	}()
+	return c
+}
+
+func (c *consumer) deliveries() []amqp.Delivery {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.got)
+}
+
+// await waits until a message is in the queue and takes it.
+func (p *pipeline) await(t *testing.T, queue string) amqp.Delivery {
+	t.Helper()
+	var got amqp.Delivery
+	brokertest.Eventually(t, patience, func() error {
+		d, ok := p.Get(t, queue)
+		if !ok {
+			return fmt.Errorf("no message in %s", queue)
+		}
+		got = d
+		return nil
+	})
+	return got
+}
+
+// awaitFailed waits for a message in the failed queue, checks its reason and takes it.
+func (p *pipeline) awaitFailed(t *testing.T, reason string) amqp.Delivery {
+	t.Helper()
+	d := p.await(t, p.names.FailedQueue())
+	if got := d.Headers["dead-letter-reason"]; got != reason {
+		t.Errorf("dead-letter-reason %v, want %s; headers %v", got, reason, d.Headers)
+	}
+	return d
+}
+
+// expectEmpty checks that the queue has no other message.
+func (p *pipeline) expectEmpty(t *testing.T, queue string) {
+	t.Helper()
+	if d, ok := p.Get(t, queue); ok {
+		t.Errorf("%s has another message: %v", queue, d.Headers)
+	}
+}

@@ -1,0 +1,145 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+func countLines(text, part string) (n int) {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+func withUser(t *testing.T, rawURI, user, password string) string {
+	t.Helper()
+	u, err := url.Parse(rawURI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}
+
+// countIs compares the number of messages, ready or not, that the management API shows.
+func (p *pipeline) countIs(t *testing.T, queue string, want int) error {
+	t.Helper()
+	_, answer := p.Request(t, "GET", p.Path("queues", queue), nil)
+	var got struct {
+		Messages *int `json:"messages"`
+	}
+	if err := json.Unmarshal(answer, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Messages == nil || *got.Messages != want {
+		return fmt.Errorf("%s: %s, want %d messages", queue, answer, want)
+	}
+	return nil
+}
+
+func (p *pipeline) rejectOne(t *testing.T, queue string) {
+	t.Helper()
+	p.getOne(t, p.Channel(t), queue, func(d amqp.Delivery) error { return d.Reject(false) })
+}
+
+// getOne waits for a message and settles it.
+func (p *pipeline) getOne(t *testing.T, ch *amqp.Channel, queue string, settle func(amqp.Delivery) error) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error {
+		d, ok, err := ch.Get(queue, false)
+		if err != nil {
+			t.Fatalf("get from %q: %v", queue, err)
+		}
+		if !ok {
+			return fmt.Errorf("no message in %s", queue)
+		}
+		return settle(d)
+	})
+}
+
+// fillInbox publishes messages to the dead-letter exchange as a consumer would, and returns their ids.
+func (p *pipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publishing) map[string]bool {
+	t.Helper()
+	ch := p.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	var last *amqp.DeferredConfirmation
+	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, n))
+	for i := range n {
+		m := build(i)
+		m.MessageId = strconv.Itoa(i)
+		m.DeliveryMode = amqp.Persistent
+		ids[m.MessageId] = true
+		var err error
+		if last, err = ch.PublishWithDeferredConfirm(p.names.DeadLetterExchange(), "key", true, false, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last.Wait()
+	for range n {
+		if c := <-confirms; !c.Ack {
+			t.Fatal("the inbox refused a message")
+		}
+	}
+	return ids
+}
+
+// fillQueue publishes to a queue with a length limit until it refuses.
+func (p *pipeline) fillQueue(t *testing.T, queue string) {
+	t.Helper()
+	ch := p.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		c, err := ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{MessageId: "filling"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !c.Wait() {
+			return
+		}
+	}
+	t.Fatalf("%s does not fill up", queue)
+}
+
+// awaitAll takes messages off a queue until each of the ids has come. It returns how many came more
+// than once.
+func (p *pipeline) awaitAll(t *testing.T, queue string, ids map[string]bool) (duplicates int) {
+	t.Helper()
+	ch := p.Channel(t)
+	if err := ch.Qos(1000, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(queue, "", true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for len(seen) < len(ids) {
+		select {
+		case d := <-deliveries:
+			if seen[d.MessageId] {
+				duplicates++
+			}
+			seen[d.MessageId] = true
+		case <-time.After(patience):
+			t.Fatalf("%d of %d messages arrived in %s, then none for %s", len(seen), len(ids), queue, patience)
+		}
+	}
+	return duplicates
+}

@@ -1,0 +1,175 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+func TestFailedMessageIsHeldUntilThereIsAFailedQueue(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	binding := topology.Binding{Source: "orders.failed", Destination: "orders.failed"}
+	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	r := p.work(t)
+	p.consume(t, "orders.created", nil)
+	p.Publish(t, "", "orders.created", amqp.Publishing{})
+	brokertest.Eventually(t, patience, func() error {
+		if countLines(r.log.String(), "message held") == 0 {
+			return fmt.Errorf("nothing is held:\n%s", r.log)
+		}
+		return nil
+	})
+	p.bind(t, binding)
+	p.awaitFailed(t, "exhausted")
+	p.expectEmpty(t, p.names.FailedQueue())
+	if n := countLines(r.log.String(), "message held"); n != 1 {
+		t.Errorf("%d lines about the held message, want 1:\n%s", n, r.log)
+	}
+}
+
+// What the broker refuses to take is held, and does not stop the others.
+func TestRefusedMessageIsHeldWhileOthersGoOn(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "10s"}, 2, "orders.created")
+	p.set(t, "PUT", p.Path("policies", "full"), map[string]any{
+		"pattern": `^orders\.failed$`, "apply-to": "queues", "definition": map[string]any{"max-length": 1, "overflow": "reject-publish"},
+	})
+	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
+	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
+	p.fillQueue(t, "orders.failed")
+	p.work(t)
+
+	ids := p.fillInbox(t, 50, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}}
+	})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "other", Headers: amqp.Table{"retry-queue": "orders.created"}})
+	if d := p.await(t, "orders.created"); d.MessageId != "other" {
+		t.Errorf("message %q is back", d.MessageId)
+	}
+	for len(ids) > 0 {
+		delete(ids, p.await(t, "orders.failed").MessageId)
+	}
+}
+
+func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
+	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
+		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
+	}})
+	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
+	p.fillQueue(t, "orders.failed")
+	r := p.work(t)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: amqp.Table{"retry-queue": "orders.created"}})
+	brokertest.Eventually(t, patience, func() error {
+		if !strings.Contains(r.log.String(), "refused every message") {
+			return fmt.Errorf("the session goes on:\n%s", r.log)
+		}
+		return nil
+	})
+	for p.await(t, "orders.failed").MessageId != "m" {
+	}
+}
+
+func TestClosedConnectionIsRenewed(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	r := p.work(t)
+	p.consume(t, "orders.created", nil)
+	for _, purpose := range []string{"publish", "consume"} {
+		p.Publish(t, "", "orders.created", amqp.Publishing{})
+		p.awaitFailed(t, "exhausted")
+		p.closeConnection(t, "rabbitmq-retry orders "+purpose)
+		p.Publish(t, "", "orders.created", amqp.Publishing{})
+		p.awaitFailed(t, "exhausted")
+	}
+	brokertest.Eventually(t, patience, func() error {
+		if n := countLines(r.log.String(), "session ended"); n != 2 {
+			return fmt.Errorf("%d sessions ended, want 2:\n%s", n, r.log)
+		}
+		return nil
+	})
+	if strings.Contains(r.log.String(), p.Password+"@") {
+		t.Error("the log has the password")
+	}
+}
+
+func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	r := p.work(t)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.awaitFailed(t, "exhausted")
+	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
+	brokertest.Eventually(t, patience, func() error {
+		if countLines(r.log.String(), "session ended") == 0 {
+			return fmt.Errorf("the session goes on:\n%s", r.log)
+		}
+		return nil
+	})
+	p.apply(t, topology.Expand(p.spec))
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.awaitFailed(t, "exhausted")
+}
+
+// closeConnection closes a connection as an operator does. The API lists it a few seconds late.
+func (p *pipeline) closeConnection(t *testing.T, clientName string) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error {
+		_, answer := p.Request(t, "GET", "/api/vhosts/"+url.PathEscape(p.Vhost)+"/connections", nil)
+		var connections []struct {
+			Name       string `json:"name"`
+			Properties struct {
+				Name string `json:"connection_name"`
+			} `json:"client_properties"`
+		}
+		if err := json.Unmarshal(answer, &connections); err != nil {
+			return fmt.Errorf("%s: %w", answer, err)
+		}
+		for _, c := range connections {
+			if c.Properties.Name != clientName {
+				continue
+			}
+			if status, _ := p.Request(t, "DELETE", "/api/connections/"+url.PathEscape(c.Name), nil); status/100 == 2 {
+				return nil
+			}
+		}
+		return fmt.Errorf("no connection %q in %s", clientName, answer)
+	})
+}
+
+// The count of deliveries travels with the message on some versions; queues of the pipeline must
+// bear a consumer that has returned it often, and people who look at it.
+func TestDeliveryLimitsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m"})
+	requeue := func(d amqp.Delivery) error { return d.Reject(true) }
+	ch := p.Channel(t)
+	for range 18 {
+		p.getOne(t, ch, "orders.created", requeue)
+	}
+	p.rejectOne(t, "orders.created")
+	for range 40 {
+		p.getOne(t, ch, "orders.inbox", requeue)
+	}
+	p.work(t)
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.created", 1) })
+	p.rejectOne(t, "orders.created")
+	for range 60 {
+		p.getOne(t, ch, "orders.failed", requeue)
+		time.Sleep(time.Millisecond)
+	}
+	p.awaitFailed(t, "exhausted")
+}

@@ -1,0 +1,247 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+const command = "github.com/rabbitmq-retry/terraform-provider-rabbitmq/cmd/rabbitmq-retry"
+
+// buildDir is where binary builds, "" if it did not.
+var buildDir string
+
+// binary is the released form of the command, built once for all tests that run it.
+var binary = sync.OnceValues(func() (path string, err error) {
+	if buildDir, err = os.MkdirTemp("", "rabbitmq-retry-test-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(buildDir, "rabbitmq-retry")
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, command)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, output)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
+	}
+	os.Exit(code)
+}
+
+// process is a running rabbitmq-retry.
+type process struct {
+	cmd *exec.Cmd
+	log *logBuffer
+}
+
+// start runs the command with the pipeline's configuration and waits until it consumes.
+func (p *pipeline) start(t *testing.T) *process {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &process{cmd: exec.CommandContext(t.Context(), path, "worker"), log: &logBuffer{}}
+	w.cmd.Env = []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}
+	w.cmd.Stderr = w.log
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if w.cmd.ProcessState == nil {
+			_ = w.cmd.Wait() // the test's context has killed it
+		}
+	})
+	brokertest.Eventually(t, patience, func() error {
+		if countLines(w.log.String(), "msg=consuming") == 0 {
+			return fmt.Errorf("the worker does not consume:\n%s", w.log)
+		}
+		return nil
+	})
+	return w
+}
+
+// signal ends the process and returns its exit code, -1 if the signal killed it.
+func (w *process) signal(t *testing.T, signal os.Signal) int {
+	t.Helper()
+	if err := w.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := w.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return w.cmd.ProcessState.ExitCode()
+}
+
+// peakMemory is the largest resident set that the process ever had, in MiB.
+func (w *process) peakMemory(t *testing.T) float64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
+	if err != nil {
+		t.Skipf("this system does not tell a process's memory: %v", err)
+	}
+	match := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if match == nil {
+		t.Fatalf("no VmHWM in %s", status)
+	}
+	kib, _ := strconv.Atoi(string(match[1]))
+	return float64(kib) / 1024
+}
+
+// arrivals counts the messages of a queue by their id.
+type arrivals struct {
+	mu         sync.Mutex
+	seen       map[string]bool
+	duplicates int
+}
+
+func (p *pipeline) collect(t *testing.T, queue string) *arrivals {
+	t.Helper()
+	a := &arrivals{seen: map[string]bool{}}
+	deliveries, err := p.Channel(t).Consume(queue, "", true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for d := range deliveries {
+			a.mu.Lock()
+			if a.seen[d.MessageId] {
+				a.duplicates++
+			}
+			a.seen[d.MessageId] = true
+			a.mu.Unlock()
+		}
+	}()
+	return a
+}
+
+func (a *arrivals) awaitAtLeast(t *testing.T, n int) {
+	t.Helper()
+	brokertest.Eventually(t, 2*patience, func() error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if len(a.seen) < n {
+			return fmt.Errorf("%d of %d messages arrived", len(a.seen), n)
+		}
+		return nil
+	})
+}
+
+//nolint:paralleltest // measures, and needs the processors for itself
+func TestKilledWorkerLosesNothing(t *testing.T) {
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	body := []byte(strings.Repeat("x", 1024))
+	const messages, kills = 20_000, 3
+	p.fillInbox(t, messages, func(int) amqp.Publishing {
+		return amqp.Publishing{Body: body, Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	a := p.collect(t, "orders.created")
+
+	began, peak := time.Now(), 0.0
+	for kill := range kills {
+		w := p.start(t)
+		a.awaitAtLeast(t, (kill+1)*messages/(kills+2))
+		peak = max(peak, w.peakMemory(t))
+		w.signal(t, syscall.SIGKILL)
+	}
+	w := p.start(t)
+	a.awaitAtLeast(t, messages)
+	took := time.Since(began)
+	peak = max(peak, w.peakMemory(t))
+	p.expectEmpty(t, p.names.FailedQueue())
+
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t.Logf("%d messages, %d kills: none lost, %d duplicates, %.0f messages/s, %.1f MiB at most",
+		messages, kills, a.duplicates, messages/took.Seconds(), peak)
+	if peak > 40 {
+		t.Errorf("%.1f MiB of resident memory, want at most 40", peak)
+	}
+}
+
+//nolint:paralleltest // has to stop amid full speed, and needs the processors for itself
+func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	const messages = 10_000
+	p.fillInbox(t, messages, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	a := p.collect(t, "orders.created")
+	w := p.start(t)
+	a.awaitAtLeast(t, messages/4)
+	if code := w.signal(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d, want 0:\n%s", code, w.log)
+	}
+
+	w = p.start(t)
+	a.awaitAtLeast(t, messages)
+	if code := w.signal(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d, want 0:\n%s", code, w.log)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.duplicates > 0 {
+		t.Errorf("%d duplicates: something was in flight when the worker stopped", a.duplicates)
+	}
+}
+
+func TestSecondSignalStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	w := p.holdOne(t)
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // for the first signal to be taken
+	began := time.Now()
+	if code := w.signal(t, syscall.SIGTERM); code != 1 || time.Since(began) > 5*time.Second {
+		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), w.log)
+	}
+}
+
+func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	w := p.holdOne(t)
+	began := time.Now()
+	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
+	if code != 1 || took < 25*time.Second || took > 30*time.Second || countLines(w.log.String(), "still in flight") != 1 {
+		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
+	}
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
+}
+
+// holdOne starts a worker that cannot get rid of a message.
+func (p *pipeline) holdOne(t *testing.T) *process {
+	t.Helper()
+	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	w := p.start(t)
+	brokertest.Eventually(t, patience, func() error {
+		if countLines(w.log.String(), "message held") == 0 {
+			return fmt.Errorf("nothing is held:\n%s", w.log)
+		}
+		return nil
+	})
+	return w
+}

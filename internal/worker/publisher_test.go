@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func TestStalledPublisher(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	sent := func(d time.Duration) []*message { return []*message{{publishedAt: ago(d)}, {publishedAt: now}} }
+	tests := map[string]struct {
+		publisher publisher
+		unblocked time.Time
+		want      string
+	}{
+		"idle":                        {publisher{}, time.Time{}, ""},
+		"waiting":                     {publisher{outstanding: sent(74 * time.Second)}, time.Time{}, ""},
+		"unanswered":                  {publisher{outstanding: sent(76 * time.Second)}, time.Time{}, "not confirmed"},
+		"unanswered, but was blocked": {publisher{outstanding: sent(time.Hour)}, ago(time.Minute), ""},
+		"unanswered since":            {publisher{outstanding: sent(time.Hour)}, ago(2 * time.Minute), "not confirmed"},
+		"nacked":                      {publisher{nackedSince: ago(4 * time.Second)}, time.Time{}, ""},
+		"nacked for long":             {publisher{nackedSince: ago(6 * time.Second)}, time.Time{}, "refused"},
+		"nacked, but was blocked":     {publisher{nackedSince: ago(time.Hour)}, ago(time.Second), ""},
+	}
+	for name, test := range tests {
+		err := test.publisher.stalled(now, test.unblocked)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
+		}
+	}
+}
+
+func TestBlockedSessionIsNotStalled(t *testing.T) {
+	t.Parallel()
+	s := &session{retry: &publisher{nackedSince: time.Now().Add(-time.Hour)}, failed: &publisher{}}
+	if err := s.stalled(time.Now()); err == nil {
+		t.Error("no error")
+	}
+	s.blocked = true
+	if err := s.stalled(time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfirmOfAnUnknownTagIsAnError(t *testing.T) {
+	t.Parallel()
+	p := &publisher{outstanding: []*message{{publishTag: 2}}}
+	for _, tag := range []uint64{0, 1, 3} {
+		if _, _, err := p.settle(amqp.Confirmation{DeliveryTag: tag, Ack: true}); err == nil {
+			t.Errorf("tag %d is taken", tag)
+		}
+	}
+	if m, _, err := p.settle(amqp.Confirmation{DeliveryTag: 2, Ack: true}); err != nil || m == nil {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := p.settle(amqp.Confirmation{DeliveryTag: 3, Ack: true}); err == nil {
+		t.Error("a confirm of nothing is taken")
+	}
+}
+
+func TestHeldMessagesComeInOrderOfTheirTime(t *testing.T) {
+	t.Parallel()
+	var h heldMessages
+	now := time.Now()
+	first, second, third := &message{}, &message{holds: 1}, &message{holds: 20}
+	for _, m := range []*message{third, first, second} {
+		h.hold(m, now)
+	}
+	if h.due(now) != nil {
+		t.Error("due at once")
+	}
+	for _, step := range []struct {
+		after time.Duration
+		want  *message
+	}{{100 * time.Millisecond, first}, {150 * time.Millisecond, nil}, {200 * time.Millisecond, second}, {1999 * time.Millisecond, nil}, {2 * time.Second, third}, {time.Hour, nil}} {
+		if got := h.due(now.Add(step.after)); got != step.want {
+			t.Errorf("after %s: %+v, want %+v", step.after, got, step.want)
+		}
+	}
+}

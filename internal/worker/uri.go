@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// errURI deliberately wraps nothing: the parser's own errors quote the URI, and with it the password.
+var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password@host:5672 or amqps://..., " +
+	"with reserved characters in user and password percent-encoded (@ is %40, / is %2F, # is %23)")
+
+// URI is the address of a broker together with the credentials. It prints without them.
+type URI struct {
+	raw         string
+	address     string
+	username    string
+	hasPassword bool
+}
+
+// ParseURI reads an amqp or amqps URI. The path is ignored, each pipeline has a vhost of its own.
+// Query parameters are those of RabbitMQ's URI specification, such as cacertfile or heartbeat.
+// Errors never quote the URI.
+func ParseURI(raw string) (URI, error) {
+	raw = strings.TrimSpace(raw)
+	u, err := url.Parse(raw)
+	if err != nil {
+		return URI{}, errURI
+	}
+	parsed, err := amqp.ParseURI(raw)
+	if err != nil || !plausible(u) {
+		return URI{}, errURI
+	}
+	_, hasPassword := u.User.Password()
+	return URI{
+		raw:         raw,
+		address:     parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
+		username:    parsed.Username,
+		hasPassword: hasPassword,
+	}, nil
+}
+
+// HasPassword tells whether the URI itself holds a password.
+func (u URI) HasPassword() bool { return u.hasPassword }
+
+// String is the scheme, host and port.
+func (u URI) String() string { return u.address }
+
+// Format keeps the credentials out of any verb.
+func (u URI) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(u.address)) }
+
+// plausible is false for what a password with an unescaped character turns into: the parser cuts
+// the URI at the first of / ? # and takes half the password for a host and port to report.
+func plausible(u *url.URL) bool {
+	known := []string{
+		"certfile", "keyfile", "cacertfile", "server_name_indication",
+		"auth_mechanism", "heartbeat", "connection_timeout", "channel_max",
+	}
+	for key := range u.Query() {
+		if !slices.Contains(known, key) {
+			return false
+		}
+	}
+	return u.Fragment == "" && u.Opaque == "" && !strings.Contains(u.EscapedPath(), "@")
+}

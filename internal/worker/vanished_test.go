@@ -1,0 +1,115 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// An application that deletes and declares its queue anew takes the binding to the return exchange
+// with it.
+func TestWorkQueueThatLostItsBinding(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []string{"200ms", "0s"} {
+		t.Run(delay, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{delay}, 3, "orders.created")
+			p.recreate(t, "orders.created")
+			p.work(t)
+			c := p.consume(t, "orders.created", nil)
+			p.Publish(t, "", "orders.created", amqp.Publishing{Body: []byte("x")})
+			failed := p.awaitFailed(t, "exhausted")
+			if failed.Headers["retry-count"] != int64(3) || failed.Headers["retry-routing-key"] != "orders.created" {
+				t.Errorf("headers %v", failed.Headers)
+			}
+			if n := len(c.deliveries()); n != 3 {
+				t.Errorf("%d deliveries, want 3", n)
+			}
+			p.expectEmpty(t, p.names.FailedQueue())
+		})
+	}
+}
+
+func TestWorkQueueThatIsGone(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []string{"500ms", "0s"} {
+		t.Run(delay, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{delay}, 3, "orders.created")
+			p.Publish(t, "", "orders.created", amqp.Publishing{})
+			p.rejectOne(t, "orders.created")
+			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
+			p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
+			p.work(t)
+			failed := p.awaitFailed(t, "unknown_queue")
+			if failed.Headers["retry-count"] != int64(1) || failed.Headers["retry-queue"] != "orders.created" {
+				t.Errorf("headers %v", failed.Headers)
+			}
+		})
+	}
+}
+
+// Without the permission to publish to the default exchange a message cannot be rescued; the broker
+// closes the channel over each attempt, and the others have to go on.
+func TestRescueIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created", "orders.paid")
+	p.recreate(t, "orders.created")
+	user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed)$`, `^orders\.inbox$`)
+	p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
+	created, paid := p.consume(t, "orders.created", nil), p.consume(t, "orders.paid", nil)
+	for range 20 {
+		p.Publish(t, "", "orders.created", amqp.Publishing{})
+		p.Publish(t, "", "orders.paid", amqp.Publishing{})
+	}
+	reasons := map[any]int{}
+	for range 40 {
+		reasons[p.await(t, p.names.FailedQueue()).Headers["dead-letter-reason"]]++
+	}
+	if reasons["unknown_queue"] != 20 || reasons["exhausted"] != 20 {
+		t.Errorf("reasons %v", reasons)
+	}
+	if n, m := len(created.deliveries()), len(paid.deliveries()); n != 20 || m != 60 {
+		t.Errorf("%d and %d deliveries, want 20 and 60", n, m)
+	}
+}
+
+// A work queue that is full refuses what is published to it directly.
+func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	p.set(t, "DELETE", p.Path("policies", "retry/orders/queues"), nil)
+	p.set(t, "PUT", p.Path("policies", "full"), map[string]any{
+		"pattern": "^orders.created$", "apply-to": "queues",
+		"definition": map[string]any{"max-length": 1, "overflow": "reject-publish", "dead-letter-exchange": "orders.dlx"},
+	})
+	p.recreate(t, "orders.created")
+	p.fillQueue(t, "orders.created")
+	running := p.work(t)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "nacked", Headers: amqp.Table{"retry-queue": "orders.created"}})
+
+	time.Sleep(2 * time.Second) // several rounds
+	for {
+		d := p.await(t, "orders.created")
+		if d.MessageId == "nacked" {
+			if d.Headers["retry-count"] != int64(1) {
+				t.Errorf("headers %v: the rounds must not count", d.Headers)
+			}
+			break
+		}
+	}
+	p.expectEmpty(t, p.names.FailedQueue())
+	if countLines(running.log.String(), "session ended") > 0 {
+		t.Error("the session ended")
+	}
+}
+
+// recreate deletes a queue and declares it again, as an application does: without the binding.
+func (p *pipeline) recreate(t *testing.T, queue string) {
+	t.Helper()
+	p.set(t, "DELETE", p.Path("queues", queue), nil)
+	p.set(t, "PUT", p.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+}

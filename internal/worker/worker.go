@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+const (
+	// DefaultPrefetch is how many messages of a pipeline are in flight at a time.
+	DefaultPrefetch = 256
+	// MaxPrefetch is the largest window that AMQP 0-9-1 can ask for.
+	MaxPrefetch = 65_535
+
+	reconnectAfter = 500 * time.Millisecond
+	// reconnectAtMost is doubled by the jitter at worst.
+	reconnectAtMost = 15 * time.Second
+)
+
+// Options are what the worker needs to run.
+type Options struct {
+	Config Config
+	URI    URI
+	// Prefetch is the window of each pipeline, from 1 to [MaxPrefetch].
+	Prefetch int
+	// Logger gets a line per message that is parked in a failed queue, none per retried one.
+	Logger *slog.Logger
+}
+
+// Run works on all pipelines until the context is done and what is in flight is finished. What goes
+// wrong with one pipeline is logged and tried again, and does not stop the others. The error is about
+// pipelines that could not finish in time; their messages will be delivered again.
+func Run(ctx context.Context, o Options) error {
+	errs := make([]error, len(o.Config.Pipelines))
+	var running sync.WaitGroup
+	for i, p := range o.Config.Pipelines {
+		running.Go(func() {
+			if err := supervise(ctx, o, p); err != nil {
+				errs[i] = fmt.Errorf("pipeline %q in vhost %q: %w", p.Names, p.Vhost, err)
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// supervise keeps a session of the pipeline alive until the context is done. The error is that of a
+// session that did not stop cleanly.
+func supervise(ctx context.Context, o Options, p *deadletter.Pipeline) error {
+	log := o.Logger.With("pipeline", string(p.Names), "vhost", p.Vhost)
+	wait := newBackOff()
+	for {
+		s, err := openSession(ctx, o.URI, p, o.Prefetch, log)
+		if err == nil {
+			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch)
+			err = s.run(ctx)
+			s.close()
+			if ctx.Err() != nil {
+				log.Info("stopped")
+				return err
+			}
+			if s.stable() {
+				wait.Reset()
+			}
+		}
+		pause := wait.NextBackOff()
+		if ctx.Err() == nil {
+			log.Error("session ended: connecting again", "error", err, "after", pause.Round(time.Millisecond))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			log.Info("stopped")
+			return nil
+		}
+	}
+}
+
+// newBackOff spreads the waits from zero to double: workers that lost the same broker do not come
+// back all at once.
+func newBackOff() backoff.BackOff {
+	wait := &backoff.ExponentialBackOff{
+		InitialInterval:     reconnectAfter,
+		RandomizationFactor: 1,
+		Multiplier:          2,
+		MaxInterval:         reconnectAtMost,
+	}
+	wait.Reset()
+	return wait
+}
