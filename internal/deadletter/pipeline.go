@@ -103,6 +103,9 @@ func (p *Pipeline) checkRetryOn() error {
 			return fieldErrorf(fmt.Sprintf("retry_on[%d]", i), "%q is not a reason: write one of %s", reason, strings.Join(known, ", "))
 		}
 	}
+	if !slices.Contains(p.retryOn, topology.ReasonRejected) {
+		return fieldErrorf("retry_on", "must contain %q: it adds reasons to that one", topology.ReasonRejected)
+	}
 	return nil
 }
 

@@ -66,7 +66,7 @@ func TestReasonsThatAreNotRetried(t *testing.T) {
 func TestReasonsThatAreRetriedWhenConfigured(t *testing.T) {
 	t.Parallel()
 	spec := newSpec(topology.Quorum, []string{"100ms"}, 3, "orders.created")
-	spec.RetryOn = []string{topology.ReasonExpired}
+	spec.RetryOn = []string{topology.ReasonRejected, topology.ReasonExpired}
 	p := newPipelineOf(t, spec)
 	p.work(t)
 	p.Publish(t, "", "orders.created", amqp.Publishing{Expiration: "1"})

@@ -63,6 +63,7 @@ func TestParseConfigErrors(t *testing.T) {
 		"null delay":           {with(`"1m30s"`, `null`), "pipelines[0].delays[1]: must be a string, not null"},
 		"attempts":             {with(`:4`, `:0`), "pipelines[0].max_attempts: 0 is too few"},
 		"attempts not whole":   {with(`:4`, `:4.5`), "pipelines[0].max_attempts: must be a whole number"},
+		"without rejected":     {with(`"rejected",`, ``), `pipelines[0].retry_on: must contain "rejected"`},
 		"unknown reason":       {with(`expired`, `expires`), `pipelines[0].retry_on[1]: "expires" is not a reason`},
 		"own queue":            {with(`orders.paid`, `orders.inbox`), `pipelines[0].work_queues["orders.inbox"]: is a queue of the pipeline itself`},
 		"empty queue":          {with(`orders.paid`, ``), `pipelines[0].work_queues[""]: is not a queue name`},
