@@ -42,21 +42,26 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	retrying := retryablehttp.NewClient()
-	retrying.HTTPClient = &http.Client{Transport: transport, Timeout: requestTimeout}
+	retrying.HTTPClient = &http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: notFollowed}
 	retrying.Logger = nil
 	retrying.RetryMax = 4
 	retrying.RetryWaitMin = 250 * time.Millisecond
 	retrying.RetryWaitMax = 4 * time.Second
 	retrying.CheckRetry = retryable
 	retrying.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	client := retrying.StandardClient()
+	client.CheckRedirect = notFollowed
 	return &Client{
 		base:     strings.TrimSuffix(base.String(), "/"),
 		username: config.Username,
 		password: config.Password,
 		headers:  config.Headers,
-		http:     retrying.StandardClient(),
+		http:     client,
 	}, nil
 }
+
+// notFollowed makes a redirection an answer: following it would turn a DELETE into a GET.
+func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // retryable repeats what can be repeated: reads that failed on the way or at a busy server. A write
 // whose answer is missing may have taken effect, so it is looked up by its caller instead.
@@ -97,6 +102,10 @@ func (c *Client) do(ctx context.Context, method, path string, body, into any) (i
 	if err != nil {
 		return 0, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
+	if response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
+		reason := "it redirects to " + redactedLocation(response) + "; set the endpoint to where it leads"
+		return response.StatusCode, &Error{Method: method, Path: path, Status: response.StatusCode, Reason: reason}
+	}
 	if response.StatusCode >= http.StatusBadRequest {
 		return response.StatusCode, newError(method, path, response.StatusCode, content)
 	}
@@ -130,6 +139,14 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 		request.Header.Set(name, value)
 	}
 	return request, nil
+}
+
+func redactedLocation(response *http.Response) string {
+	location, err := response.Location()
+	if err != nil {
+		return "an unknown place"
+	}
+	return location.Redacted()
 }
 
 // withoutURL drops the repetition of method and URL that net/http puts before an error.

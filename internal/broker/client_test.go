@@ -62,7 +62,7 @@ func create(t *testing.T, c *Client, p topology.Pipeline) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Changes: topology.Diff(topology.Expand(p), topology.Owned(p, all))})
+	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all), Wanted: topology.Expand(p)})
 }
 
 func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
@@ -163,6 +163,21 @@ func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if _, err := c.User(ctx); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A redirection that were followed would turn a DELETE into a GET, and report it as done.
+func TestRedirectionsAreErrors(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.RedirectHandler("https://user:secret@broker.example.com:15671/", http.StatusMovedPermanently))
+	t.Cleanup(server.Close)
+	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.deletePolicy(t.Context(), "/", "p")
+	if err == nil || !strings.Contains(err.Error(), "broker.example.com:15671") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 }

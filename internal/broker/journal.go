@@ -13,15 +13,15 @@ const rollbackTime = 3 * time.Minute
 
 // journal remembers how to undo what was done, so that a call that cannot finish leaves the broker
 // as it found it.
-type journal struct{ undo []undo }
+type journal struct{ steps []undoStep }
 
-type undo struct {
+type undoStep struct {
 	what string
 	do   func(context.Context) error
 }
 
 func (j *journal) add(what string, do func(context.Context) error) {
-	j.undo = append(j.undo, undo{what, do})
+	j.steps = append(j.steps, undoStep{what, do})
 }
 
 // rollback undoes everything, the last thing first, and returns what could not be undone.
@@ -29,11 +29,11 @@ func (j *journal) rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
 	var failed []error
-	for _, step := range slices.Backward(j.undo) {
+	for _, step := range slices.Backward(j.steps) {
 		if err := step.do(ctx); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", step.what, err))
 		}
 	}
-	j.undo = nil
+	j.steps = nil
 	return errors.Join(failed...)
 }

@@ -29,6 +29,20 @@ func content(q queueInfo) look {
 	return deadLetters(q)
 }
 
+// use judges a queue that others publish to: its content, and whether somebody consumes it.
+func use(q queueInfo) look {
+	seen := content(q)
+	switch {
+	case seen != look{}:
+		return seen
+	case q.Consumers == nil:
+		return look{unknown: "the broker does not report how many consumers it has"}
+	case *q.Consumers > 0:
+		return look{holds: count(*q.Consumers, "consumer", "consumers") + ", so it is in use"}
+	}
+	return look{}
+}
+
 // deadLetters judges the held dead letters alone. After a failover counts are missing or old until
 // the queue runs with all its members, so anything less proves nothing.
 func deadLetters(q queueInfo) look {
@@ -68,28 +82,32 @@ func (c *Client) Drained(ctx context.Context, vhost, queue string) (bool, error)
 // Holdings says of each queue what it visibly holds, by one look: all its messages, or for those in
 // heldIn the dead letters alone. Queues without an entry may hold messages all the same.
 func (c *Client) Holdings(ctx context.Context, vhost string, queues, heldIn []string) (map[string]string, error) {
-	holdings := map[string]string{}
 	all := judging(deadLetters, heldIn...)
 	maps.Copy(all, judging(content, queues...))
-	for queue, judge := range all {
+	return c.holdings(ctx, vhost, all)
+}
+
+func (c *Client) holdings(ctx context.Context, vhost string, queues subjects) (map[string]string, error) {
+	found := map[string]string{}
+	for queue, judge := range queues {
 		seen, err := c.lookAt(ctx, vhost, queue, judge)
 		if err != nil {
 			return nil, err
 		}
 		if seen.holds != "" {
-			holdings[queue] = seen.holds
+			found[queue] = seen.holds
 		}
 	}
-	return holdings, nil
+	return found, nil
 }
 
 // lastingHoldings are holdings that are still there after settleTime. A queue that was emptied a
 // moment ago, by a consumer or a purge, is reported as empty only seconds later.
-func (c *Client) lastingHoldings(ctx context.Context, vhost string, queues, heldIn []string) (map[string]string, error) {
+func (c *Client) lastingHoldings(ctx context.Context, vhost string, queues subjects) (map[string]string, error) {
 	for deadline := time.Now().Add(settleTime); ; {
-		holdings, err := c.Holdings(ctx, vhost, queues, heldIn)
-		if err != nil || len(holdings) == 0 || time.Now().After(deadline) {
-			return holdings, err
+		found, err := c.holdings(ctx, vhost, queues)
+		if err != nil || len(found) == 0 || time.Now().After(deadline) {
+			return found, err
 		}
 		if err := pause(ctx, reportPeriod); err != nil {
 			return nil, err

@@ -28,8 +28,23 @@ func judging(judge func(queueInfo) look, queues ...string) subjects {
 	return all
 }
 
-// proveEmpty looks at the queues twice, side by side, and returns what speaks against each of them
-// being empty. A queue without an entry is proved to be empty.
+// settleAndProve waits until what was on its way is counted, and then looks at the queues twice. It
+// returns what speaks against each of them being empty; a queue without an entry is proved to be.
+// With allOrNone, the first message that is seen while waiting ends it.
+func (c *Client) settleAndProve(ctx context.Context, vhost string, queues subjects, allOrNone bool) (map[string]string, error) {
+	for end := time.Now().Add(settleTime); time.Now().Before(end); {
+		if err := pause(ctx, settleTime/5); err != nil {
+			return nil, err
+		}
+		found, err := c.holdings(ctx, vhost, queues)
+		if err != nil || (allOrNone && len(found) > 0) {
+			return found, err
+		}
+	}
+	return c.proveEmpty(ctx, vhost, queues)
+}
+
+// proveEmpty looks at the queues twice and returns what speaks against each of them being empty.
 func (c *Client) proveEmpty(ctx context.Context, vhost string, queues subjects) (map[string]string, error) {
 	against := map[string]string{}
 	for round := range 2 {
@@ -38,11 +53,12 @@ func (c *Client) proveEmpty(ctx context.Context, vhost string, queues subjects) 
 				return nil, err
 			}
 		}
+		deadline := time.Now().Add(reportTime)
 		for queue, judge := range queues {
 			if against[queue] != "" {
 				continue
 			}
-			seen, err := c.awaitReport(ctx, vhost, queue, judge)
+			seen, err := c.awaitReport(ctx, vhost, queue, judge, deadline)
 			if err != nil {
 				return nil, err
 			}
@@ -58,8 +74,8 @@ func (c *Client) proveEmpty(ctx context.Context, vhost string, queues subjects) 
 }
 
 // awaitReport looks at a queue until the broker's answer says something.
-func (c *Client) awaitReport(ctx context.Context, vhost, queue string, judge func(queueInfo) look) (look, error) {
-	for deadline := time.Now().Add(reportTime); ; {
+func (c *Client) awaitReport(ctx context.Context, vhost, queue string, judge func(queueInfo) look, deadline time.Time) (look, error) {
+	for {
 		seen, err := c.lookAt(ctx, vhost, queue, judge)
 		if err != nil || seen.unknown == "" || time.Now().After(deadline) {
 			return seen, err
@@ -68,6 +84,15 @@ func (c *Client) awaitReport(ctx context.Context, vhost, queue string, judge fun
 			return look{}, err
 		}
 	}
+}
+
+// requireEmpty proves that nothing is held in the queues, or fails with *KeptError.
+func (c *Client) requireEmpty(ctx context.Context, vhost string, queues subjects) error {
+	against, err := c.proveEmpty(ctx, vhost, queues)
+	if err == nil && len(against) > 0 {
+		return &KeptError{Queues: against}
+	}
+	return err
 }
 
 func pause(ctx context.Context, length time.Duration) error {

@@ -27,6 +27,7 @@ type queueInfo struct {
 	Online      []string `json:"online"`
 	Messages    *int64   `json:"messages"`
 	MessagesDLX *int64   `json:"messages_dlx"`
+	Consumers   *int64   `json:"consumers"`
 }
 
 func (q queueInfo) queue() topology.Queue {

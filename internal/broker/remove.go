@@ -2,76 +2,68 @@ package broker
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
-	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Remove deletes every object, or none: if messages would be lost, everything is put back and
-// *KeptError says where they are.
+// Remove deletes every object of the owner, or none: if messages would be lost, everything is put
+// back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
 func (c *Client) Remove(ctx context.Context, change Change) error {
-	queues := slices.Collect(maps.Keys(change.Changes.Delete.Queues))
-	holdings, err := c.lastingHoldings(ctx, change.Vhost, queues, change.HeldIn)
+	do := c.changer(change)
+	everything := judging(deadLetters, change.HeldIn...)
+	maps.Copy(everything, do.contents(change.Live.Queues))
+	holdings, err := c.lastingHoldings(ctx, change.Vhost, everything)
 	if err != nil {
 		return err
 	}
 	if len(holdings) > 0 {
 		return &KeptError{Queues: holdings}
 	}
-	do := c.changer(change)
-	if err = do.removeAll(ctx, change); err == nil {
-		return nil
+	if err := do.removeAll(ctx, everything); err != nil {
+		return errors.Join(err, notUndone(do.undo.rollback(ctx)))
 	}
-	if undone := do.rollback(ctx); undone != nil {
-		return fmt.Errorf("%w\n\nNot everything could be put back; the next apply repairs it:\n%w", err, undone)
-	}
-	return err
+	return nil
 }
 
 // removeAll proves twice that nothing is held. The first time policies are still in place, and what
-// consumers reject meanwhile ends in a queue that is still bound, so that a refusal loses nothing.
-// The second time nothing can arrive any more. The bindings that bring messages back to their work
-// queues stay throughout.
-func (c *changer) removeAll(ctx context.Context, change Change) error {
-	objects := change.Changes.Delete
-	names := slices.Collect(maps.Keys(objects.Queues))
-	last := map[string]topology.Queue{}
-	for _, name := range change.LastUnbound {
-		last[name] = objects.Queues[name]
+// consumers reject or others publish meanwhile ends in a queue that is still bound, so that a
+// refusal loses nothing. Only what begins to be rejected or published during the second proof, after
+// 22 quiet seconds, has nowhere to go. The bindings that bring messages back to their work queues
+// stay throughout.
+func (c *changer) removeAll(ctx context.Context, everything subjects) error {
+	objects := c.Live
+	last, early := c.split(objects.Queues)
+	if failed, exists := early[c.FailedQueue]; exists {
+		last[c.FailedQueue] = failed
+		delete(early, c.FailedQueue)
 	}
-
-	all := judging(deadLetters, change.HeldIn...)
-	maps.Copy(all, judging(content, names...))
-	if err := c.unbindAndProve(ctx, without(objects.Queues, last), all); err != nil {
+	if err := c.unbindAndRequireEmpty(ctx, early, everything); err != nil {
 		return err
 	}
 	if err := eachByName(ctx, objects.Policies, c.removePolicy); err != nil {
 		return err
 	}
-	if err := c.unbindAndProve(ctx, last, judging(content, names...)); err != nil {
+	if err := c.unbindAndRequireEmpty(ctx, last, c.contents(objects.Queues)); err != nil {
 		return err
 	}
-	if err := eachByName(ctx, objects.Queues, c.removeQueue); err != nil {
-		return err
+	// Those that others publish to go first: a classic queue may refuse, and nothing is gone by then.
+	for _, queues := range []map[string]topology.Queue{last, early} {
+		if err := eachByName(ctx, queues, c.removeQueue); err != nil {
+			return err
+		}
 	}
-	return c.removeRest(ctx, objects)
+	return eachByName(ctx, objects.Exchanges, c.removeExchange)
 }
 
-func (c *changer) unbindAndProve(ctx context.Context, unbind map[string]topology.Queue, empty subjects) error {
-	if err := each(ctx, c.bindingsTo(unbind), c.removeBinding); err != nil {
+func (c *changer) unbindAndRequireEmpty(ctx context.Context, unbind map[string]topology.Queue, empty subjects) error {
+	if err := c.unbindAll(ctx, unbind); err != nil {
 		return err
 	}
-	if err := pause(ctx, settleTime); err != nil {
-		return err
+	against, err := c.settleAndProve(ctx, c.Vhost, empty, true)
+	if err == nil && len(against) > 0 {
+		return &KeptError{Queues: against}
 	}
-	return c.requireEmpty(ctx, empty)
-}
-
-func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Queue) error {
-	if err := c.deleteQueue(ctx, c.vhost, name, queue.Type); err != nil {
-		return fmt.Errorf("delete queue %q: %w", name, err)
-	}
-	return nil
+	return err
 }

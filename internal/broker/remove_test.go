@@ -39,8 +39,8 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			removed := make(chan error, 1)
 			go func() {
 				removed <- c.Remove(t.Context(), Change{
-					Vhost: p.Vhost, All: all, Changes: topology.Diff(topology.Topology{}, live),
-					HeldIn: topology.Unprotected(p, topology.Pipeline{}), LastUnbound: []string{"orders.failed"},
+					Vhost: p.Vhost, All: all, Live: live,
+					HeldIn: topology.Unprotected(p, topology.Pipeline{}), FailedQueue: "orders.failed",
 				})
 			}()
 			awaitUnbound(t, c, p)

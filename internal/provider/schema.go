@@ -57,6 +57,7 @@ func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"proxy": schema.StringAttribute{
 				Optional:            true,
+				Sensitive:           true,
 				MarkdownDescription: "URL of a proxy (`http`, `https` or `socks5`). Environment: `RABBITMQ_PROXY`, otherwise the usual `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.",
 			},
 			"headers": schema.MapAttribute{

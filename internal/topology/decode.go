@@ -25,6 +25,10 @@ func decodedValue(decoded any) any {
 		if err != nil {
 			return value.String()
 		}
+		// A broker that was sent 1.0 stores 1.
+		if whole := int64(float); float64(whole) == float {
+			return whole
+		}
 		return float
 	case []any:
 		list := make([]any, len(value))
@@ -33,7 +37,11 @@ func decodedValue(decoded any) any {
 		}
 		return list
 	case map[string]any:
-		return map[string]any(DecodedArguments(value))
+		table := make(map[string]any, len(value))
+		for key, element := range value {
+			table[key] = decodedValue(element)
+		}
+		return table
 	default:
 		return value
 	}

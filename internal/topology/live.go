@@ -27,7 +27,7 @@ func CheckLive(p Pipeline, prior *Pipeline, vhost Topology) Findings {
 		case !exists && !workQueue.Declare:
 			f.Missing = append(f.Missing, name)
 		case exists && !workQueue.Declare:
-			f.Problems = append(f.Problems, checkLiveWorkQueue(name, workQueue, live)...)
+			f.Problems = append(f.Problems, checkLiveWorkQueue(p.Names(), name, workQueue, live)...)
 		}
 	}
 	f.Exists = existing(p, prior, vhost)
@@ -61,7 +61,7 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 	return found
 }
 
-func checkLiveWorkQueue(name string, workQueue WorkQueue, live Queue) []Problem {
+func checkLiveWorkQueue(n Names, name string, workQueue WorkQueue, live Queue) []Problem {
 	at := Path{"work_queues", MapKey(name)}
 	switch {
 	case live.Type == "stream":
@@ -77,6 +77,18 @@ func checkLiveWorkQueue(name string, workQueue WorkQueue, live Queue) []Problem 
 		return []Problem{problem(append(at, "type"), "Work queue has another type",
 			"Queue %q is a %s queue, but its type is configured as %q. A policy made for another type does not apply, and rejected messages would be dropped. Write:\n\n  %q = { type = %q }",
 			name, live.Type, workQueue.Type, name, live.Type)}
+	}
+	return checkLiveArguments(at, n, name, live)
+}
+
+// checkLiveArguments finds dead-letter arguments of a queue's own, which beat those of a policy.
+func checkLiveArguments(at Path, n Names, name string, live Queue) []Problem {
+	for key, ours := range map[string]string{"x-dead-letter-exchange": n.DeadLetterExchange(), "x-dead-letter-strategy": "at-least-once"} {
+		if value, has := live.Arguments[key]; has && value != ours {
+			return []Problem{problem(at, "Work queue has dead-letter arguments of its own",
+				"Queue %q was declared with %s = %q. Arguments beat policies, so rejected messages would never reach the pipeline. "+
+					"Declare the queue without it (which needs a new queue), or with %q, or remove it from work_queues.", name, key, valueText(value), ours)}
+		}
 	}
 	return nil
 }

@@ -35,16 +35,22 @@ func Recover(name, vhostName string, vhost Topology) (Pipeline, error) {
 }
 
 func findDefinition(n Names, vhost Topology) (Definition, error) {
+	var found []string
 	for _, binding := range vhost.Bindings {
-		if binding.Source != n.DeadLetterExchange() || binding.Destination != n.Inbox() {
-			continue
-		}
-		if text, isText := binding.Arguments[DefinitionArgument].(string); isText {
-			return ParseDefinition(text)
+		text, isText := binding.Arguments[DefinitionArgument].(string)
+		if isText && binding.Source == n.DeadLetterExchange() && binding.Destination == n.Inbox() {
+			found = append(found, text)
 		}
 	}
-	return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: there is no pipeline of this name, or its definition is gone",
-		n.DeadLetterExchange(), n.Inbox(), DefinitionArgument)
+	switch len(found) {
+	case 0:
+		return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: there is no pipeline of this name, or its definition is gone",
+			n.DeadLetterExchange(), n.Inbox(), DefinitionArgument)
+	case 1:
+		return ParseDefinition(found[0])
+	}
+	return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: remove all but the one that is right:\n%s",
+		n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, strings.Join(found, "\n"))
 }
 
 func recoverWorkQueue(n Names, queue Queue) WorkQueue {

@@ -2,6 +2,7 @@ package retrypipeline_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,31 +21,35 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, "work.classic", "classic")
+	call(t, b, http.MethodPut, b.Path("queues", "work.dlx"), map[string]any{"durable": true, "arguments": map[string]any{
+		"x-queue-type": "quorum", "x-dead-letter-exchange": "old",
+	}}, nil)
 	long := strings.Repeat("n", 240)
 	var many []string
 	for i := range 700 {
 		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
 	}
 	for name, c := range map[string]struct{ lines, says string }{
-		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
-		"negative delay":          {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
-		"no duration":             {`delays = ["5 seconds"]`, `delays = .*is not a duration`},
-		"delay beyond the limit":  {`delays = ["87601h"]`, `delays = .*longer than the broker's limit`},
-		"delay below 1ms":         {`delays = ["1500us"]`, `delays = .*finer than a millisecond`},
-		"one attempt":             {"delays = [\"5s\"]\n  max_attempts = 1", `max_attempts = 1.*nothing is ever retried`},
-		"unused delays":           {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 3", `max_attempts = 3.*Raise max_attempts to 4`},
-		"unknown reason":          {"delays = [\"5s\"]\n  retry_on = [\"rejected\", \"bored\"]", `retry_on .*"bored" is not a reason`},
-		"without rejected":        {"delays = [\"5s\"]\n  retry_on = [\"expired\"]", `retry_on .*"rejected" into the set`},
-		"unknown queue type":      {"delays = [\"5s\"]\n  queue_type = \"lazy\"", `queue_type .*not a queue type`},
-		"stream pipeline":         {"delays = [\"5s\"]\n  queue_type = \"stream\"", `Streams cannot be retried.*queue_type = "stream"`},
-		"own queue":               {"delays = [\"5s\"]\n  work_queues = { \"orders.retry.9s\" = {} }", `one of the pipeline's own queues`},
-		"another type":            {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
-		"unknown work queue type": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { type = \"stream\" } }", `Streams cannot be retried`},
-		"arguments, not declared": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
-		"reserved argument":       {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
-		"arguments no object":     {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
-		"definition too long":     {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
-		"long work queue":         {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
+		"no delays":                {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
+		"negative delay":           {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
+		"no duration":              {`delays = ["5 seconds"]`, `delays = .*is not a duration`},
+		"delay beyond the limit":   {`delays = ["87601h"]`, `delays = .*longer than the broker's limit`},
+		"delay below 1ms":          {`delays = ["1500us"]`, `delays = .*finer than a millisecond`},
+		"one attempt":              {"delays = [\"5s\"]\n  max_attempts = 1", `max_attempts = 1.*nothing is ever retried`},
+		"unused delays":            {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 3", `max_attempts = 3.*Raise max_attempts to 4`},
+		"unknown reason":           {"delays = [\"5s\"]\n  retry_on = [\"rejected\", \"bored\"]", `retry_on .*"bored" is not a reason`},
+		"without rejected":         {"delays = [\"5s\"]\n  retry_on = [\"expired\"]", `retry_on .*"rejected" into the set`},
+		"unknown queue type":       {"delays = [\"5s\"]\n  queue_type = \"lazy\"", `queue_type .*not a queue type`},
+		"stream pipeline":          {"delays = [\"5s\"]\n  queue_type = \"stream\"", `Streams cannot be retried.*queue_type = "stream"`},
+		"own queue":                {"delays = [\"5s\"]\n  work_queues = { \"orders.retry.9s\" = {} }", `one of the pipeline's own queues`},
+		"another type":             {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
+		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments beat policies`},
+		"unknown work queue type":  {"delays = [\"5s\"]\n  work_queues = { \"w\" = { type = \"stream\" } }", `Streams cannot be retried`},
+		"arguments, not declared":  {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
+		"reserved argument":        {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
+		"arguments no object":      {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
+		"definition too long":      {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
+		"long work queue":          {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

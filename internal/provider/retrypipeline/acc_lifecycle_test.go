@@ -1,7 +1,9 @@
 package retrypipeline_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -94,4 +96,28 @@ func TestAcc_NamesWithAnyCharacter(t *testing.T) {
 		ImportStateKind: resource.ImportBlockWithID,
 		ImportStateId:   importID(b.Vhost, "orders with spaces.%41 ü?"),
 	})
+}
+
+// Pipelines and work queues whose names, joined by dots, would read the same.
+func TestAcc_PoliciesOfTwoPipelinesDoNotCollide(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	twin := func(resourceName, name, queue string) string {
+		return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"5s\"]\n  work_queues = { %q = { declare = true } }\n}\n",
+			resourceName, name, b.Vhost, queue)
+	}
+	config := twin("one", "a", "b.dlx.c") + twin("other", "a.dlx.b", "c")
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				for queue, inbox := range map[string]string{"b.dlx.c": "a.inbox", "c": "a.dlx.b.inbox"} {
+					rejectOne(t, b, queue)
+					brokertest.Eventually(t, 10*time.Second, func() error { return arrived(t, b, inbox, "rejected") })
+				}
+			},
+			Config:           config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+	)
 }

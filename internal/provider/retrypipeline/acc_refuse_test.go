@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -93,7 +94,8 @@ func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 			Config:      without,
 			ExpectError: regexp.MustCompile(`(?s)not empty.*paid: 1 message`),
 		},
-		resource.TestStep{Config: with, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+		// The refused change has touched nothing: the queue is attached still.
+		resource.TestStep{Config: with, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
 		resource.TestStep{
 			PreConfig: func() {
 				if m, ok := b.Get(t, "paid"); !ok || string(m.Body) != "order" {
@@ -154,6 +156,108 @@ func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
 			},
 			Config:           config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{"queues orders.failed"}}},
+		},
+	)
+}
+
+// Immutable arguments of a queue that an application publishes to and consumes cannot change.
+func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	before := pipeline(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
+	after := pipeline(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true, arguments_json = jsonencode({ x-single-active-consumer = true }) } }`)
+	var consuming *amqp.Connection
+	unchanged := resource.TestStep{Config: before, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}}
+	accept(t, b,
+		resource.TestStep{Config: before},
+		resource.TestStep{
+			PreConfig:   func() { bound("amq.topic", "paid", "#", nil)(t, b) },
+			Config:      after,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*paid:.*"amq\.topic"\s+publishes`),
+		},
+		unchanged,
+		resource.TestStep{
+			PreConfig: func() {
+				unbound("amq.topic", "paid")(t, b)
+				consuming = b.Dial(t)
+				ch, err := consuming.Channel()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := ch.Consume("paid", "consumer", false, false, false, false, nil); err != nil {
+					t.Fatal(err)
+				}
+				awaitConsumers(t, b, "paid", 1)
+			},
+			Config:      after,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*paid: 1 consumer`),
+		},
+		unchanged,
+		resource.TestStep{
+			PreConfig: func() {
+				_ = consuming.Close()
+				awaitConsumers(t, b, "paid", 0)
+			},
+			Config:           after,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+	)
+}
+
+func awaitConsumers(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	brokertest.Eventually(t, time.Minute, func() error {
+		var q struct {
+			Consumers *int `json:"consumers"`
+		}
+		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &q)
+		if q.Consumers == nil || *q.Consumers != want {
+			return fmt.Errorf("%s: consumers %v, want %d", queue, q.Consumers, want)
+		}
+		return nil
+	})
+}
+
+// A repair that is refused for a queue leaves the exchanges and everybody's bindings alone.
+func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work.audit", "quorum")
+	config := pipeline(b, `delays = ["5s"]`)
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				deleted("exchanges", "orders.dlx")(t, b)
+				call(t, b, http.MethodPut, b.Path("exchanges", "orders.dlx"), map[string]any{"type": "fanout", "durable": true}, nil)
+				bound("orders.dlx", "work.audit", "", nil)(t, b)
+				remade("orders.failed", "quorum", map[string]any{"x-delivery-limit": 7})(t, b)
+				bound("orders.failed", "orders.failed", "", nil)(t, b)
+				b.Publish(t, "orders.failed", "k", persistent("parked"))
+			},
+			Config:      config,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if m, ok := b.Get(t, "orders.failed"); !ok || string(m.Body) != "parked" {
+					t.Error("the parked message is gone")
+				}
+			},
+			Config:           config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "orders.dlx", "k", persistent("seen"))
+				if err := arrived(t, b, "work.audit", "seen"); err != nil {
+					t.Error("the foreign binding is gone")
+				}
+				if err := arrived(t, b, "orders.inbox", "seen"); err != nil {
+					t.Error(err)
+				}
+			},
+			Config: config,
 		},
 	)
 }

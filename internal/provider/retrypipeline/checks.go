@@ -135,7 +135,7 @@ func ownQueues(p topology.Pipeline) []string {
 }
 
 func refusal(holdings map[string]string) string {
-	return "These queues are not empty:\n" + broker.Describe(holdings) +
+	return "These queues are not empty, or not proved to be:\n" + broker.Describe(holdings) +
 		"\n\nNothing is deleted while messages would be lost. Let the retries finish, then consume or purge what is in the failed queue, and apply again."
 }
 

@@ -21,6 +21,7 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	p, diags := plan.pipeline(ctx)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(errorsOf(checkSpecification(p))...)
+	resp.Diagnostics.Append(r.requireConnection()...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -30,9 +31,10 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	changes := topology.Diff(topology.Expand(p), topology.Owned(p, all))
-	if err := r.session.Client.Create(ctx, broker.Change{Vhost: p.Vhost, All: all, Changes: changes}); err != nil {
-		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created. What this apply had made of it was removed again.\n\n%s", p.Name, p.Vhost, err))
+	err := r.session.Client.Create(ctx, broker.Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all), Wanted: topology.Expand(p)})
+	if err != nil {
+		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created.\n\n%s", p.Name, p.Vhost, err))
+		resp.Diagnostics.Append(notUndone(err)...)
 		return
 	}
 	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)

@@ -17,6 +17,7 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	p, diags := state.pipeline(ctx)
 	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(r.requireConnection()...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -32,30 +33,20 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 		resp.Diagnostics.AddError("Cannot delete the pipeline", fmt.Sprintf("Vhost %q could not be listed, so nothing was deleted: %s", p.Vhost, err))
 		return
 	}
-	live := topology.Disowned(topology.Owned(p, all), p, nil)
-	change := broker.Change{
-		Vhost:   p.Vhost,
-		All:     all,
-		Changes: topology.Diff(topology.Topology{}, live),
-		HeldIn:  topology.Unprotected(p, topology.Pipeline{}),
-		// Dead letters that arrive meanwhile end in the failed queue; producers publish to declared ones.
-		LastUnbound: lastUnbound(p, live),
-	}
+	err = client.Remove(ctx, broker.Change{
+		Vhost:       p.Vhost,
+		All:         all,
+		Live:        topology.Disowned(topology.Owned(p, all), p, nil),
+		HeldIn:      topology.Unprotected(p, topology.Pipeline{}),
+		Published:   declared(p),
+		FailedQueue: p.Names().FailedQueue(),
+	})
 	var notEmpty *broker.KeptError
-	switch err := client.Remove(ctx, change); {
+	switch {
 	case errors.As(err, &notEmpty):
 		resp.Diagnostics.AddError("Destroying the pipeline would lose messages", refusal(notEmpty.Queues))
 	case err != nil:
 		resp.Diagnostics.AddError("Cannot delete the pipeline", err.Error())
 	}
-}
-
-func lastUnbound(p topology.Pipeline, live topology.Topology) []string {
-	last := []string{p.Names().FailedQueue()}
-	for name := range p.WorkQueues {
-		if _, deleted := live.Queues[name]; deleted {
-			last = append(last, name)
-		}
-	}
-	return last
+	resp.Diagnostics.Append(notUndone(err)...)
 }

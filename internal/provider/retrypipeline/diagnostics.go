@@ -1,11 +1,13 @@
 package retrypipeline
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -31,6 +33,16 @@ func attributePath(steps topology.Path) path.Path {
 		}
 	}
 	return at
+}
+
+// notUndone reports what a failed change could not put back, apart from why it failed.
+func notUndone(err error) diag.Diagnostics {
+	var diags diag.Diagnostics
+	var left *broker.NotUndoneError
+	if errors.As(err, &left) {
+		diags.AddError("Not everything could be put back", "The next plan shows what is missing of the pipeline's own objects. Bindings from other exchanges have to be made again by hand.\n\n"+left.Error())
+	}
+	return diags
 }
 
 // bullets lists texts, one in a line.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
@@ -39,6 +40,15 @@ func (r *pipelineResource) Configure(_ context.Context, req resource.ConfigureRe
 		return
 	}
 	r.session = made
+}
+
+// requireConnection is an error if the broker cannot be asked at apply.
+func (r *pipelineResource) requireConnection() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if !r.connected() {
+		diags.AddError("The provider is not configured", "Its endpoint or credentials are still unknown at apply, so nothing was changed.")
+	}
+	return diags
 }
 
 // connected tells whether the broker can be asked.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -20,6 +19,7 @@ func (r *pipelineResource) Update(ctx context.Context, req resource.UpdateReques
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(plan.resolve(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
+	resp.Diagnostics.Append(r.requireConnection()...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -48,17 +48,44 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 	if diags.HasError() {
 		return diags
 	}
-	live := topology.Merge(topology.Owned(*prior, all), topology.Owned(p, all))
-	live = topology.Disowned(live, *prior, &p)
+	live := topology.Disowned(topology.Merge(topology.Owned(*prior, all), topology.Owned(p, all)), *prior, &p)
 	kept, err := r.session.Client.Update(ctx, broker.Change{
-		Vhost:   p.Vhost,
-		All:     all,
-		Changes: topology.Diff(topology.Expand(p), live),
-		HeldIn:  topology.Unprotected(*prior, p),
+		Vhost:     p.Vhost,
+		All:       all,
+		Live:      live,
+		Wanted:    wanted(p, live),
+		HeldIn:    topology.Unprotected(*prior, p),
+		Published: declared(*prior, p),
 	})
 	diags.Append(updateError(err)...)
-	diags.Append(reportKept(p, kept)...)
+	diags.Append(reportKept(kept)...)
 	return diags
+}
+
+// wanted is what the pipeline expands to. A retired queue is left as it is: it goes as soon as it is
+// empty, and making it anew would be refused while it is not.
+func wanted(p topology.Pipeline, live topology.Topology) topology.Topology {
+	expanded := topology.Expand(p)
+	for _, delay := range p.Retired {
+		name := p.Names().RetryQueue(delay)
+		if queue, exists := live.Queues[name]; exists {
+			expanded.Queues[name] = queue
+		}
+	}
+	return expanded
+}
+
+// declared lists the work queues that the pipelines declare, to which others publish.
+func declared(pipelines ...topology.Pipeline) []string {
+	var names []string
+	for _, p := range pipelines {
+		for name, workQueue := range p.WorkQueues {
+			if workQueue.Declare {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func updateError(err error) diag.Diagnostics {
@@ -70,27 +97,17 @@ func updateError(err error) diag.Diagnostics {
 	case err != nil:
 		diags.AddError("Cannot update the pipeline", fmt.Sprintf("The change was begun but not finished; the next plan shows what is left to do.\n\n%s", err))
 	}
+	diags.Append(notUndone(err)...)
 	return diags
 }
 
-// reportKept reports queues that were to be deleted but were not proved to be empty. For a retired
-// queue that is an ordinary event, and the next plan proposes its removal again.
-func reportKept(p topology.Pipeline, kept map[string]string) diag.Diagnostics {
+// reportKept reports retired queues that were to be deleted but were not proved to be empty. That is
+// an ordinary event, and a later plan proposes their removal again.
+func reportKept(kept map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	others := maps.Clone(kept)
-	retired := map[string]string{}
-	for queue, why := range kept {
-		if _, isRetry := p.Names().DelayOf(queue); isRetry {
-			retired[queue] = why
-			delete(others, queue)
-		}
-	}
-	if len(retired) > 0 {
+	if len(kept) > 0 {
 		diags.AddWarning("Retired queues are kept", "These queues were not deleted, since they are not proved to be empty:\n"+
-			broker.Describe(retired)+"\n\nThey go on draining; a later plan proposes their removal again.")
-	}
-	if len(others) > 0 {
-		diags.AddError("Work queues are not empty", refusal(others))
+			broker.Describe(kept)+"\n\nThey go on draining; a later plan proposes their removal again.")
 	}
 	return diags
 }

@@ -1,0 +1,150 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// changer carries out one change and remembers how to undo it.
+type changer struct {
+	*Client
+	Change
+	// onlyNew refuses objects that exist already: another one's would be taken over.
+	onlyNew bool
+	// made are the queues that were created.
+	made map[string]topology.Queue
+	// undo is for what can be undone at once, exchanges for what must wait until no queue needs them.
+	undo, exchanges journal
+}
+
+func (c *Client) changer(change Change) *changer {
+	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}}
+}
+
+// lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.
+const lookupTime = 30 * time.Second
+
+// write sends one write and tells whether it took effect, or may have. If there is no answer, what
+// is on the broker decides; a write is never repeated blindly.
+func (c *changer) write(ctx context.Context, what string, put func() (bool, error), exists func(topology.Topology) bool) (bool, error) {
+	isNew, err := put()
+	if err != nil && isUnanswered(err) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
+		defer cancel()
+		now, lookupErr := c.List(ctx, c.Vhost)
+		if lookupErr != nil || !exists(now) {
+			return true, fmt.Errorf("%s: the broker did not say whether it was written, and it may still appear later: %w", what, err)
+		}
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", what, err)
+	}
+	if c.onlyNew && !isNew {
+		return false, fmt.Errorf("%s: it exists already, since somebody created it a moment ago. Import the pipeline, or choose another name", what)
+	}
+	return true, nil
+}
+
+func (c *changer) createExchange(ctx context.Context, name string, exchange topology.Exchange) error {
+	written, err := c.write(ctx, fmt.Sprintf("create exchange %q", name),
+		func() (bool, error) { return c.putExchange(ctx, c.Vhost, name, exchange) },
+		func(now topology.Topology) bool { _, exists := now.Exchanges[name]; return exists })
+	if written {
+		c.exchanges.add("delete exchange "+name, func(ctx context.Context) error { return c.deleteExchange(ctx, c.Vhost, name) })
+	}
+	return err
+}
+
+func (c *changer) createQueue(ctx context.Context, name string, queue topology.Queue) error {
+	written, err := c.write(ctx, fmt.Sprintf("create queue %q", name),
+		func() (bool, error) { return c.putQueue(ctx, c.Vhost, name, queue) },
+		func(now topology.Topology) bool { _, exists := now.Queues[name]; return exists })
+	if written {
+		c.made[name] = queue
+	}
+	return err
+}
+
+func (c *changer) createBinding(ctx context.Context, b topology.Binding) error {
+	// Creating a binding a second time changes nothing, so the broker's answer never tells.
+	written, err := c.write(ctx, fmt.Sprintf("create binding %q", b),
+		func() (bool, error) { return true, c.bind(ctx, c.Vhost, b) },
+		func(now topology.Topology) bool {
+			return slices.ContainsFunc(now.Bindings, func(have topology.Binding) bool { return have.String() == b.String() })
+		})
+	if written {
+		c.undo.add("delete binding "+b.String(), func(ctx context.Context) error { return c.unbind(ctx, c.Vhost, b) })
+	}
+	return err
+}
+
+// writePolicy creates a policy, or writes over one of ours.
+func (c *changer) writePolicy(ctx context.Context, name string, policy topology.Policy) error {
+	written, err := c.write(ctx, fmt.Sprintf("write policy %q", name),
+		func() (bool, error) { return c.putPolicy(ctx, c.Vhost, name, policy) },
+		func(now topology.Topology) bool { _, exists := now.Policies[name]; return exists })
+	if written {
+		c.undo.add("delete policy "+name, func(ctx context.Context) error { return c.deletePolicy(ctx, c.Vhost, name) })
+	}
+	return err
+}
+
+// removePolicy remembers the policy before it is deleted: an answer that got lost is no sign that
+// nothing happened, and putting back what is still there changes nothing. The same holds for bindings.
+func (c *changer) removePolicy(ctx context.Context, name string, policy topology.Policy) error {
+	c.undo.add("restore policy "+name, func(ctx context.Context) error {
+		_, err := c.putPolicy(ctx, c.Vhost, name, policy)
+		return err
+	})
+	if err := c.deletePolicy(ctx, c.Vhost, name); err != nil {
+		return fmt.Errorf("delete policy %q: %w", name, err)
+	}
+	return nil
+}
+
+func (c *changer) removeBinding(ctx context.Context, b topology.Binding) error {
+	c.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return c.bind(ctx, c.Vhost, b) })
+	if err := c.unbind(ctx, c.Vhost, b); err != nil {
+		return fmt.Errorf("delete binding %q: %w", b, err)
+	}
+	return nil
+}
+
+func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Queue) error {
+	if err := c.deleteQueue(ctx, c.Vhost, name, queue.Type); err != nil {
+		return fmt.Errorf("delete queue %q: %w", name, err)
+	}
+	return nil
+}
+
+func (c *changer) removeExchange(ctx context.Context, name string, _ topology.Exchange) error {
+	if err := c.deleteExchange(ctx, c.Vhost, name); err != nil {
+		return fmt.Errorf("delete exchange %q: %w", name, err)
+	}
+	return nil
+}
+
+// eachByName calls with the entries of a map in the order of their names, until one fails.
+func eachByName[T any](ctx context.Context, objects map[string]T, call func(context.Context, string, T) error) error {
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		if err := call(ctx, name, objects[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func each[T any](ctx context.Context, objects []T, call func(context.Context, T) error) error {
+	for _, object := range objects {
+		if err := call(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
