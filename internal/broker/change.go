@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -12,8 +13,10 @@ import (
 // Change is a change of the objects of one owner in a vhost.
 type Change struct {
 	Vhost string
-	// All is the whole vhost, read just now; Live is what the owner has in it.
-	All, Live topology.Topology
+	// All is the whole vhost, read just now.
+	All topology.Vhost
+	// Live is what the owner has in it.
+	Live topology.Topology
 	// Wanted is what the owner shall have.
 	Wanted topology.Topology
 	// HeldIn are work queues whose undelivered dead letters the change would delete.
@@ -22,6 +25,12 @@ type Change struct {
 	Published []string
 	// FailedQueue catches what has nowhere else to go.
 	FailedQueue string
+	// Shield is the policy that protects the owner's queues for as long as they exist.
+	Shield string
+	// Drain is how long to wait for queues that hold messages; Waiting, if it is set, is told about
+	// once a second what is waited for.
+	Drain   time.Duration
+	Waiting func(holdings map[string]string)
 }
 
 // KeptError says that queues were not deleted, since messages could have been lost.

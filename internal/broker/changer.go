@@ -37,7 +37,7 @@ func (c *changer) write(ctx context.Context, what string, put func() (bool, erro
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 		defer cancel()
 		now, lookupErr := c.List(ctx, c.Vhost)
-		if lookupErr != nil || !exists(now) {
+		if lookupErr != nil || !exists(now.Topology) {
 			return true, fmt.Errorf("%s: the broker did not say whether it was written, and it may still appear later: %w", what, err)
 		}
 		return true, nil
@@ -82,30 +82,6 @@ func (c *changer) createBinding(ctx context.Context, b topology.Binding) error {
 		c.undo.add("delete binding "+b.String(), func(ctx context.Context) error { return c.unbind(ctx, c.Vhost, b) })
 	}
 	return err
-}
-
-// writePolicy creates a policy, or writes over one of ours.
-func (c *changer) writePolicy(ctx context.Context, name string, policy topology.Policy) error {
-	written, err := c.write(ctx, fmt.Sprintf("write policy %q", name),
-		func() (bool, error) { return c.putPolicy(ctx, c.Vhost, name, policy) },
-		func(now topology.Topology) bool { _, exists := now.Policies[name]; return exists })
-	if written {
-		c.undo.add("delete policy "+name, func(ctx context.Context) error { return c.deletePolicy(ctx, c.Vhost, name) })
-	}
-	return err
-}
-
-// removePolicy remembers the policy before it is deleted: an answer that got lost is no sign that
-// nothing happened, and putting back what is still there changes nothing. The same holds for bindings.
-func (c *changer) removePolicy(ctx context.Context, name string, policy topology.Policy) error {
-	c.undo.add("restore policy "+name, func(ctx context.Context) error {
-		_, err := c.putPolicy(ctx, c.Vhost, name, policy)
-		return err
-	})
-	if err := c.deletePolicy(ctx, c.Vhost, name); err != nil {
-		return fmt.Errorf("delete policy %q: %w", name, err)
-	}
-	return nil
 }
 
 func (c *changer) removeBinding(ctx context.Context, b topology.Binding) error {

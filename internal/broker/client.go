@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -26,6 +27,9 @@ type Client struct {
 	password string
 	headers  map[string]string
 	http     *http.Client
+
+	clusterMutex sync.Mutex
+	cluster      cluster
 }
 
 // New makes a client. It sends nothing.

@@ -62,7 +62,7 @@ func create(t *testing.T, c *Client, p topology.Pipeline) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all), Wanted: topology.Expand(p)})
+	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all.Topology), Wanted: topology.Expand(p)})
 }
 
 func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
@@ -79,7 +79,7 @@ func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changes := topology.Diff(topology.Expand(p), topology.Owned(p, all)); !changes.Empty() {
+	if changes := topology.Diff(topology.Expand(p), topology.Owned(p, all.Topology)); !changes.Empty() {
 		t.Errorf("not everything was created: %+v", changes)
 	}
 }
@@ -100,7 +100,7 @@ func TestWriteThatNeverArrivedFailsAndIsRolledBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := topology.Owned(p, all); !left.Empty() {
+	if left := topology.Owned(p, all.Topology); !left.Empty() {
 		t.Errorf("left behind: %+v", left)
 	}
 }

@@ -13,13 +13,18 @@ import (
 func (c *Client) Create(ctx context.Context, change Change) error {
 	do := c.changer(change)
 	do.onlyNew = true
-	err := do.create(ctx, topology.Diff(change.Wanted, change.Live).Create)
+	missing := topology.Diff(change.Wanted, change.Live).Create
+	err := do.create(ctx, missing)
+	if err == nil {
+		err = do.writePolicies(ctx, missing.Policies)
+	}
 	if err == nil {
 		return nil
 	}
 	return errors.Join(err, notUndone(do.undoCreate(ctx)))
 }
 
+// create makes what is missing, but for the policies.
 func (c *changer) create(ctx context.Context, t topology.Topology) error {
 	if err := eachByName(ctx, t.Exchanges, c.createExchange); err != nil {
 		return err
@@ -27,10 +32,7 @@ func (c *changer) create(ctx context.Context, t topology.Topology) error {
 	if err := eachByName(ctx, t.Queues, c.createQueue); err != nil {
 		return err
 	}
-	if err := each(ctx, t.Bindings, c.createBinding); err != nil {
-		return err
-	}
-	return eachByName(ctx, t.Policies, c.writePolicy)
+	return each(ctx, t.Bindings, c.createBinding)
 }
 
 // undoCreate removes what was created. The queues go with the proof: as soon as policies were

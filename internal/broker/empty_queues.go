@@ -18,7 +18,10 @@ func (c *changer) removeQueues(ctx context.Context, queues map[string]topology.Q
 	if len(queues) == 0 {
 		return nil, nil
 	}
-	kept, err := c.lastingHoldings(ctx, c.Vhost, c.contents(queues))
+	if c.Drain > 0 && !allOrNone {
+		return c.drainAndRemove(ctx, queues)
+	}
+	kept, err := c.lastingHoldings(ctx, c.contents(queues))
 	if err != nil || len(kept) == len(queues) || (allOrNone && len(kept) > 0) {
 		return kept, err
 	}
@@ -26,9 +29,29 @@ func (c *changer) removeQueues(ctx context.Context, queues map[string]topology.Q
 	remaining := maps.Clone(candidates)
 	against, err := c.removeUnbound(ctx, candidates, remaining, allOrNone)
 	maps.Copy(kept, against)
-	// Whatever went wrong, a queue that is still there gets its bindings back.
-	restored := c.rebind(context.WithoutCancel(ctx), c.bindingsTo(remaining))
-	return kept, errors.Join(err, notUndone(restored))
+	return kept, errors.Join(err, c.bindAgain(ctx, remaining))
+}
+
+// drainAndRemove unbinds the queues at once and gives them the time of the change to drain: the
+// sidecar, which learns of the new schedule only after the change, takes another delay meanwhile.
+func (c *changer) drainAndRemove(ctx context.Context, queues map[string]topology.Queue) (map[string]string, error) {
+	remaining := maps.Clone(queues)
+	err := c.unbindAll(ctx, queues)
+	kept := map[string]string{}
+	if err == nil {
+		kept, err = c.lastingHoldings(ctx, c.contents(queues))
+	}
+	if err == nil {
+		var against map[string]string
+		against, err = c.removeUnbound(ctx, without(queues, kept), remaining, false)
+		maps.Copy(kept, against)
+	}
+	return kept, errors.Join(err, c.bindAgain(ctx, remaining))
+}
+
+// bindAgain gives queues that are still there their bindings back, whatever went wrong.
+func (c *changer) bindAgain(ctx context.Context, remaining map[string]topology.Queue) error {
+	return notUndone(c.rebind(context.WithoutCancel(ctx), c.bindingsTo(remaining)))
 }
 
 // removeUnbound unbinds the queues, proves that they are empty and deletes them. It takes those that

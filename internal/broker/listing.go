@@ -8,15 +8,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// List reads every exchange, queue, binding and policy of a vhost, with one request per kind.
-// It fails with IsNotFound if the vhost does not exist or may not be seen.
-func (c *Client) List(ctx context.Context, vhost string) (topology.Topology, error) {
+// List reads every exchange, queue, binding and policy of a vhost, with one request per kind, and
+// what else decides how they behave. It fails with IsNotFound if the vhost does not exist or may not
+// be seen.
+func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error) {
 	var (
-		all       topology.Topology
+		all       topology.Vhost
 		exchanges []rabbithole.ExchangeInfo
 		queues    []queueInfo
 		bindings  []rabbithole.BindingInfo
 		policies  []rabbithole.Policy
+		operator  []rabbithole.Policy
 	)
 	listings := []struct {
 		path string
@@ -26,6 +28,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Topology, err
 		{path("queues", vhost) + "?disable_stats=true", &queues},
 		{path("bindings", vhost), &bindings},
 		{path("policies", vhost), &policies},
+		{path("operator-policies", vhost), &operator},
 	}
 	for _, listing := range listings {
 		if err := c.get(ctx, listing.path, listing.into); err != nil {
@@ -43,9 +46,8 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Topology, err
 	for _, b := range bindings {
 		all.Bindings = append(all.Bindings, bindingFrom(b))
 	}
-	all.Policies = make(map[string]topology.Policy, len(policies))
-	for _, p := range policies {
-		all.Policies[p.Name] = policyFrom(p)
-	}
-	return all, nil
+	all.Policies, all.OperatorPolicies = policiesFrom(policies), policiesFrom(operator)
+	known, err := c.askCluster(ctx)
+	all.Version, all.Nodes = known.version, known.nodes
+	return all, err
 }

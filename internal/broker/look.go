@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -99,20 +98,6 @@ func (c *Client) holdings(ctx context.Context, vhost string, queues subjects) (m
 		}
 	}
 	return found, nil
-}
-
-// lastingHoldings are holdings that are still there after settleTime. A queue that was emptied a
-// moment ago, by a consumer or a purge, is reported as empty only seconds later.
-func (c *Client) lastingHoldings(ctx context.Context, vhost string, queues subjects) (map[string]string, error) {
-	for deadline := time.Now().Add(settleTime); ; {
-		found, err := c.holdings(ctx, vhost, queues)
-		if err != nil || len(found) == 0 || time.Now().After(deadline) {
-			return found, err
-		}
-		if err := pause(ctx, reportPeriod); err != nil {
-			return nil, err
-		}
-	}
 }
 
 func count(n int64, one, many string) string {

@@ -25,6 +25,14 @@ func (c *Client) deletePolicy(ctx context.Context, vhost, name string) error {
 	return c.delete(ctx, path("policies", vhost, name))
 }
 
+func policiesFrom(policies []rabbithole.Policy) map[string]topology.Policy {
+	all := make(map[string]topology.Policy, len(policies))
+	for _, p := range policies {
+		all[p.Name] = policyFrom(p)
+	}
+	return all
+}
+
 func policyFrom(p rabbithole.Policy) topology.Policy {
 	return topology.Policy{Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: topology.DecodedArguments(p.Definition)}
 }

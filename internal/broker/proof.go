@@ -86,15 +86,6 @@ func (c *Client) awaitReport(ctx context.Context, vhost, queue string, judge fun
 	}
 }
 
-// requireEmpty proves that nothing is held in the queues, or fails with *KeptError.
-func (c *Client) requireEmpty(ctx context.Context, vhost string, queues subjects) error {
-	against, err := c.proveEmpty(ctx, vhost, queues)
-	if err == nil && len(against) > 0 {
-		return &KeptError{Queues: against}
-	}
-	return err
-}
-
 func pause(ctx context.Context, length time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -14,7 +14,7 @@ func (c *Client) Remove(ctx context.Context, change Change) error {
 	do := c.changer(change)
 	everything := judging(deadLetters, change.HeldIn...)
 	maps.Copy(everything, do.contents(change.Live.Queues))
-	holdings, err := c.lastingHoldings(ctx, change.Vhost, everything)
+	holdings, err := do.lastingHoldings(ctx, everything)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,9 @@ func (c *changer) removeAll(ctx context.Context, everything subjects) error {
 	if err := c.unbindAndRequireEmpty(ctx, early, everything); err != nil {
 		return err
 	}
-	if err := eachByName(ctx, objects.Policies, c.removePolicy); err != nil {
+	attaching := maps.Clone(objects.Policies)
+	delete(attaching, c.Shield)
+	if err := c.removePolicies(ctx, attaching); err != nil {
 		return err
 	}
 	if err := c.unbindAndRequireEmpty(ctx, last, c.contents(objects.Queues)); err != nil {
@@ -54,7 +56,18 @@ func (c *changer) removeAll(ctx context.Context, everything subjects) error {
 			return err
 		}
 	}
+	if err := c.removePolicies(ctx, c.shield()); err != nil {
+		return err
+	}
 	return eachByName(ctx, objects.Exchanges, c.removeExchange)
+}
+
+func (c *changer) shield() map[string]topology.Policy {
+	policy, exists := c.Live.Policies[c.Shield]
+	if !exists {
+		return nil
+	}
+	return map[string]topology.Policy{c.Shield: policy}
 }
 
 func (c *changer) unbindAndRequireEmpty(ctx context.Context, unbind map[string]topology.Queue, empty subjects) error {

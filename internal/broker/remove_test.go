@@ -35,7 +35,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			live := topology.Owned(p, all)
+			live := topology.Owned(p, all.Topology)
 			removed := make(chan error, 1)
 			go func() {
 				removed <- c.Remove(t.Context(), Change{
@@ -54,7 +54,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if changes := topology.Diff(live, topology.Owned(p, after)); !changes.Empty() {
+			if changes := topology.Diff(live, topology.Owned(p, after.Topology)); !changes.Empty() {
 				t.Errorf("not everything was put back: %+v", changes)
 			}
 			found := 0

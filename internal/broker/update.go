@@ -14,7 +14,7 @@ import (
 // publishes to are kept if they are not proved to be empty, and the answer says why.
 func (c *Client) Update(ctx context.Context, change Change) (map[string]string, error) {
 	do, changes := c.changer(change), topology.Diff(change.Wanted, change.Live)
-	if err := do.requireEmpty(ctx, do.Vhost, judging(deadLetters, change.HeldIn...)); err != nil {
+	if err := do.requireEmpty(ctx, judging(deadLetters, change.HeldIn...)); err != nil {
 		return nil, err
 	}
 	published, own := do.split(changes.Delete.Queues)
@@ -30,10 +30,10 @@ func (c *Client) Update(ctx context.Context, change Change) (map[string]string, 
 	if err := do.create(ctx, changes.Create); err != nil {
 		return nil, err
 	}
-	if err := eachByName(ctx, changes.Update.Policies, do.writePolicy); err != nil {
+	if err := do.writePolicies(ctx, topology.Merge(changes.Create, changes.Update).Policies); err != nil {
 		return nil, err
 	}
-	if err := eachByName(ctx, changes.Delete.Policies, do.removePolicy); err != nil {
+	if err := do.removePolicies(ctx, changes.Delete.Policies); err != nil {
 		return nil, err
 	}
 	if err := each(ctx, do.bindingsWithoutQueues(changes.Delete), do.removeBinding); err != nil {

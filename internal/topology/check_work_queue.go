@@ -8,11 +8,18 @@ import (
 
 // CheckWorkQueue checks one work queue. The pipeline's name may be empty where it is not known yet.
 func CheckWorkQueue(pipeline Names, name string, workQueue WorkQueue) []Problem {
-	at := Path{"work_queues", MapKey(name)}
+	return checkWorkQueueAt(func(attributes ...any) Path {
+		return append(Path{"work_queues", MapKey(name)}, attributes...)
+	}, pipeline, name, workQueue)
+}
+
+func checkWorkQueueAt(place func(...any) Path, pipeline Names, name string, workQueue WorkQueue) []Problem {
+	at := place()
 	if name == "" {
 		return []Problem{problem(at, "Empty work queue name", "Name the queue that your consumers read.")}
 	}
-	problems := checkType(append(slices.Clone(at), "type"), workQueue.Type)
+	problems := checkType(place("type"), workQueue.Type)
+	problems = append(problems, checkAttach(place, workQueue)...)
 	if pipeline != "" && pipeline.OwnsQueue(name) {
 		problems = append(problems, problem(at, "Work queue belongs to the pipeline",
 			"%q is one of the pipeline's own queues. Name the queue that your consumers read.", name))
@@ -20,7 +27,29 @@ func CheckWorkQueue(pipeline Names, name string, workQueue WorkQueue) []Problem 
 	if workQueue.Declare && strings.HasPrefix(name, "amq.") {
 		problems = append(problems, problem(at, "Reserved queue name", "Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name))
 	}
-	return append(problems, checkArguments(append(slices.Clone(at), "arguments_json"), workQueue)...)
+	return append(problems, checkArguments(place("arguments_json"), workQueue)...)
+}
+
+func checkAttach(place func(...any) Path, workQueue WorkQueue) []Problem {
+	switch workQueue.Attach {
+	case "", AttachPolicy:
+	case AttachArguments:
+		if workQueue.PolicyDefinition != nil {
+			return []Problem{problem(place("policy_definition"), "Policy of a queue that has none",
+				"policy_definition goes with attach = \"policy\": with attach = \"arguments\" the pipeline writes no policy for the queue.")}
+		}
+	default:
+		return []Problem{problem(place("attach"), "Unknown way to attach", "%q is neither \"policy\" nor \"arguments\".", workQueue.Attach)}
+	}
+	switch strategy := workQueue.DeadLetterStrategy; {
+	case strategy == "" || strategy == AtMostOnce || strategy == AtLeastOnce && workQueue.Type == Quorum:
+		return nil
+	case strategy == AtLeastOnce:
+		return []Problem{problem(place("dead_letter_strategy"), "Strategy of quorum queues only",
+			"Only quorum queues dead-letter at least once. Write \"at-most-once\", or leave it out.")}
+	default:
+		return []Problem{problem(place("dead_letter_strategy"), "Unknown strategy", "%q is neither \"at-least-once\" nor \"at-most-once\".", strategy)}
+	}
 }
 
 // reservedArguments would fight with the pipeline's policy, whose keys arguments beat.
@@ -30,7 +59,7 @@ var reservedArguments = map[string]string{
 	"x-dead-letter-exchange":    "the pipeline's policy sets it, and an argument would beat the policy",
 	"x-dead-letter-routing-key": "the message's own routing key would be lost",
 	"x-dead-letter-strategy":    "the pipeline's policy sets it, and an argument would beat the policy",
-	"x-overflow":                "the pipeline's policy sets it",
+	"x-overflow":                "the pipeline's policy sets it; policy_definition has it where you may choose",
 	"x-expires":                 "it deletes the queue with its messages",
 }
 
@@ -50,9 +79,9 @@ func checkArguments(at Path, workQueue WorkQueue) []Problem {
 
 func checkArgumentValue(at Path, key string, workQueue WorkQueue) []Problem {
 	limit := key == "x-max-length" || key == "x-max-length-bytes"
-	if limit && workQueue.Type == Quorum {
-		return []Problem{problem(at, "Length limit on a quorum work queue",
-			"At-least-once dead-lettering needs overflow = reject-publish, which would turn %q against the queue's publishers. Remove it.", key)}
+	if limit && workQueue.Strategy() == AtLeastOnce {
+		return []Problem{problem(at, "Length limit on a work queue with at-least-once dead-lettering",
+			"At-least-once dead-lettering needs overflow = reject-publish, which would turn %q against the queue's publishers. Remove it, or write\n\n  dead_letter_strategy = \"at-most-once\"", key)}
 	}
 	switch value := workQueue.Arguments[key].(type) {
 	case nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // DefinitionArgument is the argument of the binding from the dead-letter exchange to the inbox
@@ -25,6 +26,10 @@ type Definition struct {
 	Delays      []string `json:"delays"`
 	MaxAttempts int      `json:"max_attempts"`
 	RetryOn     []string `json:"retry_on"`
+	// What differs from its default only.
+	PolicyPriority   int       `json:"policy_priority,omitempty"`
+	PolicyDefinition Arguments `json:"policy_definition,omitempty"`
+	NoShield         bool      `json:"no_shield,omitempty"`
 }
 
 // Definition of the pipeline.
@@ -33,6 +38,12 @@ func (p Pipeline) Definition() Definition {
 		Version:     definitionVersion,
 		MaxAttempts: p.MaxAttempts,
 		RetryOn:     slices.Sorted(slices.Values(p.RetryOn)),
+
+		PolicyDefinition: p.PolicyDefinition,
+		NoShield:         !p.Shield,
+	}
+	if p.PolicyPriority != DefaultPolicyPriority {
+		d.PolicyPriority = p.PolicyPriority
 	}
 	for _, delay := range p.Delays {
 		d.Delays = append(d.Delays, delay.Spelling)
@@ -52,9 +63,12 @@ func (d Definition) String() string {
 // ParseDefinition reads what String wrote.
 func ParseDefinition(text string) (Definition, error) {
 	var d Definition
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&d); err != nil {
 		return d, fmt.Errorf("read the argument %s: %w", DefinitionArgument, err)
 	}
+	d.PolicyDefinition = DecodedArguments(d.PolicyDefinition)
 	if d.Version != definitionVersion {
 		return d, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade", DefinitionArgument, d.Version, definitionVersion)
 	}

@@ -29,7 +29,7 @@ func Diff(wanted, live Topology) Changes {
 	c := Changes{Create: newTopology(), Replace: newTopology(), Update: newTopology(), Delete: newTopology()}
 	diffMap(wanted.Exchanges, live.Exchanges, c.Create.Exchanges, c.Replace.Exchanges, c.Delete.Exchanges, Exchange.equal)
 	diffMap(wanted.Queues, live.Queues, c.Create.Queues, c.Replace.Queues, c.Delete.Queues, Queue.equal)
-	diffMap(wanted.Policies, live.Policies, c.Create.Policies, c.Update.Policies, c.Delete.Policies, Policy.equal)
+	diffMap(wanted.Policies, live.Policies, c.Create.Policies, c.Update.Policies, c.Delete.Policies, Policy.Equal)
 	c.Create.Bindings = bindingsWithout(wanted.Bindings, live.Bindings)
 	c.Delete.Bindings = bindingsWithout(live.Bindings, wanted.Bindings)
 	return c
@@ -72,7 +72,8 @@ func (q Queue) equal(other Queue) bool {
 		q.Exclusive == other.Exclusive && q.Arguments.equal(other.Arguments)
 }
 
-func (p Policy) equal(other Policy) bool {
+// Equal tells whether two policies are the same.
+func (p Policy) Equal(other Policy) bool {
 	return p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority &&
 		p.Definition.equal(other.Definition)
 }

@@ -100,6 +100,9 @@ func addWorkQueues(t *Topology, p Pipeline) {
 		if workQueue.Declare {
 			arguments := Arguments{DeclaredByArgument: p.Name}
 			maps.Copy(arguments, workQueue.Arguments)
+			if !workQueue.byPolicy() {
+				maps.Copy(arguments, workQueue.deadLetterArguments(p.Names()))
+			}
 			t.Queues[name] = Queue{Type: workQueue.Type, Arguments: arguments}
 		}
 	}

@@ -11,12 +11,13 @@ import (
 func orders() Pipeline {
 	return Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 4, RetryOn: []string{"rejected"}, QueueType: Quorum,
+		Shield: true, PolicyPriority: DefaultPolicyPriority,
 		Delays: []Delay{{5 * time.Second, "5s"}, {0, "0s"}, {time.Minute, "60s"}, {5 * time.Second, "5000ms"}},
 		WorkQueues: map[string]WorkQueue{
-			"created": {Type: Quorum},
-			"a|b.c":   {Type: Quorum},
-			"legacy":  {Type: Classic},
-			"paid":    {Type: Quorum, Declare: true, Arguments: Arguments{"x-single-active-consumer": true}},
+			"created": {Type: Quorum, Attach: AttachPolicy},
+			"a|b.c":   {Type: Quorum, Attach: AttachPolicy},
+			"legacy":  {Type: Classic, Attach: AttachPolicy},
+			"paid":    {Type: Quorum, Attach: AttachPolicy, Declare: true, Arguments: Arguments{"x-single-active-consumer": true}},
 		},
 	}
 }
@@ -61,6 +62,11 @@ func TestExpandQuorum(t *testing.T) {
 			"retry/orders/queues": {`^(a\|b\.c|created|paid)$`, "queues", 1000, map[string]string{
 				"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish",
 			}},
+			"retry/orders/own": {
+				`^(orders\.failed|orders\.inbox|orders\.retry\.([0-9]+(h|m|s|ms))+)$`, "queues", 1000,
+				map[string]string{"max-length": "1000000000", "overflow": "reject-publish"},
+			},
+			"retry/orders/fallback":     {`^(a\|b\.c|created|paid)$`, "queues", 999, map[string]string{"dead-letter-exchange": "orders.dlx"}},
 			"retry/orders/queue/legacy": {`^(legacy)$`, "queues", 1000, map[string]string{"dead-letter-exchange": "orders.dlx"}},
 		},
 	}

@@ -131,9 +131,9 @@ func TestDisowned(t *testing.T) {
 func TestCheckLive(t *testing.T) {
 	t.Parallel()
 	p := orders()
-	found := CheckLive(p, nil, Topology{Queues: map[string]Queue{
+	found := CheckLive(p, nil, Vhost{Topology: Topology{Queues: map[string]Queue{
 		"created": {Type: Classic}, "legacy": {Type: Classic, AutoDelete: true}, "paid": {Type: Quorum},
-	}})
+	}}})
 	if !slices.Equal(found.Missing, []string{"a|b.c"}) {
 		t.Errorf("missing: %q", found.Missing)
 	}

@@ -50,6 +50,22 @@ func (n Names) SharedPolicy() string { return "retry/" + string(n) + "/queues" }
 // QueuePolicy is the policy of one work queue that needs another content than the rest.
 func (n Names) QueuePolicy(workQueue string) string { return n.queuePolicyPrefix() + workQueue }
 
+// ShieldPolicy is the policy of the pipeline's own queues.
+func (n Names) ShieldPolicy() string { return "retry/" + string(n) + "/own" }
+
+// FallbackPolicy is the policy of work queues to which their own does not apply any more.
+func (n Names) FallbackPolicy() string { return "retry/" + string(n) + "/fallback" }
+
+// AttachmentPolicy is the policy of a queue that is attached from outside of the pipeline's configuration.
+func (n Names) AttachmentPolicy(queue string) string {
+	return "retry/" + string(n) + "/attachment/" + queue
+}
+
+// AttachmentFallbackPolicy is what FallbackPolicy is, for such a queue.
+func (n Names) AttachmentFallbackPolicy(queue string) string {
+	return "retry/" + string(n) + "/attachment-fallback/" + queue
+}
+
 // DelayKey is the key that binds the retry queue of the delay to the retry exchange.
 func DelayKey(delay time.Duration) string { return DelayKeyPrefix + FormatDelay(delay) }
 
@@ -82,5 +98,13 @@ func (n Names) ownsExchange(exchange string) bool {
 }
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }
+
+func (n Names) ownsPolicy(policy string) bool {
+	switch policy {
+	case n.SharedPolicy(), n.ShieldPolicy(), n.FallbackPolicy():
+		return true
+	}
+	return strings.HasPrefix(policy, n.queuePolicyPrefix())
+}
 
 func (n Names) queuePolicyPrefix() string { return "retry/" + string(n) + "/queue/" }

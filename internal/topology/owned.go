@@ -1,7 +1,5 @@
 package topology
 
-import "strings"
-
 // Owned picks out of a whole vhost what belongs to the pipeline. Objects of others are left out
 // even where they meet the pipeline's: a foreign queue bound to the dead-letter exchange is not ours.
 //
@@ -27,7 +25,7 @@ func Owned(p Pipeline, vhost Topology) Topology {
 	}
 	sortBindings(owned.Bindings)
 	for name, policy := range vhost.Policies {
-		if name == n.SharedPolicy() || strings.HasPrefix(name, n.queuePolicyPrefix()) {
+		if n.ownsPolicy(name) {
 			owned.Policies[name] = policy
 		}
 	}

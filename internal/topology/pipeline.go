@@ -31,6 +31,12 @@ type Pipeline struct {
 	// QueueType is the type of the pipeline's own queues.
 	QueueType  string
 	WorkQueues map[string]WorkQueue
+	// Shield keeps the policies of others away from the pipeline's own queues.
+	Shield bool
+	// PolicyPriority is the priority of the pipeline's policies.
+	PolicyPriority int
+	// PolicyDefinition has more keys for the policies of all work queues.
+	PolicyDefinition Arguments
 	// Retired are delays that left the schedule but whose queues are still draining.
 	Retired []time.Duration
 }
@@ -40,14 +46,6 @@ type Pipeline struct {
 type Delay struct {
 	Wait     time.Duration
 	Spelling string
-}
-
-// WorkQueue is a queue whose rejected messages the pipeline retries.
-type WorkQueue struct {
-	Type string
-	// Declare makes the pipeline create and own the queue, with Arguments.
-	Declare   bool
-	Arguments Arguments
 }
 
 // Names of the pipeline's objects.

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// PolicyPriority is the priority of the policies that attach work queues.
-const PolicyPriority = 1000
+// DefaultPolicyPriority is the priority of a pipeline's policies unless it is configured.
+const DefaultPolicyPriority = 1000
 
-// addPolicies attaches the work queues. Brokers match every policy against every queue at each
-// change, so policies are few: the largest group of queues that need the same content shares one,
-// and only what differs from it has a policy of its own.
+// addPolicies attaches the work queues and shields the pipeline's own ones. Brokers match every policy
+// against every queue at each change, so policies are few: the largest group of queues that need the
+// same content shares one, and only what differs from it has a policy of its own.
 func addPolicies(t Topology, p Pipeline) {
-	names := slices.Sorted(maps.Keys(p.WorkQueues))
+	names := p.attachedByPolicy()
 	shared := sharedContent(p, names)
 	var sharing []string
 	for _, name := range names {
@@ -24,11 +24,17 @@ func addPolicies(t Topology, p Pipeline) {
 			sharing = append(sharing, name)
 			continue
 		}
-		t.Policies[p.Names().QueuePolicy(name)] = attachPolicy(definition, name)
+		t.Policies[p.Names().QueuePolicy(name)] = exactPolicy(definition, p.PolicyPriority, name)
 	}
 	if len(sharing) > 0 {
-		t.Policies[p.Names().SharedPolicy()] = attachPolicy(p.policyDefinition(sharing[0]), sharing...)
+		t.Policies[p.Names().SharedPolicy()] = exactPolicy(p.policyDefinition(sharing[0]), p.PolicyPriority, sharing...)
 	}
+	addShield(t, p)
+}
+
+func (p Pipeline) attachedByPolicy() []string {
+	names := slices.Sorted(maps.Keys(p.WorkQueues))
+	return slices.DeleteFunc(names, func(name string) bool { return !p.WorkQueues[name].byPolicy() })
 }
 
 // sharedContent finds the content that most work queues need; of two, the one that comes first by
@@ -47,23 +53,29 @@ func sharedContent(p Pipeline, names []string) string {
 	return best
 }
 
-// policyDefinition is what a work queue needs. A single key that a queue type does not support
-// makes the broker skip the whole policy, so classic queues get the exchange alone.
+// policyDefinition is the policy that a work queue needs.
 func (p Pipeline) policyDefinition(workQueue string) Arguments {
-	definition := Arguments{"dead-letter-exchange": p.Names().DeadLetterExchange()}
-	if p.WorkQueues[workQueue].Type == Quorum {
-		definition["dead-letter-strategy"] = "at-least-once"
-		definition["overflow"] = "reject-publish"
-	}
+	w := p.WorkQueues[workQueue]
+	definition := p.extraKeys(w)
+	maps.Copy(definition, w.deadLettering(p.Names()))
 	return definition
 }
 
-func attachPolicy(definition Arguments, workQueues ...string) Policy {
+// extraKeys are those that the user wrote.
+func (p Pipeline) extraKeys(w WorkQueue) Arguments {
+	keys := Arguments{}
+	maps.Copy(keys, p.PolicyDefinition)
+	maps.Copy(keys, w.PolicyDefinition)
+	maps.DeleteFunc(keys, func(_ string, value any) bool { return value == nil })
+	return keys
+}
+
+func exactPolicy(definition Arguments, priority int, queues ...string) Policy {
 	return Policy{
-		Pattern: exactPattern(workQueues),
+		Pattern: exactPattern(queues),
 		// RabbitMQ before 3.12 knows no finer word.
 		ApplyTo:    "queues",
-		Priority:   PolicyPriority,
+		Priority:   priority,
 		Definition: definition,
 	}
 }
@@ -84,20 +96,4 @@ func (a Arguments) key() string {
 		panic("arguments hold JSON values only: " + err.Error())
 	}
 	return string(text)
-}
-
-// Unprotected lists the quorum work queues whose at-least-once dead letters the change from prior
-// to next would delete: a queue that holds undelivered dead letters loses them with its policy, or
-// when the policy's strategy, overflow or dead-letter exchange is taken away.
-func Unprotected(prior, next Pipeline) []string {
-	var queues []string
-	for name, before := range prior.WorkQueues {
-		after, stays := next.WorkQueues[name]
-		same := stays && prior.policyDefinition(name).key() == next.policyDefinition(name).key()
-		if before.Type == Quorum && (!same || after.Type != Quorum) {
-			queues = append(queues, name)
-		}
-	}
-	slices.Sort(queues)
-	return queues
 }

@@ -3,7 +3,6 @@ package topology
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"strings"
 )
 
@@ -18,6 +17,8 @@ func Recover(name, vhostName string, vhost Topology) (Pipeline, error) {
 		return p, err
 	}
 	p.MaxAttempts, p.RetryOn = definition.MaxAttempts, definition.RetryOn
+	p.PolicyPriority = cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
+	p.PolicyDefinition, p.Shield = definition.PolicyDefinition, !definition.NoShield
 	for i, spelling := range definition.Delays {
 		wait, err := ParseDelay(spelling)
 		if err != nil {
@@ -28,7 +29,7 @@ func Recover(name, vhostName string, vhost Topology) (Pipeline, error) {
 	p.QueueType = vhost.Queues[n.Inbox()].Type
 	for _, binding := range vhost.Bindings {
 		if n.ownsBinding(binding) && strings.HasPrefix(binding.RoutingKey, ReturnKeyPrefix) {
-			p.WorkQueues[binding.Destination] = recoverWorkQueue(n, vhost.Queues[binding.Destination])
+			p.WorkQueues[binding.Destination] = recoverWorkQueue(p, binding.Destination, vhost)
 		}
 	}
 	return p, nil
@@ -51,17 +52,4 @@ func findDefinition(n Names, vhost Topology) (Definition, error) {
 	}
 	return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: remove all but the one that is right:\n%s",
 		n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, strings.Join(found, "\n"))
-}
-
-func recoverWorkQueue(n Names, queue Queue) WorkQueue {
-	workQueue := WorkQueue{Type: cmp.Or(queue.Type, Quorum)}
-	if queue.Arguments[DeclaredByArgument] != string(n) {
-		return workQueue
-	}
-	workQueue.Declare = true
-	if len(queue.Arguments) > 1 {
-		workQueue.Arguments = maps.Clone(queue.Arguments)
-		delete(workQueue.Arguments, DeclaredByArgument)
-	}
-	return workQueue
 }

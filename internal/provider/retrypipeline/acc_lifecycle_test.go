@@ -66,7 +66,7 @@ func TestAcc_ClassicPipelineWithoutWorkQueues(t *testing.T) {
 			Config: config,
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("max_attempts"), knownvalue.Int64Exact(2)),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("policies"), knownvalue.MapSizeExact(0)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("policies"), knownvalue.MapSizeExact(1)),
 			},
 		},
 		resource.TestStep{

@@ -32,6 +32,9 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	if diags.HasError() {
 		return
 	}
+	if prior != nil && r.session != nil && (prior.Name != p.Name || prior.Vhost != p.Vhost) {
+		r.session.Leaves(prior.Vhost, prior.Name)
+	}
 	resp.Diagnostics.Append(errorsOf(checkSpecification(p))...)
 	if resp.Diagnostics.HasError() || !r.connected() {
 		return
@@ -41,11 +44,7 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	if r.session.Stale() {
 		return
 	}
-	if len(p.WorkQueues) > 0 && !r.session.User.CanWritePolicies() {
-		resp.Diagnostics.AddAttributeError(path.Root("work_queues"), "User may not write policies",
-			fmt.Sprintf("Work queues are attached by policy, which needs the tag policymaker, but the user %q has the tags %q. Add it: rabbitmqctl set_user_tags %s management policymaker",
-				r.session.User.Name, r.session.User.Tags, r.session.User.Name))
-	}
+	r.checkUser(p, resp)
 	vhost, err := r.session.Listing(ctx, p.Vhost)
 	switch {
 	case broker.IsNotFound(err):
@@ -53,8 +52,25 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	case err != nil:
 		resp.Diagnostics.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", p.Vhost, err))
 	default:
-		reportFindings(topology.CheckLive(p, prior, vhost), resp)
+		reportFindings(topology.CheckLive(p, prior, vhost, r.session.Leaving(p.Vhost)...), resp)
 	}
+}
+
+// checkUser finds a user who may not write the policies that the pipeline needs.
+func (r *pipelineResource) checkUser(p topology.Pipeline, resp *resource.ModifyPlanResponse) {
+	user := r.session.User
+	if user.CanWritePolicies() || len(topology.Expand(p).Policies) == 0 {
+		return
+	}
+	at, why := path.Root("shield"), "The shield is a policy"
+	for name, workQueue := range p.WorkQueues {
+		if workQueue.Attach != topology.AttachArguments {
+			at, why = path.Root("work_queues").AtMapKey(name), "Work queues are attached by policy"
+		}
+	}
+	resp.Diagnostics.AddAttributeError(at, "User may not write policies",
+		fmt.Sprintf("%s, which needs the tag policymaker, but the user %q has the tags %q. Add it: rabbitmqctl set_user_tags %s management policymaker. "+
+			"Without policies, set attach = \"arguments\" for every work queue and shield = false.", why, user.Name, user.Tags, user.Name))
 }
 
 // checkSpecification checks what several attributes say together.
@@ -62,6 +78,7 @@ func checkSpecification(p topology.Pipeline) []topology.Problem {
 	problems := topology.CheckAttempts(int64(p.MaxAttempts), len(p.Delays))
 	problems = append(problems, topology.CheckLengths(p)...)
 	problems = append(problems, topology.CheckDefinition(p)...)
+	problems = append(problems, topology.CheckPolicies(p)...)
 	for name, workQueue := range p.WorkQueues {
 		problems = append(problems, topology.CheckWorkQueue(p.Names(), name, workQueue)...)
 	}
@@ -76,6 +93,7 @@ func missingVhost(vhost string) string {
 // Terraform folds warnings of one summary.
 func reportFindings(f topology.Findings, resp *resource.ModifyPlanResponse) {
 	resp.Diagnostics.Append(errorsOf(f.Problems)...)
+	resp.Diagnostics.Append(warningsOf(f.Warnings)...)
 	if len(f.Missing) > 0 {
 		resp.Diagnostics.AddAttributeWarning(path.Root("work_queues"), "Work queues do not exist yet", missingQueues(f.Missing)+
 			"\n\nApply fails unless something else in the same apply makes them first. To have the pipeline make a queue, set declare = true.")
@@ -117,6 +135,10 @@ func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.Modif
 	p, diags := state.pipeline(ctx)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	r.session.Leaves(p.Vhost, p.Name)
+	if state.OnDestroy.ValueString() == onDestroyRetain {
 		return
 	}
 	holdings, err := r.session.Client.Holdings(ctx, p.Vhost, ownQueues(p), topology.Unprotected(p, topology.Pipeline{}))

@@ -31,7 +31,7 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	err := r.session.Client.Create(ctx, broker.Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all), Wanted: topology.Expand(p)})
+	err := r.session.Client.Create(ctx, broker.Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all.Topology), Wanted: topology.Expand(p)})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created.\n\n%s", p.Name, p.Vhost, err))
 		resp.Diagnostics.Append(notUndone(err)...)
@@ -54,7 +54,7 @@ func (m *model) resolve(ctx context.Context, prior *model) diag.Diagnostics {
 
 // listForWrite reads the vhost just before it is changed and reports everything that stands in the
 // way, so that nothing is begun that cannot be finished.
-func (r *pipelineResource) listForWrite(ctx context.Context, p topology.Pipeline, prior *topology.Pipeline) (topology.Topology, diag.Diagnostics) {
+func (r *pipelineResource) listForWrite(ctx context.Context, p topology.Pipeline, prior *topology.Pipeline) (topology.Vhost, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	all, err := r.session.Client.List(ctx, p.Vhost)
 	switch {

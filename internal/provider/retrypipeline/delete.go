@@ -4,28 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
+// What a destroy does.
+const (
+	onDestroyDelete = "delete"
+	onDestroyRetain = "retain"
+)
+
 // Delete removes the pipeline if that loses no message; otherwise everything stays as it is.
 func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || state.OnDestroy.ValueString() == onDestroyRetain {
+		return
+	}
 	p, diags := state.pipeline(ctx)
+	resp.Diagnostics.Append(diags...)
+	drain, diags := state.Timeouts.Delete(ctx, 0)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(r.requireConnection()...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	r.session.Writing()
-	client := r.session.Client
-	all, err := client.List(ctx, p.Vhost)
+	all, err := r.session.Client.List(ctx, p.Vhost)
 	if broker.IsNotFound(err) {
-		if gone, goneErr := client.VhostGone(ctx, p.Vhost); gone && goneErr == nil {
+		if gone, goneErr := r.session.Client.VhostGone(ctx, p.Vhost); gone && goneErr == nil {
 			return
 		}
 	}
@@ -33,20 +45,46 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 		resp.Diagnostics.AddError("Cannot delete the pipeline", fmt.Sprintf("Vhost %q could not be listed, so nothing was deleted: %s", p.Vhost, err))
 		return
 	}
-	err = client.Remove(ctx, broker.Change{
+	resp.Diagnostics.Append(refuseWhileAttached(p, all.Topology)...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(r.remove(ctx, p, all, drain, state.ForceDestroy.ValueBool())...)
+	}
+}
+
+func (r *pipelineResource) remove(ctx context.Context, p topology.Pipeline, all topology.Vhost, drain time.Duration, force bool) diag.Diagnostics {
+	remove := r.session.Client.Remove
+	if force {
+		remove = r.session.Client.ForceRemove
+	}
+	err := remove(ctx, broker.Change{
 		Vhost:       p.Vhost,
 		All:         all,
-		Live:        topology.Disowned(topology.Owned(p, all), p, nil),
+		Live:        topology.Disowned(topology.Owned(p, all.Topology), p, nil),
 		HeldIn:      topology.Unprotected(p, topology.Pipeline{}),
 		Published:   declared(p),
 		FailedQueue: p.Names().FailedQueue(),
+		Shield:      p.Names().ShieldPolicy(),
+		Drain:       drain,
+		Waiting:     logWaiting(ctx),
 	})
+	var diags diag.Diagnostics
 	var notEmpty *broker.KeptError
 	switch {
 	case errors.As(err, &notEmpty):
-		resp.Diagnostics.AddError("Destroying the pipeline would lose messages", refusal(notEmpty.Queues))
+		diags.AddError("Destroying the pipeline would lose messages", refusal(notEmpty.Queues))
 	case err != nil:
-		resp.Diagnostics.AddError("Cannot delete the pipeline", err.Error())
+		diags.AddError("Cannot delete the pipeline", err.Error())
 	}
-	resp.Diagnostics.Append(notUndone(err)...)
+	diags.Append(notUndone(err)...)
+	return diags
+}
+
+// refuseWhileAttached keeps a pipeline that queues of other configurations need.
+func refuseWhileAttached(p topology.Pipeline, vhost topology.Topology) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if attached := topology.Attached(p.Names(), vhost); len(attached) > 0 {
+		diags.AddError("Queues are attached to the pipeline",
+			"These queues were attached by a rabbitmq_retry_attachment:\n"+bullets(attached)+"\n\nNothing was deleted, since what they reject would be lost. Destroy the attachments first.")
+	}
+	return diags
 }

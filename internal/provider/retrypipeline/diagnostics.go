@@ -20,6 +20,15 @@ func errorsOf(problems []topology.Problem) diag.Diagnostics {
 	return diags
 }
 
+// warningsOf reports problems that do not stand in the way.
+func warningsOf(problems []topology.Problem) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, p := range problems {
+		diags.AddAttributeWarning(attributePath(p.Path), p.Summary, p.Detail)
+	}
+	return diags
+}
+
 func attributePath(steps topology.Path) path.Path {
 	at := path.Empty()
 	for _, step := range steps {

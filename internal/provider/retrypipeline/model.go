@@ -2,11 +2,9 @@ package retrypipeline
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -24,6 +22,13 @@ type model struct {
 	QueueType   types.String `tfsdk:"queue_type"`
 	WorkQueues  types.Map    `tfsdk:"work_queues"`
 
+	Shield           types.Bool           `tfsdk:"shield"`
+	PolicyPriority   types.Int64          `tfsdk:"policy_priority"`
+	PolicyDefinition jsontypes.Normalized `tfsdk:"policy_definition"`
+	ForceDestroy     types.Bool           `tfsdk:"force_destroy"`
+	OnDestroy        types.String         `tfsdk:"on_destroy"`
+	Timeouts         timeouts.Value       `tfsdk:"timeouts"`
+
 	Topology           types.Object `tfsdk:"topology"`
 	DeadLetterExchange types.String `tfsdk:"dead_letter_exchange"`
 	InboxQueue         types.String `tfsdk:"inbox_queue"`
@@ -32,12 +37,6 @@ type model struct {
 	Worker             types.Object `tfsdk:"worker"`
 	WorkerPermissions  types.Object `tfsdk:"worker_permissions"`
 	RetiredQueues      types.Map    `tfsdk:"retired_queues"`
-}
-
-type workQueueModel struct {
-	Type          types.String         `tfsdk:"type"`
-	Declare       types.Bool           `tfsdk:"declare"`
-	ArgumentsJSON jsontypes.Normalized `tfsdk:"arguments_json"`
 }
 
 type retiredModel struct {
@@ -53,6 +52,9 @@ func (m model) pipeline(ctx context.Context) (topology.Pipeline, diag.Diagnostic
 		Vhost:       m.Vhost.ValueString(),
 		MaxAttempts: int(m.MaxAttempts.ValueInt64()),
 		QueueType:   m.QueueType.ValueString(),
+		Shield:      m.Shield.ValueBool(),
+
+		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
 	}
 	var delays []string
 	diags := m.Delays.ElementsAs(ctx, &delays, false)
@@ -67,6 +69,8 @@ func (m model) pipeline(ctx context.Context) (topology.Pipeline, diag.Diagnostic
 	workQueues, more := m.workQueues(ctx)
 	diags.Append(more...)
 	p.WorkQueues = workQueues
+	p.PolicyDefinition, more = parseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	diags.Append(more...)
 	retired, more := m.retired(ctx)
 	diags.Append(more...)
 	for queue := range retired {
@@ -75,34 +79,6 @@ func (m model) pipeline(ctx context.Context) (topology.Pipeline, diag.Diagnostic
 		}
 	}
 	return p, diags
-}
-
-func (m model) workQueues(ctx context.Context) (map[string]topology.WorkQueue, diag.Diagnostics) {
-	var models map[string]workQueueModel
-	diags := m.WorkQueues.ElementsAs(ctx, &models, false)
-	workQueues := make(map[string]topology.WorkQueue, len(models))
-	for name, w := range models {
-		arguments, err := parseArguments(w.ArgumentsJSON)
-		if err != nil {
-			diags.AddAttributeError(path.Root("work_queues").AtMapKey(name).AtName("arguments_json"), "Invalid arguments", err.Error())
-		}
-		workQueues[name] = topology.WorkQueue{Type: w.Type.ValueString(), Declare: w.Declare.ValueBool(), Arguments: arguments}
-	}
-	return workQueues, diags
-}
-
-// parseArguments reads a JSON object and keeps integers whole.
-func parseArguments(text jsontypes.Normalized) (topology.Arguments, error) {
-	if text.IsNull() || text.IsUnknown() {
-		return nil, nil
-	}
-	decoder := json.NewDecoder(strings.NewReader(text.ValueString()))
-	decoder.UseNumber()
-	var decoded map[string]any
-	if err := decoder.Decode(&decoded); err != nil || decoded == nil {
-		return nil, fmt.Errorf("arguments_json must be a JSON object, such as jsonencode({ x-single-active-consumer = true })")
-	}
-	return topology.DecodedArguments(decoded), nil
 }
 
 func (m model) retired(ctx context.Context) (map[string]retiredModel, diag.Diagnostics) {

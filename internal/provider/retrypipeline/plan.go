@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -62,7 +63,8 @@ func defaultAttempts(delays types.List) types.Int64 {
 
 func (m model) inputsKnown(ctx context.Context) bool {
 	return known(m.Name) && known(m.Vhost) && known(m.QueueType) && known(m.MaxAttempts) &&
-		fullyKnown(ctx, m.Delays) && fullyKnown(ctx, m.RetryOn) && fullyKnown(ctx, m.WorkQueues)
+		fullyKnown(ctx, m.Delays) && fullyKnown(ctx, m.RetryOn) && fullyKnown(ctx, m.WorkQueues) &&
+		known(m.Shield) && known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
 }
 
 // compute sets the computed attributes of a model whose inputs are known.
@@ -72,9 +74,12 @@ func (m *model) compute(ctx context.Context, prior *model) diag.Diagnostics {
 	if diags.HasError() {
 		return diags
 	}
-	retired, more := retiredAfter(ctx, p, prior)
+	waits, more := m.waitsForRetired(ctx)
 	diags.Append(more...)
-	p.Retired = retired
+	if !waits {
+		p.Retired, more = retiredAfter(ctx, p, prior)
+		diags.Append(more...)
+	}
 	expanded := topology.Expand(p)
 	m.Topology = topologyValue(topology.Render(expanded, expanded))
 	m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
@@ -115,10 +120,21 @@ func (m *model) computePartly(ctx context.Context) {
 	if fullyKnown(ctx, m.Delays) && known(m.MaxAttempts) {
 		schedule := *m
 		schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
+		schedule.PolicyDefinition = jsontypes.NewNormalizedNull()
 		if p, diags := schedule.pipeline(ctx); !diags.HasError() {
 			m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
 		}
 	}
+}
+
+// waitsForRetired tells whether the apply itself waits for queues that leave the schedule, and then
+// removes them.
+func (m *model) waitsForRetired(ctx context.Context) (bool, diag.Diagnostics) {
+	if m.Timeouts.IsNull() || m.Timeouts.IsUnknown() {
+		return false, nil
+	}
+	timeout, diags := m.Timeouts.Update(ctx, 0)
+	return timeout > 0, diags
 }
 
 // retiredAfter lists the delays whose queues have to stay although they are not in the schedule:

@@ -2,11 +2,8 @@ package retrypipeline
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -33,12 +30,12 @@ func (r *pipelineResource) Read(ctx context.Context, req resource.ReadRequest, r
 	}
 	imported := state.Delays.IsNull()
 	if imported {
-		resp.Diagnostics.Append(state.recover(vhost)...)
+		resp.Diagnostics.Append(state.recover(vhost.Topology)...)
 		if resp.Diagnostics.HasError() {
 			return
 		}
 	}
-	exists, diags := r.refresh(ctx, &state, vhost)
+	exists, diags := r.refresh(ctx, &state, vhost.Topology)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -118,21 +115,10 @@ func (m *model) recover(vhost topology.Topology) diag.Diagnostics {
 	m.MaxAttempts = types.Int64Value(int64(p.MaxAttempts))
 	m.RetryOn = types.SetValueMust(types.StringType, stringValues(p.RetryOn))
 	m.QueueType = types.StringValue(p.QueueType)
+	m.Shield = types.BoolValue(p.Shield)
+	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))
+	m.PolicyDefinition = argumentsValue(p.PolicyDefinition)
+	m.ForceDestroy, m.OnDestroy = types.BoolValue(false), types.StringValue(onDestroyDelete)
 	m.WorkQueues = mapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
 	return diags
-}
-
-func workQueueValue(workQueue topology.WorkQueue) attr.Value {
-	arguments := jsontypes.NewNormalizedNull()
-	if workQueue.Arguments != nil {
-		// Arguments came out of JSON, so they go back into it.
-		if text, err := json.Marshal(workQueue.Arguments); err == nil {
-			arguments = jsontypes.NewNormalizedValue(string(text))
-		}
-	}
-	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
-		"type":           types.StringValue(workQueue.Type),
-		"declare":        types.BoolValue(workQueue.Declare),
-		"arguments_json": arguments,
-	})
 }

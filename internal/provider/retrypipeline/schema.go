@@ -2,12 +2,15 @@ package retrypipeline
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
@@ -19,7 +22,7 @@ import (
 )
 
 // Schema describes the resource.
-func (*pipelineResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A retry pipeline: messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
 			"The sidecar `rabbitmq-retry worker` counts the attempts.",
@@ -62,6 +65,36 @@ func (*pipelineResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 				MarkdownDescription: "Queues whose messages are retried, by name. A queue can belong to one pipeline only.",
 				NestedObject:        schema.NestedAttributeObject{Attributes: workQueueAttributes()},
 			},
+			"shield": schema.BoolAttribute{
+				Optional: true, Computed: true,
+				Default:             booldefault.StaticBool(true),
+				MarkdownDescription: "Whether policies of the pipeline's own keep others away from its queues, and stand in where a work queue is re-created with another type. Default: `true`. Without it, a policy for all queues of the vhost can expire, truncate or delete what the pipeline holds.",
+			},
+			"policy_priority": schema.Int64Attribute{
+				Optional: true, Computed: true,
+				Default:             int64default.StaticInt64(topology.DefaultPolicyPriority),
+				MarkdownDescription: "Priority of the pipeline's policies. Only the policy of the highest priority applies to a queue. Default: `1000`.",
+			},
+			"policy_definition": schema.StringAttribute{
+				Optional:            true,
+				CustomType:          jsontypes.NormalizedType{},
+				MarkdownDescription: "More keys for the policies that attach work queues, as JSON, for example `jsonencode({ \"consumer-timeout\" = 3600000 })`: the keys of a policy that the pipeline's would shadow have to stand here, or in the work queue. `null` gives such a key up.",
+			},
+			"force_destroy": schema.BoolAttribute{
+				Optional: true, Computed: true,
+				Default:             booldefault.StaticBool(false),
+				MarkdownDescription: "Whether a destroy deletes the pipeline's queues with the messages in them. Default: `false`, which refuses to. It has to be applied before the destroy.",
+			},
+			"on_destroy": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default:             stringdefault.StaticString(onDestroyDelete),
+				MarkdownDescription: "What a destroy does: `delete` (default), or `retain`, which leaves everything on the broker and forgets it. It has to be applied before the destroy.",
+			},
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+				Update: true, Delete: true,
+				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, and for dead letters that work queues still hold. Unset, it does not wait: the queues are removed by a later apply.",
+				DeleteDescription: "How long a destroy waits until nothing is left in the pipeline's queues. Unset, it refuses at once if there is.",
+			}),
 			"topology":             topologyAttribute(),
 			"dead_letter_exchange": computedString("Exchange that work queues dead-letter to. A consumer that knows more than \"it failed\" publishes here."),
 			"inbox_queue":          computedString("Queue that the sidecar consumes."),
@@ -94,7 +127,7 @@ func (*pipelineResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 }
 
 func workQueueAttributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
+	attributes := map[string]schema.Attribute{
 		"type": schema.StringAttribute{
 			Optional: true, Computed: true,
 			Default:             stringdefault.StaticString(topology.Quorum),
@@ -109,6 +142,27 @@ func workQueueAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			CustomType:          jsontypes.NormalizedType{},
 			MarkdownDescription: "More arguments for a declared queue, as JSON, for example `jsonencode({ x-single-active-consumer = true })`.",
+		},
+	}
+	maps.Copy(attributes, attachAttributes())
+	return attributes
+}
+
+func attachAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"attach": schema.StringAttribute{
+			Optional: true, Computed: true,
+			Default:             stringdefault.StaticString(topology.AttachPolicy),
+			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, or `arguments`, with which the application declares it and the provider checks that it did. For a declared queue the pipeline writes the arguments itself.",
+		},
+		"dead_letter_strategy": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, or `at-most-once` (default for classic queues, which know no other).",
+		},
+		"policy_definition": schema.StringAttribute{
+			Optional:            true,
+			CustomType:          jsontypes.NormalizedType{},
+			MarkdownDescription: "More keys for the policy of this queue, as JSON. They win over those of the whole pipeline; `null` takes a key away.",
 		},
 	}
 }

@@ -12,6 +12,10 @@ var (
 		"type":           types.StringType,
 		"declare":        types.BoolType,
 		"arguments_json": jsontypes.NormalizedType{},
+		"attach":         types.StringType,
+
+		"dead_letter_strategy": types.StringType,
+		"policy_definition":    jsontypes.NormalizedType{},
 	}
 	objectType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"type":      types.StringType,

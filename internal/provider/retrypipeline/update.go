@@ -31,7 +31,7 @@ func (r *pipelineResource) Update(ctx context.Context, req resource.UpdateReques
 	}
 	// What is on the broker now, with the inputs as they were: the next plan shows what is left to do.
 	if vhost, err := r.session.Client.List(ctx, state.Vhost.ValueString()); err == nil {
-		if exists, diags := r.refresh(ctx, &state, vhost); exists && !diags.HasError() {
+		if exists, diags := r.refresh(ctx, &state, vhost.Topology); exists && !diags.HasError() {
 			resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 		}
 	}
@@ -48,7 +48,12 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 	if diags.HasError() {
 		return diags
 	}
-	live := topology.Disowned(topology.Merge(topology.Owned(*prior, all), topology.Owned(p, all)), *prior, &p)
+	drain, more := plan.Timeouts.Update(ctx, 0)
+	diags.Append(more...)
+	if diags.HasError() {
+		return diags
+	}
+	live := topology.Disowned(topology.Merge(topology.Owned(*prior, all.Topology), topology.Owned(p, all.Topology)), *prior, &p)
 	kept, err := r.session.Client.Update(ctx, broker.Change{
 		Vhost:     p.Vhost,
 		All:       all,
@@ -56,6 +61,8 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 		Wanted:    wanted(p, live),
 		HeldIn:    topology.Unprotected(*prior, p),
 		Published: declared(*prior, p),
+		Drain:     drain,
+		Waiting:   logWaiting(ctx),
 	})
 	diags.Append(updateError(err)...)
 	diags.Append(reportKept(kept)...)

@@ -2,6 +2,7 @@ package retrypipeline
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -34,6 +35,12 @@ func (*pipelineResource) ValidateConfig(ctx context.Context, req resource.Valida
 		resp.Diagnostics.Append(errorsOf(topology.CheckRetryOn(reasons))...)
 	}
 	m.validateWorkQueues(ctx, resp)
+	_, diags := parseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	resp.Diagnostics.Append(diags...)
+	if known(m.OnDestroy) && m.OnDestroy.ValueString() != onDestroyDelete && m.OnDestroy.ValueString() != onDestroyRetain {
+		resp.Diagnostics.AddAttributeError(path.Root("on_destroy"), "Unknown value of on_destroy",
+			fmt.Sprintf("%q is neither \"delete\" nor \"retain\".", m.OnDestroy.ValueString()))
+	}
 }
 
 func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConfigResponse) {
@@ -72,17 +79,11 @@ func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateCo
 	}
 	resp.Diagnostics.Append(m.WorkQueues.ElementsAs(ctx, &configured, false)...)
 	for name, w := range configured {
-		arguments, err := parseArguments(w.ArgumentsJSON)
-		if err != nil {
-			at := path.Root("work_queues").AtMapKey(name).AtName("arguments_json")
-			resp.Diagnostics.AddAttributeError(at, "Invalid arguments", err.Error()+".")
+		workQueue, diags := w.workQueue(path.Root("work_queues").AtMapKey(name))
+		resp.Diagnostics.Append(diags...)
+		if diags.HasError() {
 			continue
 		}
-		queueType := topology.Quorum
-		if !w.Type.IsNull() {
-			queueType = w.Type.ValueString()
-		}
-		workQueue := topology.WorkQueue{Type: queueType, Declare: w.Declare.ValueBool(), Arguments: arguments}
 		resp.Diagnostics.Append(errorsOf(topology.CheckWorkQueue(topology.Names(m.Name.ValueString()), name, workQueue))...)
 	}
 }

@@ -3,6 +3,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,23 +22,24 @@ type Session struct {
 	mutex    sync.Mutex
 	listings map[string]*listing
 	planned  map[[2]string]bool
+	leaving  map[string][]string
 	wrote    atomic.Bool
 }
 
 type listing struct {
 	once  sync.Once
-	vhost topology.Topology
+	vhost topology.Vhost
 	err   error
 }
 
 // New makes a session for the client.
 func New(client *broker.Client, user broker.User) *Session {
-	return &Session{Client: client, User: user, listings: map[string]*listing{}, planned: map[[2]string]bool{}}
+	return &Session{Client: client, User: user, listings: map[string]*listing{}, planned: map[[2]string]bool{}, leaving: map[string][]string{}}
 }
 
 // Listing reads a vhost once and answers from memory afterwards. The answer is shared: it must not
 // be changed.
-func (s *Session) Listing(ctx context.Context, vhost string) (topology.Topology, error) {
+func (s *Session) Listing(ctx context.Context, vhost string) (topology.Vhost, error) {
 	s.mutex.Lock()
 	l := s.listings[vhost]
 	if l == nil {
@@ -58,6 +60,20 @@ func (s *Session) PlannedBefore(vhost, name string) bool {
 	before := s.planned[key]
 	s.planned[key] = true
 	return before
+}
+
+// Leaves notes that a pipeline is planned to be removed.
+func (s *Session) Leaves(vhost, name string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.leaving[vhost] = append(s.leaving[vhost], name)
+}
+
+// Leaving lists the pipelines of a vhost that are known to be removed in this run.
+func (s *Session) Leaving(vhost string) []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.leaving[vhost])
 }
 
 // Writing notes that the broker is being changed, which makes what was listed before stale.

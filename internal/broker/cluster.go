@@ -1,0 +1,54 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// cluster is what does not depend on the vhost: the broker's version and the number of its nodes.
+type cluster struct {
+	version topology.Version
+	nodes   int
+}
+
+// askCluster asks once in the client's life. Both requests are open to every user of the API.
+func (c *Client) askCluster(ctx context.Context) (cluster, error) {
+	c.clusterMutex.Lock()
+	defer c.clusterMutex.Unlock()
+	if c.cluster != (cluster{}) {
+		return c.cluster, nil
+	}
+	version, err := c.askVersion(ctx)
+	if err != nil {
+		return cluster{}, err
+	}
+	var vhosts []struct {
+		// ClusterState is the vhost's state on each node.
+		ClusterState map[string]string `json:"cluster_state"`
+	}
+	if err := c.get(ctx, path("vhosts")+"?columns=cluster_state", &vhosts); err != nil {
+		return cluster{}, err
+	}
+	known := cluster{version: version}
+	for _, v := range vhosts {
+		known.nodes = max(known.nodes, len(v.ClusterState))
+	}
+	c.cluster = known
+	return known, nil
+}
+
+func (c *Client) askVersion(ctx context.Context) (topology.Version, error) {
+	var info struct {
+		RabbitMQ string `json:"rabbitmq_version"`
+	}
+	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version", &info); err != nil {
+		return topology.Version{}, err
+	}
+	var version topology.Version
+	if _, err := fmt.Sscanf(info.RabbitMQ, "%d.%d", &version.Major, &version.Minor); err != nil {
+		return topology.Version{}, fmt.Errorf("the broker's version %q is not of the form 4.3.6: %w", info.RabbitMQ, err)
+	}
+	return version, nil
+}

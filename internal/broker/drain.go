@@ -1,0 +1,39 @@
+package broker
+
+import (
+	"context"
+	"time"
+)
+
+// lastingHoldings are holdings that are still there after the time that the change gives its queues
+// to drain, and at least after settleTime: a queue that was emptied a moment ago, by a consumer or a
+// purge, is reported as empty only seconds later.
+func (c *changer) lastingHoldings(ctx context.Context, queues subjects) (map[string]string, error) {
+	for deadline := time.Now().Add(max(c.Drain, settleTime)); ; {
+		found, err := c.holdings(ctx, c.Vhost, queues)
+		if err != nil || len(found) == 0 || time.Now().After(deadline) {
+			return found, err
+		}
+		if c.Waiting != nil {
+			c.Waiting(found)
+		}
+		if err := pause(ctx, reportPeriod); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// requireEmpty proves that nothing is held in the queues, or fails with *KeptError.
+func (c *changer) requireEmpty(ctx context.Context, queues subjects) error {
+	if len(queues) == 0 {
+		return nil
+	}
+	against, err := c.lastingHoldings(ctx, queues)
+	if err == nil && len(against) == 0 {
+		against, err = c.proveEmpty(ctx, c.Vhost, queues)
+	}
+	if err == nil && len(against) > 0 {
+		return &KeptError{Queues: against}
+	}
+	return err
+}

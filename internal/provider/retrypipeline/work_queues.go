@@ -1,0 +1,99 @@
+package retrypipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+type workQueueModel struct {
+	Type               types.String         `tfsdk:"type"`
+	Declare            types.Bool           `tfsdk:"declare"`
+	ArgumentsJSON      jsontypes.Normalized `tfsdk:"arguments_json"`
+	Attach             types.String         `tfsdk:"attach"`
+	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
+	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
+}
+
+// workQueue turns known settings into a specification. What is not set has its default.
+func (w workQueueModel) workQueue(at path.Path) (topology.WorkQueue, diag.Diagnostics) {
+	arguments, diags := parseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
+	definition, more := parseObject(w.PolicyDefinition, at.AtName("policy_definition"))
+	diags.Append(more...)
+	queueType := topology.Quorum
+	if !w.Type.IsNull() {
+		queueType = w.Type.ValueString()
+	}
+	return topology.WorkQueue{
+		Type:               queueType,
+		Declare:            w.Declare.ValueBool(),
+		Arguments:          arguments,
+		Attach:             w.Attach.ValueString(),
+		DeadLetterStrategy: w.DeadLetterStrategy.ValueString(),
+		PolicyDefinition:   definition,
+	}, diags
+}
+
+func (m model) workQueues(ctx context.Context) (map[string]topology.WorkQueue, diag.Diagnostics) {
+	var models map[string]workQueueModel
+	diags := m.WorkQueues.ElementsAs(ctx, &models, false)
+	workQueues := make(map[string]topology.WorkQueue, len(models))
+	for name, w := range models {
+		workQueue, more := w.workQueue(path.Root("work_queues").AtMapKey(name))
+		diags.Append(more...)
+		workQueues[name] = workQueue
+	}
+	return workQueues, diags
+}
+
+func workQueueValue(workQueue topology.WorkQueue) attr.Value {
+	strategy := types.StringNull()
+	if workQueue.DeadLetterStrategy != "" {
+		strategy = types.StringValue(workQueue.DeadLetterStrategy)
+	}
+	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
+		"type":                 types.StringValue(workQueue.Type),
+		"declare":              types.BoolValue(workQueue.Declare),
+		"arguments_json":       argumentsValue(workQueue.Arguments),
+		"attach":               types.StringValue(workQueue.Attach),
+		"dead_letter_strategy": strategy,
+		"policy_definition":    argumentsValue(workQueue.PolicyDefinition),
+	})
+}
+
+// parseObject reads a JSON object and keeps integers whole. It is nil where there is none.
+func parseObject(text jsontypes.Normalized, at path.Path) (topology.Arguments, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	if !known(text) {
+		return nil, diags
+	}
+	decoder := json.NewDecoder(strings.NewReader(text.ValueString()))
+	decoder.UseNumber()
+	var decoded map[string]any
+	if err := decoder.Decode(&decoded); err != nil || decoded == nil {
+		diags.AddAttributeError(at, "Not a JSON object", fmt.Sprintf("%s must be a JSON object, such as jsonencode({ \"key\" = \"value\" }).", at))
+		return nil, diags
+	}
+	return topology.DecodedArguments(decoded), diags
+}
+
+// argumentsValue is the reverse: arguments came out of JSON, so they go back into it.
+func argumentsValue(arguments topology.Arguments) jsontypes.Normalized {
+	if arguments == nil {
+		return jsontypes.NewNormalizedNull()
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return jsontypes.NewNormalizedNull()
+	}
+	return jsontypes.NewNormalizedValue(string(text))
+}

@@ -1,0 +1,128 @@
+package topology
+
+import (
+	"slices"
+	"strings"
+)
+
+// AttachmentArgument marks the return binding of a queue that is attached from outside of the
+// pipeline's configuration, so that the pipeline and its attachments never take each other's bindings
+// for their own.
+const AttachmentArgument = "retry-attachment"
+
+// Attachment joins one work queue to a pipeline that is configured elsewhere.
+type Attachment struct {
+	Pipeline       string
+	Vhost          string
+	Queue          string
+	WorkQueue      WorkQueue
+	PolicyPriority int
+}
+
+// Names of the pipeline's objects.
+func (a Attachment) Names() Names { return Names(a.Pipeline) }
+
+// pipeline is the attachment as a pipeline of this one work queue.
+func (a Attachment) pipeline() Pipeline {
+	return Pipeline{
+		Name: a.Pipeline, Vhost: a.Vhost, Shield: true, PolicyPriority: a.PolicyPriority,
+		WorkQueues: map[string]WorkQueue{a.Queue: a.WorkQueue},
+	}
+}
+
+// ExpandAttachment returns every object that the attachment owns.
+func ExpandAttachment(a Attachment) Topology {
+	t, n, p := newTopology(), a.Names(), a.pipeline()
+	t.Bindings = append(t.Bindings, attachmentBinding(n, a.Queue))
+	if !a.WorkQueue.byPolicy() {
+		return t
+	}
+	t.Policies[n.AttachmentPolicy(a.Queue)] = exactPolicy(p.policyDefinition(a.Queue), a.PolicyPriority, a.Queue)
+	if len(p.needFallback()) > 0 {
+		t.Policies[n.AttachmentFallbackPolicy(a.Queue)] = exactPolicy(fallbackDefinition(n), fallbackPriority(a.PolicyPriority), a.Queue)
+	}
+	return t
+}
+
+func attachmentBinding(n Names, queue string) Binding {
+	return Binding{Source: n.ReturnExchange(), Destination: queue, RoutingKey: ReturnKey(queue), Arguments: Arguments{AttachmentArgument: true}}
+}
+
+// OwnedByAttachment picks out of a whole vhost what belongs to the attachment.
+func OwnedByAttachment(a Attachment, vhost Topology) Topology {
+	owned, n := newTopology(), a.Names()
+	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFallbackPolicy(a.Queue)} {
+		if policy, exists := vhost.Policies[name]; exists {
+			owned.Policies[name] = policy
+		}
+	}
+	for _, b := range vhost.Bindings {
+		if b.equal(attachmentBinding(n, a.Queue)) {
+			owned.Bindings = append(owned.Bindings, b)
+		}
+	}
+	return owned
+}
+
+// UnprotectedAttachment tells whether the change from prior to next, nil for a removal, would delete
+// dead letters that the queue still holds.
+func UnprotectedAttachment(prior Attachment, next *Attachment) []string {
+	after := Pipeline{Name: prior.Pipeline}
+	if next != nil {
+		after = next.pipeline()
+	}
+	return Unprotected(prior.pipeline(), after)
+}
+
+// Attached lists the queues that attachments joined to the pipeline.
+func Attached(n Names, vhost Topology) []string {
+	var queues []string
+	for _, b := range vhost.Bindings {
+		if _, marked := b.Arguments[AttachmentArgument]; marked && b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) {
+			queues = append(queues, b.Destination)
+		}
+	}
+	slices.Sort(queues)
+	return slices.Compact(queues)
+}
+
+// CheckLiveAttachment compares an attachment with a live vhost. Prior is the attachment as it was,
+// nil if it is new.
+func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost) Findings {
+	var f Findings
+	n := a.Names()
+	if !slices.Contains(Pipelines(vhost.Topology), a.Pipeline) {
+		f.MissingPipeline = true
+	}
+	p, before := a.pipeline(), (*Pipeline)(nil)
+	if prior != nil {
+		was := prior.pipeline()
+		before = &was
+	}
+	q := newLiveWorkQueue(p, before, a.Queue, vhost, othersIn(vhost, []string{a.Pipeline}))
+	q.attachment = true
+	if !q.exists {
+		f.Missing = append(f.Missing, a.Queue)
+	}
+	inPipeline := Binding{Source: n.ReturnExchange(), Destination: a.Queue, RoutingKey: ReturnKey(a.Queue)}
+	if slices.ContainsFunc(vhost.Bindings, inPipeline.equal) {
+		f.warn(Path{"queue"}, "Queue is attached twice",
+			"Queue %q is one of the work_queues of the pipeline %q too. That is the way to hand it over without losing a message, but remove one of the two in the end.", a.Queue, a.Pipeline)
+	}
+	q.check(&f)
+	if prior == nil {
+		f.Exists = appendCommon(nil, "policy", ExpandAttachment(a).Policies, vhost.Policies)
+	}
+	return f
+}
+
+// CheckAttachment checks an attachment by itself.
+func CheckAttachment(a Attachment) []Problem {
+	problems := checkWorkQueueAt(func(attributes ...any) Path {
+		if len(attributes) == 0 {
+			return Path{"queue"}
+		}
+		return attributes
+	}, Names(a.Pipeline), a.Queue, a.WorkQueue)
+	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.WorkQueue, a.WorkQueue.PolicyDefinition)...)
+}

@@ -1,0 +1,26 @@
+package topology
+
+import "maps"
+
+// Disowned returns the live objects without the work queues that the change from prior to next
+// gives up instead of deleting: those that are attached still but not declared any more, and those
+// that somebody else made anew, which do not carry the pipeline's mark. Next is nil for a destroy.
+func Disowned(live Topology, prior Pipeline, next *Pipeline) Topology {
+	kept := live
+	kept.Queues = maps.Clone(live.Queues)
+	for name, before := range prior.WorkQueues {
+		if !before.Declare {
+			continue
+		}
+		attached, declared := false, false
+		if next != nil {
+			after, stays := next.WorkQueues[name]
+			attached, declared = stays, after.Declare
+		}
+		foreign := kept.Queues[name].Arguments[DeclaredByArgument] != prior.Name
+		if !declared && (attached || foreign) {
+			delete(kept.Queues, name)
+		}
+	}
+	return kept
+}

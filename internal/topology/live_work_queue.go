@@ -1,0 +1,170 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// liveWorkQueue is a work queue of the configuration together with what the broker has of it.
+type liveWorkQueue struct {
+	WorkQueue
+	pipeline Pipeline
+	name     string
+	// attachment tells that the queue is an attachment's, not one of a pipeline's map.
+	attachment bool
+	// attachedBefore tells that the pipeline's policy was on the queue before.
+	attachedBefore bool
+
+	live   Queue
+	exists bool
+	vhost  Vhost
+	others others
+	// policies of others and operator policies match the queue, the strongest first.
+	policies, operator []NamedPolicy
+	// doubtful are policies whose pattern cannot be evaluated.
+	doubtful []NamedPolicy
+}
+
+func newLiveWorkQueue(p Pipeline, prior *Pipeline, name string, vhost Vhost, others others) liveWorkQueue {
+	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost, others: others}
+	if prior != nil {
+		before, had := prior.WorkQueues[name]
+		q.attachedBefore = had && before.byPolicy()
+	}
+	q.live, q.exists = vhost.Queues[name]
+	if !q.exists {
+		q.live = Queue{Type: q.Type, Arguments: q.Arguments}
+	}
+	var doubtful []NamedPolicy
+	q.policies, q.doubtful = matching(others.policies, name, q.live.Type)
+	q.operator, doubtful = matching(vhost.OperatorPolicies, name, q.live.Type)
+	q.doubtful = append(q.doubtful, doubtful...)
+	return q
+}
+
+// at is the path of the queue's configuration, or of one of its attributes.
+func (q liveWorkQueue) at(attributes ...any) Path {
+	if !q.attachment {
+		return append(Path{"work_queues", MapKey(q.name)}, attributes...)
+	}
+	if len(attributes) == 0 {
+		return Path{"queue"}
+	}
+	return attributes
+}
+
+// write is the HCL that configures the queue like this.
+func (q liveWorkQueue) write(w WorkQueue) string {
+	attributes := w.attributes()
+	if q.attachment {
+		return strings.Join(attributes, "\n  ")
+	}
+	return fmt.Sprintf("%q = { %s }", q.name, strings.Join(attributes, ", "))
+}
+
+func (q liveWorkQueue) check(f *Findings) {
+	if owner, asWorkQueue, found := q.others.ownerOf(q.name, q.vhost.Topology); found {
+		belongs := "is one of the own queues of"
+		if asWorkQueue {
+			belongs = "is a work queue of"
+		}
+		f.refuse(q.at(), "Queue of another pipeline", "Queue %q %s the pipeline %q. A queue belongs to one pipeline: remove it from one of the two, with an apply of its own.",
+			q.name, belongs, owner)
+		return
+	}
+	if !q.attachment && slices.Contains(Attached(q.pipeline.Names(), q.vhost.Topology), q.name) {
+		f.warn(q.at(), "Queue is attached twice",
+			"Queue %q is attached to this pipeline by a rabbitmq_retry_attachment too. That is the way to hand it over without losing a message, but remove one of the two in the end.", q.name)
+	}
+	if q.exists && !q.Declare {
+		unusable := q.checkKind()
+		f.Problems = append(f.Problems, unusable...)
+		if len(unusable) > 0 {
+			return
+		}
+	}
+	if q.byPolicy() {
+		q.checkOwnArguments(f)
+		q.checkPolicies(f)
+	} else {
+		q.checkDeclaration(f)
+	}
+	q.checkLimits(f)
+	q.checkClientDeaths(f)
+}
+
+// checkKind finds queues that cannot be work queues at all.
+func (q liveWorkQueue) checkKind() []Problem {
+	switch {
+	case q.live.Type == "stream":
+		return []Problem{problem(q.at(), "Streams cannot be retried",
+			"Queue %q is a stream, whose consumers cannot reject messages. Leave it out.", q.name)}
+	case q.live.Exclusive:
+		return []Problem{problem(q.at(), "Exclusive work queue",
+			"Queue %q is exclusive: it belongs to one connection, and nobody else can bind it. Leave it out.", q.name)}
+	case q.live.AutoDelete:
+		return []Problem{problem(q.at(), "Auto-delete work queue",
+			"Queue %q deletes itself with its last consumer, and retried messages with it. Make it a lasting queue, or leave it out.", q.name)}
+	case q.live.Type != q.Type:
+		return []Problem{problem(q.at("type"), "Work queue has another type",
+			"Queue %q is a %s queue, but its type is configured as %q. A policy made for another type does not apply, and rejected messages would be dropped. Write:\n\n  %s",
+			q.name, q.live.Type, q.Type, q.write(WorkQueue{Type: q.live.Type, Attach: q.Attach}))}
+	}
+	return nil
+}
+
+// checkOwnArguments finds dead-letter arguments of a queue's own, which beat those of a policy.
+func (q liveWorkQueue) checkOwnArguments(f *Findings) {
+	if q.Declare {
+		return
+	}
+	ours := map[string]string{
+		"x-dead-letter-exchange": q.pipeline.Names().DeadLetterExchange(),
+		"x-dead-letter-strategy": q.Strategy(),
+	}
+	for _, key := range slices.Sorted(maps.Keys(ours)) {
+		if value, has := q.live.Arguments[key]; has && value != ours[key] {
+			f.refuse(q.at(), "Work queue has dead-letter arguments of its own",
+				"Queue %q was declared with %s = %q. Arguments beat policies, so the pipeline would not get its rejected messages as it should. "+
+					"Declare the queue without it (which needs a new queue), or with %q, or leave it out.", q.name, key, valueText(value), ours[key])
+		}
+	}
+}
+
+// checkDeclaration compares the arguments that the application declared with what the pipeline needs.
+func (q liveWorkQueue) checkDeclaration(f *Findings) {
+	if !q.exists || q.Declare {
+		return
+	}
+	needed := q.deadLetterArguments(q.pipeline.Names())
+	var different []string
+	for _, key := range slices.Sorted(maps.Keys(needed)) {
+		switch value, has := q.live.Arguments[key]; {
+		case !has:
+			different = append(different, fmt.Sprintf("%s = %q is missing", key, needed[key]))
+		case value != needed[key]:
+			different = append(different, fmt.Sprintf("%s is %q instead of %q", key, valueText(value), needed[key]))
+		}
+	}
+	if len(different) > 0 {
+		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline",
+			"Queue %q was declared with other arguments than the pipeline needs:\n%s\n\nDeclare it with\n%s\n\nwhich needs a new queue, since arguments cannot change; or attach it by policy:\n\n  %s",
+			q.name, bulleted(different), bulleted(assignments(needed)), q.write(WorkQueue{Type: q.Type, Attach: AttachPolicy}))
+	}
+	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has {
+		f.refuse(q.at("attach"), "Work queue is declared with a dead-letter routing key",
+			"Queue %q has x-dead-letter-routing-key = %q, which replaces the routing key that its consumers know. Declare the queue without it.", q.name, valueText(key))
+	}
+}
+
+func assignments(arguments Arguments) []string {
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(arguments)) {
+		lines = append(lines, fmt.Sprintf("%s = %q", key, valueText(arguments[key])))
+	}
+	return lines
+}
+
+func bulleted(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }

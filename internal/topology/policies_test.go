@@ -1,0 +1,119 @@
+package topology
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// every is a pipeline with every setting that differs from its default.
+func every() Pipeline {
+	p := orders()
+	p.Shield, p.PolicyPriority = false, 7
+	p.PolicyDefinition = Arguments{"consumer-timeout": int64(60000), "queue-leader-locator": "balanced"}
+	p.WorkQueues = map[string]WorkQueue{
+		"plain":    {Type: Quorum, Attach: AttachPolicy},
+		"bounded":  {Type: Quorum, Attach: AttachPolicy, DeadLetterStrategy: AtMostOnce, PolicyDefinition: Arguments{"max-length": int64(5), "queue-leader-locator": nil}},
+		"classic":  {Type: Classic, Attach: AttachPolicy, PolicyDefinition: Arguments{"consumer-timeout": int64(1)}},
+		"argued":   {Type: Quorum, Attach: AttachArguments},
+		"declared": {Type: Quorum, Attach: AttachArguments, Declare: true, DeadLetterStrategy: AtMostOnce, Arguments: Arguments{"x-single-active-consumer": true}},
+	}
+	return p
+}
+
+func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
+	t.Parallel()
+	want := map[string]Policy{
+		"retry/orders/queues": {"^(plain)$", "queues", 7, Arguments{
+			"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish",
+			"consumer-timeout": int64(60000), "queue-leader-locator": "balanced",
+		}},
+		"retry/orders/queue/bounded": {"^(bounded)$", "queues", 7, Arguments{
+			"dead-letter-exchange": "orders.dlx", "consumer-timeout": int64(60000), "max-length": int64(5),
+		}},
+		"retry/orders/queue/classic": {"^(classic)$", "queues", 7, Arguments{
+			"dead-letter-exchange": "orders.dlx", "consumer-timeout": int64(1), "queue-leader-locator": "balanced",
+		}},
+	}
+	got := Expand(every()).Policies
+	// Which of three contents that are equally frequent is shared depends on their texts alone.
+	normal := map[string]Policy{}
+	for name, policy := range got {
+		normal[policy.Pattern] = policy
+		if name == "retry/orders/own" || name == "retry/orders/fallback" {
+			t.Errorf("%s is there although shield = false", name)
+		}
+	}
+	expected := map[string]Policy{}
+	for _, policy := range want {
+		expected[policy.Pattern] = policy
+	}
+	if diff := cmp.Diff(expected, normal); diff != "" {
+		t.Error(diff)
+	}
+	arguments := Expand(every()).Queues["declared"].Arguments
+	if diff := cmp.Diff(Arguments{"x-retry-declared-by": "orders", "x-single-active-consumer": true, "x-dead-letter-exchange": "orders.dlx"}, arguments); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRecoverGivesBackEverySetting(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]Pipeline{"every": every(), "shared": sharing()} {
+		live := Expand(p)
+		for queue, w := range p.WorkQueues {
+			if w.Declare {
+				continue
+			}
+			live.Queues[queue] = Queue{Type: w.Type}
+			if w.Attach == AttachArguments {
+				live.Queues[queue] = Queue{Type: w.Type, Arguments: w.deadLetterArguments(p.Names())}
+			}
+		}
+		got, err := Recover(p.Name, p.Vhost, live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(p, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func sharing() Pipeline {
+	p := every()
+	p.WorkQueues = maps.Clone(p.WorkQueues)
+	p.WorkQueues["more"] = p.WorkQueues["bounded"]
+	p.WorkQueues["still more"] = p.WorkQueues["bounded"]
+	return p
+}
+
+func TestUnprotectedOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*WorkQueue)
+		want   int
+	}{
+		"a key is added":        {func(w *WorkQueue) { w.PolicyDefinition = Arguments{"consumer-timeout": int64(1)} }, 0},
+		"the strategy weakens":  {func(w *WorkQueue) { w.DeadLetterStrategy = AtMostOnce }, 1},
+		"the policy is removed": {func(w *WorkQueue) { w.Attach = AttachArguments }, 1},
+	} {
+		next := one(WorkQueue{Type: Quorum})
+		w := next.WorkQueues["work"]
+		test.change(&w)
+		next.WorkQueues["work"] = w
+		if got := Unprotected(one(WorkQueue{Type: Quorum}), next); len(got) != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	argued := one(WorkQueue{Type: Quorum, Attach: AttachArguments})
+	detached := one(WorkQueue{})
+	detached.WorkQueues = nil
+	if got := Unprotected(argued, detached); len(got) != 0 {
+		t.Errorf("detaching a queue that keeps its arguments: %q", got)
+	}
+	if got := Unprotected(argued, Pipeline{}); len(got) != 1 {
+		t.Errorf("destroying what its arguments point at: %q", got)
+	}
+}

@@ -1,0 +1,20 @@
+package topology
+
+// Vhost is what a broker tells of a vhost: its objects and what decides how they behave.
+type Vhost struct {
+	Topology
+	// OperatorPolicies apply on top of policies, and no policy keeps them away.
+	OperatorPolicies map[string]Policy
+	// Nodes is how many nodes the cluster has, running or not.
+	Nodes int
+	// Version of the broker.
+	Version Version
+}
+
+// Version is a broker's version, as far as behaviour depends on it.
+type Version struct{ Major, Minor int }
+
+// Before tells whether the version is older than the one given.
+func (v Version) Before(major, minor int) bool {
+	return v.Major < major || v.Major == major && v.Minor < minor
+}
