@@ -20,10 +20,12 @@ type changer struct {
 	made map[string]topology.Queue
 	// undo is for what can be undone at once, exchanges for what must wait until no queue needs them.
 	undo, exchanges journal
+	// drainUntil is when the change's time to drain is over.
+	drainUntil time.Time
 }
 
 func (c *Client) changer(change Change) *changer {
-	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}}
+	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, drainUntil: time.Now().Add(change.Drain)}
 }
 
 // lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.

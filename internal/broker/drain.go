@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -9,7 +10,11 @@ import (
 // to drain, and at least after settleTime: a queue that was emptied a moment ago, by a consumer or a
 // purge, is reported as empty only seconds later.
 func (c *changer) lastingHoldings(ctx context.Context, queues subjects) (map[string]string, error) {
-	for deadline := time.Now().Add(max(c.Drain, settleTime)); ; {
+	deadline := time.Now().Add(settleTime)
+	if c.drainUntil.After(deadline) {
+		deadline = c.drainUntil
+	}
+	for {
 		found, err := c.holdings(ctx, c.Vhost, queues)
 		if err != nil || len(found) == 0 || time.Now().After(deadline) {
 			return found, err
@@ -23,11 +28,28 @@ func (c *changer) lastingHoldings(ctx context.Context, queues subjects) (map[str
 	}
 }
 
+// untilDrained tries again as long as there is time to drain: what was published a moment ago may
+// show up only in the middle of a proof.
+func (c *changer) untilDrained(attempt func() error) error {
+	for {
+		err := attempt()
+		var kept *KeptError
+		var notUndone *NotUndoneError
+		if !errors.As(err, &kept) || errors.As(err, &notUndone) || !time.Now().Before(c.drainUntil) {
+			return err
+		}
+	}
+}
+
 // requireEmpty proves that nothing is held in the queues, or fails with *KeptError.
 func (c *changer) requireEmpty(ctx context.Context, queues subjects) error {
 	if len(queues) == 0 {
 		return nil
 	}
+	return c.untilDrained(func() error { return c.requireEmptyNow(ctx, queues) })
+}
+
+func (c *changer) requireEmptyNow(ctx context.Context, queues subjects) error {
 	against, err := c.lastingHoldings(ctx, queues)
 	if err == nil && len(against) == 0 {
 		against, err = c.proveEmpty(ctx, c.Vhost, queues)

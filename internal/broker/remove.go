@@ -14,15 +14,19 @@ func (c *Client) Remove(ctx context.Context, change Change) error {
 	do := c.changer(change)
 	everything := judging(deadLetters, change.HeldIn...)
 	maps.Copy(everything, do.contents(change.Live.Queues))
-	holdings, err := do.lastingHoldings(ctx, everything)
+	return do.untilDrained(func() error { return do.removeOrRestore(ctx, everything) })
+}
+
+func (c *changer) removeOrRestore(ctx context.Context, everything subjects) error {
+	holdings, err := c.lastingHoldings(ctx, everything)
 	if err != nil {
 		return err
 	}
 	if len(holdings) > 0 {
 		return &KeptError{Queues: holdings}
 	}
-	if err := do.removeAll(ctx, everything); err != nil {
-		return errors.Join(err, notUndone(do.undo.rollback(ctx)))
+	if err := c.removeAll(ctx, everything); err != nil {
+		return errors.Join(err, notUndone(c.undo.rollback(ctx)))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
 )
 
@@ -28,7 +29,7 @@ func (p rabbitMQ) Metadata(_ context.Context, _ provider.MetadataRequest, resp *
 
 // Resources lists the resource types.
 func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{retrypipeline.New}
+	return []func() resource.Resource{retrypipeline.New, retryattachment.New}
 }
 
 // DataSources lists the data sources: none yet.

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -64,6 +65,22 @@ func OwnedByAttachment(a Attachment, vhost Topology) Topology {
 	return owned
 }
 
+// RecoverAttachment reads an attachment's specification back from a vhost that holds it.
+func RecoverAttachment(pipeline, vhostName, queue string, vhost Topology) (Attachment, error) {
+	a := Attachment{Pipeline: pipeline, Vhost: vhostName, Queue: queue, PolicyPriority: DefaultPolicyPriority}
+	if !slices.Contains(Attached(a.Names(), vhost), queue) {
+		return a, fmt.Errorf("no binding from %q to %q has the argument %s: the queue is not attached to the pipeline, or by the pipeline's own work_queues",
+			a.Names().ReturnExchange(), queue, AttachmentArgument)
+	}
+	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]
+	if hasPolicy {
+		a.PolicyPriority = policy.Priority
+	}
+	a.WorkQueue = recoverFrom(a.pipeline(), vhost.Queues[queue], policy, hasPolicy)
+	a.WorkQueue.Declare, a.WorkQueue.Arguments = false, nil
+	return a, nil
+}
+
 // UnprotectedAttachment tells whether the change from prior to next, nil for a removal, would delete
 // dead letters that the queue still holds.
 func UnprotectedAttachment(prior Attachment, next *Attachment) []string {
@@ -112,17 +129,25 @@ func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost) Findings 
 	q.check(&f)
 	if prior == nil {
 		f.Exists = appendCommon(nil, "policy", ExpandAttachment(a).Policies, vhost.Policies)
+		if slices.Contains(Attached(n, vhost.Topology), a.Queue) {
+			f.Exists = append(f.Exists, fmt.Sprintf("binding %q", attachmentBinding(n, a.Queue)))
+		}
 	}
 	return f
 }
 
 // CheckAttachment checks an attachment by itself.
 func CheckAttachment(a Attachment) []Problem {
-	problems := checkWorkQueueAt(func(attributes ...any) Path {
+	problems := CheckName(a.Pipeline)
+	for i := range problems {
+		problems[i].Path = Path{"pipeline"}
+	}
+	problems = append(problems, checkPriority(a.PolicyPriority)...)
+	problems = append(problems, checkWorkQueueAt(func(attributes ...any) Path {
 		if len(attributes) == 0 {
 			return Path{"queue"}
 		}
 		return attributes
-	}, Names(a.Pipeline), a.Queue, a.WorkQueue)
+	}, Names(a.Pipeline), a.Queue, a.WorkQueue)...)
 	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.WorkQueue, a.WorkQueue.PolicyDefinition)...)
 }

@@ -8,9 +8,13 @@ import (
 
 // recoverWorkQueue reads a work queue's settings back.
 func recoverWorkQueue(p Pipeline, name string, vhost Topology) WorkQueue {
-	n, live := p.Names(), vhost.Queues[name]
+	policy, hasPolicy := policyOf(p.Names(), name, vhost)
+	return recoverFrom(p, vhost.Queues[name], policy, hasPolicy)
+}
+
+func recoverFrom(p Pipeline, live Queue, policy Policy, hasPolicy bool) WorkQueue {
+	n := p.Names()
 	w := WorkQueue{Type: cmp.Or(live.Type, Quorum), Attach: AttachPolicy}
-	policy, hasPolicy := policyOf(n, name, vhost)
 	if !hasPolicy && live.Arguments["x-dead-letter-exchange"] == n.DeadLetterExchange() {
 		w.Attach = AttachArguments
 	}

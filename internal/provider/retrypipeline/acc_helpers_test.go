@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -50,7 +51,7 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 	var left []string
 	for _, kind := range []string{"exchanges", "policies"} {
 		for _, name := range names(t, b, kind) {
-			if name != "" && !strings.HasPrefix(name, "amq.") {
+			if name != "" && name != "org" && !strings.HasPrefix(name, "amq.") {
 				left = append(left, kind+" "+name)
 			}
 		}
@@ -110,3 +111,46 @@ func pipeline(b *brokertest.Broker, lines ...string) string {
 
 // importID is the id that terraform import takes.
 func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }
+
+// eventuallyCount waits until a queue has this many messages ready.
+func eventuallyCount(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	ch := b.Channel(t)
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+		if err == nil && q.Messages != want {
+			err = fmt.Errorf("%s has %d messages instead of %d", queue, q.Messages, want)
+		}
+		return err
+	})
+}
+
+// eventuallyPolicy waits until the broker says that a policy applies to a queue, which it does late.
+func eventuallyPolicy(t *testing.T, b *brokertest.Broker, queue, policy string) {
+	t.Helper()
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		var found struct {
+			Policy string `json:"policy"`
+		}
+		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
+		if found.Policy != policy {
+			return fmt.Errorf("policy %q applies to %s instead of %q", found.Policy, queue, policy)
+		}
+		return nil
+	})
+}
+
+// eventuallyReported waits until the management API reports this many messages in a queue.
+func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		var found struct {
+			Messages int `json:"messages"`
+		}
+		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
+		if found.Messages != want {
+			return fmt.Errorf("%d messages in %s instead of %d", found.Messages, queue, want)
+		}
+		return nil
+	})
+}

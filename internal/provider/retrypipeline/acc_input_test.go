@@ -30,6 +30,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
 	}
 	for name, c := range map[string]struct{ lines, says string }{
+		"unknown on_destroy":       {`delays = ["5s"]` + "\n" + `on_destroy = "keep"`, `neither "delete" nor "retain"`},
 		"no delays":                {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
 		"negative delay":           {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
 		"no duration":              {`delays = ["5 seconds"]`, `delays = .*is not a duration`},

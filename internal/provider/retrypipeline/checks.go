@@ -9,13 +9,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // checkDuplicate finds two resources of one name. Within one run each resource is planned once with
 // what it is to Terraform; a replacement is planned a second time, which does not count.
 func (r *pipelineResource) checkDuplicate(plan model, counts bool, resp *resource.ModifyPlanResponse) {
-	if r.session == nil || !counts || !known(plan.Name) || !known(plan.Vhost) {
+	if r.session == nil || !counts || !attribute.Known(plan.Name) || !attribute.Known(plan.Vhost) {
 		return
 	}
 	if r.session.PlannedBefore(plan.Vhost.ValueString(), plan.Name.ValueString()) {
@@ -24,6 +26,9 @@ func (r *pipelineResource) checkDuplicate(plan model, counts bool, resp *resourc
 				"If you renamed the resource in Terraform, add a moved block instead.", plan.Name.ValueString(), plan.Vhost.ValueString()))
 	}
 }
+
+// places are where the objects stand that are missing, or in the way.
+var places = report.Places{Missing: path.Root("work_queues"), Exists: path.Root("name")}
 
 // checkPlan checks a plan whose inputs are known: first by itself, then against the broker.
 func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel *model, resp *resource.ModifyPlanResponse) {
@@ -35,7 +40,7 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	if prior != nil && r.session != nil && (prior.Name != p.Name || prior.Vhost != p.Vhost) {
 		r.session.Leaves(prior.Vhost, prior.Name)
 	}
-	resp.Diagnostics.Append(errorsOf(checkSpecification(p))...)
+	resp.Diagnostics.Append(report.Errors(checkSpecification(p))...)
 	if resp.Diagnostics.HasError() || !r.connected() {
 		return
 	}
@@ -48,11 +53,11 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	vhost, err := r.session.Listing(ctx, p.Vhost)
 	switch {
 	case broker.IsNotFound(err):
-		resp.Diagnostics.AddAttributeWarning(path.Root("vhost"), "Vhost does not exist yet", missingVhost(p.Vhost)+" Apply fails unless something else in the same apply makes it first.")
+		resp.Diagnostics.AddAttributeWarning(path.Root("vhost"), "Vhost does not exist yet", report.MissingVhost(p.Vhost)+" Apply fails unless something else in the same apply makes it first.")
 	case err != nil:
 		resp.Diagnostics.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", p.Vhost, err))
 	default:
-		reportFindings(topology.CheckLive(p, prior, vhost, r.session.Leaving(p.Vhost)...), resp)
+		resp.Diagnostics.Append(report.Planned(topology.CheckLive(p, prior, vhost, r.session.Leaving(p.Vhost)...), places)...)
 	}
 }
 
@@ -83,33 +88,6 @@ func checkSpecification(p topology.Pipeline) []topology.Problem {
 		problems = append(problems, topology.CheckWorkQueue(p.Names(), name, workQueue)...)
 	}
 	return problems
-}
-
-func missingVhost(vhost string) string {
-	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
-}
-
-// reportFindings reports as warnings what the same apply may still mend, one for all objects, since
-// Terraform folds warnings of one summary.
-func reportFindings(f topology.Findings, resp *resource.ModifyPlanResponse) {
-	resp.Diagnostics.Append(errorsOf(f.Problems)...)
-	resp.Diagnostics.Append(warningsOf(f.Warnings)...)
-	if len(f.Missing) > 0 {
-		resp.Diagnostics.AddAttributeWarning(path.Root("work_queues"), "Work queues do not exist yet", missingQueues(f.Missing)+
-			"\n\nApply fails unless something else in the same apply makes them first. To have the pipeline make a queue, set declare = true.")
-	}
-	if len(f.Exists) > 0 {
-		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "Objects exist already", existingObjects(f.Exists)+
-			"\n\nApply fails unless they are deleted before. To adopt an existing pipeline, import it.")
-	}
-}
-
-func missingQueues(queues []string) string {
-	return "These work queues are not on the broker:\n" + bullets(queues)
-}
-
-func existingObjects(objects []string) string {
-	return "These objects would be created, but they are on the broker already:\n" + bullets(objects)
 }
 
 // warnOfDisowned says that a queue that is not declared any more is not deleted.
@@ -145,7 +123,7 @@ func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.Modif
 	if err != nil || len(holdings) == 0 {
 		return // Delete looks again, and is the one that refuses.
 	}
-	resp.Diagnostics.AddWarning("Destroying the pipeline would lose messages", refusal(holdings))
+	resp.Diagnostics.AddWarning("Destroying the pipeline would lose messages", report.Refusal(holdings))
 }
 
 func ownQueues(p topology.Pipeline) []string {
@@ -154,11 +132,6 @@ func ownQueues(p topology.Pipeline) []string {
 		queues = append(queues, queue)
 	}
 	return queues
-}
-
-func refusal(holdings map[string]string) string {
-	return "These queues are not empty, or not proved to be:\n" + broker.Describe(holdings) +
-		"\n\nNothing is deleted while messages would be lost. Let the retries finish, then consume or purge what is in the failed queue, and apply again."
 }
 
 // specifications turns a plan and, if there is one, the state before it into specifications.

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -20,7 +21,7 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	resp.Diagnostics.Append(plan.resolve(ctx, nil)...)
 	p, diags := plan.pipeline(ctx)
 	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(errorsOf(checkSpecification(p))...)
+	resp.Diagnostics.Append(report.Errors(checkSpecification(p))...)
 	resp.Diagnostics.Append(r.requireConnection()...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -34,7 +35,7 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	err := r.session.Client.Create(ctx, broker.Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all.Topology), Wanted: topology.Expand(p)})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created.\n\n%s", p.Name, p.Vhost, err))
-		resp.Diagnostics.Append(notUndone(err)...)
+		resp.Diagnostics.Append(report.NotUndone(err)...)
 		return
 	}
 	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
@@ -59,21 +60,12 @@ func (r *pipelineResource) listForWrite(ctx context.Context, p topology.Pipeline
 	all, err := r.session.Client.List(ctx, p.Vhost)
 	switch {
 	case broker.IsNotFound(err):
-		diags.AddAttributeError(path.Root("vhost"), "Vhost does not exist", missingVhost(p.Vhost)+" Nothing was changed.")
+		diags.AddAttributeError(path.Root("vhost"), "Vhost does not exist", report.MissingVhost(p.Vhost)+" Nothing was changed.")
 		return all, diags
 	case err != nil:
 		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed, so nothing was changed: %s", p.Vhost, err))
 		return all, diags
 	}
-	found := topology.CheckLive(p, prior, all)
-	diags.Append(errorsOf(found.Problems)...)
-	if len(found.Missing) > 0 {
-		diags.AddAttributeError(path.Root("work_queues"), "Work queues do not exist", missingQueues(found.Missing)+
-			"\n\nNothing was changed. Make them first, or set declare = true to have the pipeline make them.")
-	}
-	if len(found.Exists) > 0 {
-		diags.AddAttributeError(path.Root("name"), "Objects exist already", existingObjects(found.Exists)+
-			"\n\nNothing was changed. To adopt an existing pipeline, import it; otherwise choose another name.")
-	}
+	diags.Append(report.Applied(topology.CheckLive(p, prior, all), places)...)
 	return all, diags
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -65,17 +66,17 @@ func (r *pipelineResource) remove(ctx context.Context, p topology.Pipeline, all 
 		FailedQueue: p.Names().FailedQueue(),
 		Shield:      p.Names().ShieldPolicy(),
 		Drain:       drain,
-		Waiting:     logWaiting(ctx),
+		Waiting:     report.LogWaiting(ctx),
 	})
 	var diags diag.Diagnostics
 	var notEmpty *broker.KeptError
 	switch {
 	case errors.As(err, &notEmpty):
-		diags.AddError("Destroying the pipeline would lose messages", refusal(notEmpty.Queues))
+		diags.AddError("Destroying the pipeline would lose messages", report.Refusal(notEmpty.Queues))
 	case err != nil:
 		diags.AddError("Cannot delete the pipeline", err.Error())
 	}
-	diags.Append(notUndone(err)...)
+	diags.Append(report.NotUndone(err)...)
 	return diags
 }
 
@@ -84,7 +85,7 @@ func refuseWhileAttached(p topology.Pipeline, vhost topology.Topology) diag.Diag
 	var diags diag.Diagnostics
 	if attached := topology.Attached(p.Names(), vhost); len(attached) > 0 {
 		diags.AddError("Queues are attached to the pipeline",
-			"These queues were attached by a rabbitmq_retry_attachment:\n"+bullets(attached)+"\n\nNothing was deleted, since what they reject would be lost. Destroy the attachments first.")
+			"These queues were attached by a rabbitmq_retry_attachment:\n"+report.Bullets(attached)+"\n\nNothing was deleted, since what they reject would be lost. Destroy the attachments first.")
 	}
 	return diags
 }

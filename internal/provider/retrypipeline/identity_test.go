@@ -11,25 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-func TestParseID(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[string][2]string{
-		"%2F/orders":            {"/", "orders"},
-		"a%2Fb/orders":          {"a/b", "orders"},
-		"v%20%25/or%20ders%2Eü": {"v %", "or ders.ü"},
-	} {
-		vhost, name, err := parseID(id)
-		if err != nil || [2]string{vhost, name} != want {
-			t.Errorf("%s: got %q, %q, %v", id, vhost, name, err)
-		}
-	}
-	for _, id := range []string{"", "orders", "/orders", "v/", "a/b/c", "%zz/orders", "//orders"} {
-		if vhost, name, err := parseID(id); err == nil {
-			t.Errorf("%q was read as %q, %q", id, vhost, name)
-		}
-	}
-}
-
 func TestImportByIdentity(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -69,7 +70,7 @@ func (m model) pipeline(ctx context.Context) (topology.Pipeline, diag.Diagnostic
 	workQueues, more := m.workQueues(ctx)
 	diags.Append(more...)
 	p.WorkQueues = workQueues
-	p.PolicyDefinition, more = parseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	p.PolicyDefinition, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	diags.Append(more...)
 	retired, more := m.retired(ctx)
 	diags.Append(more...)

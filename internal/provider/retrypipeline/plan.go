@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -62,9 +63,9 @@ func defaultAttempts(delays types.List) types.Int64 {
 }
 
 func (m model) inputsKnown(ctx context.Context) bool {
-	return known(m.Name) && known(m.Vhost) && known(m.QueueType) && known(m.MaxAttempts) &&
-		fullyKnown(ctx, m.Delays) && fullyKnown(ctx, m.RetryOn) && fullyKnown(ctx, m.WorkQueues) &&
-		known(m.Shield) && known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
+	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) &&
+		attribute.FullyKnown(ctx, m.Delays) && attribute.FullyKnown(ctx, m.RetryOn) && attribute.FullyKnown(ctx, m.WorkQueues) &&
+		attribute.Known(m.Shield) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
 }
 
 // compute sets the computed attributes of a model whose inputs are known.
@@ -81,7 +82,7 @@ func (m *model) compute(ctx context.Context, prior *model) diag.Diagnostics {
 		diags.Append(more...)
 	}
 	expanded := topology.Expand(p)
-	m.Topology = topologyValue(topology.Render(expanded, expanded))
+	m.Topology = attribute.TopologyValue(topology.Render(expanded, expanded))
 	m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
 	m.Worker = workerValue(p.Worker())
 	m.RetiredQueues = retiredValue(p, nil)
@@ -100,24 +101,24 @@ func (m *model) setNames() {
 // computePartly sets the computed attributes of a model of which some input is known only later.
 // Whatever depends on it is unknown, or apply would contradict the plan.
 func (m *model) computePartly(ctx context.Context) {
-	m.Topology = types.ObjectUnknown(topologyType)
+	m.Topology = types.ObjectUnknown(attribute.TopologyType)
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	m.WorkerPermissions = types.ObjectUnknown(permissionsType)
 	m.GivesUpAfter = types.StringUnknown()
 	m.Worker = types.ObjectUnknown(workerType)
 	m.RetiredQueues = types.MapUnknown(retiredType)
-	if !known(m.Name) {
+	if !attribute.Known(m.Name) {
 		return
 	}
 	m.setNames()
 	expanded := topology.Topology{Exchanges: topology.ExpandExchanges(topology.Names(m.Name.ValueString()))}
-	m.Topology = types.ObjectValueMust(topologyType, map[string]attr.Value{
-		"exchanges": mapValue(objectType, topology.Render(expanded, expanded).Exchanges, objectValue),
-		"queues":    types.MapUnknown(objectType),
+	m.Topology = types.ObjectValueMust(attribute.TopologyType, map[string]attr.Value{
+		"exchanges": attribute.MapValue(attribute.ObjectType, topology.Render(expanded, expanded).Exchanges, attribute.ObjectValue),
+		"queues":    types.MapUnknown(attribute.ObjectType),
 		"bindings":  types.SetUnknown(types.StringType),
-		"policies":  types.MapUnknown(policyType),
+		"policies":  types.MapUnknown(attribute.PolicyType),
 	})
-	if fullyKnown(ctx, m.Delays) && known(m.MaxAttempts) {
+	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) {
 		schedule := *m
 		schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
 		schedule.PolicyDefinition = jsontypes.NewNormalizedNull()

@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -25,7 +25,11 @@ func (r *pipelineResource) Read(ctx context.Context, req resource.ReadRequest, r
 	}
 	vhost, err := r.session.Listing(ctx, state.Vhost.ValueString())
 	if err != nil {
-		r.readFailed(ctx, state, err, resp)
+		gone, diags := report.ReadFailed(ctx, r.session.Client, state.Vhost.ValueString(), err)
+		resp.Diagnostics.Append(diags...)
+		if gone {
+			resp.State.RemoveResource(ctx)
+		}
 		return
 	}
 	imported := state.Delays.IsNull()
@@ -46,23 +50,6 @@ func (r *pipelineResource) Read(ctx context.Context, req resource.ReadRequest, r
 	}
 	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
-}
-
-// readFailed tells a vhost that is gone from one that only cannot be seen: a user without access
-// gets the same answer, and taking that for gone would plan to create everything anew.
-func (r *pipelineResource) readFailed(ctx context.Context, state model, err error, resp *resource.ReadResponse) {
-	vhost := state.Vhost.ValueString()
-	if broker.IsNotFound(err) {
-		gone, goneErr := r.session.Client.VhostGone(ctx, vhost)
-		if gone && goneErr == nil {
-			resp.State.RemoveResource(ctx)
-			return
-		}
-		resp.Diagnostics.AddAttributeError(path.Root("vhost"), "Vhost cannot be seen", missingVhost(vhost)+
-			" The pipeline is kept in the state. Give the user permissions in the vhost; if the vhost is really gone, remove the resource from the state: terraform state rm.")
-		return
-	}
-	resp.Diagnostics.AddError("Cannot read the pipeline", fmt.Sprintf("Vhost %q could not be listed: %s", vhost, err))
 }
 
 // refresh fills the computed attributes from the live vhost; false if nothing of the pipeline is
@@ -91,7 +78,7 @@ func (r *pipelineResource) refresh(ctx context.Context, m *model, vhost topology
 		}
 		drained[queue] = isDrained
 	}
-	m.Topology = topologyValue(topology.Render(owned, topology.Expand(p)))
+	m.Topology = attribute.TopologyValue(topology.Render(owned, topology.Expand(p)))
 	m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
 	m.Worker = workerValue(p.Worker())
 	m.RetiredQueues = retiredValue(p, drained)
@@ -111,14 +98,14 @@ func (m *model) recover(vhost topology.Topology) diag.Diagnostics {
 	for _, delay := range p.Delays {
 		delays = append(delays, delay.Spelling)
 	}
-	m.Delays = types.ListValueMust(types.StringType, stringValues(delays))
+	m.Delays = types.ListValueMust(types.StringType, attribute.StringValues(delays))
 	m.MaxAttempts = types.Int64Value(int64(p.MaxAttempts))
-	m.RetryOn = types.SetValueMust(types.StringType, stringValues(p.RetryOn))
+	m.RetryOn = types.SetValueMust(types.StringType, attribute.StringValues(p.RetryOn))
 	m.QueueType = types.StringValue(p.QueueType)
 	m.Shield = types.BoolValue(p.Shield)
 	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))
-	m.PolicyDefinition = argumentsValue(p.PolicyDefinition)
+	m.PolicyDefinition = attribute.ArgumentsValue(p.PolicyDefinition)
 	m.ForceDestroy, m.OnDestroy = types.BoolValue(false), types.StringValue(onDestroyDelete)
-	m.WorkQueues = mapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
+	m.WorkQueues = attribute.MapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
 	return diags
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -95,11 +96,11 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, and for dead letters that work queues still hold. Unset, it does not wait: the queues are removed by a later apply.",
 				DeleteDescription: "How long a destroy waits until nothing is left in the pipeline's queues. Unset, it refuses at once if there is.",
 			}),
-			"topology":             topologyAttribute(),
-			"dead_letter_exchange": computedString("Exchange that work queues dead-letter to. A consumer that knows more than \"it failed\" publishes here."),
-			"inbox_queue":          computedString("Queue that the sidecar consumes."),
-			"failed_queue":         computedString("Queue that holds the messages that are not retried any more."),
-			"gives_up_after":       computedString("Sum of all waits of a message that fails every time."),
+			"topology":             attribute.TopologyAttribute(),
+			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. A consumer that knows more than \"it failed\" publishes here."),
+			"inbox_queue":          attribute.ComputedString("Queue that the sidecar consumes."),
+			"failed_queue":         attribute.ComputedString("Queue that holds the messages that are not retried any more."),
+			"gives_up_after":       attribute.ComputedString("Sum of all waits of a message that fails every time."),
 			"worker": schema.ObjectAttribute{
 				Computed:            true,
 				AttributeTypes:      workerType,
@@ -109,16 +110,16 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Computed:            true,
 				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding.",
 				Attributes: map[string]schema.Attribute{
-					"configure": computedString("Pattern of what may be configured: nothing."),
-					"write":     computedString("Pattern of the exchanges that may be published to."),
-					"read":      computedString("Pattern of the queues that may be consumed."),
+					"configure": attribute.ComputedString("Pattern of what may be configured: nothing."),
+					"write":     attribute.ComputedString("Pattern of the exchanges that may be published to."),
+					"read":      attribute.ComputedString("Pattern of the queues that may be consumed."),
 				},
 			},
 			"retired_queues": schema.MapNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "Retry queues whose delay left the schedule, by name. They stay until their messages have come back; a later apply removes them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"delay":   computedString("The delay."),
+					"delay":   attribute.ComputedString("The delay."),
 					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the queue was empty when it was last read. The next plan then proposes its removal."},
 				}},
 			},
@@ -144,29 +145,6 @@ func workQueueAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "More arguments for a declared queue, as JSON, for example `jsonencode({ x-single-active-consumer = true })`.",
 		},
 	}
-	maps.Copy(attributes, attachAttributes())
+	maps.Copy(attributes, attribute.AttachAttributes())
 	return attributes
-}
-
-func attachAttributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"attach": schema.StringAttribute{
-			Optional: true, Computed: true,
-			Default:             stringdefault.StaticString(topology.AttachPolicy),
-			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, or `arguments`, with which the application declares it and the provider checks that it did. For a declared queue the pipeline writes the arguments itself.",
-		},
-		"dead_letter_strategy": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, or `at-most-once` (default for classic queues, which know no other).",
-		},
-		"policy_definition": schema.StringAttribute{
-			Optional:            true,
-			CustomType:          jsontypes.NormalizedType{},
-			MarkdownDescription: "More keys for the policy of this queue, as JSON. They win over those of the whole pipeline; `null` takes a key away.",
-		},
-	}
-}
-
-func computedString(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }

@@ -17,22 +17,6 @@ var (
 		"dead_letter_strategy": types.StringType,
 		"policy_definition":    jsontypes.NormalizedType{},
 	}
-	objectType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"type":      types.StringType,
-		"arguments": types.MapType{ElemType: types.StringType},
-	}}
-	policyType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"pattern":    types.StringType,
-		"apply_to":   types.StringType,
-		"priority":   types.Int64Type,
-		"definition": types.MapType{ElemType: types.StringType},
-	}}
-	topologyType = map[string]attr.Type{
-		"exchanges": types.MapType{ElemType: objectType},
-		"queues":    types.MapType{ElemType: objectType},
-		"bindings":  types.SetType{ElemType: types.StringType},
-		"policies":  types.MapType{ElemType: policyType},
-	}
 	workerType = map[string]attr.Type{
 		"version":      types.Int64Type,
 		"name":         types.StringType,

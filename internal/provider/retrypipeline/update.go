@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -39,7 +40,7 @@ func (r *pipelineResource) Update(ctx context.Context, req resource.UpdateReques
 
 func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.Diagnostics {
 	p, prior, diags := specifications(ctx, plan, &state)
-	diags.Append(errorsOf(checkSpecification(p))...)
+	diags.Append(report.Errors(checkSpecification(p))...)
 	if diags.HasError() {
 		return diags
 	}
@@ -62,7 +63,7 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 		HeldIn:    topology.Unprotected(*prior, p),
 		Published: declared(*prior, p),
 		Drain:     drain,
-		Waiting:   logWaiting(ctx),
+		Waiting:   report.LogWaiting(ctx),
 	})
 	diags.Append(updateError(err)...)
 	diags.Append(reportKept(kept)...)
@@ -100,11 +101,11 @@ func updateError(err error) diag.Diagnostics {
 	var notEmpty *broker.KeptError
 	switch {
 	case errors.As(err, &notEmpty):
-		diags.AddError("The change would lose messages", refusal(notEmpty.Queues))
+		diags.AddError("The change would lose messages", report.Refusal(notEmpty.Queues))
 	case err != nil:
 		diags.AddError("Cannot update the pipeline", fmt.Sprintf("The change was begun but not finished; the next plan shows what is left to do.\n\n%s", err))
 	}
-	diags.Append(notUndone(err)...)
+	diags.Append(report.NotUndone(err)...)
 	return diags
 }
 

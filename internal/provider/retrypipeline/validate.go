@@ -6,8 +6,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -19,25 +20,25 @@ func (*pipelineResource) ValidateConfig(ctx context.Context, req resource.Valida
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if known(m.Name) {
-		resp.Diagnostics.Append(errorsOf(topology.CheckName(m.Name.ValueString()))...)
+	if attribute.Known(m.Name) {
+		resp.Diagnostics.Append(report.Errors(topology.CheckName(m.Name.ValueString()))...)
 	}
-	if known(m.Vhost) && m.Vhost.ValueString() == "" {
+	if attribute.Known(m.Vhost) && m.Vhost.ValueString() == "" {
 		resp.Diagnostics.AddAttributeError(path.Root("vhost"), "Empty vhost", "Name the virtual host, or leave the attribute out for \"/\".")
 	}
-	if known(m.QueueType) {
-		resp.Diagnostics.Append(errorsOf(topology.CheckQueueType(m.QueueType.ValueString()))...)
+	if attribute.Known(m.QueueType) {
+		resp.Diagnostics.Append(report.Errors(topology.CheckQueueType(m.QueueType.ValueString()))...)
 	}
 	m.validateSchedule(ctx, resp)
-	if fullyKnown(ctx, m.RetryOn) {
+	if attribute.FullyKnown(ctx, m.RetryOn) {
 		var reasons []string
 		resp.Diagnostics.Append(m.RetryOn.ElementsAs(ctx, &reasons, false)...)
-		resp.Diagnostics.Append(errorsOf(topology.CheckRetryOn(reasons))...)
+		resp.Diagnostics.Append(report.Errors(topology.CheckRetryOn(reasons))...)
 	}
 	m.validateWorkQueues(ctx, resp)
-	_, diags := parseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	resp.Diagnostics.Append(diags...)
-	if known(m.OnDestroy) && m.OnDestroy.ValueString() != onDestroyDelete && m.OnDestroy.ValueString() != onDestroyRetain {
+	if attribute.Known(m.OnDestroy) && m.OnDestroy.ValueString() != onDestroyDelete && m.OnDestroy.ValueString() != onDestroyRetain {
 		resp.Diagnostics.AddAttributeError(path.Root("on_destroy"), "Unknown value of on_destroy",
 			fmt.Sprintf("%q is neither \"delete\" nor \"retain\".", m.OnDestroy.ValueString()))
 	}
@@ -47,8 +48,8 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 	if m.Delays.IsUnknown() || m.Delays.IsNull() {
 		return
 	}
-	if known(m.MaxAttempts) {
-		resp.Diagnostics.Append(errorsOf(topology.CheckAttempts(m.MaxAttempts.ValueInt64(), len(m.Delays.Elements())))...)
+	if attribute.Known(m.MaxAttempts) {
+		resp.Diagnostics.Append(report.Errors(topology.CheckAttempts(m.MaxAttempts.ValueInt64(), len(m.Delays.Elements())))...)
 	}
 	for i, element := range m.Delays.Elements() {
 		if element.IsNull() {
@@ -56,10 +57,10 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 			return
 		}
 	}
-	if fullyKnown(ctx, m.Delays) {
+	if attribute.FullyKnown(ctx, m.Delays) {
 		var delays []string
 		resp.Diagnostics.Append(m.Delays.ElementsAs(ctx, &delays, false)...)
-		resp.Diagnostics.Append(errorsOf(topology.CheckDelays(delays))...)
+		resp.Diagnostics.Append(report.Errors(topology.CheckDelays(delays))...)
 	}
 }
 
@@ -74,7 +75,7 @@ func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateCo
 		}
 	}
 	var configured map[string]workQueueModel
-	if !fullyKnown(ctx, m.WorkQueues) {
+	if !attribute.FullyKnown(ctx, m.WorkQueues) {
 		return
 	}
 	resp.Diagnostics.Append(m.WorkQueues.ElementsAs(ctx, &configured, false)...)
@@ -84,29 +85,6 @@ func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateCo
 		if diags.HasError() {
 			continue
 		}
-		resp.Diagnostics.Append(errorsOf(topology.CheckWorkQueue(topology.Names(m.Name.ValueString()), name, workQueue))...)
+		resp.Diagnostics.Append(report.Errors(topology.CheckWorkQueue(topology.Names(m.Name.ValueString()), name, workQueue))...)
 	}
-}
-
-// nullable is any value of an attribute.
-type nullable interface {
-	IsNull() bool
-	IsUnknown() bool
-}
-
-func known(value nullable) bool { return !value.IsNull() && !value.IsUnknown() }
-
-// collection is any value of an attribute that holds others.
-type collection interface {
-	nullable
-	ToTerraformValue(ctx context.Context) (tftypes.Value, error)
-}
-
-// fullyKnown tells whether a collection is set and nothing in it is unknown.
-func fullyKnown(ctx context.Context, collection collection) bool {
-	if !known(collection) {
-		return false
-	}
-	value, err := collection.ToTerraformValue(ctx)
-	return err == nil && value.IsFullyKnown()
 }

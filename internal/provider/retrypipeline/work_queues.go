@@ -2,9 +2,6 @@ package retrypipeline
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -12,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -26,8 +24,8 @@ type workQueueModel struct {
 
 // workQueue turns known settings into a specification. What is not set has its default.
 func (w workQueueModel) workQueue(at path.Path) (topology.WorkQueue, diag.Diagnostics) {
-	arguments, diags := parseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
-	definition, more := parseObject(w.PolicyDefinition, at.AtName("policy_definition"))
+	arguments, diags := attribute.ParseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
+	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition"))
 	diags.Append(more...)
 	queueType := topology.Quorum
 	if !w.Type.IsNull() {
@@ -63,37 +61,9 @@ func workQueueValue(workQueue topology.WorkQueue) attr.Value {
 	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
 		"type":                 types.StringValue(workQueue.Type),
 		"declare":              types.BoolValue(workQueue.Declare),
-		"arguments_json":       argumentsValue(workQueue.Arguments),
+		"arguments_json":       attribute.ArgumentsValue(workQueue.Arguments),
 		"attach":               types.StringValue(workQueue.Attach),
 		"dead_letter_strategy": strategy,
-		"policy_definition":    argumentsValue(workQueue.PolicyDefinition),
+		"policy_definition":    attribute.ArgumentsValue(workQueue.PolicyDefinition),
 	})
-}
-
-// parseObject reads a JSON object and keeps integers whole. It is nil where there is none.
-func parseObject(text jsontypes.Normalized, at path.Path) (topology.Arguments, diag.Diagnostics) {
-	var diags diag.Diagnostics
-	if !known(text) {
-		return nil, diags
-	}
-	decoder := json.NewDecoder(strings.NewReader(text.ValueString()))
-	decoder.UseNumber()
-	var decoded map[string]any
-	if err := decoder.Decode(&decoded); err != nil || decoded == nil {
-		diags.AddAttributeError(at, "Not a JSON object", fmt.Sprintf("%s must be a JSON object, such as jsonencode({ \"key\" = \"value\" }).", at))
-		return nil, diags
-	}
-	return topology.DecodedArguments(decoded), diags
-}
-
-// argumentsValue is the reverse: arguments came out of JSON, so they go back into it.
-func argumentsValue(arguments topology.Arguments) jsontypes.Normalized {
-	if arguments == nil {
-		return jsontypes.NewNormalizedNull()
-	}
-	text, err := json.Marshal(arguments)
-	if err != nil {
-		return jsontypes.NewNormalizedNull()
-	}
-	return jsontypes.NewNormalizedValue(string(text))
 }

@@ -1,4 +1,5 @@
-package retrypipeline
+// Package report turns what the model and the broker have to say into diagnostics.
+package report
 
 import (
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// errorsOf reports problems at their attributes.
-func errorsOf(problems []topology.Problem) diag.Diagnostics {
+// Errors reports problems at their attributes.
+func Errors(problems []topology.Problem) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
 		diags.AddAttributeError(attributePath(p.Path), p.Summary, p.Detail)
@@ -20,8 +21,8 @@ func errorsOf(problems []topology.Problem) diag.Diagnostics {
 	return diags
 }
 
-// warningsOf reports problems that do not stand in the way.
-func warningsOf(problems []topology.Problem) diag.Diagnostics {
+// Warnings reports problems that do not stand in the way.
+func Warnings(problems []topology.Problem) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
 		diags.AddAttributeWarning(attributePath(p.Path), p.Summary, p.Detail)
@@ -44,8 +45,8 @@ func attributePath(steps topology.Path) path.Path {
 	return at
 }
 
-// notUndone reports what a failed change could not put back, apart from why it failed.
-func notUndone(err error) diag.Diagnostics {
+// NotUndone reports what a failed change could not put back, apart from why it failed.
+func NotUndone(err error) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var left *broker.NotUndoneError
 	if errors.As(err, &left) {
@@ -54,7 +55,13 @@ func notUndone(err error) diag.Diagnostics {
 	return diags
 }
 
-// bullets lists texts, one in a line.
-func bullets(texts []string) string {
+// Bullets lists texts, one in a line.
+func Bullets(texts []string) string {
 	return "  - " + strings.Join(texts, "\n  - ")
+}
+
+// Refusal says which queues stand in the way of a change, and what to do.
+func Refusal(holdings map[string]string) string {
+	return "These queues are not empty, or not proved to be:\n" + broker.Describe(holdings) +
+		"\n\nNothing is deleted while messages would be lost. Let the retries finish, then consume or purge what is in the failed queue, and apply again."
 }

@@ -1,4 +1,4 @@
-package retrypipeline
+package report
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 // logEvery is how often a wait is logged.
 const logEvery = 10 * time.Second
 
-// logWaiting says in the log what is waited for; Terraform itself only says that it waits.
-func logWaiting(ctx context.Context) func(map[string]string) {
+// LogWaiting says in the log what is waited for; Terraform itself only says that it waits.
+func LogWaiting(ctx context.Context) func(map[string]string) {
 	var last time.Time
 	return func(holdings map[string]string) {
 		if time.Since(last) < logEvery {

@@ -1,0 +1,13 @@
+# The pipeline "orders" is owned by another configuration. This one owns the queue only.
+resource "rabbitmq_retry_attachment" "invoices" {
+  pipeline = "orders"
+  queue    = "invoices"
+}
+
+# A classic queue with a policy key that it had before from a policy for all queues.
+resource "rabbitmq_retry_attachment" "reports" {
+  pipeline          = "orders"
+  queue             = "reports"
+  type              = "classic"
+  policy_definition = jsonencode({ "max-length" = 100000 })
+}

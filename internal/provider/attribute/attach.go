@@ -1,0 +1,34 @@
+package attribute
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// AttachAttributes describe how a work queue joins a pipeline.
+func AttachAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"attach": schema.StringAttribute{
+			Optional: true, Computed: true,
+			Default:             stringdefault.StaticString(topology.AttachPolicy),
+			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, or `arguments`, with which the application declares it and the provider checks that it did. For a declared queue the pipeline writes the arguments itself.",
+		},
+		"dead_letter_strategy": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, or `at-most-once` (default for classic queues, which know no other).",
+		},
+		"policy_definition": schema.StringAttribute{
+			Optional:            true,
+			CustomType:          jsontypes.NormalizedType{},
+			MarkdownDescription: "More keys for the policy of this queue, as JSON. They win over those of the whole pipeline; `null` takes a key away.",
+		},
+	}
+}
+
+// ComputedString describes a text that the provider computes.
+func ComputedString(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}

@@ -1,0 +1,23 @@
+package attribute
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// ParseID splits the id that an import takes, parts that are percent-encoded and separated by
+// slashes. The names of the parts are for the error.
+func ParseID(id string, names ...string) ([]string, error) {
+	parts := strings.Split(id, "/")
+	complete := len(parts) == len(names)
+	for i, part := range parts {
+		decoded, err := url.PathUnescape(part)
+		complete = complete && err == nil && decoded != ""
+		parts[i] = decoded
+	}
+	if !complete {
+		return nil, fmt.Errorf("%q is not of the form <%s>, all percent-encoded: the vhost \"/\" is %%2F", id, strings.Join(names, ">/<"))
+	}
+	return parts, nil
+}

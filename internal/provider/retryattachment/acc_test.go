@@ -1,0 +1,233 @@
+package retryattachment_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+)
+
+const address = "rabbitmq_retry_attachment.work"
+
+func accept(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Fatal("TF_ACC is not set: run make test")
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
+			"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
+		},
+		Steps: steps,
+	})
+}
+
+func pipeline(b *brokertest.Broker) string {
+	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n}\n", b.Vhost)
+}
+
+func attachment(b *brokertest.Broker, pipeline, lines string) string {
+	return fmt.Sprintf("resource \"rabbitmq_retry_attachment\" \"work\" {\n  pipeline = %s\n  vhost = %q\n  queue = \"work\"\n  %s\n}\n", pipeline, b.Vhost, lines)
+}
+
+const reference = "rabbitmq_retry_pipeline.orders.name"
+
+func declare(t *testing.T, b *brokertest.Broker, arguments map[string]any) {
+	t.Helper()
+	request(t, b, http.MethodPut, b.Path("queues", "work"), map[string]any{"durable": true, "arguments": arguments})
+}
+
+func request(t *testing.T, b *brokertest.Broker, method, path string, body any) {
+	t.Helper()
+	if status, response := b.Request(t, method, path, body); status >= 300 {
+		t.Fatalf("%s %s: %d %s", method, path, status, response)
+	}
+}
+
+func rejectOne(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("rejected")})
+	ch := b.Channel(t)
+	d, ok, err := ch.Get("work", false)
+	if err != nil || !ok {
+		t.Fatalf("get: %v, %v", ok, err)
+	}
+	if err := d.Reject(false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func takeFromInbox(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		if _, ok := b.Get(t, "orders.inbox"); !ok {
+			return fmt.Errorf("nothing in the inbox")
+		}
+		return nil
+	})
+}
+
+var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+
+// Pipeline and attachment in one configuration: neither takes the other's objects for its own.
+func TestAcc_AttachmentLife(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	config := pipeline(b) + attachment(b, reference, "")
+	importID := url.PathEscape(b.Vhost) + "/orders/work"
+	accept(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: config, ConfigPlanChecks: empty},
+		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
+		// What goes missing is shown and repaired.
+		resource.TestStep{
+			PreConfig: func() { request(t, b, http.MethodDelete, b.Path("policies", "retry/orders/attachment/work"), nil) },
+			Config:    config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), plancheck.ExpectResourceAction("rabbitmq_retry_pipeline.orders", plancheck.ResourceActionNoop)},
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+		},
+		resource.TestStep{Config: pipeline(b) + attachment(b, reference, `dead_letter_strategy = "at-most-once"`)},
+		// A change of the pipeline leaves the attachment alone.
+		resource.TestStep{Config: pipeline(b)},
+		resource.TestStep{Config: pipeline(b), ConfigPlanChecks: empty},
+	)
+}
+
+// Two states: the platform's, which has the pipeline, and the application's.
+func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	accept(t,
+		resource.TestStep{Config: attachment(b, `"orders"`, ""), ExpectError: regexp.MustCompile(`Pipeline does not exist`)},
+		resource.TestStep{Config: pipeline(b)},
+		resource.TestStep{
+			PreConfig: func() {
+				// The application's team applies its own configuration.
+				accept(t,
+					resource.TestStep{Config: attachment(b, `"orders"`, "")},
+					resource.TestStep{Config: attachment(b, `"orders"`, ""), ConfigPlanChecks: empty},
+					resource.TestStep{Config: attachment(b, `"orders"`, ""), PreConfig: func() { attachByHand(t, b) }},
+				)
+			},
+			Config:      pipeline(b),
+			Destroy:     true,
+			ExpectError: regexp.MustCompile(`(?s)Queues are attached.*other`),
+		},
+		resource.TestStep{PreConfig: func() { detachByHand(t, b) }, Config: pipeline(b)},
+	)
+}
+
+// attachByHand leaves behind what an attachment in somebody else's state would.
+func attachByHand(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	request(t, b, http.MethodPut, b.Path("queues", "other"), map[string]any{"durable": true})
+	request(t, b, http.MethodPost, b.Path("bindings", "e", "orders.return", "q", "other"),
+		map[string]any{"routing_key": "return:other", "arguments": map[string]any{"retry-attachment": true}})
+}
+
+func detachByHand(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	request(t, b, http.MethodDelete, b.Path("queues", "other"), nil)
+}
+
+// Dead letters that a quorum queue still holds go with its policy: the detachment is refused.
+func TestAcc_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	config := pipeline(b) + attachment(b, reference, "")
+	accept(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				for _, exchange := range []string{"orders.dlx", "orders.failed"} {
+					unbindAll(t, b, exchange)
+				}
+				rejectOne(t, b)
+			},
+			Config:      pipeline(b),
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
+		},
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				request(t, b, http.MethodDelete, b.Path("queues", "work"), nil)
+				declare(t, b, map[string]any{"x-queue-type": "quorum"})
+			},
+			Config: config,
+		},
+		resource.TestStep{PreConfig: func() { purge(t, b, "orders.inbox") }, Config: pipeline(b)},
+	)
+}
+
+func purge(t *testing.T, b *brokertest.Broker, queue string) {
+	t.Helper()
+	request(t, b, http.MethodDelete, b.Path("queues", queue)+"/contents", nil)
+}
+
+func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
+	t.Helper()
+	_, response := b.Request(t, http.MethodGet, b.Path("exchanges", exchange)+"/bindings/source", nil)
+	var bindings []struct {
+		Destination string `json:"destination"`
+		Key         string `json:"properties_key"`
+	}
+	if err := json.Unmarshal(response, &bindings); err != nil {
+		t.Fatal(err)
+	}
+	for _, binding := range bindings {
+		request(t, b, http.MethodDelete, b.Path("bindings", "e", exchange, "q", binding.Destination, binding.Key), nil)
+	}
+}
+
+// A queue goes from a pipeline's configuration to an attachment without a moment between.
+func TestAcc_HandOver(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	within := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n  work_queues = { work = {} }\n}\n", b.Vhost)
+	accept(t,
+		resource.TestStep{Config: within},
+		resource.TestStep{Config: within + attachment(b, reference, "")},
+		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "")},
+		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: pipeline(b) + attachment(b, reference, ""), ConfigPlanChecks: empty},
+	)
+}
+
+func TestAcc_WrongAttachments(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum", "x-max-length": 5})
+	for _, test := range []struct{ lines, said string }{
+		{`type = "stream"`, `Streams cannot be retried`},
+		{`attach = "magic"`, `neither "policy" nor "arguments"`},
+		{`attach = "arguments"`, `not declared for the pipeline`},
+		{`policy_priority = 0`, `Policy priority too low`},
+		{`policy_definition = "x"`, `(?i)json`},
+		{`policy_definition = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
+		{``, `dead_letter_strategy = "at-most-once"`},
+		{`type = "classic"`, `Work queue has another type`},
+	} {
+		t.Run(test.said, func(t *testing.T) {
+			t.Parallel()
+			accept(t, resource.TestStep{Config: attachment(b, `"orders"`, test.lines), ExpectError: regexp.MustCompile(`(?s)` + test.said)})
+		})
+	}
+}

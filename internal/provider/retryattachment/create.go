@@ -1,0 +1,56 @@
+package retryattachment
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Create attaches the queue. If it fails, it removes what it made and leaves no state behind.
+func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	a, diags := plan.compute()
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(r.requireConnection()...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	r.session.Writing()
+	all, diags := r.listForWrite(ctx, a, nil)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := r.session.Client.Create(ctx, broker.Change{Vhost: a.Vhost, All: all, Live: topology.OwnedByAttachment(a, all.Topology), Wanted: topology.ExpandAttachment(a)})
+	if err != nil {
+		resp.Diagnostics.AddError("Cannot attach the queue", fmt.Sprintf("Queue %q was not attached to the pipeline %q.\n\n%s", a.Queue, a.Pipeline, err))
+		resp.Diagnostics.Append(report.NotUndone(err)...)
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// listForWrite reads the vhost just before it is changed and reports everything that stands in the
+// way, so that nothing is begun that cannot be finished.
+func (r *attachmentResource) listForWrite(ctx context.Context, a topology.Attachment, prior *topology.Attachment) (topology.Vhost, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	all, err := r.session.Client.List(ctx, a.Vhost)
+	switch {
+	case broker.IsNotFound(err):
+		diags.AddAttributeError(path.Root("vhost"), "Vhost does not exist", report.MissingVhost(a.Vhost)+" Nothing was changed.")
+	case err != nil:
+		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed, so nothing was changed: %s", a.Vhost, err))
+	default:
+		diags.Append(report.Applied(topology.CheckLiveAttachment(a, prior, all), places)...)
+	}
+	return all, diags
+}

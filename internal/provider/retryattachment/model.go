@@ -1,0 +1,61 @@
+package retryattachment
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// model is the resource as Terraform has it.
+type model struct {
+	Pipeline           types.String         `tfsdk:"pipeline"`
+	Vhost              types.String         `tfsdk:"vhost"`
+	Queue              types.String         `tfsdk:"queue"`
+	Type               types.String         `tfsdk:"type"`
+	Attach             types.String         `tfsdk:"attach"`
+	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
+	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
+	PolicyPriority     types.Int64          `tfsdk:"policy_priority"`
+	Timeouts           timeouts.Value       `tfsdk:"timeouts"`
+
+	Topology types.Object `tfsdk:"topology"`
+}
+
+// attachment turns known inputs into a specification.
+func (m model) attachment() (topology.Attachment, diag.Diagnostics) {
+	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	return topology.Attachment{
+		Pipeline: m.Pipeline.ValueString(),
+		Vhost:    m.Vhost.ValueString(),
+		Queue:    m.Queue.ValueString(),
+		WorkQueue: topology.WorkQueue{
+			Type:               m.Type.ValueString(),
+			Attach:             m.Attach.ValueString(),
+			DeadLetterStrategy: m.DeadLetterStrategy.ValueString(),
+			PolicyDefinition:   definition,
+		},
+		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
+	}, diags
+}
+
+func (m model) inputsKnown() bool {
+	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Type) && attribute.Known(m.Attach) &&
+		attribute.Known(m.PolicyPriority) && !m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown()
+}
+
+// recovered sets the inputs from what the broker keeps.
+func (m *model) recovered(a topology.Attachment) {
+	m.Type = types.StringValue(a.WorkQueue.Type)
+	m.Attach = types.StringValue(a.WorkQueue.Attach)
+	m.DeadLetterStrategy = types.StringNull()
+	if a.WorkQueue.DeadLetterStrategy != "" {
+		m.DeadLetterStrategy = types.StringValue(a.WorkQueue.DeadLetterStrategy)
+	}
+	m.PolicyDefinition = attribute.ArgumentsValue(a.WorkQueue.PolicyDefinition)
+	m.PolicyPriority = types.Int64Value(int64(a.PolicyPriority))
+}

@@ -1,0 +1,108 @@
+package retryattachment
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// ValidateConfig checks what is known.
+func (*attachmentResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if !resp.Diagnostics.HasError() {
+		_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
+		resp.Diagnostics.Append(diags...)
+	}
+}
+
+// ModifyPlan sets the computed attributes, which are a function of the configuration alone. What is
+// read from the broker here ends in warnings and errors, never in the plan.
+func (r *attachmentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	var prior *model
+	if !req.State.Raw.IsNull() {
+		prior = &model{}
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !plan.inputsKnown() {
+		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+		return
+	}
+	a, diags := plan.compute()
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(r.check(ctx, a, prior)...)
+	}
+}
+
+// compute sets the computed attributes of a model whose inputs are known.
+func (m *model) compute() (topology.Attachment, diag.Diagnostics) {
+	a, diags := m.attachment()
+	diags.Append(report.Errors(topology.CheckAttachment(a))...)
+	if diags.HasError() {
+		return a, diags
+	}
+	expanded := topology.ExpandAttachment(a)
+	m.Topology = attribute.TopologyValue(topology.Render(expanded, expanded))
+	return a, diags
+}
+
+var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue")}
+
+// check compares the plan with the broker.
+func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, priorModel *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	// Within apply, what was listed before may be older than what this run has written.
+	if !r.connected() || r.session.Stale() {
+		return diags
+	}
+	prior, diags := specification(priorModel, a)
+	if diags.HasError() {
+		return diags
+	}
+	if user := r.session.User; len(topology.ExpandAttachment(a).Policies) > 0 && !user.CanWritePolicies() {
+		diags.AddAttributeError(path.Root("attach"), "User may not write policies",
+			fmt.Sprintf("Queues are attached by policy, which needs the tag policymaker, but the user %q has the tags %q. Add it, or write attach = \"arguments\".", user.Name, user.Tags))
+	}
+	vhost, err := r.session.Listing(ctx, a.Vhost)
+	switch {
+	case broker.IsNotFound(err):
+		diags.AddAttributeWarning(path.Root("vhost"), "Vhost does not exist yet", report.MissingVhost(a.Vhost)+" Apply fails unless something else in the same apply makes it first.")
+	case err != nil:
+		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", a.Vhost, err))
+	default:
+		diags.Append(report.Planned(topology.CheckLiveAttachment(a, prior, vhost), places)...)
+	}
+	return diags
+}
+
+// specification is the attachment as it was, nil if it was none of this queue and pipeline.
+func specification(m *model, next topology.Attachment) (*topology.Attachment, diag.Diagnostics) {
+	if m == nil {
+		return nil, nil
+	}
+	prior, diags := m.attachment()
+	if prior.Pipeline != next.Pipeline || prior.Vhost != next.Vhost || prior.Queue != next.Queue {
+		return nil, diags
+	}
+	return &prior, diags
+}

@@ -1,0 +1,58 @@
+package retryattachment
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Schema describes the resource.
+func (*attachmentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Joins one work queue to a retry pipeline that another configuration owns: a platform team keeps the pipeline, application teams attach their queues. " +
+			"Pipeline and attachments own their objects alone and never fight. The pipeline refuses to be destroyed while attachments exist.",
+		Attributes: map[string]schema.Attribute{
+			"pipeline": schema.StringAttribute{
+				Required: true, PlanModifiers: replaces,
+				MarkdownDescription: "Name of the pipeline. Changing it replaces the attachment.",
+			},
+			"vhost": schema.StringAttribute{
+				Optional: true, Computed: true, PlanModifiers: replaces,
+				Default:             stringdefault.StaticString("/"),
+				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the attachment.",
+			},
+			"queue": schema.StringAttribute{
+				Required: true, PlanModifiers: replaces,
+				MarkdownDescription: "Name of the queue, which exists already. Changing it replaces the attachment.",
+			},
+			"type": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default:             stringdefault.StaticString(topology.Quorum),
+				MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. It must be the queue's real type, since a policy for another type does not apply.",
+			},
+			"policy_priority": schema.Int64Attribute{
+				Optional: true, Computed: true,
+				Default:             int64default.StaticInt64(topology.DefaultPolicyPriority),
+				MarkdownDescription: "Priority of the attachment's policy. Only the policy of the highest priority applies to a queue. Default: `1000`.",
+			},
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+				Update: true, Delete: true,
+				UpdateDescription: "How long a change waits for dead letters that the queue still holds. Unset, it refuses at once if they would be lost.",
+				DeleteDescription: "The same, for a destroy.",
+			}),
+			"topology": attribute.TopologyAttribute(),
+		},
+	}
+	maps.Copy(resp.Schema.Attributes, attribute.AttachAttributes())
+}

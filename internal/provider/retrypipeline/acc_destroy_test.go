@@ -1,0 +1,105 @@
+package retrypipeline_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			declare(t, b, "work", queueType)
+			config := pipeline(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
+			accept(t, b,
+				resource.TestStep{Config: config},
+				resource.TestStep{PreConfig: func() {
+					b.Publish(t, "orders.failed", "", persistent("parked"))
+					b.Publish(t, "orders.retry", "delay:1h", persistent("waiting"))
+				}, RefreshState: true},
+			)
+		})
+	}
+}
+
+func TestAcc_RetainLeavesEverything(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	config := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
+	retaining := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`, `on_destroy = "retain"`)
+	accept(t, b,
+		resource.TestStep{Config: retaining},
+		resource.TestStep{PreConfig: func() { b.Publish(t, "orders.failed", "", persistent("parked")) }, Config: retaining, Destroy: true},
+		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"), ImportStatePersist: true},
+		resource.TestStep{
+			PreConfig: func() {
+				if m, ok := b.Get(t, "orders.failed"); !ok || string(m.Body) != "parked" {
+					t.Error("the parked message is gone")
+				}
+			},
+			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+	)
+}
+
+// A destroy that may wait goes through as soon as somebody has dealt with what is left.
+func TestAcc_DestroyWaitsUntilQueuesAreDrained(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := pipeline(b, `delays = ["5s"]`, `timeouts = { delete = "3m" }`)
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "orders.failed", "", persistent("parked"))
+				// The destroy is over 10 s into its wait by then, after which it would refuse.
+				time.AfterFunc(20*time.Second, func() {
+					b.Request(t, http.MethodDelete, b.Path("queues", "orders.failed")+"/contents", nil)
+				})
+			},
+			Config: config, Destroy: true,
+		},
+	)
+}
+
+// With timeouts.update the apply itself waits for what left the schedule.
+func TestAcc_UpdateWaitsForRetiredQueues(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	wait := `timeouts = { update = "2m" }`
+	accept(t, b,
+		resource.TestStep{Config: pipeline(b, `delays = ["5s", "15s"]`, wait)},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "orders.retry", "delay:15s", persistent("waiting"))
+				eventuallyReported(t, b, "orders.retry.15s", 1)
+			},
+			Config: pipeline(b, `delays = ["5s"]`, wait),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+			Check: resource.TestCheckNoResourceAttr(address, "retired_queues.orders.retry.15s.delay"),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				// It came back through the return exchange, to which no work queue is bound.
+				if m, ok := b.Get(t, "orders.inbox"); !ok || string(m.Body) != "waiting" {
+					t.Error("the message that waited is gone")
+				}
+				if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "orders.retry.15s"), nil); status != http.StatusNotFound {
+					t.Errorf("the retired queue is still there: %d", status)
+				}
+			},
+			Config: pipeline(b, `delays = ["5s"]`, wait),
+		},
+	)
+}

@@ -1,0 +1,209 @@
+package retrypipeline_test
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// putPolicy makes a policy of somebody else for all queues that match.
+func putPolicy(t *testing.T, b *brokertest.Broker, kind, name, pattern string, priority int, definition map[string]any) {
+	t.Helper()
+	call(t, b, http.MethodPut, b.Path(kind, name), map[string]any{
+		"pattern": pattern, "apply-to": "queues", "priority": priority, "definition": definition,
+	}, nil)
+	t.Cleanup(func() { b.Request(t, http.MethodDelete, b.Path(kind, name), nil) })
+}
+
+// declareWith makes a durable queue with arguments.
+func declareWith(t *testing.T, b *brokertest.Broker, name string, arguments map[string]any) {
+	t.Helper()
+	call(t, b, http.MethodPut, b.Path("queues", name), map[string]any{"durable": true, "arguments": arguments}, nil)
+}
+
+func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
+	kept := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
+	accept(t, b,
+		resource.TestStep{
+			Config:      pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`),
+			ExpectError: regexp.MustCompile(`(?s)Another policy would be shadowed.*"work" = \{ policy_definition = jsonencode\(\{ "expires" = null,\s+"queue-leader-locator" = "balanced" \}\) \}`),
+		},
+		resource.TestStep{
+			Config: kept,
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address,
+				tfjsonpath.New("topology").AtMapKey("policies").AtMapKey("retry/orders/queues").AtMapKey("definition").AtMapKey("queue-leader-locator"), knownvalue.StringExact("balanced"))},
+		},
+		// When the shadowed policy changes later, plans go on, with a warning.
+		resource.TestStep{
+			PreConfig: func() { putPolicy(t, b, "policies", "org", ".*", 3, map[string]any{"delivery-limit": 9}) },
+			Config:    kept, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+		// One that would win is an error.
+		resource.TestStep{
+			PreConfig:   func() { putPolicy(t, b, "policies", "org", ".*", 1000, map[string]any{"delivery-limit": 9}) },
+			Config:      kept,
+			ExpectError: regexp.MustCompile(`(?s)Another policy would beat the pipeline's.*policy_priority = 1002`),
+		},
+		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, `policy_priority = 1002`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
+	)
+}
+
+// A limit that a policy of the pipeline's would turn against the queue's publishers, or against the
+// retries of other queues.
+func TestAcc_BoundedWorkQueues(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declareWith(t, b, "work bounded", map[string]any{"x-queue-type": "quorum", "x-max-length": 5})
+	declareWith(t, b, "work rejecting", map[string]any{"x-queue-type": "quorum", "x-max-length": 5, "x-overflow": "reject-publish"})
+	declareWith(t, b, "work classic", map[string]any{"x-queue-type": "classic", "x-max-length": 5})
+	putPolicy(t, b, "policies", "org", "^work classic$", 3, map[string]any{"overflow": "reject-publish"})
+	one := func(queue string) string { return pipeline(b, `delays = ["5s"]`, `work_queues = { `+queue+` }`) }
+	accept(t, b,
+		resource.TestStep{Config: one(`"work bounded" = {}`), ExpectError: regexp.MustCompile(`(?s)Length limit.*"work bounded" = \{ dead_letter_strategy = "at-most-once" \}`)},
+		resource.TestStep{Config: one(`"work rejecting" = {}, "work bounded" = { dead_letter_strategy = "at-most-once" }`), ExpectError: regexp.MustCompile(`(?s)would stop everybody's retries.*"overflow" =\s+"drop-head"`)},
+		resource.TestStep{Config: one(`"work classic" = { type = "classic", policy_definition = jsonencode({ overflow = "reject-publish" }) }`), ExpectError: regexp.MustCompile(`(?s)lost at a full work queue.*"reject-publish-dlx"`)},
+		resource.TestStep{
+			Config:      one(`"work bounded" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "reject-publish" }) }, "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "drop-head" }) }`),
+			ExpectError: regexp.MustCompile(`would stop everybody's retries`),
+		},
+		resource.TestStep{Config: one(`
+      "work bounded"   = { dead_letter_strategy = "at-most-once" }
+      "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "drop-head" }) }
+      "work classic"   = { type = "classic", policy_definition = jsonencode({ overflow = "reject-publish-dlx" }) }`)},
+		// What each of them displaces arrives in the pipeline.
+		resource.TestStep{
+			PreConfig: func() {
+				for _, queue := range []string{"work bounded", "work rejecting"} {
+					for range 8 {
+						b.Publish(t, "", queue, persistent(queue))
+					}
+				}
+				eventuallyCount(t, b, "orders.inbox", 6)
+			},
+			RefreshState: true,
+		},
+		resource.TestStep{
+			PreConfig: func() { call(t, b, http.MethodDelete, b.Path("queues", "orders.inbox")+"/contents", nil, nil) },
+			Config:    one(``),
+		},
+	)
+}
+
+func TestAcc_OperatorPoliciesAndShield(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := pipeline(b, `delays = ["5s"]`)
+	open := pipeline(b, `delays = ["5s"]`, `shield = false`)
+	putPolicy(t, b, "operator-policies", "op", `^orders\.`, 1, map[string]any{"message-ttl": 200})
+	accept(t, b,
+		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Operator policy on the pipeline's own queue.*message-ttl`)},
+		resource.TestStep{
+			PreConfig: func() {
+				call(t, b, http.MethodDelete, b.Path("operator-policies", "op"), nil, nil)
+				putPolicy(t, b, "policies", "org", `.*`, 1, map[string]any{"max-length": 1, "message-ttl": 100, "expires": 1000})
+			},
+			Config: config,
+		},
+		// The shield keeps the organisation's policy away from what the pipeline holds.
+		resource.TestStep{
+			PreConfig: func() {
+				for range 3 {
+					b.Publish(t, "orders.failed", "", persistent("parked"))
+				}
+				eventuallyPolicy(t, b, "orders.failed", "retry/orders/own")
+			},
+			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				for i := range 3 {
+					if _, ok := b.Get(t, "orders.failed"); !ok {
+						t.Errorf("message %d is gone", i)
+					}
+				}
+				call(t, b, http.MethodDelete, b.Path("policies", "org"), nil, nil)
+			},
+			Config: open,
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address,
+				tfjsonpath.New("topology").AtMapKey("policies"), knownvalue.MapSizeExact(0))},
+		},
+	)
+}
+
+// An application re-creates its queue as classic: the policy for quorum queues does not apply any
+// more, the one behind it does.
+func TestAcc_FallbackCatchesAQueueOfAnotherType(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	config := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				call(t, b, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				declare(t, b, "work", "classic")
+				rejectOne(t, b, "work")
+				eventuallyCount(t, b, "orders.inbox", 1)
+				call(t, b, http.MethodDelete, b.Path("queues", "orders.inbox")+"/contents", nil, nil)
+			},
+			Config:      config,
+			ExpectError: regexp.MustCompile(`(?s)another type.*type = "classic"`),
+		},
+		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`)},
+	)
+}
+
+func TestAcc_AttachByArguments(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	config := pipeline(b, `delays = ["5s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
+	accept(t, b,
+		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},
+		resource.TestStep{
+			PreConfig: func() {
+				call(t, b, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				declareWith(t, b, "work", map[string]any{"x-queue-type": "quorum", "x-dead-letter-exchange": "orders.dlx", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"})
+			},
+			Config: config,
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				rejectOne(t, b, "work")
+				rejectOne(t, b, "work2")
+				eventuallyCount(t, b, "orders.inbox", 2)
+				call(t, b, http.MethodDelete, b.Path("queues", "orders.inbox")+"/contents", nil, nil)
+			},
+			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"), ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+	)
+}
+
+// A user with the tag management alone can do without policies.
+func TestAcc_WithoutPolicymaker(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	user, password := b.User(t, "management", ".*", ".*", ".*")
+	as := func(lines ...string) string {
+		return "provider \"rabbitmq\" {\n  username = \"" + user + "\"\n  password = \"" + password + "\"\n}\n" + pipeline(b, lines...)
+	}
+	accept(t, b,
+		resource.TestStep{Config: as(`delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*shield = false`)},
+		resource.TestStep{Config: as(`delays = ["5s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments", declare = true } }`)},
+		resource.TestStep{Config: as(`delays = ["5s", "1s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments", declare = true } }`)},
+	)
+}
