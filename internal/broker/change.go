@@ -27,6 +27,8 @@ type Change struct {
 	FailedQueue string
 	// Shield is the policy that protects the owner's queues for as long as they exist.
 	Shield string
+	// Rerouted tells that the change restores the way of dead letters that may be held.
+	Rerouted bool
 	// Drain is how long to wait for queues that hold messages; Waiting, if it is set, is told about
 	// once a second what is waited for.
 	Drain   time.Duration

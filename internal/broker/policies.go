@@ -47,6 +47,25 @@ func (c *changer) writePolicy(ctx context.Context, name string, policy topology.
 	return err
 }
 
+// sendHeldDeadLetters makes quorum queues try again at once to send dead letters that had no route:
+// they do when their policy changes, and otherwise only after three to six minutes.
+func (c *changer) sendHeldDeadLetters(ctx context.Context) error {
+	if !c.Rerouted {
+		return nil
+	}
+	// A cancellation must not leave the changed content behind.
+	ctx = context.WithoutCancel(ctx)
+	return eachByName(ctx, c.Wanted.Policies, func(ctx context.Context, name string, policy topology.Policy) error {
+		if _, err := c.putPolicy(ctx, c.Vhost, name, harmlesslyChanged(policy)); err != nil {
+			return fmt.Errorf("write policy %q: %w", name, err)
+		}
+		if _, err := c.putPolicy(ctx, c.Vhost, name, policy); err != nil {
+			return fmt.Errorf("write policy %q: %w", name, err)
+		}
+		return nil
+	})
+}
+
 // putPolicyToStay writes a policy so that it takes effect. Before 4.0, a write that meets a queue's
 // leader election is listed but never applied, and the same content again does not mend it; changed
 // content does. So clusters of those versions get two writes.

@@ -39,6 +39,9 @@ func (c *Client) Update(ctx context.Context, change Change) (map[string]string, 
 	if err := each(ctx, do.bindingsWithoutQueues(changes.Delete), do.removeBinding); err != nil {
 		return nil, err
 	}
+	if err := do.sendHeldDeadLetters(ctx); err != nil {
+		return nil, err
+	}
 	kept, err := do.removeQueues(ctx, own, false)
 	if err != nil {
 		return kept, err

@@ -112,17 +112,21 @@ func pipeline(b *brokertest.Broker, lines ...string) string {
 // importID is the id that terraform import takes.
 func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }
 
-// eventuallyCount waits until a queue has this many messages ready.
-func eventuallyCount(t *testing.T, b *brokertest.Broker, queue string, want int) {
+// emptyInbox waits until the inbox has this many messages, and purges it.
+func emptyInbox(t *testing.T, b *brokertest.Broker, want int) {
 	t.Helper()
+	const inbox = "orders.inbox"
 	ch := b.Channel(t)
 	brokertest.Eventually(t, 30*time.Second, func() error {
-		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+		q, err := ch.QueueDeclarePassive(inbox, true, false, false, false, nil)
 		if err == nil && q.Messages != want {
-			err = fmt.Errorf("%s has %d messages instead of %d", queue, q.Messages, want)
+			err = fmt.Errorf("%s has %d messages instead of %d", inbox, q.Messages, want)
 		}
 		return err
 	})
+	if _, err := ch.QueuePurge(inbox, false); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // eventuallyPolicy waits until the broker says that a policy applies to a queue, which it does late.

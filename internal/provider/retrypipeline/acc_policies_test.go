@@ -90,14 +90,11 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 						b.Publish(t, "", queue, persistent(queue))
 					}
 				}
-				eventuallyCount(t, b, "orders.inbox", 6)
+				emptyInbox(t, b, 6)
 			},
 			RefreshState: true,
 		},
-		resource.TestStep{
-			PreConfig: func() { call(t, b, http.MethodDelete, b.Path("queues", "orders.inbox")+"/contents", nil, nil) },
-			Config:    one(``),
-		},
+		resource.TestStep{Config: one(``)},
 	)
 }
 
@@ -156,8 +153,7 @@ func TestAcc_FallbackCatchesAQueueOfAnotherType(t *testing.T) {
 				call(t, b, http.MethodDelete, b.Path("queues", "work"), nil, nil)
 				declare(t, b, "work", "classic")
 				rejectOne(t, b, "work")
-				eventuallyCount(t, b, "orders.inbox", 1)
-				call(t, b, http.MethodDelete, b.Path("queues", "orders.inbox")+"/contents", nil, nil)
+				emptyInbox(t, b, 1)
 			},
 			Config:      config,
 			ExpectError: regexp.MustCompile(`(?s)another type.*type = "classic"`),
@@ -184,8 +180,7 @@ func TestAcc_AttachByArguments(t *testing.T) {
 			PreConfig: func() {
 				rejectOne(t, b, "work")
 				rejectOne(t, b, "work2")
-				eventuallyCount(t, b, "orders.inbox", 2)
-				call(t, b, http.MethodDelete, b.Path("queues", "orders.inbox")+"/contents", nil, nil)
+				emptyInbox(t, b, 2)
 			},
 			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},

@@ -69,16 +69,9 @@ func TestAcc_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T)
 			Destroy:     true,
 			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
 		},
-		// The repair brings the binding back; a policy written anew makes the broker try again.
+		// The repair brings the bindings back and makes the broker try again at once, not minutes later.
 		resource.TestStep{Config: attached},
-		resource.TestStep{
-			PreConfig: func() {
-				deleted := fmt.Sprintf("%s?if-unused=false", b.Path("queues", "work"))
-				call(t, b, http.MethodDelete, deleted, nil, nil)
-				declare(t, b, "work", "quorum")
-			},
-			Config: attached,
-		},
+		resource.TestStep{PreConfig: func() { emptyInbox(t, b, 1) }, Config: attached},
 	)
 }
 

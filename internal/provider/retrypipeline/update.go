@@ -62,6 +62,7 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 		Wanted:    wanted(p, live),
 		HeldIn:    topology.Unprotected(*prior, p),
 		Published: declared(*prior, p),
+		Rerouted:  topology.Rerouted(*prior, all.Topology),
 		Drain:     drain,
 		Waiting:   report.LogWaiting(ctx),
 	})
