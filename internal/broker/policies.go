@@ -30,13 +30,15 @@ func (c *changer) writePolicies(ctx context.Context, policies map[string]topolog
 		}
 		return cmp.Compare(policies[b].Priority, policies[a].Priority)
 	})
-	return each(ctx, order, func(ctx context.Context, name string) error { return c.writePolicy(ctx, name, policies[name]) })
+	return c.steadily(ctx, policies, func(ctx context.Context) error {
+		return each(ctx, order, func(ctx context.Context, name string) error { return c.writePolicy(ctx, name, policies[name]) })
+	})
 }
 
 // writePolicy creates a policy, or writes over one of the owner's.
 func (c *changer) writePolicy(ctx context.Context, name string, policy topology.Policy) error {
 	written, err := c.write(ctx, fmt.Sprintf("write policy %q", name),
-		func() (bool, error) { return c.putPolicyToStay(ctx, name, policy) },
+		func() (bool, error) { return c.putPolicy(ctx, c.Vhost, name, policy) },
 		func(now topology.Topology) bool {
 			have, exists := now.Policies[name]
 			return exists && have.Equal(policy)
@@ -55,30 +57,25 @@ func (c *changer) sendHeldDeadLetters(ctx context.Context) error {
 	}
 	// A cancellation must not leave the changed content behind.
 	ctx = context.WithoutCancel(ctx)
-	return eachByName(ctx, c.Wanted.Policies, func(ctx context.Context, name string, policy topology.Policy) error {
+	if err := c.putChanged(ctx, c.Wanted.Policies); err != nil {
+		return err
+	}
+	return c.steadily(ctx, c.Wanted.Policies, func(ctx context.Context) error {
+		return eachByName(ctx, c.Wanted.Policies, func(ctx context.Context, name string, policy topology.Policy) error {
+			_, err := c.putPolicy(ctx, c.Vhost, name, policy)
+			return err
+		})
+	})
+}
+
+// putChanged writes policies with other content that has no effect.
+func (c *changer) putChanged(ctx context.Context, policies map[string]topology.Policy) error {
+	return eachByName(ctx, policies, func(ctx context.Context, name string, policy topology.Policy) error {
 		if _, err := c.putPolicy(ctx, c.Vhost, name, harmlesslyChanged(policy)); err != nil {
-			return fmt.Errorf("write policy %q: %w", name, err)
-		}
-		if _, err := c.putPolicy(ctx, c.Vhost, name, policy); err != nil {
 			return fmt.Errorf("write policy %q: %w", name, err)
 		}
 		return nil
 	})
-}
-
-// putPolicyToStay writes a policy so that it takes effect. Before 4.0, a write that meets a queue's
-// leader election is listed but never applied, and the same content again does not mend it; changed
-// content does. So clusters of those versions get two writes.
-func (c *changer) putPolicyToStay(ctx context.Context, name string, policy topology.Policy) (bool, error) {
-	if !c.All.Version.Before(4, 0) || c.All.Nodes < 2 {
-		return c.putPolicy(ctx, c.Vhost, name, policy)
-	}
-	isNew, err := c.putPolicy(ctx, c.Vhost, name, harmlesslyChanged(policy))
-	if err != nil {
-		return isNew, err
-	}
-	_, err = c.putPolicy(ctx, c.Vhost, name, policy)
-	return isNew, err
 }
 
 // harmlesslyChanged is the policy with other content that has no effect.
@@ -97,14 +94,16 @@ func harmlesslyChanged(policy topology.Policy) topology.Policy {
 func (c *changer) removePolicies(ctx context.Context, policies map[string]topology.Policy) error {
 	order := slices.Sorted(maps.Keys(policies))
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(policies[a].Priority, policies[b].Priority) })
-	return each(ctx, order, func(ctx context.Context, name string) error { return c.removePolicy(ctx, name, policies[name]) })
+	return c.steadily(ctx, policies, func(ctx context.Context) error {
+		return each(ctx, order, func(ctx context.Context, name string) error { return c.removePolicy(ctx, name, policies[name]) })
+	})
 }
 
 // removePolicy remembers the policy before it is deleted: an answer that got lost is no sign that
 // nothing happened, and putting back what is still there changes nothing. The same holds for bindings.
 func (c *changer) removePolicy(ctx context.Context, name string, policy topology.Policy) error {
 	c.undo.add("restore policy "+name, func(ctx context.Context) error {
-		_, err := c.putPolicyToStay(ctx, name, policy)
+		_, err := c.putPolicy(ctx, c.Vhost, name, policy)
 		return err
 	})
 	if err := c.deletePolicy(ctx, c.Vhost, name); err != nil {

@@ -67,32 +67,3 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 		})
 	}
 }
-
-// Before 4.0 a write that meets an election takes effect only when the content changes afterwards.
-func TestPoliciesOfOldClustersAreWrittenTwice(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		vhost  topology.Vhost
-		writes int
-	}{
-		"an old cluster":  {topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}, 2},
-		"an old node":     {topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 1}, 1},
-		"a newer cluster": {topology.Vhost{Version: topology.Version{Major: 4}, Nodes: 3}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client, written := recorder(t)
-			c := client.changer(Change{Vhost: "v", All: test.vhost})
-			if err := c.writePolicy(t.Context(), "p", policyOf(1)); err != nil {
-				t.Fatal(err)
-			}
-			got := written()
-			if len(got) != test.writes || strings.Contains(got[len(got)-1], "max-length") {
-				t.Errorf("written: %q", got)
-			}
-			if test.writes == 2 && !strings.Contains(got[0], `"max-length":1000000000`) {
-				t.Errorf("the first write changes nothing: %q", got[0])
-			}
-		})
-	}
-}

@@ -90,7 +90,9 @@ func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, p
 	case err != nil:
 		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", a.Vhost, err))
 	default:
-		diags.Append(report.Planned(topology.CheckLiveAttachment(a, prior, vhost), places)...)
+		found := topology.CheckLiveAttachment(a, prior, vhost)
+		found.MissingPipeline = found.MissingPipeline && !r.session.Plans(a.Vhost, a.Pipeline)
+		diags.Append(report.Planned(found, places)...)
 	}
 	return diags
 }

@@ -62,6 +62,13 @@ func (s *Session) PlannedBefore(vhost, name string) bool {
 	return before
 }
 
+// Plans tells whether a pipeline of this name was planned in this run.
+func (s *Session) Plans(vhost, name string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.planned[[2]string{vhost, name}]
+}
+
 // Leaves notes that a pipeline is planned to be removed.
 func (s *Session) Leaves(vhost, name string) {
 	s.mutex.Lock()

@@ -1,0 +1,76 @@
+package broker
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// electing is a management API of which each listing of queues tells the next of these leaders. A
+// real cluster cannot be made to elect at the right moment.
+func electing(t *testing.T, leaders ...string) (client *Client, written func() []string) {
+	t.Helper()
+	var mutex sync.Mutex
+	var writes []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if r.Method == http.MethodGet {
+			_, _ = fmt.Fprintf(w, `[{"name":"q","type":"quorum","leader":%s}]`, leaders[0])
+			leaders = leaders[min(1, len(leaders)-1):]
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		content := "wanted"
+		if strings.Contains(string(body), "max-length") {
+			content = "changed"
+		}
+		writes = append(writes, content)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(server.Close)
+	client, err := New(Config{Endpoint: server.URL, Username: "u", Password: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, func() []string { mutex.Lock(); defer mutex.Unlock(); return slices.Clone(writes) }
+}
+
+// Before 4.0 a policy that is written during an election never takes effect, and the same content
+// again does not mend it.
+func TestPoliciesOfOldClustersAreWrittenBetweenElections(t *testing.T) {
+	t.Parallel()
+	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
+	alone, newer := old, old
+	alone.Nodes, newer.Version = 1, topology.Version{Major: 4}
+	for name, test := range map[string]struct {
+		vhost   topology.Vhost
+		leaders []string
+		want    []string
+	}{
+		"at rest":                  {old, []string{`"a"`}, []string{"wanted"}},
+		"a leader has to be found": {old, []string{`null`, `"a"`}, []string{"wanted"}},
+		"an election meanwhile":    {old, []string{`"a"`, `"b"`}, []string{"wanted", "changed", "wanted"}},
+		"an old node":              {alone, []string{`null`}, []string{"wanted"}},
+		"a newer cluster":          {newer, []string{`null`}, []string{"wanted"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, written := electing(t, test.leaders...)
+			c := client.changer(Change{Vhost: "v", All: test.vhost})
+			if err := c.writePolicies(t.Context(), map[string]topology.Policy{"p": policyOf(1)}); err != nil {
+				t.Fatal(err)
+			}
+			if got := written(); !slices.Equal(got, test.want) {
+				t.Errorf("written: %q instead of %q", got, test.want)
+			}
+		})
+	}
+}
