@@ -11,6 +11,8 @@ import (
 type others struct {
 	// pipelines are the names of the other pipelines in the vhost.
 	pipelines []Names
+	// returns tells to which of them a work queue belongs.
+	returns map[string]Names
 	// policies are those of no pipeline.
 	policies map[string]Policy
 }
@@ -19,11 +21,17 @@ var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|fallback|queues|que
 
 // othersIn finds what belongs to others than these pipelines.
 func othersIn(vhost Vhost, mine []string) others {
-	o := others{policies: maps.Clone(vhost.Policies)}
+	o := others{policies: maps.Clone(vhost.Policies), returns: map[string]Names{}}
 	maps.DeleteFunc(o.policies, func(name string, policy Policy) bool { return pipelineOf(name, policy) != "" })
 	for _, name := range Pipelines(vhost.Topology) {
 		if !slices.Contains(mine, name) {
 			o.pipelines = append(o.pipelines, Names(name))
+		}
+	}
+	for _, b := range vhost.Bindings {
+		name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
+		if returns && b.RoutingKey == ReturnKey(b.Destination) && slices.Contains(o.pipelines, Names(name)) {
+			o.returns[b.Destination] = Names(name)
 		}
 	}
 	return o
@@ -56,17 +64,12 @@ func pipelineOf(name string, policy Policy) string {
 }
 
 // ownerOf tells which other pipeline a queue belongs to, as one of its own or as a work queue.
-func (o others) ownerOf(queue string, vhost Topology) (pipeline Names, asWorkQueue, found bool) {
+func (o others) ownerOf(queue string) (pipeline Names, asWorkQueue, found bool) {
 	for _, n := range o.pipelines {
 		if n.OwnsQueue(queue) {
 			return n, false, true
 		}
-		returns := func(b Binding) bool {
-			return b.Source == n.ReturnExchange() && b.Destination == queue && b.RoutingKey == ReturnKey(queue)
-		}
-		if slices.ContainsFunc(vhost.Bindings, returns) {
-			return n, true, true
-		}
 	}
-	return "", false, false
+	pipeline, found = o.returns[queue]
+	return pipeline, true, found
 }

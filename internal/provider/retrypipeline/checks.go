@@ -3,6 +3,8 @@ package retrypipeline
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -68,8 +70,8 @@ func (r *pipelineResource) checkUser(p topology.Pipeline, resp *resource.ModifyP
 		return
 	}
 	at, why := path.Root("shield"), "The shield is a policy"
-	for name, workQueue := range p.WorkQueues {
-		if workQueue.Attach != topology.AttachArguments {
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		if p.WorkQueues[name].Attach != topology.AttachArguments {
 			at, why = path.Root("work_queues").AtMapKey(name), "Work queues are attached by policy"
 		}
 	}
