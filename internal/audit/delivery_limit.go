@@ -18,11 +18,11 @@ func (g graph) limitedWithoutExchange(wantExplicit bool) []string {
 
 func droppedAtLimit(g graph) []Finding {
 	var found []Finding
-	for _, name := range g.limitedWithoutExchange(true) {
-		limit, _, _ := g.settings[name].DeliveryLimit()
-		found = append(found, onQueue(name,
-			fmt.Sprintf("Queue %q has the delivery limit %d and no dead-letter exchange: a message that is returned more often is dropped.", name, limit),
-			"Give the queue a dead-letter exchange."))
+	for _, group := range g.byOrigin(g.limitedWithoutExchange(true), "delivery-limit") {
+		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
+		found = append(found, group.finding(
+			fmt.Sprintf("There is a delivery limit of %d for %s, and no dead-letter exchange: a message that is returned more often is dropped.", limit, queuesNamed(group.queues)),
+			"Set a dead-letter exchange as well."))
 	}
 	return found
 }
@@ -46,13 +46,17 @@ func negativeLimits(g graph) []Finding {
 	if !g.vhost.Version.Before(4, 0) {
 		return nil
 	}
-	var found []Finding
+	var queues []string
 	for _, name := range g.mortal() {
 		if limit, explicit, _ := g.settings[name].DeliveryLimit(); explicit && limit < 0 {
-			found = append(found, onQueue(name,
-				fmt.Sprintf("Queue %q has the delivery limit %d, which means no limit from RabbitMQ 4.0 on only. Before, every message that is returned once has exceeded it.", name, limit),
-				"Leave the limit out, or set a large number if the broker is going to be upgraded."))
+			queues = append(queues, name)
 		}
+	}
+	var found []Finding
+	for _, group := range g.byOrigin(queues, "delivery-limit") {
+		found = append(found, group.finding(
+			fmt.Sprintf("The delivery limit of %s is negative, which means no limit from RabbitMQ 4.0 on only. Before, every message that is returned once has exceeded it.", queuesNamed(group.queues)),
+			"Leave the limit out, or set a large number if the broker is going to be upgraded."))
 	}
 	return found
 }

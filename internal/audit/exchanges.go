@@ -76,30 +76,42 @@ func unroutable(g graph) []Finding {
 // unboundKeys finds keys with which messages arrive but with which they are not routed when they die.
 func unboundKeys(g graph) []Finding {
 	var found []Finding
+	lost, keys := set{}, map[string][]string{}
 	for _, queue := range g.deadLettering() {
-		if _, replaced := g.settings[queue].Text("dead-letter-routing-key"); replaced {
-			continue
+		if keys[queue] = g.lostKeys(queue); len(keys[queue]) > 0 && g.lasting(queue) {
+			exchange, _ := g.settings[queue].Text("dead-letter-exchange")
+			lost[exchange] = append(lost[exchange], queue)
 		}
-		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
-		if _, exists := g.vhost.Exchanges[exchange]; !exists && exchange != "" || g.route(exchange, unknown).nowhere {
-			continue
-		}
-		var lost []string
-		for _, arrived := range g.keysOf(queue) {
-			if arrived.known && g.route(exchange, arrived).nowhere {
-				lost = append(lost, arrived.text)
+	}
+	for _, exchange := range lost.keys() {
+		for _, group := range g.byOrigin(lost[exchange], "dead-letter-exchange") {
+			var all []string
+			for _, queue := range group.queues {
+				all = append(all, keys[queue]...)
 			}
+			slices.Sort(all)
+			found = append(found, group.finding(
+				fmt.Sprintf("Messages arrive in %s with the routing key %s, keep it when they die, and the dead-letter exchange %q routes it nowhere. %s",
+					queuesNamed(group.queues), listed(slices.Compact(all)), exchange, g.fate(group.queues)),
+				"Bind the dead-letter queue with these keys as well, make the exchange a fanout, or set dead-letter-routing-key to a key that is bound."))
 		}
-		if len(lost) == 0 {
-			continue
-		}
-		slices.Sort(lost)
-		found = append(found, onQueue(queue,
-			fmt.Sprintf("Messages arrive in queue %q with the routing key %s, keep it when they die, and the dead-letter exchange %q routes it nowhere. %s",
-				queue, listed(lost), exchange, g.fate([]string{queue})),
-			"Bind the dead-letter queue with these keys as well, make the exchange a fanout, or set dead-letter-routing-key to a key that is bound."))
 	}
 	return found
+}
+
+// lostKeys are those of a queue whose dead-letter exchange routes others.
+func (g graph) lostKeys(queue string) []string {
+	exchange, next, _ := g.afterDeath(queue, unknown)
+	if _, exists := g.vhost.Exchanges[exchange]; !exists && exchange != "" || next.known || g.route(exchange, unknown).nowhere {
+		return nil
+	}
+	var lost []string
+	for _, arrived := range g.keysOf(queue) {
+		if arrived.known && g.route(exchange, arrived).nowhere {
+			lost = append(lost, arrived.text)
+		}
+	}
+	return lost
 }
 
 // fate tells what becomes of messages that die in these queues and have nowhere to go.

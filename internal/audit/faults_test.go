@@ -91,6 +91,14 @@ var faults = map[string]fault{
 		mended: all(classic("work", toQueue("retry", nil)), classic("other", nil), classic("retry", toQueue("work", args{"x-message-ttl": number(200)}))),
 		die:    rejected(1), left: 2, kept: 1,
 	},
+	"ways back to everybody": {
+		rules: []string{"dead-letter-fan-out"},
+		faulty: all(exchange("events", "fanout", nil), bind("events", "work", ""), bind("events", "other", ""), classic("work", toQueue("retry", nil)), classic("other", toQueue("retry.other", nil)),
+			classic("retry", args{"x-dead-letter-exchange": "events", "x-message-ttl": number(200)}), classic("retry.other", args{"x-dead-letter-exchange": "events", "x-message-ttl": number(200)})),
+		mended: all(exchange("events", "fanout", nil), bind("events", "work", ""), bind("events", "other", ""), classic("work", toQueue("retry", nil)), classic("other", toQueue("retry.other", nil)),
+			classic("retry", toQueue("work", args{"x-message-ttl": number(200)})), classic("retry.other", toQueue("other", args{"x-message-ttl": number(200)}))),
+		die: rejected(1), left: 2, kept: 1,
+	},
 	"delivery limit": {
 		rules:  []string{"delivery-limit-drops"},
 		faulty: quorum("work", args{"x-delivery-limit": number(1)}),

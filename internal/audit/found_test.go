@@ -3,6 +3,7 @@ package audit_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,13 +99,30 @@ func operator(name, pattern string, definition args) part {
 // A policy that is wrong is one finding, however many queues it reaches.
 func TestPolicyIsOneFinding(t *testing.T) {
 	t.Parallel()
-	parts := []part{policy("dead", ".*", 0, args{"dead-letter-exchange": "missing"})}
-	for i := range 8 {
-		parts = append(parts, classic(fmt.Sprint("work", i), nil))
-	}
-	found := audit.Vhost(vhost(parts...))
-	if len(found) != 1 || found[0].Object != (audit.Object{Kind: "policy", Name: "dead"}) || !strings.Contains(found[0].Message, `"work4" and 3 more`) {
-		t.Errorf("found %+v", found)
+	deadDirect := all(exchange("dead", "direct", nil), bind("dead", "parked", "dead"), parked)
+	for rule, wrong := range map[string]part{
+		"dead-letter-exchange-missing": policy("wrong", "^work", 0, args{"dead-letter-exchange": "missing"}),
+		"dead-letter-exchange-unset":   policy("wrong", "^work", 0, args{"dead-letter-routing-key": "parked"}),
+		"dead-letter-unroutable":       all(deadDirect, policy("wrong", "^work", 0, args{"dead-letter-exchange": "dead", "dead-letter-routing-key": "lost"})),
+		"dead-letter-key-unbound":      all(deadDirect, policy("wrong", "^work", 0, args{"dead-letter-exchange": "dead"})),
+		"delivery-limit-drops":         policy("wrong", "^work", 0, args{"delivery-limit": number(5)}),
+		"at-least-once-ineffective":    all(parked, policy("wrong", "^work", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked", "dead-letter-strategy": "at-least-once"})),
+		"policy-shadows-dead-letter":   all(parked, policy("dead", ".*", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}), policy("wrong", "^work", 1, args{"delivery-limit": number(-1)})),
+		"parking-queue-length": all(exchange("dead", "fanout", nil), classic("source", args{"x-dead-letter-exchange": "dead"}), bind("dead", "work0", ""), bind("dead", "work1", ""), bind("dead", "work2", ""),
+			bind("dead", "work3", ""), bind("dead", "work4", ""), bind("dead", "work5", ""), bind("dead", "work6", ""), policy("wrong", "^work", 0, args{"max-length": number(5), "delivery-limit": number(-1)})),
+	} {
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			parts := []part{wrong}
+			for i := range 7 {
+				parts = append(parts, quorum(fmt.Sprint("work", i), nil))
+			}
+			found := audit.Vhost(vhost(parts...))
+			ours := slices.DeleteFunc(found, func(f audit.Finding) bool { return f.Rule != rule })
+			if len(ours) != 1 || ours[0].Object != (audit.Object{Kind: "policy", Name: "wrong"}) || !strings.Contains(ours[0].Message, `"work3", "work4" and 2 more`) {
+				t.Errorf("found %+v", found)
+			}
+		})
 	}
 }
 

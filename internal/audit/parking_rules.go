@@ -2,45 +2,58 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
+// emptied groups the parking queues that a setting empties by where that setting comes from.
+func (g graph) emptied(setting string, concerned func(topology.Settings) bool) []group {
+	return g.byOrigin(slices.DeleteFunc(g.parkingQueues(), func(name string) bool { return !concerned(g.settings[name]) }), setting)
+}
+
 func expiringParking(g graph) []Finding {
 	var found []Finding
-	for _, name := range g.parkingQueues() {
-		if expires, has := g.settings[name].Number("expires"); has {
-			found = append(found, onQueue(name,
-				fmt.Sprintf("Dead letters come to rest in queue %q, and it is deleted with all of them when nobody has used it for %s (expires).", name, milliseconds(expires)),
-				"Take expires away from it: shield the queue with a policy of higher priority that does not set it, or declare it anew without the argument."))
-		}
+	for _, group := range g.emptied("expires", isSet("expires")) {
+		expires, _ := g.settings[group.queues[0]].Number("expires")
+		found = append(found, group.finding(
+			fmt.Sprintf("Dead letters come to rest in %s: deleted with all of them when nobody has used it for %s (expires).", queuesNamed(group.queues), milliseconds(expires)),
+			"Take expires away: by a policy of higher priority that does not set it, or by declaring the queue anew without the argument."))
 	}
 	return found
 }
 
 func parkingWithTTL(g graph) []Finding {
 	var found []Finding
-	for _, name := range g.parkingQueues() {
-		if ttl, has := g.settings[name].Number("message-ttl"); has {
-			found = append(found, onQueue(name,
-				fmt.Sprintf("Dead letters come to rest in queue %q, and each is deleted %s later (message-ttl).", name, milliseconds(ttl)),
-				"If that is not how long they are meant to be kept, take message-ttl away, or give the queue a dead-letter exchange of its own. If it is, ignore this rule."))
-		}
+	for _, group := range g.emptied("message-ttl", isSet("message-ttl")) {
+		ttl, _ := g.settings[group.queues[0]].Number("message-ttl")
+		found = append(found, group.finding(
+			fmt.Sprintf("Dead letters come to rest in %s, and each is deleted %s later (message-ttl).", queuesNamed(group.queues), milliseconds(ttl)),
+			"If that is not how long they are meant to be kept, take message-ttl away, or set a dead-letter exchange. If it is, ignore this rule."))
 	}
 	return found
 }
 
+func isSet(setting string) func(topology.Settings) bool {
+	return func(s topology.Settings) bool {
+		_, has := s.Number(setting)
+		return has
+	}
+}
+
 func limitedParking(g graph) []Finding {
 	var found []Finding
-	for _, name := range g.parkingQueues() {
-		overflow, _ := g.settings[name].Text("overflow")
-		if g.settings[name].Limited() && overflow != "reject-publish" && overflow != "reject-publish-dlx" {
-			found = append(found, onQueue(name,
-				fmt.Sprintf("Dead letters come to rest in queue %q, and the oldest ones are deleted when it is full (max-length or max-length-bytes).", name),
-				"Take the limit away and watch the queue's length instead, or give the queue a dead-letter exchange of its own."))
-		}
+	for _, group := range g.emptied("max-length", dropsOldest) {
+		found = append(found, group.finding(
+			fmt.Sprintf("Dead letters come to rest in %s, and the oldest ones are deleted when it is full (max-length or max-length-bytes).", queuesNamed(group.queues)),
+			"Take the limit away and watch the length instead, or set a dead-letter exchange."))
 	}
 	return found
+}
+
+func dropsOldest(s topology.Settings) bool {
+	overflow, _ := s.Text("overflow")
+	return s.Limited() && overflow != "reject-publish" && overflow != "reject-publish-dlx"
 }
 
 // unreachableDeliveryLimit is one that nobody reaches by looking at messages.
@@ -48,14 +61,18 @@ const unreachableDeliveryLimit = 1_000_000
 
 func parkingWithDeliveryLimit(g graph) []Finding {
 	var found []Finding
-	for _, name := range g.parkingQueues() {
-		if limit, _, limited := g.settings[name].DeliveryLimit(); limited && limit < unreachableDeliveryLimit {
-			found = append(found, onQueue(name,
-				fmt.Sprintf("Dead letters come to rest in the quorum queue %q, whose delivery limit is %d: one that is returned more often is dropped. Looking at a message with a management tool returns it.", name, limit),
-				fmt.Sprintf("Set delivery-limit to a number that is never reached, such as %d, or make it a classic queue or a stream.", unreachableDeliveryLimit)))
-		}
+	for _, group := range g.emptied("delivery-limit", canReachLimit) {
+		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
+		found = append(found, group.finding(
+			fmt.Sprintf("Dead letters come to rest in %s with a delivery limit of %d: one that is returned more often is dropped. Looking at a message with a management tool returns it.", queuesNamed(group.queues), limit),
+			fmt.Sprintf("Set delivery-limit to a number that is never reached, such as %d, or use a classic queue or a stream.", unreachableDeliveryLimit)))
 	}
 	return found
+}
+
+func canReachLimit(s topology.Settings) bool {
+	limit, _, limited := s.DeliveryLimit()
+	return limited && limit < unreachableDeliveryLimit
 }
 
 // expiringRetryQueues finds queues where messages wait for their TTL while nobody uses the queue.

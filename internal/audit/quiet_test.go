@@ -35,6 +35,7 @@ func TestQuiet(t *testing.T) {
 		"delayed retries":           quorum("work", args{"x-delayed-retry-type": "failed", "x-delayed-retry-min": number(1), "x-delivery-limit": number(-1)}),
 		"a stream":                  func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} },
 		"passing queues":            all(passing("amq.gen"), policy("dead", ".*", 0, args{"dead-letter-exchange": "", "dead-letter-strategy": "at-least-once"})),
+		"keys of passing queues":    all(passing("amq.gen"), exchange("dead", "direct", nil), bind("dead", "parked", "dead"), parked, policy("dead", "^amq", 0, args{"dead-letter-exchange": "dead"})),
 		"a quorum pipeline":         pipeline(topology.Quorum),
 		"a classic pipeline":        pipeline(topology.Classic),
 		"a pipeline of 3.10":        all(pipeline(topology.Quorum), version(3, 10)),
