@@ -68,6 +68,16 @@ func TestFound(t *testing.T) {
 			all(quorum("work", toParked(args{"x-delayed-retry-type": "all", "x-delayed-retry-min": number(9)})), parked, version(4, 2)),
 			[]string{"delayed-retry-ignored"},
 		},
+		"retry queue that expires": {
+			all(classic("work", toQueue("retry", nil)), classic("retry", toQueue("work", args{"x-message-ttl": number(9), "x-expires": number(99)}))),
+			[]string{"retry-queue-expires"},
+		},
+		"tied policies": {
+			all(classic("work", nil), parked, policy("a", "^work$", 1, toPolicy("parked")), policy("b", "work", 1, args{"max-length": number(9)}), policy("c", "^work$", 0, args{"expires": number(9)})),
+			[]string{"policy-tie"},
+		},
+		"unreadable policy":        {policy("a", "(?|a|b)", 1, args{"max-length": number(9)}), []string{"policy-pattern-unreadable"}},
+		"pipeline without a delay": {all(pipeline(topology.Quorum), unbound("orders.retry")), []string{"pipeline-delay-unbound"}},
 		"pipeline whose inbox is gone": {
 			all(pipeline(topology.Classic), unbound("orders.dlx"), func(v *topology.Vhost) { delete(v.Queues, "orders.inbox") }),
 			[]string{"pipeline-inbox-unbound"},
@@ -82,6 +92,10 @@ func TestFound(t *testing.T) {
 			expectRules(t, audit.Vhost(vhost(c.vhost)), c.rules...)
 		})
 	}
+}
+
+func toPolicy(queue string) args {
+	return args{"dead-letter-exchange": "", "dead-letter-routing-key": queue}
 }
 
 func toExchange(source, destination string) part {
