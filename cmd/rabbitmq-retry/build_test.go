@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,8 +16,12 @@ func TestImportsNothingOfTerraform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The client of the management API repeats what failed on the way.
+	harmless := []string{"github.com/hashicorp/go-retryablehttp", "github.com/hashicorp/go-cleanhttp"}
 	for dependency := range strings.Lines(string(output)) {
-		if strings.HasPrefix(dependency, "github.com/hashicorp/") || strings.Contains(dependency, "/internal/provider") {
+		dependency = strings.TrimSpace(dependency)
+		isHashicorps := strings.HasPrefix(dependency, "github.com/hashicorp/") && !slices.Contains(harmless, dependency)
+		if isHashicorps || strings.Contains(dependency, "/internal/provider") {
 			t.Errorf("imports %s", dependency)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 const (
 	exitOK    = 0
 	exitError = 1
-	// exitUsage is for a wrong configuration or command line: trying again cannot help.
+	// exitUsage is for a wrong configuration or command line: trying again cannot help. An audit that
+	// could not be made ends with it, too: its exit code 1 says that something was found.
 	exitUsage = 2
 )
 
@@ -54,7 +55,7 @@ message back to its work queue after a delay, and to the failed queue when it fa
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newWorkerCommand(ctx, getenv), newVersionCommand())
+	root.AddCommand(newWorkerCommand(ctx, getenv), newAuditCommand(ctx, getenv), newVersionCommand())
 	return root
 }
 

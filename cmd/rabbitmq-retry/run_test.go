@@ -97,6 +97,7 @@ func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
 		"":                "Available Commands",
 		"--help":          "rabbitmq-retry [command]",
 		"worker --help":   "rabbitmq-retry worker --config orders.json",
+		"audit --help":    "rabbitmq-retry audit --vhost /",
 		"version":         "dev\n",
 		"completion bash": "bash completion",
 	} {

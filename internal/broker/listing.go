@@ -35,6 +35,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 			return all, err
 		}
 	}
+	all.Name = vhost
 	all.Exchanges = make(map[string]topology.Exchange, len(exchanges))
 	for _, e := range exchanges {
 		all.Exchanges[e.Name] = exchangeFrom(e)

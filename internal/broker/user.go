@@ -38,16 +38,21 @@ func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 	if err != nil || !user.seesEveryVhost() {
 		return false, err
 	}
+	visible, err := c.Vhosts(ctx)
+	return err == nil && !slices.Contains(visible, vhost), err
+}
+
+// Vhosts lists the vhosts that the user may see.
+func (c *Client) Vhosts(ctx context.Context) ([]string, error) {
 	var visible []struct {
 		Name string `json:"name"`
 	}
-	if err := c.get(ctx, path("vhosts"), &visible); err != nil {
-		return false, err
+	if err := c.get(ctx, path("vhosts")+"?columns=name", &visible); err != nil {
+		return nil, err
 	}
-	for _, v := range visible {
-		if v.Name == vhost {
-			return false, nil
-		}
+	names := make([]string, len(visible))
+	for i, v := range visible {
+		names[i] = v.Name
 	}
-	return true, nil
+	return names, nil
 }

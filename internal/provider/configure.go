@@ -14,11 +14,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 )
 
-// Configure makes the session that resources work with. While the endpoint or a credential is not
+// Configure makes the session that resources and data sources work with. While the endpoint or a credential is not
 // known yet, the session has no client and plans are made without looking at the broker.
 func (rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if !req.Config.Raw.IsFullyKnown() {
-		resp.ResourceData = session.New(nil, broker.User{})
+		handOut(session.New(nil, broker.User{}), resp)
 		return
 	}
 	var m model
@@ -45,7 +45,11 @@ func (rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, re
 			"Check that the endpoint is the URL of the management API (port 15672, or 15671 with TLS; not the AMQP port) and that the plugin rabbitmq_management is enabled.\n\n"+err.Error())
 		return
 	}
-	resp.ResourceData = session.New(client, user)
+	handOut(session.New(client, user), resp)
+}
+
+func handOut(made *session.Session, resp *provider.ConfigureResponse) {
+	resp.ResourceData, resp.DataSourceData = made, made
 }
 
 // broker merges the configuration with the environment; what is configured wins.

@@ -58,12 +58,15 @@ func rootModules(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deeper, err := filepath.Glob("../../examples/resources/*/*.tf")
-	if err != nil {
-		t.Fatal(err)
+	for _, kind := range []string{"resources", "data-sources"} {
+		deeper, err := filepath.Glob("../../examples/" + kind + "/*/*.tf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, deeper...)
 	}
 	var found []string
-	for _, file := range append(files, deeper...) {
+	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +75,7 @@ func rootModules(t *testing.T) []string {
 			found = append(found, strings.TrimPrefix(filepath.Dir(file), "../../examples/"))
 		}
 	}
-	if len(found) < 4 {
+	if len(found) < 5 {
 		t.Fatalf("only %q were found", found)
 	}
 	return found

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/deadletteraudit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
 )
@@ -32,5 +33,7 @@ func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{retrypipeline.New, retryattachment.New}
 }
 
-// DataSources lists the data sources: none yet.
-func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource { return nil }
+// DataSources lists the data sources.
+func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{deadletteraudit.New}
+}

@@ -48,3 +48,11 @@ func parseCanonicalDelay(s string) (time.Duration, error) {
 	}
 	return d, err
 }
+
+// FormatMilliseconds spells a number of milliseconds, as brokers count them, like a delay.
+func FormatMilliseconds(n int64) string {
+	if n > MaxDelay.Milliseconds() || n < 0 {
+		return fmt.Sprintf("%dms", n)
+	}
+	return FormatDelay(time.Duration(n) * time.Millisecond)
+}

@@ -31,35 +31,50 @@ const matchTimeout = 200 * time.Millisecond
 
 // applicable tells whether a policy with this definition can apply to queues of the type.
 func applicable(queueType string, definition Arguments) bool {
+	return len(Unsupported(queueType, definition)) == 0
+}
+
+// Unsupported lists the keys because of which a policy does not apply to queues of the type at all.
+func Unsupported(queueType string, definition Arguments) []string {
+	var found []string
 	for _, key := range unsupportedKeys[queueType] {
 		if _, has := definition[key]; has {
-			return false
+			found = append(found, key)
 		}
 	}
-	return true
+	return found
 }
 
 // AppliesTo tells whether the policy matches a queue. A pattern that cannot be evaluated is an
 // error: brokers use PCRE, of which some rarely used parts are not supported here.
 func (p Policy) AppliesTo(queue, queueType string) (bool, error) {
-	switch p.ApplyTo {
-	case "all", "queues", queueType + "_queues":
-	case "streams":
-		if queueType != "stream" {
-			return false, nil
-		}
-	default:
+	if !p.meant(queueType) || !applicable(queueType, p.Definition) {
 		return false, nil
 	}
-	if !applicable(queueType, p.Definition) {
-		return false, nil
-	}
-	pattern, err := regexp2.Compile(p.Pattern, regexp2.None)
+	pattern, err := compiled(p.Pattern)
 	if err != nil {
 		return false, err
 	}
-	pattern.MatchTimeout = matchTimeout
 	return pattern.MatchString(queue)
+}
+
+// meant tells whether the policy is for queues of the type.
+func (p Policy) meant(queueType string) bool {
+	switch p.ApplyTo {
+	case "all", "queues", queueType + "_queues":
+		return true
+	case "streams":
+		return queueType == "stream"
+	}
+	return false
+}
+
+func compiled(text string) (*regexp2.Regexp, error) {
+	pattern, err := regexp2.Compile(text, regexp2.None)
+	if err == nil {
+		pattern.MatchTimeout = matchTimeout
+	}
+	return pattern, err
 }
 
 // NamedPolicy is a policy with its name.

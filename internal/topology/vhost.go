@@ -2,6 +2,7 @@ package topology
 
 // Vhost is what a broker tells of a vhost: its objects and what decides how they behave.
 type Vhost struct {
+	Name string
 	Topology
 	// OperatorPolicies apply on top of policies, and no policy keeps them away.
 	OperatorPolicies map[string]Policy

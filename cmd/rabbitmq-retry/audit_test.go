@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+func auditEnv(b *brokertest.Broker) map[string]string {
+	return map[string]string{envEndpoint: b.Endpoint, envUsername: b.Username, envPassword: b.Password}
+}
+
+// faulty makes a queue that loses what is rejected from it.
+func faulty(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	arguments := map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "missing"}
+	b.Request(t, "PUT", b.Path("queues", "work queue"), map[string]any{"durable": true, "arguments": arguments})
+}
+
+func TestAuditFinds(t *testing.T) {
+	t.Parallel()
+	b, healthy := brokertest.NewNamed(t, "audit/ü %"), brokertest.New(t)
+	faulty(t, b)
+
+	code, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost, "--vhost", healthy.Vhost)
+	if code != exitError || !strings.Contains(stderr, "errors: 1, warnings: 0") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	lines := strings.Split(stdout, "\n")
+	if len(lines) != 4 || !strings.Contains(lines[0], `queue "work queue"  dead-letter-exchange-missing`) || !strings.HasPrefix(lines[2], "  Create the exchange") {
+		t.Errorf("stdout %s", stdout)
+	}
+
+	code, stdout, stderr = execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost, "--ignore", "dead-letter-exchange-missing")
+	if code != exitOK || stdout != "nothing found\n" || stderr != "" {
+		t.Errorf("ignored: exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestAuditAsJSON(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	faulty(t, b)
+	user, password := b.User(t, "management", "^$", "^$", "^$")
+	env := map[string]string{envEndpoint: b.Endpoint, envPassword: "wrong"}
+	code, stdout, stderr := execute(t.Context(), env, "audit", "--all-vhosts", "--format", "json", "--username", user, "--password-file", write(t, password+"\n"))
+	var got struct {
+		Findings []struct {
+			Vhost, Severity, Rule, Message, Remedy string
+			Object                                 struct{ Kind, Name string }
+		}
+		Errors, Warnings int
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	// The user sees this one vhost only.
+	if code != exitError || got.Errors != 1 || len(got.Findings) != 1 {
+		t.Fatalf("exit code %d: %+v", code, got)
+	}
+	f := got.Findings[0]
+	if f.Vhost != b.Vhost || f.Severity != "error" || f.Rule != "dead-letter-exchange-missing" || f.Object.Kind != "queue" || f.Object.Name != "work queue" || f.Remedy == "" {
+		t.Errorf("%+v", f)
+	}
+	if strings.Contains(stdout+stderr, password) {
+		t.Error("the password is printed")
+	}
+
+	code, stdout, _ = execute(t.Context(), auditEnv(b), "audit", "--vhost", brokertest.New(t).Vhost, "--format", "json")
+	if code != exitOK || !strings.Contains(stdout, `"findings": []`) {
+		t.Errorf("healthy: exit code %d: %s", code, stdout)
+	}
+}
+
+func TestAuditThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	with := func(changes map[string]string) map[string]string {
+		env := auditEnv(b)
+		env[envPassword] = "s3cret"
+		maps.Copy(env, changes)
+		return env
+	}
+	for name, c := range map[string]struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		"no endpoint":          {with(map[string]string{envEndpoint: ""}), nil, "no broker: set RABBITMQ_ENDPOINT"},
+		"no user":              {with(map[string]string{envUsername: ""}), nil, "no user: set RABBITMQ_USERNAME"},
+		"no password":          {with(map[string]string{envPassword: ""}), nil, "no password: set RABBITMQ_PASSWORD"},
+		"password in a flag":   {with(nil), []string{"--password", "s3cret"}, "unknown flag"},
+		"password in the URL":  {with(nil), []string{"--endpoint", "http://me:s3cret@127.0.0.1:1"}, "must not contain credentials"},
+		"missing file":         {with(nil), []string{"--password-file", "/none"}, "--password-file: open /none"},
+		"missing certificates": {with(nil), []string{"--cacert", "/none"}, "open /none"},
+		"unknown rule":         {with(nil), []string{"--ignore", "x"}, `there is no such rule; the rules are dead-letter-exchange-missing, `},
+		"unknown format":       {with(nil), []string{"--format", "xml"}, `--format "xml": must be table or json`},
+		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, "[all-vhosts vhost]"},
+		"argument":             {with(nil), []string{"x"}, "unknown command"},
+		"wrong password":       {with(nil), nil, "401"},
+		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, `vhost "no such vhost" does not exist`},
+		"broker that is away":  {with(map[string]string{envEndpoint: "http://127.0.0.1:1"}), nil, "no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := execute(t.Context(), c.env, append([]string{"audit"}, c.args...)...)
+			if code != exitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
+				t.Errorf("exit code %d, stderr %q, want %q; stdout %q", code, stderr, c.want, stdout)
+			}
+			if strings.Contains(stderr, "s3cret") {
+				t.Errorf("stderr has the password: %s", stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+)
+
+// Environment variables, the same as the provider's.
+const (
+	envEndpoint   = "RABBITMQ_ENDPOINT"
+	envUsername   = "RABBITMQ_USERNAME"
+	envPassword   = "RABBITMQ_PASSWORD"
+	envCACert     = "RABBITMQ_CACERT"
+	envClientCert = "RABBITMQ_CLIENTCERT"
+	envClientKey  = "RABBITMQ_CLIENTKEY"
+)
+
+// endpoint is where the management API is. Flags beat the environment.
+type endpoint struct {
+	getenv                        func(string) string
+	url, username, passwordFile   string
+	caCert, clientCert, clientKey string
+}
+
+func (e *endpoint) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&e.url, "endpoint", "", "`URL` of the management API (default: $"+envEndpoint+")")
+	flags.StringVar(&e.username, "username", "", "`user` of the management API (default: $"+envUsername+")")
+	flags.StringVar(&e.passwordFile, "password-file", "", "`file` with the user's password (default: $"+envPassword+" itself)")
+	flags.StringVar(&e.caCert, "cacert", "", "PEM `file` with the certificate authorities to trust (default: $"+envCACert+")")
+	flags.StringVar(&e.clientCert, "clientcert", "", "PEM `file` with the client certificate (default: $"+envClientCert+")")
+	flags.StringVar(&e.clientKey, "clientkey", "", "PEM `file` with its key (default: $"+envClientKey+")")
+}
+
+func (e *endpoint) client() (*broker.Client, error) {
+	config := broker.Config{
+		Endpoint:       cmp.Or(e.url, e.getenv(envEndpoint)),
+		Username:       cmp.Or(e.username, e.getenv(envUsername)),
+		Password:       e.getenv(envPassword),
+		CACertFile:     cmp.Or(e.caCert, e.getenv(envCACert)),
+		ClientCertFile: cmp.Or(e.clientCert, e.getenv(envClientCert)),
+		ClientKeyFile:  cmp.Or(e.clientKey, e.getenv(envClientKey)),
+	}
+	if config.Endpoint == "" {
+		return nil, fmt.Errorf("no broker: set %s, or write --endpoint", envEndpoint)
+	}
+	if config.Username == "" && config.ClientCertFile == "" {
+		return nil, fmt.Errorf("no user: set %s, or write --username", envUsername)
+	}
+	if e.passwordFile != "" {
+		data, err := os.ReadFile(e.passwordFile)
+		if err != nil {
+			return nil, fmt.Errorf("--password-file: %w", err)
+		}
+		config.Password = strings.TrimRight(string(data), "\r\n")
+	}
+	if config.Password == "" && config.ClientCertFile == "" {
+		return nil, errors.New("no password: set " + envPassword + ", or write --password-file")
+	}
+	return broker.New(config)
+}

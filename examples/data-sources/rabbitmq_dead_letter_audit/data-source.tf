@@ -1,0 +1,17 @@
+# A warning in every plan and apply while a message could get lost.
+check "dead_letters" {
+  data "rabbitmq_dead_letter_audit" "main" {
+    vhost = "/"
+
+    # Failed messages are kept for two weeks on purpose.
+    ignore = ["parking-queue-ttl"]
+  }
+
+  assert {
+    condition = data.rabbitmq_dead_letter_audit.main.errors == 0
+    error_message = join("\n", [
+      for f in data.rabbitmq_dead_letter_audit.main.findings :
+      "${f.object.kind} ${f.object.name}: ${f.message} ${f.remedy} (${f.rule})" if f.severity == "error"
+    ])
+  }
+}

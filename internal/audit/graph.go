@@ -1,0 +1,105 @@
+package audit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// graph is a vhost, prepared for following messages.
+type graph struct {
+	vhost    topology.Vhost
+	lookup   topology.Lookup
+	settings map[string]topology.Settings
+	bindings map[string][]topology.Binding
+	// alternates are the alternate exchanges by exchange.
+	alternates map[string]string
+	// arrivals are the keys with which messages arrive in a queue.
+	arrivals map[string]map[key]bool
+	// parking are the queues where dead letters come to rest.
+	parking map[string]bool
+}
+
+func newGraph(vhost topology.Vhost) graph {
+	g := graph{
+		vhost: vhost, lookup: topology.NewLookup(vhost),
+		settings: map[string]topology.Settings{}, bindings: map[string][]topology.Binding{},
+		alternates: map[string]string{}, arrivals: map[string]map[key]bool{}, parking: map[string]bool{},
+	}
+	for name := range vhost.Queues {
+		g.settings[name] = g.lookup.Queue(name)
+	}
+	for name := range vhost.Exchanges {
+		if alternate, has := g.lookup.AlternateExchange(name); has {
+			g.alternates[name] = alternate
+		}
+	}
+	for _, b := range vhost.Bindings {
+		// Every queue is bound to the default exchange, which routes by name.
+		if b.Source != "" {
+			g.bindings[b.Source] = append(g.bindings[b.Source], b)
+		}
+	}
+	g.findArrivals()
+	g.findParking()
+	return g
+}
+
+// mortal lists the queues from which messages can die: streams never lose one.
+func (g graph) mortal() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(g.settings)), func(name string) bool {
+		kind := g.settings[name].Type
+		return kind != topology.Classic && kind != topology.Quorum
+	})
+}
+
+// deadLettering lists the queues that have a dead-letter exchange.
+func (g graph) deadLettering() []string {
+	return slices.DeleteFunc(g.mortal(), func(name string) bool {
+		_, has := g.settings[name].Text("dead-letter-exchange")
+		return !has
+	})
+}
+
+// lasting tells whether a queue is there for longer than a connection or a consumer: nobody parks
+// messages in the others, and there may be thousands.
+func (g graph) lasting(name string) bool {
+	queue := g.settings[name]
+	return !queue.Exclusive && !queue.AutoDelete
+}
+
+// afterDeath is the exchange and the key with which a message of the queue dead-letters.
+func (g graph) afterDeath(queue string, arrived key) (exchange string, next key, has bool) {
+	s := g.settings[queue]
+	exchange, has = s.Text("dead-letter-exchange")
+	next = arrived
+	if text, replaced := s.Text("dead-letter-routing-key"); replaced {
+		next = known(text)
+	}
+	return exchange, next, has
+}
+
+// deadLetter tells where a message of the queue goes when it dies.
+func (g graph) deadLetter(queue string, arrived key) (routes, key) {
+	exchange, next, has := g.afterDeath(queue, arrived)
+	if !has {
+		return routes{nowhere: true}, next
+	}
+	return g.route(exchange, next), next
+}
+
+// targets are all queues that may get a dead letter of the queue, other than itself.
+func (g graph) targets(queue string) []string {
+	found := map[string]bool{}
+	for arrived := range g.arrivals[queue] {
+		to, _ := g.deadLetter(queue, arrived)
+		maps.Copy(found, to.sure)
+		maps.Copy(found, to.possible)
+	}
+	to, _ := g.deadLetter(queue, unknown)
+	maps.Copy(found, to.sure)
+	maps.Copy(found, to.possible)
+	delete(found, queue)
+	return slices.Sorted(maps.Keys(found))
+}

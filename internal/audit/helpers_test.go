@@ -1,0 +1,101 @@
+package audit_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// args are a queue's or an exchange's arguments, or a policy's definition.
+type args = topology.Arguments
+
+// part adds something to a vhost.
+type part func(*topology.Vhost)
+
+// vhost puts parts together. It is one of RabbitMQ 4.3.
+func vhost(parts ...part) topology.Vhost {
+	v := topology.Vhost{Name: "/", Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
+	v.Exchanges, v.Queues, v.Policies = map[string]topology.Exchange{"": {Type: "direct"}}, map[string]topology.Queue{}, map[string]topology.Policy{}
+	v.OperatorPolicies = map[string]topology.Policy{}
+	for _, add := range parts {
+		add(&v)
+	}
+	return v
+}
+
+func exchange(name, kind string, arguments args) part {
+	return func(v *topology.Vhost) { v.Exchanges[name] = topology.Exchange{Type: kind, Arguments: arguments} }
+}
+
+func classic(name string, arguments args) part {
+	return func(v *topology.Vhost) { v.Queues[name] = topology.Queue{Type: topology.Classic, Arguments: arguments} }
+}
+
+func quorum(name string, arguments args) part {
+	return func(v *topology.Vhost) { v.Queues[name] = topology.Queue{Type: topology.Quorum, Arguments: arguments} }
+}
+
+func bind(source, queue, key string) part {
+	return func(v *topology.Vhost) {
+		v.Bindings = append(v.Bindings, topology.Binding{Source: source, Destination: queue, RoutingKey: key})
+	}
+}
+
+func policy(name, pattern string, priority int, definition args) part {
+	return func(v *topology.Vhost) {
+		v.Policies[name] = topology.Policy{Pattern: pattern, ApplyTo: "all", Priority: priority, Definition: definition}
+	}
+}
+
+func version(major, minor int) part {
+	return func(v *topology.Vhost) { v.Version = topology.Version{Major: major, Minor: minor} }
+}
+
+// all makes one part of several.
+func all(parts ...part) part {
+	return func(v *topology.Vhost) {
+		for _, add := range parts {
+			add(v)
+		}
+	}
+}
+
+// pipeline is a whole retry pipeline "orders" with the work queue "work", which it declares.
+func pipeline(queueType string) part {
+	return func(v *topology.Vhost) {
+		p := topology.Pipeline{
+			Name: "orders", Vhost: "/", MaxAttempts: 3, RetryOn: []string{topology.ReasonRejected}, QueueType: queueType,
+			Delays: []topology.Delay{{Wait: time.Second, Spelling: "1s"}}, Shield: true, PolicyPriority: topology.DefaultPolicyPriority,
+			WorkQueues: map[string]topology.WorkQueue{"work": {Type: queueType, Declare: true}},
+		}
+		v.Topology = topology.Merge(v.Topology, topology.Expand(p))
+	}
+}
+
+// unbound takes the bindings of an exchange away again.
+func unbound(exchange string) part {
+	return func(v *topology.Vhost) {
+		v.Bindings = slices.DeleteFunc(v.Bindings, func(b topology.Binding) bool { return b.Source == exchange })
+	}
+}
+
+// rulesOf lists the rules that found something, each once.
+func rulesOf(findings []audit.Finding) []string {
+	found := []string{}
+	for _, f := range findings {
+		found = append(found, f.Rule)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func expectRules(t *testing.T, findings []audit.Finding, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if got := rulesOf(findings); !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q: %+v", got, want, findings)
+	}
+}

@@ -1,0 +1,35 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// shadowingPolicies finds policies that keep a dead-letter exchange away from a queue: only one
+// policy applies.
+func shadowingPolicies(g graph) []Finding {
+	members := map[Object][]string{}
+	shadowed := map[Object]string{}
+	for _, name := range g.unserved() {
+		policies := g.settings[name].Policies
+		if len(policies) < 2 || topology.IsShield(policies[0]) {
+			continue
+		}
+		for _, weaker := range policies[1:] {
+			if weaker.Priority < policies[0].Priority && g.wouldDeadLetter(name, weaker) {
+				origin := Object{"policy", policies[0].Name}
+				members[origin], shadowed[origin] = append(members[origin], name), weaker.Name
+				break
+			}
+		}
+	}
+	var found []Finding
+	for _, group := range groupsOf(members) {
+		found = append(found, group.finding(
+			fmt.Sprintf("Policy %q applies to %s and sets no dead-letter exchange. Policy %q of lower priority does, but only one policy applies to a queue: what is rejected there is dropped.",
+				group.origin.Name, queuesNamed(group.queues), shadowed[group.origin]),
+			fmt.Sprintf("Copy the keys of %q into %q, or give %q the higher priority.", shadowed[group.origin], group.origin.Name, shadowed[group.origin])))
+	}
+	return found
+}

@@ -1,0 +1,58 @@
+package audit
+
+// rule finds one kind of fault.
+type rule struct {
+	id       string
+	severity Severity
+	find     func(graph) []Finding
+}
+
+// rules are all there are. Ids are part of what users write: they are never changed or used anew.
+var rules = []rule{
+	{"dead-letter-exchange-missing", Error, missingExchanges},
+	{"dead-letter-exchange-unset", Warning, unsetExchanges},
+	{"dead-letter-unroutable", Error, unroutable},
+	{"dead-letter-key-unbound", Warning, unboundKeys},
+
+	{"dead-letter-cycle", Error, cycles},
+	{"dead-letter-loop", Error, loops},
+	{"dead-letter-fan-out", Warning, fanOuts},
+	{"delivery-limit-cycle", Warning, deliveryLimitCycles},
+
+	{"delivery-limit-drops", Warning, droppedAtLimit},
+	{"delivery-limit-default", Warning, droppedAtDefaultLimit},
+	{"delivery-limit-negative", Warning, negativeLimits},
+
+	{"parking-queue-expires", Error, expiringParking},
+	{"parking-queue-ttl", Warning, parkingWithTTL},
+	{"parking-queue-length", Warning, limitedParking},
+	{"parking-queue-delivery-limit", Warning, parkingWithDeliveryLimit},
+	{"retry-queue-expires", Warning, expiringRetryQueues},
+
+	{"full-target-freezes", Warning, freezingTargets},
+	{"full-target-loses", Warning, losingTargets},
+	{"at-least-once-ineffective", Warning, ineffectiveAtLeastOnce},
+
+	{"policy-shadows-dead-letter", Warning, shadowingPolicies},
+	{"policy-tie", Warning, tiedPolicies},
+	{"policy-not-applicable", Error, inapplicablePolicies},
+	{"policy-pattern-unreadable", Warning, unreadablePolicies},
+
+	{"ignored-argument", Error, ignoredArguments},
+	{"delayed-retry-ignored", Warning, ignoredDelayedRetries},
+
+	{"pipeline-inbox-unbound", Error, unboundInboxes},
+	{"pipeline-failed-unbound", Error, unboundFailedQueues},
+	{"pipeline-delay-unbound", Warning, unboundDelays},
+	{"pipeline-return-unbound", Warning, unboundReturns},
+	{"pipeline-return-nowhere", Error, lostReturns},
+}
+
+// Rules lists the ids of all rules.
+func Rules() []string {
+	ids := make([]string, len(rules))
+	for i, r := range rules {
+		ids[i] = r.id
+	}
+	return ids
+}

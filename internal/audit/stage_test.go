@@ -1,0 +1,156 @@
+package audit_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// stage is a vhost of a real broker, with the queues of a test in it.
+type stage struct {
+	*brokertest.Broker
+	*testing.T
+	queues []string
+}
+
+// perform puts a vhost on the broker. Policies come first, so that they apply to a queue from its
+// first moment on.
+func perform(t *testing.T, parts ...part) *stage {
+	t.Helper()
+	s := &stage{Broker: brokertest.New(t), T: t}
+	v := vhost(parts...)
+	for name, e := range v.Exchanges {
+		if name != "" {
+			s.put(s.Path("exchanges", name), map[string]any{"type": e.Type, "durable": true, "arguments": nonNil(e.Arguments)})
+		}
+	}
+	for name, p := range v.Policies {
+		s.put(s.Path("policies", name), map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition})
+	}
+	for name, q := range v.Queues {
+		arguments := args{"x-queue-type": q.Type}
+		maps.Copy(arguments, q.Arguments)
+		s.put(s.Path("queues", name), map[string]any{"durable": true, "arguments": arguments})
+		s.queues = append(s.queues, name)
+	}
+	for _, b := range v.Bindings {
+		s.bind(b)
+	}
+	return s
+}
+
+func nonNil(a args) args {
+	if a == nil {
+		return args{}
+	}
+	return a
+}
+
+func (s *stage) put(path string, body any) {
+	s.Helper()
+	if status, response := s.Request(s.T, http.MethodPut, path, body); status >= 300 {
+		s.Fatalf("PUT %s: %d %s", path, status, response)
+	}
+}
+
+func (s *stage) bind(b topology.Binding) {
+	s.Helper()
+	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
+	status, response := s.Request(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)})
+	if status >= 300 {
+		s.Fatalf("POST %s: %d %s", path, status, response)
+	}
+}
+
+// audit is what the audit says of the vhost as the broker tells it.
+func (s *stage) audit() []audit.Finding {
+	s.Helper()
+	client, err := broker.New(broker.Config{Endpoint: s.Endpoint, Username: s.Username, Password: s.Password})
+	if err != nil {
+		s.Fatal(err)
+	}
+	v, err := client.List(s.Context(), s.Vhost)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return audit.Vhost(v)
+}
+
+// count is how many messages are ready in a queue; none if there is no such queue.
+func (s *stage) count(queue string) int {
+	s.Helper()
+	ch := s.Channel(s.T)
+	defer func() { _ = ch.Close() }()
+	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if err != nil {
+		return 0
+	}
+	return q.Messages
+}
+
+func (s *stage) total() int {
+	s.Helper()
+	n := 0
+	for _, queue := range s.queues {
+		n += s.count(queue)
+	}
+	return n
+}
+
+// settles waits until a number stays what it should be for a while.
+func (s *stage) settles(what string, count func() int, want int) {
+	s.Helper()
+	var since time.Time
+	brokertest.Eventually(s.T, 30*time.Second, func() error {
+		if got := count(); got != want {
+			since = time.Time{}
+			return fmt.Errorf("%s: %d messages, want %d", what, got, want)
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if time.Since(since) < 1500*time.Millisecond {
+			return fmt.Errorf("%s: %d messages, but not for long", what, want)
+		}
+		return nil
+	})
+}
+
+// take takes a message off a queue without acknowledging it, as soon as there is one.
+func (s *stage) take(ch *amqp.Channel, queue string) amqp.Delivery {
+	s.Helper()
+	var taken amqp.Delivery
+	brokertest.Eventually(s.T, 20*time.Second, func() error {
+		delivery, ok, err := ch.Get(queue, false)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if !ok {
+			return fmt.Errorf("no message in %q", queue)
+		}
+		taken = delivery
+		return nil
+	})
+	return taken
+}
+
+// reject rejects one message of the queue for good.
+func (s *stage) reject(queue string) {
+	s.Helper()
+	if err := s.take(s.Channel(s.T), queue).Nack(false, false); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func persistent() amqp.Publishing {
+	return amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("1")}
+}

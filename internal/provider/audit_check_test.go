@@ -1,0 +1,58 @@
+package provider_test
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// The example's check block warns of a fault, in words that say what to do, and of nothing else.
+func TestAcc_CheckBlock(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	queue := map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "dead"}}
+	if status, response := b.Request(t, http.MethodPut, b.Path("queues", "work"), queue); status >= 300 {
+		t.Fatalf("%d %s", status, response)
+	}
+	settings, dir := buildProvider(t), t.TempDir()
+	for _, name := range []string{"providers.tf", "data-source.tf"} {
+		content, err := os.ReadFile(filepath.Join("../../examples/data-sources/rabbitmq_dead_letter_audit", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = bytes.ReplaceAll(content, []byte(`vhost = "/"`), []byte(`vhost = "`+b.Vhost+`"`))
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := func() string {
+		command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), "plan", "-input=false", "-lock=false", "-no-color")
+		command.Dir = dir
+		command.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1")
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("terraform plan: %v\n%s", err, output)
+		}
+		return strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(string(output))), " ")
+	}
+
+	output := plan()
+	for _, want := range []string{"Check block assertion failed", `queue work: The dead-letter exchange "dead" of queue "work" does not exist.`, "(dead-letter-exchange-missing)"} {
+		if !strings.Contains(output, want) {
+			t.Errorf("%q is not in %s", want, output)
+		}
+	}
+
+	b.Request(t, http.MethodPut, b.Path("exchanges", "dead"), map[string]any{"type": "fanout", "durable": true})
+	b.Request(t, http.MethodPut, b.Path("queues", "parked"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "classic"}})
+	b.Request(t, http.MethodPost, b.Path("bindings", "e", "dead", "q", "parked"), map[string]any{})
+	if output := plan(); strings.Contains(output, "Check block") || !strings.Contains(output, "errors = 0") {
+		t.Errorf("after the repair: %s", output)
+	}
+}

@@ -1,0 +1,136 @@
+package deadletteraudit_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+)
+
+const address = "data.rabbitmq_dead_letter_audit.all"
+
+func accept(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Fatal("TF_ACC is not set: run make test")
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
+			"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
+		},
+		Steps: steps,
+	})
+}
+
+func declare(t *testing.T, b *brokertest.Broker, queue string, arguments map[string]any) {
+	t.Helper()
+	body := map[string]any{"durable": true, "arguments": arguments}
+	if status, response := b.Request(t, http.MethodPut, b.Path("queues", queue), body); status >= 300 {
+		t.Fatalf("%s: %d %s", queue, status, response)
+	}
+}
+
+func config(b *brokertest.Broker, lines string) string {
+	return fmt.Sprintf("data \"rabbitmq_dead_letter_audit\" \"all\" {\n  vhost = %q\n  %s\n}\n", b.Vhost, lines)
+}
+
+func value(name string, want knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(address, tfjsonpath.New(name), want)
+}
+
+// faulty makes a queue whose dead-letter exchange is missing, and one that empties itself.
+func faulty(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	declare(t, b, "work", map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "missing"})
+	declare(t, b, "other", map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "parked"})
+	declare(t, b, "parked", map[string]any{"x-queue-type": "classic", "x-message-ttl": 60000})
+}
+
+func TestAcc_FindsFaults(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "audit/faults %")
+	faulty(t, b)
+	missing := knownvalue.ObjectPartial(map[string]knownvalue.Check{
+		"severity": knownvalue.StringExact("error"),
+		"rule":     knownvalue.StringExact("dead-letter-exchange-missing"),
+		"object": knownvalue.ObjectExact(map[string]knownvalue.Check{
+			"kind": knownvalue.StringExact("queue"), "name": knownvalue.StringExact("work"),
+		}),
+		"message": knownvalue.StringRegexp(regexp.MustCompile(`"missing" of queue "work" does not exist`)),
+		"remedy":  knownvalue.StringRegexp(regexp.MustCompile("Create the exchange")),
+	})
+	accept(t,
+		resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{
+			value("errors", knownvalue.Int64Exact(1)),
+			value("warnings", knownvalue.Int64Exact(1)),
+			value("findings", knownvalue.ListPartial(map[int]knownvalue.Check{0: missing, 1: knownvalue.ObjectPartial(map[string]knownvalue.Check{
+				"rule": knownvalue.StringExact("parking-queue-ttl"),
+			})})),
+		}},
+		resource.TestStep{Config: config(b, `ignore = ["parking-queue-ttl"]`), ConfigStateChecks: []statecheck.StateCheck{
+			value("warnings", knownvalue.Int64Exact(0)),
+			value("findings", knownvalue.ListExact([]knownvalue.Check{missing})),
+		}},
+	)
+}
+
+// The audit is about what the apply has made, although the vhost was listed for the plan.
+func TestAcc_HealthyPipelineHasNoFinding(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			declare(t, b, "work", map[string]any{"x-queue-type": queueType, "x-dead-letter-exchange": "orders.dlx"})
+			made := fmt.Sprintf(`
+resource "rabbitmq_retry_pipeline" "orders" {
+  name        = "orders"
+  vhost       = %q
+  delays      = ["5s", "1m"]
+  queue_type  = %q
+  work_queues = { work = { type = %q }, mine = { type = %q, declare = true } }
+}
+`, b.Vhost, queueType, queueType, queueType)
+			none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("errors", knownvalue.Int64Exact(0)), value("warnings", knownvalue.Int64Exact(0))}
+			accept(t,
+				resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("errors", knownvalue.Int64Exact(1))}},
+				resource.TestStep{
+					Config:            made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"),
+					ConfigStateChecks: none,
+					ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+				},
+			)
+		})
+	}
+}
+
+func TestAcc_WrongInput(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	accept(t,
+		resource.TestStep{Config: config(b, `ignore = ["parking-queue-tttl"]`), ExpectError: regexp.MustCompile(`(?s)Unknown rule.*parking-queue-tttl.*dead-letter-cycle`)},
+		resource.TestStep{Config: `data "rabbitmq_dead_letter_audit" "all" { vhost = "no such vhost" }`, ExpectError: regexp.MustCompile(`(?s)Vhost does not exist.*no such vhost`)},
+	)
+}
+
+// The least user that the management API lets in may audit.
+func TestAcc_NeedsNoMoreThanToSeeTheVhost(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	faulty(t, b)
+	user, password := b.User(t, "management", "^$", "^$", "^$")
+	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
+	accept(t, resource.TestStep{Config: withUser + config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("errors", knownvalue.Int64Exact(1))}})
+}

@@ -1,0 +1,102 @@
+package topology
+
+import "cmp"
+
+// Settings are how a queue behaves: its arguments, the one policy and the one operator policy that
+// apply to it, each setting merged as the broker merges it.
+type Settings struct {
+	Queue
+	// Policies and Operator are those that can apply, the strongest first; only the first one does.
+	Policies, Operator []NamedPolicy
+	// Inapplicable are policies that match and are meant for the queue, but have a key that its type
+	// does not support.
+	Inapplicable []NamedPolicy
+
+	version Version
+}
+
+// Text is a setting whose value is a text: dead-letter-exchange, dead-letter-routing-key,
+// dead-letter-strategy or overflow. Of these, an argument beats a policy, except for overflow on
+// quorum queues (rabbit_quorum_queue:gather_policy_config).
+func (s Settings) Text(key string) (value string, has bool) {
+	argument, policy := s.Arguments["x-"+key], cmp.Or(first(s.Operator, key), first(s.Policies, key))
+	found := cmp.Or(argument, policy)
+	if key == "overflow" && s.Type == Quorum {
+		found = cmp.Or(policy, argument)
+	}
+	value, has = found.(string)
+	return value, has
+}
+
+// Number is a setting whose value is a number: of several values the lowest one counts. A negative
+// delivery limit means none, so that it loses against any other, from 4.0 on.
+func (s Settings) Number(key string) (value int64, has bool) {
+	argument, policy := s.Arguments["x-"+key], first(s.Policies, key)
+	if key == "expires" && s.Type == Quorum && s.version.Before(4, 0) && policy != nil {
+		argument = nil
+	}
+	for _, each := range []any{argument, policy, first(s.Operator, key)} {
+		number, isNumber := each.(int64)
+		switch {
+		case !isNumber:
+		case !has:
+			value, has = number, true
+		case key == "delivery-limit" && min(value, number) < 0 && !s.version.Before(4, 0):
+			value = max(value, number)
+		default:
+			value = min(value, number)
+		}
+	}
+	return value, has
+}
+
+// PolicyOf names the policy that a text setting comes from, "" if it is an argument or not set.
+func (s Settings) PolicyOf(key string) string {
+	if s.Arguments["x-"+key] != nil || first(s.Policies, key) == nil {
+		return ""
+	}
+	return s.Policies[0].Name
+}
+
+// Limited tells whether the length of the queue is limited by a number that it can reach.
+func (s Settings) Limited() bool {
+	messages, limited := s.Number("max-length")
+	_, limitedBytes := s.Number("max-length-bytes")
+	return limited && messages < shieldLength || limitedBytes
+}
+
+// AtLeastOnce tells whether the queue keeps its dead letters until they were taken. Wanting it is
+// not enough (rabbit_quorum_queue:dead_letter_handler).
+func (s Settings) AtLeastOnce() bool {
+	_, deadLetters := s.Text("dead-letter-exchange")
+	strategy, _ := s.Text("dead-letter-strategy")
+	overflow, _ := s.Text("overflow")
+	return s.Type == Quorum && deadLetters && strategy == AtLeastOnce && overflow == "reject-publish"
+}
+
+// DeliveryLimit is how often a message may be returned; explicit tells that somebody chose the number.
+func (s Settings) DeliveryLimit() (limit int64, explicit, limited bool) {
+	if s.Type != Quorum {
+		return 0, false, false
+	}
+	if limit, explicit = s.Number("delivery-limit"); explicit {
+		return limit, true, limit >= 0
+	}
+	return defaultDeliveryLimit, false, !s.version.Before(4, 0)
+}
+
+// defaultDeliveryLimit is that of quorum queues from 4.0 on.
+const defaultDeliveryLimit = 20
+
+// IsShield tells whether a policy is the shield of a pipeline, there to keep others away.
+func IsShield(policy NamedPolicy) bool {
+	pipeline := pipelineOf(policy.Name, policy.Policy)
+	return pipeline != "" && policy.Name == Names(pipeline).ShieldPolicy() && policy.Definition["max-length"] == shieldLength
+}
+
+func first(policies []NamedPolicy, key string) any {
+	if len(policies) == 0 {
+		return nil
+	}
+	return policies[0].Definition[key]
+}
