@@ -18,7 +18,8 @@ func ignoredArguments(g graph) []Finding {
 	var found []Finding
 	for _, name := range g.mortal() {
 		for _, argument := range slices.Sorted(maps.Keys(g.settings[name].Arguments)) {
-			if meant := meantBy(argument); meant != "" {
+			// What is set in another way is no loss.
+			if meant := meantBy(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
 				found = append(found, onQueue(name,
 					fmt.Sprintf("Queue %q was declared with the argument %q, which brokers store and ignore. It looks like %q.", name, argument, meant),
 					fmt.Sprintf("Declare the queue with %q, which needs a new queue, or set %q by a policy, which does not.", meant, strings.TrimPrefix(meant, "x-"))))

@@ -32,6 +32,7 @@ func TestQuiet(t *testing.T) {
 		"a quorum target":           all(classic("work", toParked(nil)), quorum("parked", args{"x-max-length": number(1), "x-overflow": "reject-publish", "x-delivery-limit": number(-1)})),
 		"a full target goes on":     all(classic("work", toQueue("next", nil)), classic("next", toParked(args{"x-max-length": number(1), "x-overflow": "reject-publish-dlx"})), parked),
 		"other arguments":           classic("work", args{"x-max-age": "1D", "x-owner": "me", "x-dead-letter-team": "us", "length": number(1), "version": number(1)}),
+		"ignored but set":           all(classic("work", args{"dead-letter-exchange": "x"}), deadFanout, policy("dead", "^work$", 0, args{"dead-letter-exchange": "dead"})),
 		"delayed retries":           quorum("work", args{"x-delayed-retry-type": "failed", "x-delayed-retry-min": number(1), "x-delivery-limit": number(-1)}),
 		"a stream":                  func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} },
 		"passing queues":            all(passing("amq.gen"), policy("dead", ".*", 0, args{"dead-letter-exchange": "", "dead-letter-strategy": "at-least-once"})),

@@ -50,6 +50,11 @@ func (s Settings) Number(key string) (value int64, has bool) {
 	return value, has
 }
 
+// Has tells whether a setting is made in any way.
+func (s Settings) Has(key string) bool {
+	return cmp.Or(s.Arguments["x-"+key], first(s.Policies, key), first(s.Operator, key)) != nil
+}
+
 // PolicyOf names the policy that a text setting comes from, "" if it is an argument or not set.
 func (s Settings) PolicyOf(key string) string {
 	if s.Arguments["x-"+key] != nil || first(s.Policies, key) == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
@@ -59,8 +60,23 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	case err != nil:
 		resp.Diagnostics.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", p.Vhost, err))
 	default:
-		resp.Diagnostics.Append(report.Planned(topology.CheckLive(p, prior, vhost, r.session.Leaving(p.Vhost)...), places)...)
+		found := topology.CheckLive(p, prior, vhost, r.session.Leaving(p.Vhost)...)
+		resp.Diagnostics.Append(report.Planned(found, places)...)
+		if len(found.Problems)+len(found.Exists) == 0 {
+			resp.Diagnostics.Append(auditPlan(p, prior, vhost)...)
+		}
 	}
+}
+
+// auditPlan follows the messages of the pipeline through the vhost as it is planned. What it finds
+// lies with objects of others, or with what was chosen knowingly, so it warns and does not refuse.
+func auditPlan(p topology.Pipeline, prior *topology.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+	var diags diag.Diagnostics
+	workQueues := slices.Sorted(maps.Keys(p.WorkQueues))
+	for _, f := range audit.Pipeline(topology.Planned(p, prior, vhost), p.Names(), workQueues) {
+		diags.AddAttributeWarning(path.Root("work_queues"), "Dead-letter audit: "+f.Rule, f.Message+"\n\n"+f.Remedy)
+	}
+	return diags
 }
 
 // checkUser finds a user who may not write the policies that the pipeline needs.
