@@ -3,6 +3,7 @@ package worker_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -52,6 +53,25 @@ func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever makes an exchange anew makes its bindings a little later.
+func TestExchangeThatIsBackBeforeItsBindings(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
+	p.fillInbox(t, 20, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	p.set(t, "DELETE", p.Path("exchanges", "orders.retry"), nil)
+	r := p.work(t)
+	created := p.collect(t, "orders.created")
+	p.awaitHeld(t, r, 20)
+	p.set(t, "PUT", p.Path("exchanges", "orders.retry"), map[string]any{"type": "direct", "durable": true})
+	time.Sleep(4 * time.Second) // longer than the worker waits before it tries again
+	p.apply(t, topology.Expand(p.spec))
+	created.awaitAtLeast(t, 20)
+	p.expectSettled(t, r, created)
+	p.expectEmpty(t, "orders.failed")
 }
 
 func TestForbiddenExchangeStopsOnlyWhatGoesThere(t *testing.T) {

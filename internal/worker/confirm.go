@@ -7,20 +7,27 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+// bindingHolds is how often, in nine seconds, a message is held when an exchange that was missing is
+// back and has no binding for it: the one who made the exchange may be about to make the bindings.
+const bindingHolds = 8
+
 // confirm takes the broker's answer to a publish.
 func (s *session) confirm(ctx context.Context, p *publisher, c amqp.Confirmation, ok bool) error {
 	if !ok {
 		return s.channelClosed(ctx, p)
 	}
-	if p.told {
+	told := p.told
+	m, returned, err := p.settle(c)
+	if told && !p.told {
 		s.log.Info("the exchange takes messages again", "exchange", p.exchange)
 	}
-	m, returned, err := p.settle(c)
 	switch {
 	case err != nil:
 		return err
 	case !c.Ack:
 		err = s.nacked(p, m)
+	case returned && p.told && m.holds < bindingHolds:
+		s.hold(m)
 	case returned:
 		err = s.returned(m)
 	default:

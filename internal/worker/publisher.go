@@ -97,7 +97,11 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	returned = p.returned[m.publishID]
 	delete(p.returned, m.publishID)
 
-	p.answered()
+	if returned {
+		p.cleared()
+	} else {
+		p.answered()
+	}
 	if c.Ack {
 		p.nackedSince = time.Time{}
 	}

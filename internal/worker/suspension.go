@@ -51,7 +51,7 @@ func (p *publisher) cleared() {
 	}
 }
 
-// answered notes that the broker has judged the message itself: the exchange is there.
+// answered notes that the broker has judged the message itself: the exchange is there, and bound.
 func (p *publisher) answered() {
 	p.cleared()
 	p.closures, p.told = 0, false
