@@ -10,17 +10,20 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-func TestCheckLooksForEachInbox(t *testing.T) {
+func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := func(names ...string) string {
 		var pipelines []string
 		for _, name := range names {
-			pipelines = append(pipelines, fmt.Sprintf(`{"name":%q,"vhost":%q,"delays":["5s"],"max_attempts":4}`, name, b.Vhost))
+			pipelines = append(pipelines, fmt.Sprintf(`{"version":1,"name":%q,"vhost":%q,"delays":["5s"],"max_attempts":4}`, name, b.Vhost))
 		}
 		return `{"pipelines":[` + strings.Join(pipelines, ",") + `]}`
 	}
 	b.Request(t, "PUT", b.Path("queues", "orders.inbox"), map[string]any{"durable": true})
+	for exchange, kind := range map[string]string{"orders.retry": "direct", "orders.return": "direct", "orders.failed": "fanout"} {
+		b.Request(t, "PUT", b.Path("exchanges", exchange), map[string]any{"type": kind, "durable": true})
+	}
 	permissions := topology.WorkerPermissions("orders")
 	user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 	uri, err := url.Parse(b.URI)
@@ -37,6 +40,13 @@ func TestCheckLooksForEachInbox(t *testing.T) {
 	code, stdout, stderr = execute(t.Context(), map[string]string{envConfig: config("none", "orders")}, "worker", "--check", "--uri-file", file)
 	if code != exitError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "error: look for the inbox:") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	for _, gone := range []string{"orders.failed", "orders.return", "orders.retry"} {
+		b.Request(t, "DELETE", b.Path("exchanges", gone), nil)
+		code, stdout, stderr = execute(t.Context(), map[string]string{envConfig: config("orders")}, "worker", "--check", "--uri-file", file)
+		if code != exitError || !strings.Contains(stdout, "error: look for the exchange "+gone+":") || !strings.Contains(stdout, "NOT_FOUND") {
+			t.Errorf("without %s: exit code %d: %s%s", gone, code, stdout, stderr)
+		}
 	}
 	if strings.Contains(stdout+stderr, password) {
 		t.Errorf("the password is printed: %s%s", stdout, stderr)

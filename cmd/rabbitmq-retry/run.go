@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err == nil {
 		return exitOK
 	}
-	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", err)
+	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", hide(err.Error(), args))
 	var runtime runtimeError
 	if errors.As(err, &runtime) {
 		return exitError

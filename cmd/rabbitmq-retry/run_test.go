@@ -45,7 +45,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"missing file":          {good, []string{"worker", "--config", "/none"}, "--config: open /none"},
 		"empty file":            {good, []string{"worker", "--config", os.DevNull}, "no configuration"},
 		"missing URI file":      {good, []string{"worker", "--uri-file", "/none"}, "--uri-file: open /none"},
-		"wrong configuration":   {only(envConfig, `{"pipelines":[{"delays":["x"],"max_attempts":1,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: pipelines[0].delays[0]:"},
+		"wrong configuration":   {only(envConfig, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":1,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: pipelines[0].delays[0]:"},
 		"file beats variable":   {good, []string{"worker", "--config", write(t, "{}")}, "pipelines: is missing"},
 		"flag beats variable":   {good, []string{"worker", "--uri", "http://127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
 		"password in --uri":     {good, []string{"worker", "--uri", "amqp://user:s3cret@127.0.0.1"}, "use $RABBITMQ_URI or --uri-file"},
@@ -63,6 +63,50 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 			}
 			if strings.Contains(stderr, "s3cret") {
 				t.Errorf("stderr has the password: %s", stderr)
+			}
+		})
+	}
+}
+
+// Whatever place a URI is written in by mistake, no error repeats it.
+func TestCredentialsAreNeverShown(t *testing.T) {
+	t.Parallel()
+	const uri = "amqp://user:s3cret@127.0.0.1:1"
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"--uri-file":            {[]string{"worker", "--uri-file", uri}, "--uri-file: must be the name of a file, and is a URI"},
+		"--uri-file=":           {[]string{"worker", "--uri-file=" + uri}, "--uri-file: must be the name of a file"},
+		"--uri-file, no scheme": {[]string{"worker", "--uri-file", "user:s3cret@127.0.0.1"}, "--uri-file: open (not shown"},
+		"--config":              {[]string{"worker", "--config", uri}, "--config: must be the name of a file"},
+		"--config, no scheme":   {[]string{"worker", "--config=user:s3cret@127.0.0.1"}, "--config: open (not shown"},
+		"argument":              {[]string{"worker", uri}, "unknown command (not shown"},
+		"quoted argument":       {[]string{"worker", "amqp://user:\"\\ü\x01s3cret@127.0.0.1"}, "unknown command (not shown"},
+		"command":               {[]string{uri}, "unknown command (not shown"},
+		"number":                {[]string{"worker", "--prefetch", uri}, "invalid argument (not shown"},
+		"number with =":         {[]string{"worker", "--prefetch=" + uri}, "invalid argument (not shown"},
+		"boolean":               {[]string{"worker", "--check=" + uri}, "invalid argument (not shown"},
+		"short flag":            {[]string{"worker", "-u" + uri}, "unknown shorthand flag"},
+		"long flag":             {[]string{"worker", "--" + uri}, "unknown flag"},
+		"unknown flag":          {[]string{"worker", "--url=" + uri}, "unknown flag: --url"},
+		"slash in the password": {[]string{"worker", "--uri", "amqp://user:pass/s3cret@127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
+		"slash after a number":  {[]string{"worker", "--uri", "amqp://user:1/s3cret@127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
+		"at sign and slash":     {[]string{"worker", "--uri", "amqp://user:p@1/s3cret@127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
+		"at sign":               {[]string{"worker", "--uri", "amqp://user:p@s3cret@127.0.0.1"}, "use $RABBITMQ_URI or --uri-file"},
+		"in the variable":       {[]string{"worker"}, "$RABBITMQ_URI: the AMQP URI cannot be read"},
+		"configuration":         {[]string{"worker", "--config", write(t, uri)}, "the configuration is not JSON"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := map[string]string{envConfig: goodConfig, envURI: "amqp://user:pass/s3cret@127.0.0.1"}
+			code, stdout, stderr := execute(t.Context(), env, test.args...)
+			if code != exitUsage || !strings.Contains(stderr, test.want) {
+				t.Errorf("exit code %d, want %d; stderr %q, want %q", code, exitUsage, stderr, test.want)
+			}
+			if strings.Contains(stdout+stderr, "s3cret") {
+				t.Errorf("the password is shown: %s%s", stdout, stderr)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -39,8 +40,8 @@ func (s source) readConfig() (worker.Config, error) {
 	name, data := "$"+envConfig, []byte(s.getenv(envConfig))
 	if s.configFile != "" {
 		var err error
-		if data, err = os.ReadFile(s.configFile); err != nil {
-			return worker.Config{}, fmt.Errorf("--config: %w", err)
+		if data, err = readFile("--config", s.configFile); err != nil {
+			return worker.Config{}, err
 		}
 		name = s.configFile
 	}
@@ -60,9 +61,9 @@ func (s source) readURI() (worker.URI, error) {
 	case s.uri != "":
 		name, raw = "--uri", s.uri
 	case s.uriFile != "":
-		data, err := os.ReadFile(s.uriFile)
+		data, err := readFile("--uri-file", s.uriFile)
 		if err != nil {
-			return worker.URI{}, fmt.Errorf("--uri-file: %w", err)
+			return worker.URI{}, err
 		}
 		name, raw = s.uriFile, string(data)
 	}
@@ -78,4 +79,15 @@ func (s source) readURI() (worker.URI, error) {
 			"use $" + envURI + " or --uri-file")
 	}
 	return uri, nil
+}
+
+func readFile(flag, name string) ([]byte, error) {
+	if strings.Contains(name, "://") {
+		return nil, fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
+	}
+	data, err := os.ReadFile(name) //nolint:gosec // the user says which
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return data, nil
 }

@@ -66,7 +66,7 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 	flags.StringVar(&source.uriFile, "uri-file", "", "`file` with the AMQP URI of the broker")
 	flags.IntVar(&prefetch, "prefetch", worker.DefaultPrefetch,
 		fmt.Sprintf("messages in flight per pipeline, 1 to %d", worker.MaxPrefetch))
-	flags.BoolVar(&check, "check", false, "check configuration, connection and inboxes, and exit with 0 if all is well")
+	flags.BoolVar(&check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 	return cmd
 }

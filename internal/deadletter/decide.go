@@ -30,6 +30,9 @@ type Verdict struct {
 
 	// others are the delays to try when this one is not bound; nil until the first of them is needed.
 	others []time.Duration
+	// notAtOnce tells that without a delay the message would be back at once, and go round as fast as
+	// the broker can.
+	notAtOnce bool
 }
 
 // Decide tells what happens to a letter.
@@ -74,14 +77,21 @@ func (p *Pipeline) Returned(v Verdict) (Verdict, bool) {
 }
 
 // Nacked tells what to try after the broker refused to take the message. A work queue that cannot
-// take its message directly gets it after the longest delay instead, so that the message does not
-// occupy the worker meanwhile; anything else is tried again as it is.
-func (p *Pipeline) Nacked(v Verdict) Verdict {
+// take its message now gets it after the longest delay instead, so that the message does not occupy
+// the worker meanwhile. False means that there is nothing else to try: the message has to be held, and
+// published again as it is.
+func (p *Pipeline) Nacked(v Verdict) (Verdict, bool) {
 	longest := slices.Max(p.delays)
-	if v.Action != Rescue || longest == 0 {
-		return v
+	if !v.ToWorkQueue() || longest == 0 {
+		return v, false
 	}
-	return Verdict{Letter: v.Letter, Action: Retry, Delay: longest}
+	return Verdict{Letter: v.Letter, Action: Retry, Delay: longest, notAtOnce: true}, true
+}
+
+// ToWorkQueue tells whether the message goes to its work queue without a wait, so that a queue of
+// the application's decides whether it is taken.
+func (v Verdict) ToWorkQueue() bool {
+	return v.Action == Rescue || v.Action == Retry && v.Delay == 0
 }
 
 // otherDelays lists what to try in place of a delay that is not bound: the next longer ones, then
@@ -90,8 +100,7 @@ func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
 	schedule := slices.Clone(p.delays)
 	slices.Sort(schedule)
 	schedule = slices.Compact(schedule)
-	if v.Letter.Lost {
-		// Without a delay it would be back at once, and go round as fast as the broker can.
+	if v.notAtOnce {
 		schedule = slices.DeleteFunc(schedule, func(d time.Duration) bool { return d == 0 })
 	}
 	others := []time.Duration{}

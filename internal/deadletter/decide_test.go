@@ -41,11 +41,17 @@ func TestDecide(t *testing.T) {
 		"new reason":         {deadLettered(deathIn(queue, "bored"), nil), Fail, 0, "malformed", queue, 1},
 		"reason of any type": {deadLettered(with(deathIn(queue, ""), "reason", 1), nil), Fail, 0, "malformed", queue, 1},
 
-		"by a consumer":             {byConsumer(amqp.Table{HeaderQueue: queue}), Retry, 5 * time.Second, "", queue, 1},
-		"by a consumer, no queue":   {byConsumer(nil), Fail, 0, "unknown_queue", "", 1},
-		"by a consumer, unknown":    {byConsumer(amqp.Table{HeaderQueue: "x"}), Fail, 0, "unknown_queue", "", 1},
-		"by a consumer, own queue":  {byConsumer(amqp.Table{HeaderQueue: "orders.inbox"}), Fail, 0, "unknown_queue", "", 1},
-		"by a consumer, copied":     {deadLettered(deathIn("orders.retry.5s", "expired"), ours(queue, 1)), Retry, 30 * time.Second, "", queue, 2},
+		"by a consumer":                                    {byConsumer(amqp.Table{HeaderQueue: queue}), Retry, 5 * time.Second, "", queue, 1},
+		"by a consumer, no queue":                          {byConsumer(nil), Fail, 0, "unknown_queue", "", 1},
+		"by a consumer, unknown":                           {byConsumer(amqp.Table{HeaderQueue: "x"}), Fail, 0, "unknown_queue", "", 1},
+		"by a consumer, own queue":                         {byConsumer(amqp.Table{HeaderQueue: "orders.inbox"}), Fail, 0, "unknown_queue", "", 1},
+		"by a consumer, copied":                            {deadLettered(deathIn("orders.retry.5s", "expired"), ours(queue, 1)), Retry, 30 * time.Second, "", queue, 2},
+		"by a consumer, copied from elsewhere":             {copied("app.delay", ours(queue, 1)), Retry, 30 * time.Second, "", queue, 2},
+		"by a consumer, copied from elsewhere, first time": {copied("app.delay", amqp.Table{HeaderQueue: queue}), Retry, 5 * time.Second, "", queue, 1},
+		"of another pipeline, by the broker":               {rejected("new", with(ours(queue, 2), HeaderPipeline, "x")), Retry, 5 * time.Second, "", "new", 1},
+		"unknown to both configuration and headers":        {rejected("new", ours("newer", 2)), Retry, 5 * time.Second, "", "new", 1},
+		"unknown, failed there before":                     {rejected("new", ours("new", 1)), Retry, 30 * time.Second, "", "new", 2},
+
 		"from the inbox":            {deadLettered(deathIn("orders.inbox", "delivery_limit"), nil), Fail, 0, "unknown_queue", "", 1},
 		"never":                     {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
 		"another hint":              {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "always"}), Retry, 5 * time.Second, "", queue, 1},
@@ -109,7 +115,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "1m", "5s", "0s")
 	rescue := p.Decide(p.Read(lost(ours("orders.created", 1))))
-	v := p.Nacked(rescue)
+	v, _ := p.Nacked(rescue)
 	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
 		t.Fatalf("%+v", v)
 	}
@@ -120,10 +126,52 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	if v, _ = p.Returned(v); v.Reason != ReasonWorkerError {
 		t.Errorf("%+v", v)
 	}
-	if v := orders(t, "0s").Nacked(rescue); v.Action != Rescue {
+	if v, ok := orders(t, "0s").Nacked(rescue); ok || v.Action != Rescue {
 		t.Errorf("%+v: it has to be held", v)
 	}
-	if v := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); v.Action != Retry || v.Delay != time.Minute {
+	if v, ok := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); ok || v.Action != Retry || v.Delay != time.Minute {
 		t.Errorf("%+v: a retry stays what it is", v)
 	}
+}
+
+// A full work queue refuses what is returned to it at once, too.
+func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
+	t.Parallel()
+	p := orders(t, "0s", "5s", "1m")
+	v, _ := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil))))
+	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
+		t.Fatalf("%+v", v)
+	}
+	var tried []time.Duration
+	for v.Action == Retry {
+		tried = append(tried, v.Delay)
+		v, _ = p.Returned(v)
+	}
+	if want := []time.Duration{time.Minute, 5 * time.Second}; !slices.Equal(tried, want) {
+		t.Errorf("tried %v, want %v: never without a delay", tried, want)
+	}
+	p = orders(t, "0s")
+	if v, ok := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); ok || v.Action != Retry || v.Delay != 0 {
+		t.Errorf("%+v: it has to be held", v)
+	}
+}
+
+// What an application moves from a work queue to one that is not configured yet goes back to the
+// former, but not for ever.
+func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	headers := ours("orders.created", 1)
+	for range 10 {
+		v := p.Decide(p.Read(rejected("new", headers)))
+		if v.Action == Fail {
+			return
+		}
+		m, err := p.Publishing(v, rejected("new", headers), stamp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		headers = m.Headers
+	}
+	t.Error("it goes round for ever")
 }

@@ -1,6 +1,7 @@
 // Package deadletter decides what becomes of a message that a pipeline's inbox holds.
 //
-// It is pure: a delivery goes in, a verdict and the message to publish come out. It believes the
-// broker (the exchange that a delivery came through, the newest entry of x-death) before it believes
-// the message's own headers, which any client can copy or forge. Clock, ids and limits are passed in.
+// It is pure: a delivery goes in, a verdict and the message to publish come out. The exchange that a
+// delivery came through is the broker's word. The newest entry of x-death is, too, unless the message
+// was published to the dead-letter exchange by a client, which can copy or forge any header; hence no
+// header may send a message round for ever. Clock, ids and limits are passed in.
 package deadletter

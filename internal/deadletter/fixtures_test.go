@@ -12,7 +12,7 @@ import (
 
 var (
 	now   = time.UnixMilli(1_700_000_000_123)
-	stamp = Stamp{Now: now, PublishID: "s-1", Username: "worker", FrameMax: 131_072}
+	stamp = Stamp{Now: now, PublishID: "s-1", FrameMax: 131_072}
 )
 
 // orders is a pipeline with four deliveries.
@@ -54,6 +54,14 @@ func deadLettered(death amqp.Table, headers amqp.Table) *amqp.Delivery {
 // byConsumer is a delivery that a consumer published to the dead-letter exchange.
 func byConsumer(headers amqp.Table) *amqp.Delivery {
 	return &amqp.Delivery{Exchange: "orders.dlx", RoutingKey: "consumer.key", DeliveryMode: 2, Headers: headers}
+}
+
+// copied is a delivery that a consumer published to the dead-letter exchange with all headers of a
+// message that was dead-lettered from another queue before it came to the consumer.
+func copied(earlier string, headers amqp.Table) *amqp.Delivery {
+	d := rejected(earlier, headers)
+	d.RoutingKey = "consumer.key"
+	return d
 }
 
 // lost is a delivery that came through the alternate-exchange of the return exchange.

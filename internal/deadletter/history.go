@@ -3,6 +3,8 @@ package deadletter
 import (
 	"encoding/json"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // maxHistory is the longest retry-history, in bytes.
@@ -33,19 +35,23 @@ func parseHistory(value any) []Failure {
 	return failures
 }
 
-// history encodes this failure and the earlier ones, newest first; the oldest are dropped when there
-// is no room for them.
+// history encodes this failure and the earlier ones.
 func history(v Verdict, now time.Time) string {
 	latest := Failure{Attempt: v.Letter.Count, At: now.UnixMilli(), Reason: v.Letter.Reason}
 	if v.Action == Retry {
 		ms := v.Delay.Milliseconds()
 		latest.DelayMS = &ms
 	}
+	return encodeHistory(append([]Failure{latest}, v.Letter.History...), maxHistory)
+}
+
+// encodeHistory drops the oldest failures when there is no room for them.
+func encodeHistory(failures []Failure, limit int) string {
 	text := []byte{'['}
-	for i, failure := range append([]Failure{latest}, v.Letter.History...) {
+	for i, failure := range failures {
 		// A Failure has nothing that JSON cannot express.
 		entry, _ := json.Marshal(failure)
-		if len(text)+len(entry)+len(",]") > maxHistory {
+		if len(text)+len(entry)+len(",]") > limit {
 			break
 		}
 		if i > 0 {
@@ -54,4 +60,14 @@ func history(v Verdict, now time.Time) string {
 		text = append(text, entry...)
 	}
 	return string(append(text, ']'))
+}
+
+// trimHistory makes a message's history shorter by so many bytes, at the cost of its oldest entries.
+func trimHistory(h amqp.Table, excess int) {
+	text, _ := h[HeaderHistory].(string)
+	if trimmed := encodeHistory(parseHistory(text), len(text)-excess); trimmed != "[]" {
+		h[HeaderHistory] = trimmed
+	} else {
+		delete(h, HeaderHistory)
+	}
 }

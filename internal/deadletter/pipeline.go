@@ -46,7 +46,11 @@ func NewPipeline(w topology.Worker) (*Pipeline, error) {
 	if len(p.retryOn) == 0 {
 		p.retryOn = []string{topology.ReasonRejected}
 	}
-	if w.Version != topology.WorkerVersion {
+	switch w.Version {
+	case topology.WorkerVersion:
+	case 0:
+		return nil, fieldErrorf("version", "is missing: write %d", topology.WorkerVersion)
+	default:
 		return nil, fieldErrorf("version", "%d is not a version that this worker reads: it must be %d", w.Version, topology.WorkerVersion)
 	}
 	if w.Vhost == "" {
@@ -90,8 +94,10 @@ func (p *Pipeline) checkName() error {
 	if strings.Contains(name, topology.Separator) {
 		return fieldErrorf("name", "%q contains %q, which is reserved", name, topology.Separator)
 	}
-	if longest := p.Names.RetryQueue(slices.Max(p.delays)); len(longest) > maxShortString {
-		return fieldErrorf("name", "is too long: the queue name %q has more than %d bytes", longest, maxShortString)
+	for _, delay := range p.delays {
+		if queue := p.Names.RetryQueue(delay); len(queue) > maxShortString {
+			return fieldErrorf("name", "is too long: the queue name %q has more than %d bytes", queue, maxShortString)
+		}
 	}
 	return nil
 }

@@ -31,13 +31,10 @@ type Letter struct {
 	// After is the shortest delay that the consumer asked for, negative if it did not.
 	After time.Duration
 
-	// foreign tells that the retry headers belong to another queue or pipeline.
+	// dead tells that the broker dead-lettered the message, rather than a consumer published it.
+	dead bool
+	// foreign tells that the retry headers are not this pipeline's, or not about this queue.
 	foreign bool
-}
-
-// death is the newest entry of x-death.
-type death struct {
-	queue, reason, exchange, key string
 }
 
 // Read tells what a delivery is. It takes headers of any type and content: what is not as it
@@ -52,54 +49,54 @@ func (p *Pipeline) Read(d *amqp.Delivery) Letter {
 // readLost reads a message that the return exchange could not route: its alternate-exchange brought
 // it here. No attempt was made, so none is counted.
 func (p *Pipeline) readLost(d *amqp.Delivery) Letter {
-	l := Letter{Lost: true, After: -1, Queue: queueName(d.Headers[HeaderQueue])}
+	l := Letter{Lost: true, After: -1, Queue: queueName(d.Headers[HeaderQueue]), RoutingKey: d.RoutingKey}
 	if p.Names.OwnsQueue(l.Queue) || d.Headers[HeaderPipeline] != string(p.Names) {
 		l.Queue = ""
 	}
 	l.Reason, _ = d.Headers[HeaderReason].(string)
 	l.readProgress(d.Headers)
-	l.readOrigin(d, death{})
 	return l
 }
 
 // readFailed reads a message from the dead-letter exchange, where the broker publishes and where
 // consumers may.
 func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
-	l := Letter{After: -1}
-	last, dead := newestDeath(d.Headers)
-	if dead = dead && !p.Names.OwnsQueue(last.queue); dead {
-		l.Queue, l.Reason = last.queue, last.reason
-	} else {
-		// A consumer published it, perhaps with a copy of all headers it got.
-		last = death{}
-		l.Reason = topology.ReasonRejected
-		if queue := queueName(d.Headers[HeaderQueue]); p.hasWorkQueue(queue) {
-			l.Queue = queue
-		}
+	l := Letter{After: -1, RoutingKey: d.RoutingKey, Reason: topology.ReasonRejected}
+	if last := newestDeath(d.Headers); p.isDeath(last, d.Headers) {
+		l.dead = true
+		l.Queue, l.Reason, l.Exchange, l.RoutingKey = last.queue, last.reason, last.exchange, last.key
+	} else if queue := queueName(d.Headers[HeaderQueue]); p.hasWorkQueue(queue) {
+		l.Queue = queue
 	}
 
-	l.foreign = p.isForeign(d.Headers, l.Queue)
 	l.Never = d.Headers[HeaderHint] == HintNever
-	if !l.foreign {
+	copied, wasHere := p.areCopied(d.Headers, l.Queue), d.Headers[HeaderPipeline] != nil
+	// Without a pipeline they are the publisher's own, or what a consumer says for the first time.
+	l.foreign = copied || l.dead && !wasHere
+	if !copied {
 		l.After = readAfter(d.Headers)
-		if d.Headers[HeaderPipeline] != nil {
-			l.readProgress(d.Headers)
-		}
 	}
-	l.readOrigin(d, last)
+	if wasHere && !copied {
+		l.readProgress(d.Headers)
+	}
 	if l.Count < math.MaxInt64 {
 		l.Count++
 	}
 	return l
 }
 
-// isForeign tells whether the retry headers were written for another queue or pipeline: consumers
+// areCopied tells whether the retry headers were written for another queue or pipeline: consumers
 // that publish elsewhere often copy all headers. As long as nobody knows the queue, retry-queue says
 // at least what the consumer meant.
-func (p *Pipeline) isForeign(h amqp.Table, queue string) bool {
+func (p *Pipeline) areCopied(h amqp.Table, queue string) bool {
 	wroteQueue, hasQueue := h[HeaderQueue]
-	wrotePipeline, hasPipeline := h[HeaderPipeline]
-	return queue != "" && hasQueue && wroteQueue != queue || hasPipeline && wrotePipeline != string(p.Names)
+	return queue != "" && hasQueue && wroteQueue != queue || p.areOfAnother(h)
+}
+
+// areOfAnother tells whether the retry headers name another pipeline.
+func (p *Pipeline) areOfAnother(h amqp.Table) bool {
+	pipeline, found := h[HeaderPipeline]
+	return found && pipeline != string(p.Names)
 }
 
 func (p *Pipeline) hasWorkQueue(queue string) bool {
@@ -116,40 +113,12 @@ func (l *Letter) readProgress(h amqp.Table) {
 		l.FirstFailedAt = at
 	}
 	l.History = parseHistory(h[HeaderHistory])
-}
-
-// readOrigin finds where the message was first published: as written at its first failure, otherwise
-// as the broker says.
-func (l *Letter) readOrigin(d *amqp.Delivery, last death) {
-	l.Exchange, l.RoutingKey = last.exchange, last.key
-	if last == (death{}) {
-		l.RoutingKey = d.RoutingKey
-	}
-	if l.foreign {
-		return
-	}
-	if exchange, ok := shortString(d.Headers[HeaderExchange]); ok {
+	if exchange, ok := shortString(h[HeaderExchange]); ok {
 		l.Exchange = exchange
 	}
-	if key, ok := shortString(d.Headers[HeaderRoutingKey]); ok {
+	if key, ok := shortString(h[HeaderRoutingKey]); ok {
 		l.RoutingKey = key
 	}
-}
-
-// newestDeath reads x-death[0], which is always the broker's: newer entries come first.
-func newestDeath(h amqp.Table) (death, bool) {
-	deaths, _ := h[headerDeath].([]any)
-	if len(deaths) == 0 {
-		return death{}, false
-	}
-	entry, _ := deaths[0].(amqp.Table)
-	d := death{queue: queueName(entry["queue"])}
-	d.reason, _ = entry["reason"].(string)
-	d.exchange, _ = shortString(entry["exchange"])
-	if keys, _ := entry["routing-keys"].([]any); len(keys) > 0 {
-		d.key, _ = shortString(keys[0])
-	}
-	return d, d.queue != ""
 }
 
 func readAfter(h amqp.Table) time.Duration {

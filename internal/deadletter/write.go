@@ -3,6 +3,7 @@ package deadletter
 import (
 	"errors"
 	"maps"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,8 +27,6 @@ type Stamp struct {
 	Now time.Time
 	// PublishID is unique per publish.
 	PublishID string
-	// Username is the one the worker is logged in with; a user-id equal to it may stay.
-	Username string
 	// FrameMax is the connection's negotiated limit in bytes, 0 for none.
 	FrameMax int
 }
@@ -50,9 +49,6 @@ func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publis
 		AppId:           d.AppId,
 		Body:            d.Body,
 	}
-	if d.UserId == s.Username {
-		m.UserId = d.UserId
-	}
 	return m, fit(m, p.frameBudget(v, route, s.FrameMax))
 }
 
@@ -68,6 +64,11 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 	for _, key := range []string{HeaderHint, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt} {
 		delete(h, key)
 	}
+	if v.Letter.dead {
+		// A nack says nothing: what stands here is about an earlier failure.
+		delete(h, HeaderDeadLetterError)
+		delete(h, HeaderDeadLetterException)
+	}
 	truncate(h, HeaderDeadLetterError, maxErrorText)
 	truncate(h, HeaderDeadLetterException, maxExceptionText)
 
@@ -75,7 +76,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 	if len(route.CC) > 0 {
 		h[headerCC] = addresses(route.CC)
 	}
-	if d.UserId != "" && d.UserId != s.Username {
+	if d.UserId != "" {
 		h[HeaderUserID] = d.UserId
 	}
 	if _, kept := h[HeaderDeliveryMode]; !kept && d.DeliveryMode != amqp.Persistent {
@@ -86,6 +87,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		h[HeaderDeadLetterAt] = s.Now.UnixMilli()
 	}
 	if !v.Letter.Lost {
+		delete(h, HeaderDelay) // of the failure before, unless there is one now
 		maps.Copy(h, p.progress(v, s.Now))
 	}
 	return h
@@ -148,16 +150,26 @@ func truncate(h amqp.Table, key string, limit int) {
 	h[key] = text[:limit]
 }
 
-// fit drops what can be missed from headers that are too large: first the history, then the texts.
+// fit drops what can be missed from headers that are too large: first the oldest failures, then the
+// texts.
 func fit(m amqp.Publishing, budget int) error {
-	for _, dispensable := range []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError} {
-		if size := headerFrameSize(m); size >= 0 && size <= budget {
-			return nil
+	excess := func() int {
+		size := headerFrameSize(m)
+		if size < 0 {
+			return math.MaxInt
 		}
-		delete(m.Headers, dispensable)
+		return size - budget
 	}
-	if size := headerFrameSize(m); size >= 0 && size <= budget {
-		return nil
+	if n := excess(); n > 0 {
+		trimHistory(m.Headers, n)
 	}
-	return ErrNotRepublishable
+	for _, dispensable := range []string{HeaderDeadLetterException, HeaderDeadLetterError} {
+		if excess() > 0 {
+			delete(m.Headers, dispensable)
+		}
+	}
+	if excess() > 0 {
+		return ErrNotRepublishable
+	}
+	return nil
 }

@@ -2,7 +2,7 @@ package deadletter
 
 import (
 	"errors"
-	"slices"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +33,7 @@ func TestRetriedMessage(t *testing.T) {
 
 	want := amqp.Publishing{
 		Headers: amqp.Table{
-			"tenant": "a", "x-custom": int8(1), "dead-letter-error": "e",
+			"tenant": "a", "x-custom": int8(1),
 			"CC":          []any{"delay:5s", "return:orders.created"},
 			"retry-count": int64(1), "retry-max-attempts": int64(4), "retry-pipeline": "orders", "retry-queue": "orders.created",
 			"retry-exchange": "shop", "retry-routing-key": "eu.created", "retry-publish-id": "s-1", "retry-reason": "rejected",
@@ -94,20 +94,61 @@ func TestFailedMessageOfUnknownQueueKeepsWhatTheConsumerWrote(t *testing.T) {
 	}
 }
 
-func TestOwnUserIDStays(t *testing.T) {
+// What a publisher calls retry-*, or claims to have been, is none of ours on the first failure.
+func TestHeadersOfThePublisherAreDropped(t *testing.T) {
+	t.Parallel()
+	forged := with(ours("orders.created", 3), HeaderPipeline, nil)
+	forged[HeaderUserID], forged[HeaderDeliveryMode], forged["retry-limit"] = "admin", int64(9), int64(1)
+	h := publish(t, orders(t), rejected("orders.created", forged)).Headers
+	if h[HeaderCount] != int64(1) || h[HeaderUserID] != nil || h[HeaderDeliveryMode] != nil || h["retry-limit"] != nil ||
+		h[HeaderExchange] != "shop" || h[HeaderRoutingKey] != "eu.created" || h[HeaderFirstFailedAt] != now.UnixMilli() {
+		t.Errorf("%v", h)
+	}
+	kept := publish(t, orders(t), byConsumer(amqp.Table{HeaderQueue: "orders.created", "retry-limit": int64(1)})).Headers
+	if kept["retry-limit"] != int64(1) {
+		t.Errorf("%v", kept)
+	}
+}
+
+func TestUserIDBecomesAHeader(t *testing.T) {
 	t.Parallel()
 	d := rejected("orders.created", nil)
-	d.UserId = stamp.Username
+	d.UserId = "shop"
 	m := publish(t, orders(t), d)
-	if m.UserId != stamp.Username || m.Headers[HeaderUserID] != nil {
+	if m.UserId != "" || m.Headers[HeaderUserID] != "shop" {
 		t.Errorf("user-id %q, headers %v", m.UserId, m.Headers)
+	}
+	if h := publish(t, orders(t), rejected("orders.created", m.Headers)).Headers; h[HeaderUserID] != "shop" {
+		t.Errorf("%v", h)
+	}
+}
+
+// What a consumer said about a failure does not describe the next one.
+func TestWhatIsAboutAnEarlierFailureIsDropped(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	said := byConsumer(amqp.Table{HeaderQueue: "orders.created", HeaderDeadLetterError: "e", HeaderDeadLetterException: "x"})
+	h := publish(t, p, said).Headers
+	if h[HeaderDeadLetterError] != "e" || h[HeaderDeadLetterException] != "x" {
+		t.Errorf("%v", h)
+	}
+	if h := publish(t, p, lost(maps.Clone(h))).Headers; h[HeaderDeadLetterError] != "e" || h[HeaderDelay] != int64(5000) {
+		t.Errorf("a message that was lost has not failed again: %v", h)
+	}
+	h = publish(t, p, rejected("orders.created", h)).Headers
+	if h[HeaderDeadLetterError] != nil || h[HeaderDeadLetterException] != nil || h[HeaderDelay] != int64(30_000) {
+		t.Errorf("%v", h)
+	}
+	h[HeaderCount] = int64(3)
+	if h = publish(t, p, rejected("orders.created", h)).Headers; h[HeaderDeadLetterReason] != ReasonExhausted || h[HeaderDelay] != nil {
+		t.Errorf("%v", h)
 	}
 }
 
 func TestErrorTextsAreTruncatedBetweenCharacters(t *testing.T) {
 	t.Parallel()
-	d := rejected("orders.created", amqp.Table{
-		HeaderDeadLetterError: strings.Repeat("ü", 4000), HeaderDeadLetterException: "x" + strings.Repeat("日", 9000),
+	d := byConsumer(amqp.Table{
+		HeaderQueue: "orders.created", HeaderDeadLetterError: strings.Repeat("ü", 4000), HeaderDeadLetterException: "x" + strings.Repeat("日", 9000),
 	})
 	h := publish(t, orders(t), d).Headers
 	for key, limit := range map[string]int{HeaderDeadLetterError: maxErrorText, HeaderDeadLetterException: maxExceptionText} {
@@ -124,36 +165,40 @@ func TestErrorTextsAreTruncatedBetweenCharacters(t *testing.T) {
 func TestHeadersThatAreTooLargeAreDroppedInOrder(t *testing.T) {
 	t.Parallel()
 	p := orders(t)
-	build := func(filler int) (amqp.Table, error) {
-		d := rejected("orders.created", amqp.Table{
-			HeaderDeadLetterError: "error", HeaderDeadLetterException: "exception", "filler": strings.Repeat("x", filler),
-		})
-		m, err := p.Publishing(p.Decide(p.Read(d)), d, stamp)
-		return m.Headers, err
+	headers := ours("orders.created", 1)
+	for range 10 {
+		headers[HeaderCount] = int64(1)
+		headers = publish(t, p, rejected("orders.created", headers)).Headers
 	}
-	kept := func(h amqp.Table) (names []string) {
-		for _, key := range []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError} {
+	headers[HeaderDeadLetterError], headers[HeaderDeadLetterException] = "error", "exception"
+	// kept counts what is left: the texts and each failure.
+	kept := func(h amqp.Table) int {
+		n := len(parseHistory(h[HeaderHistory]))
+		for _, key := range []string{HeaderDeadLetterException, HeaderDeadLetterError} {
 			if h[key] != nil {
-				names = append(names, key)
+				n++
+			} else if n > 0 {
+				t.Fatalf("%s is dropped before other things: %v", key, h)
 			}
 		}
-		return names
+		return n
 	}
-	stages := 3
-	for filler := 129_000; filler < 132_000; filler++ {
-		h, err := build(filler)
+	last := 12 + 2
+	for filler := 128_000; filler < 132_000; filler++ {
+		headers["filler"] = strings.Repeat("x", filler)
+		d := byConsumer(headers)
+		m, err := p.Publishing(p.Decide(p.Read(d)), d, stamp)
 		if err != nil {
-			if stages != 0 {
-				t.Errorf("rejected with %d texts that could be dropped", stages)
+			if last != 0 {
+				t.Errorf("rejected with %d things that could be dropped", last)
 			}
 			return
 		}
-		if n := len(kept(h)); n < stages {
-			if want := []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError}[3-n:]; !slices.Equal(want, kept(h)) {
-				t.Errorf("kept %v, want %v", kept(h), want)
-			}
-			stages = n
+		n := kept(m.Headers)
+		if n != last && n != last-1 {
+			t.Fatalf("%d things are left after %d", n, last)
 		}
+		last = n
 	}
 	t.Error("nothing is too large")
 }

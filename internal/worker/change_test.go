@@ -38,17 +38,27 @@ func TestTransientBecomesPersistent(t *testing.T) {
 	}
 }
 
-// A broker closes the channel over a user-id that is not the publisher's own.
-func TestForeignUserIDBecomesAHeader(t *testing.T) {
+// A broker closes the channel over a user-id that is not the publisher's own, and it may log the worker in
+// as somebody else than the URI says.
+func TestUserIDBecomesAHeader(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	permissions := topology.WorkerPermissions(p.names)
-	user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
-	p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
-	p.consume(t, "orders.created", nil)
-	p.Publish(t, "", "orders.created", amqp.Publishing{UserId: p.Username})
-	if failed := p.awaitFailed(t, "exhausted"); failed.UserId != "" || failed.Headers["retry-user-id"] != p.Username {
-		t.Errorf("user-id %q, headers %v", failed.UserId, failed.Headers)
+	for _, name := range []string{"of another", "its own"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+			uri := p.URI
+			if name == "of another" {
+				permissions := topology.WorkerPermissions(p.names)
+				user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
+				uri = withUser(t, p.URI, user, password)
+			}
+			p.workAs(t, uri, p.spec.Worker())
+			p.consume(t, "orders.created", nil)
+			p.Publish(t, "", "orders.created", amqp.Publishing{UserId: p.Username})
+			if failed := p.awaitFailed(t, "exhausted"); failed.UserId != "" || failed.Headers["retry-user-id"] != p.Username {
+				t.Errorf("user-id %q, headers %v", failed.UserId, failed.Headers)
+			}
+		})
 	}
 }
 

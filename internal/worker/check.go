@@ -11,7 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// Check connects to the vhost of each pipeline and looks for its inbox. It writes a line per
+// Check connects to the vhost of each pipeline and looks for its inbox and the exchanges that the worker
+// publishes to. It writes a line per
 // pipeline, and returns an error if any of them cannot be worked on. It consumes and changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	var failed error
@@ -38,7 +39,19 @@ func checkPipeline(ctx context.Context, uri URI, p *deadletter.Pipeline) (amqp.Q
 	if err != nil {
 		return amqp.Queue{}, err
 	}
-	return await(ctx, "look for the inbox", func() (amqp.Queue, error) {
+	queue, err := await(ctx, "look for the inbox", func() (amqp.Queue, error) {
 		return channel.QueueDeclarePassive(p.Names.Inbox(), true, false, false, false, nil)
 	}, func(amqp.Queue) {})
+	if err != nil {
+		return amqp.Queue{}, err
+	}
+	for _, exchange := range []string{p.Names.RetryExchange(), p.Names.ReturnExchange(), p.Names.FailedExchange()} {
+		if _, err := await(ctx, "look for the exchange "+exchange, func() (any, error) {
+			// The broker does not compare the type of an exchange that is only looked for.
+			return nil, channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)
+		}, func(any) {}); err != nil {
+			return amqp.Queue{}, err
+		}
+	}
+	return queue, nil
 }

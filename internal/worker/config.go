@@ -48,7 +48,7 @@ func ParseConfig(data []byte) (Config, error) {
 }
 
 func parsePipeline(element value) (*deadletter.Pipeline, error) {
-	w := topology.Worker{Version: topology.WorkerVersion}
+	var w topology.Worker
 	err := element.object(fields{
 		"version":      decode(&w.Version, "a whole number"),
 		"name":         decode(&w.Name, "a string"),

@@ -14,9 +14,9 @@ func TestParseConfig(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"complete":         `{"pipelines":[` + goodPipeline + `]}`,
-		"least":            `{"pipelines":[{"name":"a","vhost":"/","delays":["0s"],"max_attempts":1}]}`,
-		"null is not set":  `{"pipelines":[{"version":null,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"retry_on":null,"work_queues":null,"later":null}],"later":null}`,
-		"null in a queue":  `{"pipelines":[{"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"work_queues":{"q":{"max_attempts":null}}}]}`,
+		"least":            `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1}]}`,
+		"null is not set":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"retry_on":null,"work_queues":null,"later":null}],"later":null}`,
+		"null in a queue":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"work_queues":{"q":{"max_attempts":null}}}]}`,
 		"same name, other": `{"pipelines":[` + goodPipeline + `,` + strings.Replace(goodPipeline, `"/"`, `"other"`, 1) + `]}`,
 	}
 	for name, config := range tests {
@@ -52,9 +52,12 @@ func TestParseConfigErrors(t *testing.T) {
 		"unknown pipeline key": {with(`"name"`, `"Name"`), "pipelines[0].Name: is not a known key: this worker knows delays, max_attempts"},
 		"unknown queue key":    {with(`{}`, `{"x":1}`), `pipelines[0].work_queues["orders.created"].x: is not a known key`},
 		"version":              {with(`:1,`, `:2,`), "pipelines[0].version: 2 is not"},
+		"no version":           {with(`"version":1,`, ``), "pipelines[0].version: is missing: write 1"},
+		"null version":         {with(`:1,`, `:null,`), "pipelines[0].version: is missing: write 1"},
 		"no name":              {with(`"orders"`, `null`), "pipelines[0].name: is missing"},
 		"name with a slash":    {with(`"orders"`, `"a/b"`), `pipelines[0].name: "a/b" contains "/"`},
 		"long name":            {with(`"orders"`, `"`+strings.Repeat("x", 250)+`"`), "pipelines[0].name: is too long"},
+		"long name, 2nd delay": {strings.Replace(with(`"orders"`, `"`+strings.Repeat("x", 245)+`"`), `5s`, `1h`, 1), "pipelines[0].name: is too long"},
 		"name is a number":     {with(`"orders"`, `1`), "pipelines[0].name: must be a string"},
 		"no vhost":             {with(`"/"`, `null`), "pipelines[0].vhost: is missing"},
 		"no delays":            {with(`["5s","1m30s"]`, `[]`), "pipelines[0].delays: is empty"},

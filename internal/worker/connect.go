@@ -11,8 +11,9 @@ import (
 
 const (
 	heartbeat = 10 * time.Second
-	// dialTimeout bounds the TCP connection and the TLS and AMQP handshakes together.
-	dialTimeout = 30 * time.Second
+	// defaultConnectTimeout bounds the TCP connection and the TLS and AMQP handshakes together, unless
+	// the URI has a connection_timeout.
+	defaultConnectTimeout = 30 * time.Second
 	// closeTimeout bounds the closing handshake, which flushes the last acknowledgements.
 	closeTimeout = 5 * time.Second
 )
@@ -25,7 +26,7 @@ func connect(ctx context.Context, uri URI, p *deadletter.Pipeline, purpose strin
 		Vhost:      p.Vhost,
 		Heartbeat:  heartbeat,
 		Properties: properties,
-		Dial:       amqp.DefaultDial(dialTimeout),
+		Dial:       amqp.DefaultDial(uri.connectTimeout),
 	}
 	return await(ctx, "connect to "+uri.String(), func() (*amqp.Connection, error) {
 		return amqp.DialConfig(uri.raw, config)

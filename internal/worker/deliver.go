@@ -1,8 +1,6 @@
 package worker
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -23,14 +21,14 @@ func (s *session) unlessBlocked() <-chan amqp.Delivery {
 }
 
 // receive takes a delivery from the inbox and publishes it to where it belongs.
-func (s *session) receive(ctx context.Context, d amqp.Delivery, ok bool) error {
+func (s *session) receive(d amqp.Delivery, ok bool) error {
 	if !ok {
 		return s.deliveriesEnded()
 	}
 	s.inFlight++
 	m := &message{delivery: d}
 	m.verdict = s.pipeline.Decide(s.pipeline.Read(&m.delivery))
-	return s.publish(ctx, m)
+	return s.publish(m)
 }
 
 // deliveriesEnded is an error unless this is what a draining session waits for.
@@ -47,45 +45,57 @@ func (s *session) deliveriesEnded() error {
 	return fmt.Errorf("the broker cancelled the consumer of %s: the queue is gone, or its node is", s.pipeline.Names.Inbox())
 }
 
-// publish sends a message to where its verdict says.
-func (s *session) publish(ctx context.Context, m *message) error {
+// publish sends a message to where its verdict says, as soon as that is possible.
+func (s *session) publish(m *message) error {
+	p := s.publisherOf(m.verdict)
+	if p == s.rescue && p.forbidden {
+		return s.returned(m)
+	}
+	if !p.ready() || len(p.waiting) > 0 {
+		p.waiting = append(p.waiting, m)
+		return nil
+	}
+	return s.send(p, m)
+}
+
+// send publishes a message now.
+func (s *session) send(p *publisher, m *message) error {
 	now := time.Now()
 	s.idCount++
 	m.publishID = s.idPrefix + strconv.FormatUint(s.idCount, 36)
 	publishing, err := s.pipeline.Publishing(m.verdict, &m.delivery, deadletter.Stamp{
 		Now:       now,
 		PublishID: m.publishID,
-		Username:  s.username,
 		FrameMax:  s.publishing.Config.FrameSize,
 	})
 	if err != nil {
+		p.cleared()
 		return s.reject(m, err)
 	}
-	publisher, err := s.publisherOf(ctx, m.verdict)
-	if err != nil {
-		return err
-	}
-	return publisher.publish(m, s.pipeline.Route(m.verdict), publishing, now)
+	return p.publish(m, s.pipeline.Route(m.verdict), publishing, now)
 }
 
-func (s *session) publisherOf(ctx context.Context, v deadletter.Verdict) (_ *publisher, err error) {
-	switch v.Action {
-	case deadletter.Fail:
-		return s.failed, nil
-	case deadletter.Retry:
-		return s.retry, nil
+func (s *session) publisherOf(v deadletter.Verdict) *publisher {
+	switch {
+	case v.Action == deadletter.Fail:
+		return s.failed
+	case v.Action == deadletter.Rescue:
+		return s.rescue
+	case v.Delay == 0:
+		return s.back
 	default:
-		if s.rescue == nil {
-			// A stopping session still finishes what is in flight.
-			s.rescue, err = openPublisher(context.WithoutCancel(ctx), s.publishing, s.window)
-		}
-		return s.rescue, err
+		return s.retry
 	}
 }
 
 // reject leaves a message that cannot be published again to the broker, which moves the untouched
 // original to the failed queue.
 func (s *session) reject(m *message, reason error) error {
+	if s.failed.told {
+		// The exchange may be missing: the broker would drop the message.
+		s.hold(m)
+		return nil
+	}
 	s.inFlight--
 	if err := m.delivery.Reject(false); err != nil {
 		return fmt.Errorf("reject: %w", err)
@@ -118,10 +128,4 @@ func closedError(what string, reason *amqp.Error) error {
 		return fmt.Errorf("the channel for %s closed: %w", what, amqp.ErrClosed)
 	}
 	return fmt.Errorf("the broker closed the channel for %s: %w", what, reason)
-}
-
-// isAccessRefused tells whether the broker closed a channel because the user lacks a permission.
-func isAccessRefused(err error) bool {
-	var reason *amqp.Error
-	return errors.As(err, &reason) && reason.Code == amqp.AccessRefused
 }

@@ -49,9 +49,10 @@ func (p *pipeline) countIs(t *testing.T, queue string, want int) error {
 	return nil
 }
 
-func (p *pipeline) rejectOne(t *testing.T, queue string) {
+// rejectOne rejects one message of orders.created.
+func (p *pipeline) rejectOne(t *testing.T) {
 	t.Helper()
-	p.getOne(t, p.Channel(t), queue, func(d amqp.Delivery) error { return d.Reject(false) })
+	p.getOne(t, p.Channel(t), "orders.created", func(d amqp.Delivery) error { return d.Reject(false) })
 }
 
 // getOne waits for a message and settles it.
@@ -81,7 +82,9 @@ func (p *pipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publishin
 	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, n))
 	for i := range n {
 		m := build(i)
-		m.MessageId = strconv.Itoa(i)
+		if m.MessageId == "" {
+			m.MessageId = strconv.Itoa(i)
+		}
 		m.DeliveryMode = amqp.Persistent
 		ids[m.MessageId] = true
 		var err error

@@ -61,6 +61,70 @@ func TestRefusedMessageIsHeldWhileOthersGoOn(t *testing.T) {
 	}
 }
 
+// A full work queue refuses what is returned to it without a delay: no fault of the broker's.
+func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		delays []string
+		held   int // of the refused messages
+	}{
+		"0s alone": {[]string{"0s"}, 50},
+		"0s first": {[]string{"0s", "100ms", "1s"}, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", test.delays, 3, "orders.created", "orders.paid")
+			p.set(t, "PUT", p.Path("policies", "full"), map[string]any{
+				"pattern": `^orders\.created$`, "apply-to": "queues", "priority": 2000, "definition": map[string]any{
+					"max-length": 1, "overflow": "reject-publish", "dead-letter-exchange": "orders.dlx",
+				},
+			})
+			p.fillQueue(t, "orders.created")
+			r := p.work(t)
+			p.consume(t, "orders.paid", nil)
+			p.fillInbox(t, 50, func(int) amqp.Publishing {
+				return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+			})
+			time.Sleep(7 * time.Second) // longer than the broker may refuse everything
+			p.Publish(t, "", "orders.paid", amqp.Publishing{})
+			p.awaitFailed(t, "exhausted")
+			brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", test.held) })
+			if n := countLines(r.log.String(), "session ended"); n > 0 {
+				t.Errorf("%d sessions ended:\n%s", n, r.log)
+			}
+			for taken := 0; taken < test.held; {
+				if p.await(t, "orders.created").MessageId != "filling" {
+					taken++
+				}
+			}
+		})
+	}
+}
+
+// What the worker leaves to the broker goes through the failed exchange, too.
+func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
+	t.Parallel()
+	// A quorum queue would keep what it cannot dead-letter.
+	p := newPipelineOf(t, newSpec(topology.Classic, []string{"100ms"}, 2, "orders.created"))
+	p.set(t, "DELETE", p.Path("exchanges", "orders.failed"), nil)
+	r := p.work(t)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "small", Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
+	p.awaitHeld(t, r, 1)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "large", Headers: amqp.Table{
+		"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200),
+	}})
+	p.awaitHeld(t, r, 2)
+	p.apply(t, topology.Expand(p.spec))
+	got := map[string]bool{}
+	for range 2 {
+		got[p.await(t, "orders.failed").MessageId] = true
+	}
+	if !got["small"] || !got["large"] {
+		t.Errorf("the failed queue has %v", got)
+	}
+}
+
 func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
@@ -160,13 +224,13 @@ func TestDeliveryLimitsLeaveRoom(t *testing.T) {
 	for range 18 {
 		p.getOne(t, ch, "orders.created", requeue)
 	}
-	p.rejectOne(t, "orders.created")
+	p.rejectOne(t)
 	for range 40 {
 		p.getOne(t, ch, "orders.inbox", requeue)
 	}
 	p.work(t)
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.created", 1) })
-	p.rejectOne(t, "orders.created")
+	p.rejectOne(t)
 	for range 60 {
 		p.getOne(t, ch, "orders.failed", requeue)
 		time.Sleep(time.Millisecond)

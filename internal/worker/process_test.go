@@ -135,6 +135,13 @@ func (p *pipeline) collect(t *testing.T, queue string) *arrivals {
 	return a
 }
 
+// copies is how many messages came once more.
+func (a *arrivals) copies() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.duplicates
+}
+
 func (a *arrivals) awaitAtLeast(t *testing.T, n int) {
 	t.Helper()
 	brokertest.Eventually(t, 2*patience, func() error {

@@ -11,18 +11,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// publisher is a channel in confirm mode together with what was published on it and has no confirm
-// yet. Only the session's loop may use it.
-//
-// The broker sends a basic.return before the confirm of the same message, and the library's reader
-// hands both on in that order, so whoever takes a confirm finds the return in its channel already.
-// Both channels have room for everything outstanding: the library drops what it cannot hand over
-// within five seconds, and holds a lock meanwhile that publishing takes.
+// publisher publishes to one exchange. Only the session's loop may use it.
 type publisher struct {
-	channel  *amqp.Channel
-	returns  chan amqp.Return
-	confirms chan amqp.Confirmation
-	closed   chan *amqp.Error
+	exchange string
+	outlet
 
 	// outstanding are the messages without a confirm. The library hands out confirms in the order of
 	// publishing, so the first one is always the next to be confirmed.
@@ -31,27 +23,48 @@ type publisher struct {
 	returned map[string]bool
 	// nackedSince is when the broker began to refuse messages, zero after it took one.
 	nackedSince time.Time
+
+	suspension
 }
 
-// openPublisher opens a channel that can have as many publishes outstanding as the window holds.
-func openPublisher(ctx context.Context, conn *amqp.Connection, window int) (*publisher, error) {
+// outlet is a channel in confirm mode. A broker closes it over a publish that it does not accept.
+//
+// The broker sends a basic.return before the confirm of the same message, and the library's reader
+// hands both on in that order, so whoever takes a confirm finds the return in its channel already.
+// Both channels have room for everything outstanding, which the inbox's window bounds: the library
+// drops what it cannot hand over within five seconds, and holds a lock meanwhile that publishing
+// takes.
+type outlet struct {
+	channel  *amqp.Channel
+	returns  chan amqp.Return
+	confirms chan amqp.Confirmation
+	closed   chan *amqp.Error
+}
+
+func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet, error) {
 	channel, err := openChannel(ctx, conn)
 	if err != nil {
-		return nil, err
+		return outlet{}, err
 	}
 	if _, err := await(ctx, "turn publisher confirms on", func() (any, error) {
 		return nil, channel.Confirm(false)
 	}, func(any) {}); err != nil {
-		return nil, err
+		return outlet{}, err
 	}
-	room := 2 * window
-	return &publisher{
+	return outlet{
 		channel:  channel,
-		returns:  channel.NotifyReturn(make(chan amqp.Return, room)),
-		confirms: channel.NotifyPublish(make(chan amqp.Confirmation, room)),
+		returns:  channel.NotifyReturn(make(chan amqp.Return, window)),
+		confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window)),
 		closed:   channel.NotifyClose(make(chan *amqp.Error, 1)),
-		returned: map[string]bool{},
 	}, nil
+}
+
+// closeReason is why the channel closed. It may only be called once confirms is closed.
+func (o outlet) closeReason() *amqp.Error { return <-o.closed }
+
+func openPublisher(ctx context.Context, conn *amqp.Connection, exchange string, window int) (*publisher, error) {
+	o, err := openOutlet(ctx, conn, window)
+	return &publisher{exchange: exchange, outlet: o, returned: map[string]bool{}}, err
 }
 
 // publish sends a message. After an error the channel's state is unknown, so the session has to end.
@@ -84,6 +97,11 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	returned = p.returned[m.publishID]
 	delete(p.returned, m.publishID)
 
+	if returned {
+		p.cleared()
+	} else {
+		p.answered()
+	}
 	if c.Ack {
 		p.nackedSince = time.Time{}
 	}
@@ -102,36 +120,5 @@ func (p *publisher) drainReturns() {
 		default:
 			return
 		}
-	}
-}
-
-// closeReason is why the channel closed. It may only be called once confirms is closed.
-func (p *publisher) closeReason() *amqp.Error {
-	return <-p.closed
-}
-
-// stalled is an error when the broker neither takes messages nor says so. A session has to be
-// renewed then: a channel that met the election of a queue's leader may go on refusing for as long
-// as the old leader's node is down, when a new one is served at once.
-func (p *publisher) stalled(now, unblockedAt time.Time) error {
-	longerThan := func(since time.Time, limit time.Duration) bool {
-		if since.Before(unblockedAt) {
-			since = unblockedAt
-		}
-		return now.Sub(since) > limit
-	}
-	if !p.nackedSince.IsZero() && longerThan(p.nackedSince, nackTimeout) {
-		return fmt.Errorf("the broker has refused every message for %s", nackTimeout)
-	}
-	if len(p.outstanding) > 0 && longerThan(p.outstanding[0].publishedAt, confirmTimeout) {
-		return fmt.Errorf("the broker has not confirmed a message for %s", confirmTimeout)
-	}
-	return nil
-}
-
-// refused notes that the broker did not take a message that has to go where it was going.
-func (p *publisher) refused(now time.Time) {
-	if p.nackedSince.IsZero() {
-		p.nackedSince = now
 	}
 }

@@ -37,7 +37,10 @@ func TestStalledPublisher(t *testing.T) {
 
 func TestBlockedSessionIsNotStalled(t *testing.T) {
 	t.Parallel()
-	s := &session{retry: &publisher{nackedSince: time.Now().Add(-time.Hour)}, failed: &publisher{}}
+	s := &session{
+		retry: &publisher{nackedSince: time.Now().Add(-time.Hour)},
+		back:  &publisher{}, failed: &publisher{}, rescue: &publisher{},
+	}
 	if err := s.stalled(time.Now()); err == nil {
 		t.Error("no error")
 	}
@@ -60,6 +63,23 @@ func TestConfirmOfAnUnknownTagIsAnError(t *testing.T) {
 	}
 	if _, _, err := p.settle(amqp.Confirmation{DeliveryTag: 3, Ack: true}); err == nil {
 		t.Error("a confirm of nothing is taken")
+	}
+}
+
+func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := &publisher{outstanding: []*message{{publishTag: 1}}}
+	p.refused(now.Add(-time.Minute))
+	p.refused(now)
+	if err := p.stalled(now, time.Time{}); err == nil {
+		t.Error("it does not count from the first refusal")
+	}
+	if _, _, err := p.settle(amqp.Confirmation{DeliveryTag: 1, Ack: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stalled(now, time.Time{}); err != nil {
+		t.Error(err)
 	}
 }
 

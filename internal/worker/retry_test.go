@@ -40,13 +40,13 @@ func TestRetriesWithBackoffUntilExhausted(t *testing.T) {
 		}
 	}
 	for i, d := range got[1:] {
-		if d.Headers["retry-count"] != int64(i+1) || d.Headers["dead-letter-reason"] != nil {
+		if d.Headers["retry-count"] != int64(i+1) || d.Headers["retry-delay-ms"] != []int64{100, 300, 900}[i] || d.Headers["dead-letter-reason"] != nil {
 			t.Errorf("delivery %d has headers %v", i+2, d.Headers)
 		}
 	}
 	want := amqp.Table{
 		"retry-count": int64(4), "retry-max-attempts": int64(4), "retry-pipeline": "orders", "retry-queue": "orders.created",
-		"retry-exchange": "", "retry-routing-key": "orders.created", "retry-reason": "rejected", "retry-delay-ms": int64(900),
+		"retry-exchange": "", "retry-routing-key": "orders.created", "retry-reason": "rejected", "retry-delay-ms": nil,
 		"dead-letter-reason": "exhausted",
 	}
 	for key, value := range want {

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -13,34 +12,18 @@ import (
 )
 
 const (
-	// nackTimeout is how long the broker may refuse everything before the session is renewed.
-	nackTimeout = 5 * time.Second
-	// confirmTimeout is longer than the 65 s after which a broker gives up on a queue that has no
-	// majority of its members online, so that its nack comes first.
-	confirmTimeout = 75 * time.Second
-	// drainTimeout bounds how long a stopping session finishes what is in flight. Orchestrators kill
-	// after 30 s.
-	drainTimeout = 25 * time.Second
-	// settleTime is for the broker to pass the last acknowledgements on to the inbox. RabbitMQ 3.10
-	// drops those that its channel still holds for a quorum queue when the channel closes, and
-	// delivers the messages again.
-	settleTime = 500 * time.Millisecond
-	// tick is how often a session looks whether the broker has stalled.
-	tick = time.Second
-
 	// stableAfter is how long a session has to last to count as a success.
 	stableAfter = time.Minute
 
 	consumerTag = "rabbitmq-retry"
 )
 
-// session is one life of a pipeline's connections. Any channel or connection that closes, and any
-// consumer that is cancelled, ends it as a whole: what is not acknowledged then is delivered again.
+// session is one life of a pipeline's connections. It ends as a whole when one of them closes, or the
+// inbox's channel does, or the consumer is cancelled: what is not acknowledged then is delivered again.
 //
 // One goroutine runs the loop and owns all that is below.
 type session struct {
 	pipeline *deadletter.Pipeline
-	username string
 	window   int
 	log      *slog.Logger
 
@@ -52,10 +35,11 @@ type session struct {
 	deliveries            <-chan amqp.Delivery
 	blockings             chan amqp.Blocking
 
-	// Retried and failed messages have channels of their own, so that a target without a majority
-	// does not silence the other. Rescues have theirs because the broker closes it when the worker
-	// may not publish to the default exchange; it is nil until it is needed.
-	retry, failed, rescue *publisher
+	// Each exchange has a channel of its own, so that one that is missing, or whose target has no
+	// majority, does not silence the others. Back is for the return exchange, rescue for the default
+	// one.
+	retry, back, failed, rescue *publisher
+	openings                    chan opening
 
 	held      heldMessages
 	heldTimer *time.Timer
@@ -74,7 +58,6 @@ type session struct {
 func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window int, log *slog.Logger) (*session, error) {
 	s := &session{
 		pipeline:  p,
-		username:  uri.username,
 		window:    window,
 		log:       log,
 		heldTimer: time.NewTimer(0),
@@ -93,16 +76,23 @@ func (s *session) open(ctx context.Context, uri URI) (err error) {
 		return err
 	}
 	s.blockings = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
-	if s.retry, err = openPublisher(ctx, s.publishing, s.window); err != nil {
-		return err
+	names := s.pipeline.Names
+	for exchange, p := range map[string]**publisher{
+		names.RetryExchange(): &s.retry, names.ReturnExchange(): &s.back, names.FailedExchange(): &s.failed, "": &s.rescue,
+	} {
+		if *p, err = openPublisher(ctx, s.publishing, exchange, s.window); err != nil {
+			return err
+		}
 	}
-	if s.failed, err = openPublisher(ctx, s.publishing, s.window); err != nil {
-		return err
-	}
+	s.openings = make(chan opening, len(s.publishers())) // each has one at a time
 	if s.consuming, err = connect(ctx, uri, s.pipeline, "consume"); err != nil {
 		return err
 	}
 	return s.consume(ctx)
+}
+
+func (s *session) publishers() [4]*publisher {
+	return [...]*publisher{s.retry, s.back, s.failed, s.rescue}
 }
 
 func (s *session) consume(ctx context.Context) (err error) {
@@ -132,73 +122,4 @@ func (s *session) close() {
 			hangUp(conn)
 		}
 	}
-}
-
-// drain stops the deliveries. The channel of deliveries closes when the broker has answered and what
-// it had already sent is taken.
-func (s *session) drain() {
-	s.draining = true
-	go func() {
-		// An error says that the channel is closed, and then so are the deliveries.
-		_ = s.inbox.Cancel(consumerTag, false)
-	}()
-}
-
-// closeWhenStuck closes the connections of a session that has not stopped long after it should have:
-// its loop hangs in a write, because the broker does not read. The function that it returns calls it
-// off.
-func (s *session) closeWhenStuck(ctx context.Context) (callOff func()) {
-	done := make(chan struct{})
-	forget := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(drainTimeout + time.Second):
-			s.close()
-		case <-done:
-		}
-	})
-	return func() {
-		forget()
-		close(done)
-	}
-}
-
-// run works until the context is done and what is in flight is finished, or until an error ends the
-// session.
-func (s *session) run(ctx context.Context) error {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	defer s.heldTimer.Stop()
-	stop := ctx.Done()
-	var deadline <-chan time.Time
-	defer s.closeWhenStuck(ctx)()
-
-	for !s.draining || s.deliveries != nil || s.inFlight > 0 {
-		var err error
-		select {
-		case d, ok := <-s.unlessBlocked():
-			err = s.receive(ctx, d, ok)
-		case c, ok := <-s.retry.confirms:
-			err = s.confirm(ctx, s.retry, c, ok)
-		case c, ok := <-s.failed.confirms:
-			err = s.confirm(ctx, s.failed, c, ok)
-		case c, ok := <-s.rescueConfirms():
-			err = s.confirmRescue(ctx, c, ok)
-		case <-s.heldTimer.C:
-			err = s.publishHeld(ctx)
-		case b, ok := <-s.blockings:
-			err = s.block(ctx, b, ok)
-		case now := <-ticker.C:
-			err = s.stalled(now)
-		case <-stop:
-			stop, deadline = nil, time.After(drainTimeout)
-			s.drain()
-		case <-deadline:
-			return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.inFlight, drainTimeout)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	time.Sleep(settleTime)
-	return nil
 }

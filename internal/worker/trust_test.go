@@ -14,7 +14,9 @@ func TestHeadersOfAnotherPipelineOrQueueAreDropped(t *testing.T) {
 		"copied from another pipeline": {
 			"retry-pipeline": "other", "retry-queue": "orders.created", "retry-count": int64(2), "retry-routing-key": "secret",
 		},
-		"without a pipeline":           {"retry-count": int64(2)},
+		"without a pipeline": {
+			"retry-queue": "orders.created", "retry-count": int64(2), "retry-routing-key": "forged", "retry-exchange": "forged",
+		},
 		"negative count":               {"retry-pipeline": "orders", "retry-queue": "orders.created", "retry-count": int64(math.MinInt64)},
 		"count of another type":        {"retry-pipeline": "orders", "retry-queue": "orders.created", "retry-count": "2"},
 		"headers of other types":       {"retry-pipeline": amqp.Table{}, "retry-queue": []any{int32(1)}, "retry-history": 1.5, "x-death": "no"},
@@ -29,7 +31,7 @@ func TestHeadersOfAnotherPipelineOrQueueAreDropped(t *testing.T) {
 			p.Publish(t, "", "orders.created", amqp.Publishing{Headers: headers})
 			failed := p.awaitFailed(t, "exhausted")
 			if failed.Headers["retry-queue"] != "orders.created" || failed.Headers["retry-count"] != int64(3) ||
-				failed.Headers["retry-routing-key"] != "orders.created" {
+				failed.Headers["retry-routing-key"] != "orders.created" || failed.Headers["retry-exchange"] != "" {
 				t.Errorf("headers %v", failed.Headers)
 			}
 			if n, m := len(created.deliveries()), len(paid.deliveries()); n != 3 || m != 0 {
@@ -80,6 +82,63 @@ func TestConsumerRepublishesWithCopiedHeaders(t *testing.T) {
 		t.Errorf("%d deliveries, want 4", n)
 	}
 	p.expectEmpty(t, p.names.FailedQueue())
+}
+
+// The copied x-death of a message that was dead-lettered on its way to the work queue names a queue that
+// the pipeline has nothing to do with.
+func TestConsumerRepublishesWithHeadersOfAnotherDeath(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 4, "orders.created")
+	p.set(t, "PUT", p.Path("queues", "app.delay"), map[string]any{"durable": true, "arguments": map[string]any{
+		"x-message-ttl": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.created",
+	}})
+	p.work(t)
+	ch := p.Channel(t)
+	var original amqp.Table
+	c := p.consume(t, "orders.created", func(d amqp.Delivery) error {
+		if original == nil {
+			original = d.Headers
+		}
+		copied := publishingOf(d, d.Headers)
+		// Not the one of the retry queue, which is known to be the pipeline's.
+		copied.Headers["x-death"], copied.Headers["retry-queue"] = original["x-death"], "orders.created"
+		if err := ch.PublishWithContext(t.Context(), "orders.dlx", "consumer", true, false, copied); err != nil {
+			return err
+		}
+		return d.Ack(false)
+	})
+	p.Publish(t, "", "app.delay", amqp.Publishing{})
+	failed := p.awaitFailed(t, "exhausted")
+	if failed.Headers["retry-queue"] != "orders.created" || len(c.deliveries()) != 4 {
+		t.Errorf("%d deliveries, want 4; headers %v", len(c.deliveries()), failed.Headers)
+	}
+}
+
+// The worker may be older than a work queue.
+func TestWorkQueueThatIsNotConfiguredYet(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created", "orders.new")
+	w := p.spec.Worker()
+	delete(w.WorkQueues, "orders.new")
+	p.workAs(t, p.URI, w)
+	c := p.consume(t, "orders.new", nil)
+	p.Publish(t, "", "orders.new", amqp.Publishing{})
+	failed := p.awaitFailed(t, "exhausted")
+	if n := len(c.deliveries()); n != 3 || failed.Headers["retry-queue"] != "orders.new" {
+		t.Errorf("%d deliveries, want 3; headers %v", n, failed.Headers)
+	}
+}
+
+// What a consumer said about a failure does not describe a later one, about which it says nothing.
+func TestLaterNackRemovesWhatTheConsumerSaid(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	p.work(t)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "dead-letter-error": "no such order"}})
+	p.rejectOne(t)
+	if failed := p.awaitFailed(t, "exhausted"); failed.Headers["dead-letter-error"] != nil || failed.Headers["retry-delay-ms"] != nil {
+		t.Errorf("headers %v", failed.Headers)
+	}
 }
 
 func TestConsumerSaysNever(t *testing.T) {

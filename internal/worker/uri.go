@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -18,10 +19,10 @@ var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password
 
 // URI is the address of a broker together with the credentials. It prints without them.
 type URI struct {
-	raw         string
-	address     string
-	username    string
-	hasPassword bool
+	raw            string
+	address        string
+	hasPassword    bool
+	connectTimeout time.Duration
 }
 
 // ParseURI reads an amqp or amqps URI. The path is ignored, each pipeline has a vhost of its own.
@@ -38,11 +39,15 @@ func ParseURI(raw string) (URI, error) {
 		return URI{}, errURI
 	}
 	_, hasPassword := u.User.Password()
+	connectTimeout := defaultConnectTimeout
+	if ms := parsed.ConnectionTimeout; ms > 0 {
+		connectTimeout = time.Duration(ms) * time.Millisecond
+	}
 	return URI{
-		raw:         raw,
-		address:     parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
-		username:    parsed.Username,
-		hasPassword: hasPassword,
+		raw:            raw,
+		address:        parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
+		hasPassword:    hasPassword,
+		connectTimeout: connectTimeout,
 	}, nil
 }
 

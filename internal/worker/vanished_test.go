@@ -1,12 +1,14 @@
 package worker_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // An application that deletes and declares its queue anew takes the binding to the return exchange
@@ -40,7 +42,7 @@ func TestWorkQueueThatIsGone(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{delay}, 3, "orders.created")
 			p.Publish(t, "", "orders.created", amqp.Publishing{})
-			p.rejectOne(t, "orders.created")
+			p.rejectOne(t)
 			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 			p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
 			p.work(t)
@@ -59,7 +61,7 @@ func TestRescueIsRefused(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created", "orders.paid")
 	p.recreate(t, "orders.created")
 	user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed)$`, `^orders\.inbox$`)
-	p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
+	r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
 	created, paid := p.consume(t, "orders.created", nil), p.consume(t, "orders.paid", nil)
 	for range 20 {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
@@ -75,6 +77,21 @@ func TestRescueIsRefused(t *testing.T) {
 	if n, m := len(created.deliveries()), len(paid.deliveries()); n != 20 || m != 60 {
 		t.Errorf("%d and %d deliveries, want 20 and 60", n, m)
 	}
+	if n := countLines(r.log.String(), "grant it the permission"); n != 1 {
+		t.Errorf("%d lines about the permission, want 1:\n%s", n, r.log)
+	}
+
+	permissions := topology.WorkerPermissions(p.names)
+	p.set(t, "PUT", p.Path("permissions", user), map[string]string{
+		"configure": permissions.Configure, "write": permissions.Write, "read": permissions.Read,
+	})
+	brokertest.Eventually(t, patience, func() error {
+		p.Publish(t, "", "orders.created", amqp.Publishing{})
+		if reason := p.await(t, p.names.FailedQueue()).Headers["dead-letter-reason"]; reason != "exhausted" {
+			return fmt.Errorf("parked as %s", reason)
+		}
+		return nil
+	})
 }
 
 // A work queue that is full refuses what is published to it directly.

@@ -1,0 +1,185 @@
+package worker_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// mixed is a message to retry, and every tenth time one to give up.
+func mixed(i int) amqp.Publishing {
+	headers := amqp.Table{"retry-queue": "orders.created"}
+	if i%10 == 0 {
+		headers["retry"] = "never"
+	}
+	return amqp.Publishing{Headers: headers}
+}
+
+// An exchange that is missing must stop neither what goes to others, nor make copies of it.
+func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ delay, missing string }{
+		"failed": {"100ms", "orders.failed"},
+		"retry":  {"100ms", "orders.retry"},
+		"return": {"0s", "orders.return"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{test.delay}, 3, "orders.created")
+			p.fillInbox(t, 200, mixed)
+			p.set(t, "DELETE", p.Path("exchanges", test.missing), nil)
+			r := p.work(t)
+
+			created, failed := p.collect(t, "orders.created"), p.collect(t, "orders.failed")
+			if test.missing == "orders.failed" {
+				created.awaitAtLeast(t, 180)
+				p.awaitHeld(t, r, 20)
+			} else {
+				failed.awaitAtLeast(t, 20)
+				p.awaitHeld(t, r, 180)
+			}
+			p.apply(t, topology.Expand(p.spec))
+			created.awaitAtLeast(t, 180)
+			failed.awaitAtLeast(t, 20)
+			p.expectSettled(t, r, created, failed)
+			if n := countLines(r.log.String(), "the exchange is missing, apply the configuration again"); n != 1 {
+				t.Errorf("%d lines about the missing exchange, want 1:\n%s", n, r.log)
+			}
+		})
+	}
+}
+
+// Whoever makes an exchange anew makes its bindings a little later.
+func TestExchangeThatIsBackBeforeItsBindings(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
+	p.fillInbox(t, 20, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	p.set(t, "DELETE", p.Path("exchanges", "orders.retry"), nil)
+	r := p.work(t)
+	created := p.collect(t, "orders.created")
+	p.awaitHeld(t, r, 20)
+	p.set(t, "PUT", p.Path("exchanges", "orders.retry"), map[string]any{"type": "direct", "durable": true})
+	time.Sleep(4 * time.Second) // longer than the worker waits before it tries again
+	p.apply(t, topology.Expand(p.spec))
+	created.awaitAtLeast(t, 20)
+	p.expectSettled(t, r, created)
+	p.expectEmpty(t, "orders.failed")
+}
+
+func TestForbiddenExchangeStopsOnlyWhatGoesThere(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	p.fillInbox(t, 200, mixed)
+	user, password := p.User(t, "", "^$", `^orders\.(retry|return)$`, `^orders\.inbox$`)
+	r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
+	created, failed := p.collect(t, "orders.created"), p.collect(t, "orders.failed")
+	created.awaitAtLeast(t, 180)
+	p.awaitHeld(t, r, 20)
+	p.set(t, "PUT", p.Path("permissions", user), map[string]string{
+		"configure": "^$", "write": `^orders\.(retry|return|failed)$`, "read": `^orders\.inbox$`,
+	})
+	failed.awaitAtLeast(t, 20)
+	p.expectSettled(t, r, created, failed)
+	if n := countLines(r.log.String(), "grant it the permission"); n != 1 {
+		t.Errorf("%d lines about the permission, want 1:\n%s", n, r.log)
+	}
+}
+
+// The message that a broker closes the channel over need not be the oldest of those it has not
+// answered.
+func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	const messages, unacceptable = 300, 3
+	p.fillInbox(t, messages, func(i int) amqp.Publishing {
+		m := amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+		if i%100 == 50 {
+			m.Headers["bad"] = "x"
+		}
+		if i == 150 {
+			m.Headers["retry"] = "never" // to the failed exchange, then
+		}
+		return m
+	})
+	r := p.workAs(t, p.throughProxy(t, &proxy{rewrite: invalidate}), p.spec.Worker())
+	created := p.collect(t, "orders.created")
+	created.awaitAtLeast(t, messages-unacceptable)
+	for range unacceptable {
+		d := p.await(t, "orders.failed")
+		if death := d.Headers["x-death"].([]any)[0].(amqp.Table); d.Headers["bad"] != "x" || death["queue"] != "orders.inbox" {
+			t.Errorf("parked with headers %v", d.Headers)
+		}
+	}
+	// What the broker took, but did not say before it closed the channel, comes twice.
+	t.Logf("%d copies", created.copies())
+	p.expectSettled(t, r)
+	if n := countLines(r.log.String(), "message left to the broker"); n != unacceptable {
+		t.Errorf("%d messages were left to the broker, want %d:\n%s", n, unacceptable, r.log)
+	}
+}
+
+// The copies of messages that the broker has kept would be made at every reconnect.
+func TestEndOfASessionMakesNoCopies(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
+	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
+		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
+	}})
+	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
+	p.fillQueue(t, "orders.failed")
+	w := p.spec.Worker()
+	w.MaxAttempts = 3
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "stuck", Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
+	r := p.workAs(t, p.URI, w)
+
+	a := p.collect(t, "orders.created")
+	sent := 0
+	for countLines(r.log.String(), "refused every message") == 0 {
+		p.fillInbox(t, 500, func(i int) amqp.Publishing {
+			return amqp.Publishing{MessageId: fmt.Sprint(sent + i), Headers: amqp.Table{"retry-queue": "orders.created"}}
+		})
+		sent += 500
+		a.awaitAtLeast(t, sent-1000) // no faster than the worker
+	}
+	a.awaitAtLeast(t, sent)
+	if n := a.copies(); n > 0 {
+		t.Errorf("%d of %d messages came twice", n, sent)
+	}
+	for p.await(t, "orders.failed").MessageId != "stuck" {
+	}
+}
+
+// awaitHeld waits until the inbox has so many messages, held by the worker, and looks whether they stay.
+func (p *pipeline) awaitHeld(t *testing.T, r *running, want int) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error {
+		if countLines(r.log.String(), "messages held") == 0 {
+			return fmt.Errorf("nothing is held:\n%s", r.log)
+		}
+		return p.countIs(t, "orders.inbox", want)
+	})
+}
+
+// expectSettled checks that the inbox becomes empty, in one session and without copies.
+func (p *pipeline) expectSettled(t *testing.T, r *running, queues ...*arrivals) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 0) })
+	r.stop(t) // what it has published is there then
+	for _, queue := range queues {
+		if n := queue.copies(); n > 0 {
+			t.Errorf("%d messages came twice", n)
+		}
+	}
+	if n := countLines(r.log.String(), "session ended"); n > 0 {
+		t.Errorf("%d sessions ended:\n%s", n, r.log)
+	}
+}

@@ -1,0 +1,111 @@
+package worker_test
+
+import (
+	"bytes"
+	endian "encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// proxy stands between a worker and the broker, for what a broker that others use cannot be made to do.
+type proxy struct {
+	// rewrite changes a frame that the worker sends, keeping its length.
+	rewrite func(frame []byte)
+
+	mu      sync.Mutex
+	workers []net.Conn
+}
+
+// throughProxy returns the URI of a proxy to the broker.
+func (p *pipeline) throughProxy(t *testing.T, x *proxy) string {
+	t.Helper()
+	u, err := url.Parse(p.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	broker := u.Host
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go x.serve(conn, broker)
+		}
+	}()
+	u.Host = listener.Addr().String()
+	return u.String()
+}
+
+func (x *proxy) serve(worker net.Conn, address string) {
+	defer func() { _ = worker.Close() }()
+	broker, err := net.Dial("tcp", address) //nolint:noctx // ends with the other side
+	if err != nil {
+		return
+	}
+	defer func() { _ = broker.Close() }()
+	x.mu.Lock()
+	x.workers = append(x.workers, worker)
+	x.mu.Unlock()
+	go func() {
+		defer func() { _ = broker.Close() }()
+		greeting := make([]byte, 8)
+		if _, err := io.ReadFull(worker, greeting); err != nil {
+			return
+		}
+		if _, err := broker.Write(greeting); err != nil {
+			return
+		}
+		x.forward(broker, worker, x.rewrite)
+	}()
+	x.forward(worker, broker, nil)
+}
+
+// forward passes frames on until one side closes.
+func (x *proxy) forward(to io.Writer, from io.Reader, rewrite func([]byte)) {
+	const header, end = 7, 1
+	for {
+		start := make([]byte, header)
+		if _, err := io.ReadFull(from, start); err != nil {
+			return
+		}
+		frame := slices.Concat(start, make([]byte, endian.BigEndian.Uint32(start[3:])+end))
+		if _, err := io.ReadFull(from, frame[header:]); err != nil {
+			return
+		}
+		if rewrite != nil {
+			rewrite(frame)
+		}
+		x.mu.Lock()
+		_, err := to.Write(frame)
+		x.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// block tells the worker that the broker blocks its connections.
+func (x *proxy) block() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, worker := range x.workers {
+		_, _ = worker.Write([]byte("\x01\x00\x00\x00\x00\x00\x09\x00\x0a\x00\x3c\x04test\xce"))
+	}
+}
+
+// invalidate makes the broker refuse each message with this header: it becomes a BCC that is no list.
+func invalidate(frame []byte) {
+	if at := bytes.Index(frame, []byte("\x03bad")); at >= 0 {
+		copy(frame[at:], "\x03BCC")
+	}
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"context"
+	"time"
+)
+
+// suspension is what a publisher does when the broker has closed its channel over a publish: it keeps
+// what it cannot publish until the channel is open again. The others go on meanwhile.
+type suspension struct {
+	// shut tells that the channel is closed, and is being opened again.
+	shut bool
+	// forbidden tells that it closed because the user may not publish to the exchange.
+	forbidden bool
+	// closures is how often in a row the broker closed the channel, told whether the log says that the
+	// exchange is missing or forbidden.
+	closures int
+	told     bool
+
+	// waiting are the messages that are published next, in this order.
+	waiting []*message
+	// suspects is how many go one at a time, the outstanding one included: whichever of them made the
+	// broker close the channel, the others are then not published in vain, and twice.
+	suspects int
+}
+
+// suspend makes everything outstanding wait for the next channel.
+func (p *publisher) suspend() {
+	if p.suspects == 0 {
+		p.suspects = len(p.outstanding)
+	}
+	p.waiting = append(p.outstanding, p.waiting...)
+	p.shut, p.outlet = true, outlet{}
+	p.outstanding, p.returned, p.nackedSince = nil, map[string]bool{}, time.Time{}
+}
+
+// resume goes on with a new channel.
+func (p *publisher) resume(o outlet) {
+	p.outlet, p.shut, p.forbidden = o, false, false
+}
+
+// ready tells whether a message can be published now.
+func (p *publisher) ready() bool {
+	return !p.shut && (p.suspects == 0 || len(p.outstanding) == 0)
+}
+
+// cleared notes that the message that went alone, if one did, was answered.
+func (p *publisher) cleared() {
+	if p.suspects > 0 {
+		p.suspects--
+	}
+}
+
+// answered notes that the broker has judged the message itself: the exchange is there, and bound.
+func (p *publisher) answered() {
+	p.cleared()
+	p.closures, p.told = 0, false
+}
+
+// next takes the message that waits longest.
+func (p *publisher) next() *message {
+	m := p.waiting[0]
+	p.waiting[0] = nil // or the body would stay in memory
+	p.waiting = p.waiting[1:]
+	return m
+}
+
+// opening is the outcome of opening a publisher's channel again.
+type opening struct {
+	publisher *publisher
+	outlet    outlet
+	err       error
+}
+
+// reopen opens the channel again after a moment, without stopping the loop.
+func (s *session) reopen(ctx context.Context, p *publisher) {
+	// A stopping session still finishes what is in flight.
+	ctx = context.WithoutCancel(ctx)
+	time.AfterFunc(pause(p.closures), func() {
+		o, err := openOutlet(ctx, s.publishing, s.window)
+		s.openings <- opening{p, o, err}
+	})
+	p.closures++
+}
+
+// reopened publishes what had to wait.
+func (s *session) reopened(o opening) error {
+	if o.err != nil {
+		return o.err
+	}
+	o.publisher.resume(o.outlet)
+	return s.release(o.publisher)
+}
+
+// release publishes as much of what waits as may be published now.
+func (s *session) release(p *publisher) error {
+	for len(p.waiting) > 0 && p.ready() && !s.blocked {
+		if err := s.send(p, p.next()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
