@@ -13,7 +13,7 @@ func Planned(p Pipeline, prior *Pipeline, vhost Vhost) Vhost {
 	if prior != nil {
 		replaced = Merge(replaced, Owned(*prior, planned.Topology))
 	}
-	planned.Topology = Merge(planned.Topology.without(replaced), Expand(p))
+	planned.Topology = Merge(planned.without(replaced), Expand(p))
 	for name, w := range p.WorkQueues {
 		if _, exists := planned.Queues[name]; !exists {
 			planned.Queues[name] = Queue{Type: w.Type}
