@@ -58,7 +58,8 @@ func (c *changer) putPolicyToStay(ctx context.Context, name string, policy topol
 	if err != nil {
 		return isNew, err
 	}
-	_, err = c.putPolicy(ctx, c.Vhost, name, policy)
+	// A cancellation must not leave the harmless change behind.
+	_, err = c.putPolicy(context.WithoutCancel(ctx), c.Vhost, name, policy)
 	return isNew, err
 }
 
