@@ -65,7 +65,7 @@ func (q liveWorkQueue) write(w WorkQueue) string {
 }
 
 func (q liveWorkQueue) check(f *Findings) {
-	if owner, asWorkQueue, found := q.others.ownerOf(q.name, q.vhost.Topology); found {
+	if owner, asWorkQueue, found := q.others.ownerOf(q.name); found {
 		belongs := "is one of the own queues of"
 		if asWorkQueue {
 			belongs = "is a work queue of"

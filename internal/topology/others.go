@@ -11,6 +11,8 @@ import (
 type others struct {
 	// pipelines are the names of the other pipelines in the vhost.
 	pipelines []Names
+	// returning are their work queues, each with the first pipeline that messages return to it from.
+	returning map[string]Names
 	// policies are those of no pipeline.
 	policies map[string]Policy
 }
@@ -26,7 +28,23 @@ func othersIn(vhost Vhost, mine []string) others {
 			o.pipelines = append(o.pipelines, Names(name))
 		}
 	}
+	o.returning = returning(o.pipelines, vhost.Topology)
 	return o
+}
+
+// returning finds the work queues of these pipelines, in one pass: a vhost has many of both.
+func returning(pipelines []Names, vhost Topology) map[string]Names {
+	exchanges, found := map[string]Names{}, map[string]Names{}
+	for _, n := range pipelines {
+		exchanges[n.ReturnExchange()] = n
+	}
+	for _, b := range vhost.Bindings {
+		n, returns := exchanges[b.Source]
+		if first, known := found[b.Destination]; returns && b.RoutingKey == ReturnKey(b.Destination) && (!known || n < first) {
+			found[b.Destination] = n
+		}
+	}
+	return found
 }
 
 // Pipelines lists the pipelines in a vhost by name: those whose definition is there.
@@ -56,17 +74,12 @@ func pipelineOf(name string, policy Policy) string {
 }
 
 // ownerOf tells which other pipeline a queue belongs to, as one of its own or as a work queue.
-func (o others) ownerOf(queue string, vhost Topology) (pipeline Names, asWorkQueue, found bool) {
+func (o others) ownerOf(queue string) (pipeline Names, asWorkQueue, found bool) {
 	for _, n := range o.pipelines {
 		if n.OwnsQueue(queue) {
 			return n, false, true
 		}
-		returns := func(b Binding) bool {
-			return b.Source == n.ReturnExchange() && b.Destination == queue && b.RoutingKey == ReturnKey(queue)
-		}
-		if slices.ContainsFunc(vhost.Bindings, returns) {
-			return n, true, true
-		}
 	}
-	return "", false, false
+	pipeline, found = o.returning[queue]
+	return pipeline, found, found
 }
