@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -16,8 +17,9 @@ type changer struct {
 	Change
 	// onlyNew refuses objects that exist already: another one's would be taken over.
 	onlyNew bool
-	// made are the queues that were created.
-	made map[string]topology.Queue
+	// made are the queues that were created; several are at once.
+	made      map[string]topology.Queue
+	madeMutex sync.Mutex
 	// undo is for what can be undone at once, exchanges for what must wait until no queue needs them.
 	undo, exchanges journal
 	// drainUntil is when the change's time to drain is over.
@@ -68,6 +70,8 @@ func (c *changer) createQueue(ctx context.Context, name string, queue topology.Q
 		func() (bool, error) { return c.putQueue(ctx, c.Vhost, name, queue) },
 		func(now topology.Topology) bool { _, exists := now.Queues[name]; return exists })
 	if written {
+		c.madeMutex.Lock()
+		defer c.madeMutex.Unlock()
 		c.made[name] = queue
 	}
 	return err

@@ -28,6 +28,9 @@ type Client struct {
 	headers  map[string]string
 	http     *http.Client
 
+	requests     turns
+	policyWrites turns
+
 	clusterMutex sync.Mutex
 	cluster      cluster
 }
@@ -61,6 +64,9 @@ func New(config Config) (*Client, error) {
 		password: config.Password,
 		headers:  config.Headers,
 		http:     client,
+
+		requests:     make(turns, requestsAtOnce),
+		policyWrites: make(turns, policyWritesAtOnce),
 	}, nil
 }
 
@@ -97,6 +103,10 @@ func (c *Client) do(ctx context.Context, method, path string, body, into any) (i
 	if err != nil {
 		return 0, err
 	}
+	if err := c.requests.take(ctx); err != nil {
+		return 0, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	defer c.requests.give()
 	response, err := c.http.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("%s %s: no answer: %w", method, path, withoutURL(err))

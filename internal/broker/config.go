@@ -25,12 +25,9 @@ type Config struct {
 	Headers        map[string]string
 }
 
-// maxConnections is how many connections are kept open, as many as Terraform has operations at once.
-const maxConnections = 10
-
 func (c Config) transport() (*http.Transport, error) {
 	transport := cleanhttp.DefaultPooledTransport()
-	transport.MaxIdleConnsPerHost = maxConnections
+	transport.MaxIdleConnsPerHost = requestsAtOnce
 	if c.Proxy != "" {
 		proxy, err := url.Parse(c.Proxy)
 		if err != nil {

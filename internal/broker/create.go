@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -24,15 +26,23 @@ func (c *Client) Create(ctx context.Context, change Change) error {
 	return errors.Join(err, notUndone(do.undoCreate(ctx)))
 }
 
-// create makes what is missing, but for the policies.
+// create makes what is missing, but for the policies. The first exchange is made alone: of two that
+// create one pipeline at the same time, only one gets past it, instead of each taking a part.
 func (c *changer) create(ctx context.Context, t topology.Topology) error {
-	if err := eachByName(ctx, t.Exchanges, c.createExchange); err != nil {
+	exchanges := slices.Sorted(maps.Keys(t.Exchanges))
+	first := exchanges[:min(1, len(exchanges))]
+	createExchange := func(ctx context.Context, name string) error { return c.createExchange(ctx, name, t.Exchanges[name]) }
+	if err := each(ctx, first, createExchange); err != nil {
 		return err
 	}
-	if err := eachByName(ctx, t.Queues, c.createQueue); err != nil {
+	if err := sideBySide(ctx, exchanges[len(first):], createExchange); err != nil {
 		return err
 	}
-	return each(ctx, t.Bindings, c.createBinding)
+	createQueue := func(ctx context.Context, name string) error { return c.createQueue(ctx, name, t.Queues[name]) }
+	if err := sideBySide(ctx, slices.Sorted(maps.Keys(t.Queues)), createQueue); err != nil {
+		return err
+	}
+	return sideBySide(ctx, t.Bindings, c.createBinding)
 }
 
 // undoCreate removes what was created. The queues go with the proof: as soon as policies were

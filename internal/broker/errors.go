@@ -35,7 +35,7 @@ func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthori
 func isUnanswered(err error) bool {
 	var answer *Error
 	if !errors.As(err, &answer) {
-		return err != nil
+		return err != nil && !errors.Is(err, errNotSent)
 	}
 	return answer.Status >= http.StatusInternalServerError || strings.Contains(answer.Reason, "timed out") || strings.Contains(answer.Reason, "timeout")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -13,7 +14,10 @@ const rollbackTime = 3 * time.Minute
 
 // journal remembers how to undo what was done, so that a call that cannot finish leaves the broker
 // as it found it.
-type journal struct{ steps []undoStep }
+type journal struct {
+	mutex sync.Mutex
+	steps []undoStep
+}
 
 type undoStep struct {
 	what string
@@ -21,6 +25,8 @@ type undoStep struct {
 }
 
 func (j *journal) add(what string, do func(context.Context) error) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	j.steps = append(j.steps, undoStep{what, do})
 }
 
@@ -28,12 +34,15 @@ func (j *journal) add(what string, do func(context.Context) error) {
 func (j *journal) rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
+	j.mutex.Lock()
+	steps := j.steps
+	j.steps = nil
+	j.mutex.Unlock()
 	var failed []error
-	for _, step := range slices.Backward(j.steps) {
+	for _, step := range slices.Backward(steps) {
 		if err := step.do(ctx); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", step.what, err))
 		}
 	}
-	j.steps = nil
 	return errors.Join(failed...)
 }

@@ -17,11 +17,19 @@ func (c *Client) putPolicy(ctx context.Context, vhost, name string, policy topol
 		"priority":   policy.Priority,
 		"definition": policy.Definition,
 	}
+	if err := c.policyWrites.take(ctx); err != nil {
+		return false, err
+	}
+	defer c.policyWrites.give()
 	status, err := c.do(ctx, http.MethodPut, path("policies", vhost, name), body, nil)
 	return status == http.StatusCreated, err
 }
 
 func (c *Client) deletePolicy(ctx context.Context, vhost, name string) error {
+	if err := c.policyWrites.take(ctx); err != nil {
+		return err
+	}
+	defer c.policyWrites.give()
 	return c.delete(ctx, path("policies", vhost, name))
 }
 

@@ -11,8 +11,8 @@ import (
 type others struct {
 	// pipelines are the names of the other pipelines in the vhost.
 	pipelines []Names
-	// returns tells to which of them a work queue belongs.
-	returns map[string]Names
+	// returning are their work queues, each with the first pipeline that messages return to it from.
+	returning map[string]Names
 	// policies are those of no pipeline.
 	policies map[string]Policy
 }
@@ -21,20 +21,30 @@ var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|fallback|queues|que
 
 // othersIn finds what belongs to others than these pipelines.
 func othersIn(vhost Vhost, mine []string) others {
-	o := others{policies: maps.Clone(vhost.Policies), returns: map[string]Names{}}
+	o := others{policies: maps.Clone(vhost.Policies)}
 	maps.DeleteFunc(o.policies, func(name string, policy Policy) bool { return pipelineOf(name, policy) != "" })
 	for _, name := range Pipelines(vhost.Topology) {
 		if !slices.Contains(mine, name) {
 			o.pipelines = append(o.pipelines, Names(name))
 		}
 	}
+	o.returning = returning(o.pipelines, vhost.Topology)
+	return o
+}
+
+// returning finds the work queues of these pipelines, in one pass: a vhost has many of both.
+func returning(pipelines []Names, vhost Topology) map[string]Names {
+	exchanges, found := map[string]Names{}, map[string]Names{}
+	for _, n := range pipelines {
+		exchanges[n.ReturnExchange()] = n
+	}
 	for _, b := range vhost.Bindings {
-		name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
-		if returns && b.RoutingKey == ReturnKey(b.Destination) && slices.Contains(o.pipelines, Names(name)) {
-			o.returns[b.Destination] = Names(name)
+		n, returns := exchanges[b.Source]
+		if first, known := found[b.Destination]; returns && b.RoutingKey == ReturnKey(b.Destination) && (!known || n < first) {
+			found[b.Destination] = n
 		}
 	}
-	return o
+	return found
 }
 
 // Pipelines lists the pipelines in a vhost by name: those whose definition is there.
@@ -70,6 +80,6 @@ func (o others) ownerOf(queue string) (pipeline Names, asWorkQueue, found bool) 
 			return n, false, true
 		}
 	}
-	pipeline, found = o.returns[queue]
-	return pipeline, true, found
+	pipeline, found = o.returning[queue]
+	return pipeline, found, found
 }

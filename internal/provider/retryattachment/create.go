@@ -43,7 +43,7 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 // way, so that nothing is begun that cannot be finished.
 func (r *attachmentResource) listForWrite(ctx context.Context, a topology.Attachment, prior *topology.Attachment) (topology.Vhost, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	all, err := r.session.Client.List(ctx, a.Vhost)
+	all, err := r.session.Fresh(ctx, a.Vhost)
 	switch {
 	case broker.IsNotFound(err):
 		diags.AddAttributeError(path.Root("vhost"), "Vhost does not exist", report.MissingVhost(a.Vhost)+" Nothing was changed.")

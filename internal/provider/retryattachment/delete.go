@@ -22,7 +22,7 @@ func (r *attachmentResource) Delete(ctx context.Context, req resource.DeleteRequ
 		return
 	}
 	r.session.Writing()
-	all, err := r.session.Client.List(ctx, a.Vhost)
+	all, err := r.session.Fresh(ctx, a.Vhost)
 	if broker.IsNotFound(err) {
 		if gone, goneErr := r.session.Client.VhostGone(ctx, a.Vhost); gone && goneErr == nil {
 			return

@@ -57,7 +57,7 @@ func (m *model) resolve(ctx context.Context, prior *model) diag.Diagnostics {
 // way, so that nothing is begun that cannot be finished.
 func (r *pipelineResource) listForWrite(ctx context.Context, p topology.Pipeline, prior *topology.Pipeline) (topology.Vhost, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	all, err := r.session.Client.List(ctx, p.Vhost)
+	all, err := r.session.Fresh(ctx, p.Vhost)
 	switch {
 	case broker.IsNotFound(err):
 		diags.AddAttributeError(path.Root("vhost"), "Vhost does not exist", report.MissingVhost(p.Vhost)+" Nothing was changed.")

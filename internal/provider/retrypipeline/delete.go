@@ -36,7 +36,7 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	}
 	r.session.Writing()
-	all, err := r.session.Client.List(ctx, p.Vhost)
+	all, err := r.session.Fresh(ctx, p.Vhost)
 	if broker.IsNotFound(err) {
 		if gone, goneErr := r.session.Client.VhostGone(ctx, p.Vhost); gone && goneErr == nil {
 			return

@@ -12,7 +12,8 @@ import (
 )
 
 // Session is made by Configure and lives as long as the provider's process: one refresh and plan,
-// or one apply. Its listings serve reading and planning only; what writes asks the broker again.
+// or one apply. Its remembered listings serve reading and planning only; what writes asks the broker
+// again (Fresh).
 type Session struct {
 	// Client is nil while the provider's configuration is not known yet.
 	Client *broker.Client
@@ -23,7 +24,10 @@ type Session struct {
 	listings map[string]*listing
 	planned  map[[2]string]bool
 	leaving  map[string][]string
+	fresh    map[string]*freshListings
 	wrote    atomic.Bool
+	// list asks the broker.
+	list func(ctx context.Context, vhost string) (topology.Vhost, error)
 }
 
 type listing struct {
@@ -34,7 +38,10 @@ type listing struct {
 
 // New makes a session for the client.
 func New(client *broker.Client, user broker.User) *Session {
-	return &Session{Client: client, User: user, listings: map[string]*listing{}, planned: map[[2]string]bool{}, leaving: map[string][]string{}}
+	return &Session{
+		Client: client, User: user, list: client.List,
+		listings: map[string]*listing{}, planned: map[[2]string]bool{}, leaving: map[string][]string{}, fresh: map[string]*freshListings{},
+	}
 }
 
 // Listing reads a vhost once and answers from memory afterwards. The answer is shared: it must not
@@ -47,7 +54,7 @@ func (s *Session) Listing(ctx context.Context, vhost string) (topology.Vhost, er
 		s.listings[vhost] = l
 	}
 	s.mutex.Unlock()
-	l.once.Do(func() { l.vhost, l.err = s.Client.List(ctx, vhost) })
+	l.once.Do(func() { l.vhost, l.err = s.list(ctx, vhost) })
 	return l.vhost, l.err
 }
 

@@ -1,0 +1,166 @@
+//go:build bench
+
+package benchplan
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+var (
+	only        = flag.String("scenarios", "", "names of the scenarios to run, such as \"1,200 spread\"; empty for all")
+	destroys    = flag.String("destroy", "1,50,200", "scenarios whose destroy is measured; the vhosts of the others are just deleted")
+	parallelism = flag.Int("parallelism", 200, "terraform's -parallelism of a destroy of 200 pipelines; its default is 10")
+	details     = flag.Bool("details", false, "print which requests each step sent")
+)
+
+// scenario is one line of the table.
+type scenario struct {
+	name              string
+	pipelines, vhosts int
+	delay             time.Duration
+	unshielded        bool
+}
+
+const slow = 20 * time.Millisecond
+
+var scenarios = []scenario{
+	{"1", 1, 1, 0, false},
+	{"50", 50, 1, 0, false},
+	{"200", 200, 1, 0, false},
+	{"1 slow", 1, 1, slow, false},
+	{"50 slow", 50, 1, slow, false},
+	{"200 slow", 200, 1, slow, false},
+	{"200 spread", 200, 10, 0, false},
+	{"200 unshielded", 200, 1, 0, true},
+}
+
+//nolint:paralleltest // measures, and needs the processors for itself
+func TestPlanAndApplyAreCheap(t *testing.T) {
+	provider := terraformtest.BuildProvider(t)
+	var rows []row
+	for _, s := range scenarios {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), s.name) {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			r := s.measure(t, provider)
+			r.check(t)
+			rows = append(rows, r)
+			show(t, rows[len(rows)-1:])
+		})
+	}
+	show(t, rows)
+	checkGrowth(t, rows)
+}
+
+// measure runs the bare calls in vhosts of their own, and then the CLI.
+func (s scenario) measure(t *testing.T, provider string) row {
+	t.Helper()
+	r := row{scenario: s}
+	t.Run("bare", func(t *testing.T) { s.measureBare(t, &r) })
+	t.Run("terraform", func(t *testing.T) { s.measureTerraform(t, provider, &r) })
+	return r
+}
+
+// prepare makes the vhosts with the work queues.
+func (s scenario) prepare(t *testing.T) (*brokertest.Broker, map[string]string) {
+	t.Helper()
+	var first *brokertest.Broker
+	var vhosts []string
+	for range s.vhosts {
+		b := brokertest.NewNamed(t, "bench")
+		if first == nil {
+			first = b
+		}
+		vhosts = append(vhosts, b.Vhost)
+	}
+	pipelines := pipelineVhosts(s.pipelines, vhosts)
+	var calls [][]call
+	for name, vhost := range pipelines {
+		calls = append(calls, []call{queueCall(vhost, workQueue(name), topology.Queue{Type: topology.Quorum})})
+	}
+	newBare(t, first, first.Endpoint).send(t, calls)
+	return first, pipelines
+}
+
+func (s scenario) measureBare(t *testing.T, r *row) {
+	t.Helper()
+	b, pipelines := s.prepare(t)
+	client := newBare(t, b, newProxy(t, b, s.delay).URL)
+	var calls [][]call
+	for _, name := range slices.Sorted(maps.Keys(pipelines)) {
+		calls = append(calls, creation(pipelines[name], objects(t, name, pipelines[name], !s.unshielded)))
+		r.objects += len(calls[len(calls)-1])
+	}
+	r.bare = client.send(t, calls)
+	forget(t, b, pipelines)
+}
+
+func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
+	t.Helper()
+	b, pipelines := s.prepare(t)
+	p := newProxy(t, b, s.delay)
+	tf := terraformtest.New(t, provider, "RABBITMQ_ENDPOINT="+p.URL)
+	tf.Write(t, "main.tf", config)
+	tf.Write(t, "terraform.tfvars.json", variables(t, pipelines, !s.unshielded, delays))
+	tf.Write(t, "changed.json", variables(t, pipelines, !s.unshielded, changedDelays))
+	run := func(args ...string) *step {
+		p.take()
+		began := time.Now()
+		tf.Run(t, append(args, "-input=false", "-no-color")...)
+		taken := &step{took: time.Since(began), requests: p.take()}
+		if *details {
+			t.Logf("%s: %s s\n%s", strings.Join(args, " "), seconds(taken.took), strings.Join(taken.lines(), "\n"))
+		}
+		return taken
+	}
+	r.apply = run("apply", "-auto-approve")
+	r.plan = run("plan", "-detailed-exitcode")
+	r.again = run("apply", "-auto-approve")
+	r.change = run("plan", "-var-file=changed.json")
+	if slices.Contains(strings.Split(*destroys, ","), s.name) {
+		r.destroy = run("destroy", "-auto-approve", fmt.Sprintf("-parallelism=%d", s.parallelism()))
+	}
+	forget(t, b, pipelines)
+}
+
+// parallelism is terraform's default, but for what would take a quarter of an hour.
+func (s scenario) parallelism() int {
+	if s.pipelines < 200 {
+		return 10
+	}
+	return *parallelism
+}
+
+// forget deletes what is left, since deleting a whole vhost of it in one request takes too long. The
+// queues go first: then policies have nothing to match.
+func forget(t *testing.T, b *brokertest.Broker, pipelines map[string]string) {
+	t.Helper()
+	var queues, policies [][]call
+	for name, vhost := range pipelines {
+		all, calls := objects(t, name, vhost, true), []call{{http.MethodDelete, api("queues", vhost, workQueue(name)), nil}}
+		for queue := range all.Queues {
+			calls = append(calls, call{http.MethodDelete, api("queues", vhost, queue), nil})
+		}
+		queues, calls = append(queues, calls), nil
+		for policy := range all.Policies {
+			calls = append(calls, call{http.MethodDelete, api("policies", vhost, policy), nil})
+		}
+		policies = append(policies, calls)
+	}
+	client := newBare(t, b, b.Endpoint)
+	client.missing = true
+	client.send(t, queues)
+	client.send(t, policies)
+}

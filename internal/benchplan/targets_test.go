@@ -1,0 +1,47 @@
+//go:build bench
+
+package benchplan
+
+import "testing"
+
+const (
+	// moreWrites is how many writes an apply may send beyond one per object.
+	moreWrites = 10
+	// slowerThanBare is how many times the bare calls an apply may take.
+	slowerThanBare = 3
+)
+
+// check compares a row with what is promised of every one.
+func (r row) check(t *testing.T) {
+	t.Helper()
+	if r.apply.writes > r.objects+moreWrites {
+		t.Errorf("the apply sent %d writes for %d objects", r.apply.writes, r.objects)
+	}
+	if r.plan.writes+r.again.writes+r.change.writes > 0 {
+		t.Errorf("writes with nothing to change: plan %d, apply %d; plan of a change %d", r.plan.writes, r.again.writes, r.change.writes)
+	}
+	if r.pipelines >= 200 && r.ratio() > slowerThanBare {
+		t.Errorf("the apply took %.1f times the bare calls, want at most %d", r.ratio(), slowerThanBare)
+	}
+}
+
+// checkGrowth compares the plan of many pipelines with that of one.
+func checkGrowth(t *testing.T, rows []row) {
+	t.Helper()
+	if len(rows) == 0 {
+		t.Fatal("no scenario was run")
+	}
+	one := rows[0]
+	if one.pipelines != 1 {
+		return
+	}
+	for _, r := range rows {
+		// Each vhost is listed once.
+		if limit := one.plan.reads * r.vhosts; r.plan.reads > limit {
+			t.Errorf("%s: planning without a change took %d reads, want at most %d", r.name, r.plan.reads, limit)
+		}
+		if limit := one.change.reads * r.vhosts; r.change.reads > limit {
+			t.Errorf("%s: planning a change took %d reads, want at most %d", r.name, r.change.reads, limit)
+		}
+	}
+}

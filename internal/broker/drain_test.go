@@ -1,0 +1,38 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+)
+
+// A queue whose consumers reject all the time has dead letters on their way at most looks. What is
+// held for good is in every look, and only that is refused.
+func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]func(looks int32) int{
+		"passing": func(looks int32) int { return int(looks % 3) },
+		"staying": func(int32) int { return 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var looks atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = fmt.Fprintf(w, `{"name":"work","type":"quorum","state":"running","messages":0,"messages_dlx":%d}`, held(looks.Add(1)))
+			}))
+			t.Cleanup(server.Close)
+			c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.changer(Change{Vhost: "/"}).requireEmpty(t.Context(), judging(deadLetters, "work"))
+			var kept *KeptError
+			if refused := errors.As(err, &kept); refused != (name == "staying") || (err != nil && !refused) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

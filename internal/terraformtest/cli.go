@@ -1,0 +1,76 @@
+package terraformtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long an interrupted CLI may take to finish what it has begun.
+const patience = time.Minute
+
+// A CLI is Terraform in a directory with a configuration and a state.
+type CLI struct {
+	binary string
+	dir    string
+	env    []string
+}
+
+// New makes an empty directory for the CLI. Provider is what [BuildProvider] returned; the environment
+// is the test's own, but for Terraform's settings, with these variables.
+func New(t testing.TB, provider string, env ...string) *CLI {
+	t.Helper()
+	binary := os.Getenv("TF_ACC_TERRAFORM_PATH")
+	if binary == "" {
+		t.Fatal("no Terraform: TF_ACC_TERRAFORM_PATH is not set; run it below scripts/with-terraform")
+	}
+	c := &CLI{binary: binary, dir: t.TempDir()}
+	c.Write(t, "cli.tfrc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "rabbitmq-retry/rabbitmq", provider))
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "TF_") {
+			c.env = append(c.env, variable)
+		}
+	}
+	c.env = append(c.env, "TF_CLI_CONFIG_FILE="+filepath.Join(c.dir, "cli.tfrc"), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+	c.env = append(c.env, env...)
+	return c
+}
+
+// Write writes a file of the configuration.
+func (c *CLI) Write(t testing.TB, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Run returns what the CLI prints, and fails the test if it does not succeed.
+func (c *CLI) Run(t testing.TB, args ...string) string {
+	t.Helper()
+	output, err := c.Try(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+// Try returns what the CLI prints; an error has all of it.
+func (c *CLI) Try(ctx context.Context, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	command := exec.CommandContext(ctx, c.binary, args...)
+	command.Dir, command.Env = c.dir, c.env
+	command.Stdout, command.Stderr = &stdout, &stderr
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
+	command.WaitDelay = patience
+	if err := command.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.binary), strings.Join(args, " "), err, stdout.String()+stderr.String())
+	}
+	return stdout.String(), nil
+}
