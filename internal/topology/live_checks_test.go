@@ -28,8 +28,8 @@ func with(queue Queue, policies map[string]Policy) Vhost {
 	}
 }
 
-func everything(priority int, definition Arguments) map[string]Policy {
-	return map[string]Policy{"org": {Pattern: ".*", ApplyTo: "all", Priority: priority, Definition: definition}}
+func everything(definition Arguments) map[string]Policy {
+	return map[string]Policy{"org": {Pattern: ".*", ApplyTo: "all", Definition: definition}}
 }
 
 func limited(queueType, overflow string) Queue {
@@ -52,7 +52,7 @@ func TestCheckLiveFinds(t *testing.T) {
 	classicPipeline := one(atMostOnce)
 	classicPipeline.QueueType = Classic
 	operator := with(Queue{Type: Quorum}, nil)
-	operator.OperatorPolicies = everything(0, Arguments{"message-ttl": int64(200)})
+	operator.OperatorPolicies = everything(Arguments{"message-ttl": int64(200)})
 	boundedByOperator := with(Queue{Type: Quorum}, nil)
 	boundedByOperator.OperatorPolicies = map[string]Policy{"op": {Pattern: "^work$", ApplyTo: "queues", Definition: Arguments{"max-length": int64(9)}}}
 	old := with(Queue{Type: Quorum, Arguments: Arguments{"x-message-ttl": int64(1000)}}, nil)
@@ -74,11 +74,12 @@ func TestCheckLiveFinds(t *testing.T) {
 		refused, warned string
 	}{
 		"nothing":                            {one(quorum), with(Queue{Type: Quorum}, nil), "", ""},
-		"a shadowed policy":                  {one(quorum), with(Queue{Type: Quorum}, everything(0, Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
-		"a shadowed limit":                   {one(quorum), with(Queue{Type: Quorum}, everything(0, Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
-		"a shadowed dead-letter exchange":    {one(quorum), with(Queue{Type: Quorum}, everything(0, Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
-		"a policy that does not apply":       {one(quorum), with(Queue{Type: Quorum}, everything(0, Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
+		"a shadowed policy":                  {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
+		"a shadowed limit":                   {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
+		"a shadowed dead-letter exchange":    {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
+		"a policy that does not apply":       {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
 		"a policy of a pipeline":             {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: Arguments{"dead-letter-exchange": "orders.dlx"}}}), "", ""},
+		"an own policy that was altered":     {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
 		"a policy with such a name":          {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/org/queues": {Pattern: ".*", ApplyTo: "all", Definition: Arguments{"expires": int64(9)}}}), `"expires" = null`, ""},
 		"a policy that beats ours":           {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 1000}}), "policy_priority = 1002", ""},
 		"a policy that beats the fallback":   {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 999}}), "policy_priority = 1001", ""},
@@ -129,16 +130,16 @@ func TestShadowedLaterIsAWarning(t *testing.T) {
 	t.Parallel()
 	p := one(WorkQueue{Type: Quorum})
 	prior := p
-	found := CheckLive(p, &prior, with(Queue{Type: Quorum}, everything(0, Arguments{"consumer-timeout": int64(9)})))
+	found := CheckLive(p, &prior, with(Queue{Type: Quorum}, everything(Arguments{"consumer-timeout": int64(9)})))
 	expectSaid(t, "refused", found.Problems, "")
 	expectSaid(t, "warned", found.Warnings, `"consumer-timeout" = 9`)
 
 	p.PolicyDefinition = Arguments{"consumer-timeout": int64(8)}
-	found = CheckLive(p, &prior, with(Queue{Type: Quorum}, everything(0, Arguments{"consumer-timeout": int64(9)})))
+	found = CheckLive(p, &prior, with(Queue{Type: Quorum}, everything(Arguments{"consumer-timeout": int64(9)})))
 	expectSaid(t, "warned", found.Warnings, "consumer-timeout is 9 there, 8 here")
 
 	p.PolicyDefinition = Arguments{"consumer-timeout": nil}
-	found = CheckLive(p, nil, with(Queue{Type: Quorum}, everything(0, Arguments{"consumer-timeout": int64(9)})))
+	found = CheckLive(p, nil, with(Queue{Type: Quorum}, everything(Arguments{"consumer-timeout": int64(9)})))
 	expectSaid(t, "refused", found.Problems, "")
 	expectSaid(t, "warned", found.Warnings, "")
 }
