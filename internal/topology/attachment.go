@@ -121,8 +121,7 @@ func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost) Findings 
 	if !q.exists {
 		f.Missing = append(f.Missing, a.Queue)
 	}
-	inPipeline := Binding{Source: n.ReturnExchange(), Destination: a.Queue, RoutingKey: ReturnKey(a.Queue)}
-	if slices.ContainsFunc(vhost.Bindings, inPipeline.equal) {
+	if slices.ContainsFunc(vhost.Bindings, n.returnBinding(a.Queue).equal) {
 		f.warn(Path{"queue"}, "Queue is attached twice",
 			"Queue %q is one of the work_queues of the pipeline %q too. That is the way to hand it over without losing a message, but remove one of the two in the end.", a.Queue, a.Pipeline)
 	}

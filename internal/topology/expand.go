@@ -94,9 +94,7 @@ func ownQueue(queueType, deadLetterExchange string, arguments, quorumOnly Argume
 
 func addWorkQueues(t *Topology, p Pipeline) {
 	for name, workQueue := range p.WorkQueues {
-		t.Bindings = append(t.Bindings, Binding{
-			Source: p.Names().ReturnExchange(), Destination: name, RoutingKey: ReturnKey(name),
-		})
+		t.Bindings = append(t.Bindings, p.Names().returnBinding(name))
 		if workQueue.Declare {
 			arguments := Arguments{DeclaredByArgument: p.Name}
 			maps.Copy(arguments, workQueue.Arguments)

@@ -52,7 +52,8 @@ func existing(p Pipeline, prior *Pipeline, vhost Topology) []string {
 	wanted := Expand(p)
 	if prior == nil {
 		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
-		found = appendCommon(found, "policy", wanted.Policies, vhost.Policies)
+		// Every policy of such a name would be taken for the pipeline's from then on.
+		found = appendCommon(found, "policy", Owned(p, vhost).Policies, vhost.Policies)
 		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {

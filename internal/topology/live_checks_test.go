@@ -79,6 +79,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a shadowed dead-letter exchange":    {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
 		"a policy that does not apply":       {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
 		"a policy of a pipeline":             {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: Arguments{"dead-letter-exchange": "orders.dlx"}}}), "", ""},
+		"an own policy that was altered":     {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
 		"a policy with such a name":          {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/org/queues": {Pattern: ".*", ApplyTo: "all", Definition: Arguments{"expires": int64(9)}}}), `"expires" = null`, ""},
 		"a policy that beats ours":           {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 1000}}), "policy_priority = 1002", ""},
 		"a policy that beats the fallback":   {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 999}}), "policy_priority = 1001", ""},

@@ -25,7 +25,8 @@ func liveVhost(p Pipeline) Topology {
 	live.Bindings = append(live.Bindings,
 		Binding{Source: "orders.dlx", Destination: "audit"},
 		Binding{Source: "bills.dlx", Destination: "orders.failed"},
-		Binding{Source: "orders.return", Destination: "created", RoutingKey: "return:created", Arguments: Arguments{"by": "other"}},
+		Binding{Source: "orders.return", Destination: "created", RoutingKey: "return:created", Arguments: Arguments{AttachmentArgument: true}},
+		Binding{Source: "orders.return", Destination: "audit", RoutingKey: "order.created"},
 	)
 	return live
 }
@@ -35,6 +36,28 @@ func TestOwnedLeavesOutWhatOthersMade(t *testing.T) {
 	p := orders()
 	want := Render(Expand(p), Expand(p))
 	if diff := cmp.Diff(want, Render(Owned(p, liveVhost(p)), Expand(p))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Messages of one work queue that come back to another, or a binding that somebody altered.
+func TestOwnedFindsReturnsGoneWrong(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	live := liveVhost(p)
+	wrong := []Binding{
+		{Source: "orders.return", Destination: "audit", RoutingKey: "return:created"},
+		{Source: "orders.return", Destination: "created", RoutingKey: "return:created", Arguments: Arguments{"by": "hand"}},
+	}
+	live.Bindings = append(live.Bindings, wrong...)
+	if diff := cmp.Diff(wrong, Diff(Expand(p), Owned(p, live)).Delete.Bindings); diff != "" {
+		t.Error(diff)
+	}
+	recovered, err := Recover("orders", "/", live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(p, recovered); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -133,11 +156,11 @@ func TestCheckLive(t *testing.T) {
 	p := orders()
 	found := CheckLive(p, nil, Vhost{Topology: Topology{Queues: map[string]Queue{
 		"created": {Type: Classic}, "legacy": {Type: Classic, AutoDelete: true}, "paid": {Type: Quorum},
-	}}})
+	}, Policies: map[string]Policy{"retry/orders/queue/gone": {Pattern: "^(gone)$"}}}})
 	if !slices.Equal(found.Missing, []string{"a|b.c"}) {
 		t.Errorf("missing: %q", found.Missing)
 	}
-	if !slices.Equal(found.Exists, []string{`queue "paid"`}) {
+	if !slices.Equal(found.Exists, []string{`policy "retry/orders/queue/gone"`, `queue "paid"`}) {
 		t.Errorf("exists: %q", found.Exists)
 	}
 	var said []string

@@ -22,7 +22,9 @@ var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|fallback|queues|que
 // othersIn finds what belongs to others than these pipelines.
 func othersIn(vhost Vhost, mine []string) others {
 	o := others{policies: maps.Clone(vhost.Policies)}
-	maps.DeleteFunc(o.policies, func(name string, policy Policy) bool { return pipelineOf(name, policy) != "" })
+	maps.DeleteFunc(o.policies, func(name string, policy Policy) bool {
+		return pipelineOf(name, policy) != "" || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
+	})
 	for _, name := range Pipelines(vhost.Topology) {
 		if !slices.Contains(mine, name) {
 			o.pipelines = append(o.pipelines, Names(name))
@@ -58,6 +60,12 @@ func Pipelines(vhost Topology) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// namesPolicy tells whether the pipeline or one of its attachments would call a policy so. Whatever
+// somebody changed in a policy of its own, the pipeline does not take it for another's.
+func (n Names) namesPolicy(policy string) bool {
+	return pipelinePolicy.MatchString(policy) && strings.HasPrefix(policy, "retry/"+string(n)+Separator)
 }
 
 // pipelineOf tells which pipeline a policy belongs to, "" if none. The name alone does not tell.

@@ -1,5 +1,7 @@
 package topology
 
+import "strings"
+
 // Owned picks out of a whole vhost what belongs to the pipeline. Objects of others are left out
 // even where they meet the pipeline's: a foreign queue bound to the dead-letter exchange is not ours.
 //
@@ -38,11 +40,18 @@ func (n Names) isRetryQueue(name string, queue Queue) bool {
 }
 
 // ownsBinding tells whether a binding is the pipeline's: between two of its objects, or one that
-// brings messages back to a work queue.
+// brings messages back to a work queue. A key that means such a return is the pipeline's own, so that
+// one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too.
 func (n Names) ownsBinding(b Binding) bool {
 	if !n.ownsExchange(b.Source) || b.ToExchange {
 		return false
 	}
-	returns := b.Source == n.ReturnExchange() && b.RoutingKey == ReturnKey(b.Destination) && len(b.Arguments) == 0
+	_, ofAttachment := b.Arguments[AttachmentArgument]
+	returns := b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) && !ofAttachment
 	return returns || n.OwnsQueue(b.Destination)
+}
+
+// returnBinding brings messages back to a work queue.
+func (n Names) returnBinding(workQueue string) Binding {
+	return Binding{Source: n.ReturnExchange(), Destination: workQueue, RoutingKey: ReturnKey(workQueue)}
 }

@@ -28,7 +28,7 @@ func Recover(name, vhostName string, vhost Topology) (Pipeline, error) {
 	}
 	p.QueueType = vhost.Queues[n.Inbox()].Type
 	for _, binding := range vhost.Bindings {
-		if n.ownsBinding(binding) && strings.HasPrefix(binding.RoutingKey, ReturnKeyPrefix) {
+		if binding.equal(n.returnBinding(binding.Destination)) {
 			p.WorkQueues[binding.Destination] = recoverWorkQueue(p, binding.Destination, vhost)
 		}
 	}

@@ -1,0 +1,131 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// refusalOf is what the broker answers if it refuses to have what a fault would make, in a vhost where
+// there is nothing else.
+func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
+	t.Helper()
+	try := func(kind string, body map[string]any) string {
+		status, answer := empty.Request(t, http.MethodPut, empty.Path(kind, "by hand"), body)
+		switch {
+		case status == http.StatusBadRequest:
+			return string(answer)
+		case status >= 300:
+			t.Fatalf("%s: %s: %d %s", f.object, f.what, status, answer)
+		}
+		deleted(kind, "by hand")(t, empty)
+		return ""
+	}
+	for _, e := range f.change.exchange {
+		return try("exchanges", exchangeBody(e))
+	}
+	for _, q := range f.change.queue {
+		return try("queues", queueBody(q))
+	}
+	for _, p := range f.change.policy {
+		return try("policies", policyBody(p))
+	}
+	return ""
+}
+
+// inflict does to the broker what the fault says.
+func (s *stage) inflict(t *testing.T, f fault) {
+	t.Helper()
+	m := f.change
+	for name, e := range m.exchange {
+		s.remake(t, "exchanges", name, exchangeBody(e))
+	}
+	for name, q := range m.queue {
+		s.remake(t, "queues", name, queueBody(q))
+		delete(s.holds, name)
+	}
+	for name, p := range m.policy {
+		call(t, s.Broker, http.MethodPut, s.Path("policies", name), policyBody(p), nil)
+	}
+	for _, b := range m.bind {
+		bound(b.Source, b.Destination, b.RoutingKey, b.Arguments)(t, s.Broker)
+	}
+	for _, b := range m.unbind {
+		s.unbind(t, b)
+	}
+	for name := range m.delete.Exchanges {
+		deleted("exchanges", name)(t, s.Broker)
+	}
+	for name := range m.delete.Queues {
+		deleted("queues", name)(t, s.Broker)
+		delete(s.holds, name)
+	}
+	for name := range m.delete.Policies {
+		deleted("policies", name)(t, s.Broker)
+	}
+}
+
+// remake deletes an object, makes it anew and gives it back the bindings it had.
+func (s *stage) remake(t *testing.T, kind, name string, body map[string]any) {
+	t.Helper()
+	var all []boundBinding
+	call(t, s.Broker, http.MethodGet, s.Path("bindings"), nil, &all)
+	deleted(kind, name)(t, s.Broker)
+	call(t, s.Broker, http.MethodPut, s.Path(kind, name), body, nil)
+	for _, b := range all {
+		if b.Source != "" && ((kind == "exchanges" && b.Source == name) || (kind == "queues" && b.Destination == name)) {
+			bound(b.Source, b.Destination, b.Key, b.Arguments)(t, s.Broker)
+		}
+	}
+}
+
+// boundBinding is a binding as the management API tells it.
+type boundBinding struct {
+	Source        string             `json:"source"`
+	Destination   string             `json:"destination"`
+	Key           string             `json:"routing_key"`
+	Arguments     topology.Arguments `json:"arguments"`
+	PropertiesKey string             `json:"properties_key"`
+}
+
+func (s *stage) unbind(t *testing.T, b topology.Binding) {
+	t.Helper()
+	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
+	var found []boundBinding
+	call(t, s.Broker, http.MethodGet, path, nil, &found)
+	for _, candidate := range found {
+		if candidate.Key == b.RoutingKey && fmt.Sprint(candidate.Arguments) == fmt.Sprint(b.Arguments) {
+			call(t, s.Broker, http.MethodDelete, path+"/"+url.PathEscape(candidate.PropertiesKey), nil, nil)
+			return
+		}
+	}
+	t.Fatalf("there is no binding %q", b)
+}
+
+func exchangeBody(e topology.Exchange) map[string]any {
+	return map[string]any{
+		"type": e.Type, "durable": !e.Transient, "auto_delete": e.AutoDelete, "internal": e.Internal, "arguments": orEmpty(e.Arguments),
+	}
+}
+
+func queueBody(q topology.Queue) map[string]any {
+	arguments := topology.Arguments{"x-queue-type": q.Type}
+	maps.Copy(arguments, q.Arguments)
+	return map[string]any{"durable": !q.Transient, "auto_delete": q.AutoDelete, "arguments": arguments}
+}
+
+func policyBody(p topology.Policy) map[string]any {
+	return map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": orEmpty(p.Definition)}
+}
+
+func orEmpty(arguments topology.Arguments) topology.Arguments {
+	if arguments == nil {
+		return topology.Arguments{}
+	}
+	return arguments
+}

@@ -1,0 +1,213 @@
+package retrypipeline_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// Every attribute of every object that a pipeline owns is changed by hand, one after the other, while
+// each queue holds messages. Each time, the plan must show that object alone, with that attribute
+// alone, and what goes with it: with a deleted queue or exchange its bindings; with a changed binding,
+// which is nothing but its attributes, the other one that it became. Apply must then repair it, lose no
+// message, and touch nothing else in the vhost: the whole listing is compared. What others had bound
+// to a deleted object went with it, and nobody can tell.
+//
+// A queue can only be repaired by making it anew. With messages in it that is refused with the reason,
+// and nothing is touched; once it was emptied, it is repaired. The proof that it is empty takes 22 s, so
+// one fault of each queue is repaired together, while every plan and every refusal is judged by itself.
+func TestAcc_DriftOfEveryAttribute(t *testing.T) {
+	t.Parallel()
+	requireAcceptance(t)
+	var all score
+	t.Run("of", func(t *testing.T) {
+		for kind, p := range driftPipelines("") {
+			possible := all.possible(t, kind, faultsOf(p))
+			for i, faults := range rounds(possible) {
+				t.Run(fmt.Sprintf("%s queues %d", kind, i), func(t *testing.T) {
+					t.Parallel()
+					all.judgeRound(t, kind, faults)
+				})
+			}
+			for i, faults := range quickLanes(possible) {
+				t.Run(fmt.Sprintf("%s %d", kind, i), func(t *testing.T) {
+					t.Parallel()
+					all.judgeInTurn(t, kind, faults)
+				})
+			}
+		}
+	})
+	all.report(t)
+}
+
+// possible notes the faults that the broker refuses to have, and returns the others.
+func (all *score) possible(t *testing.T, kind string, faults []fault) []fault {
+	t.Helper()
+	empty := brokertest.New(t)
+	return slices.DeleteFunc(faults, func(f fault) bool {
+		refusal := refusalOf(t, empty, f)
+		if refusal != "" {
+			all.add(kind, f, verdict{refusal: refusal})
+		}
+		return refusal != ""
+	})
+}
+
+// lanes is how many vhosts the quick repairs are spread over.
+const lanes = 4
+
+func quickLanes(faults []fault) [][]fault {
+	divided := make([][]fault, lanes)
+	for i, f := range slices.DeleteFunc(slices.Clone(faults), fault.remakesQueue) {
+		divided[i%lanes] = append(divided[i%lanes], f)
+	}
+	return divided
+}
+
+// rounds gathers the faults of queues, so that a round has at most one of each queue.
+func rounds(faults []fault) [][]fault {
+	var gathered [][]fault
+	next := map[string]int{}
+	for _, f := range faults {
+		if !f.remakesQueue() {
+			continue
+		}
+		if next[f.object] == len(gathered) {
+			gathered = append(gathered, nil)
+		}
+		gathered[next[f.object]] = append(gathered[next[f.object]], f)
+		next[f.object]++
+	}
+	return gathered
+}
+
+// judgeInTurn judges faults one after the other. After one that was not repaired it starts afresh.
+func (all *score) judgeInTurn(t *testing.T, kind string, faults []fault) {
+	t.Helper()
+	var s *stage
+	for _, f := range faults {
+		if s == nil {
+			s = newStage(t, kind)
+		}
+		v := s.judge(t, f)
+		if v.err != nil {
+			s = nil
+		}
+		all.add(kind, f, v)
+	}
+	if s == nil {
+		return
+	}
+	for _, queue := range s.queues() {
+		if err := s.drain(t, queue); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// judge inflicts a fault that can be repaired at once and lets it be repaired.
+func (s *stage) judge(t *testing.T, f fault) verdict {
+	t.Helper()
+	before, held := list(t, s.Broker), maps.Clone(s.holds)
+	s.inflict(t, f)
+	died := before.without(list(t, s.Broker)).and(s.foreign)
+	plan, err := s.planShows(t, f)
+	if err == nil {
+		err = s.core.apply(t.Context(), plan)
+	}
+	if err == nil {
+		err = errors.Join(before.without(died).requireSame(list(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
+	}
+	if err != nil {
+		return verdict{err: err}
+	}
+	s.addForeign(t)
+	for queue, count := range held {
+		if s.holds[queue] == 0 {
+			s.fill(t, queue, count)
+		}
+	}
+	return verdict{err: before.requireSame(list(t, s.Broker))}
+}
+
+// planShows is an error unless the plan wants to change the objects of the faults and nothing else,
+// and of the last one nothing but its attributes.
+func (s *stage) planShows(t *testing.T, faults ...fault) (planned, error) {
+	t.Helper()
+	plan, err := s.core.plan(t.Context())
+	if err != nil {
+		return plan, err
+	}
+	var want []string
+	for _, f := range faults {
+		want = append(append(want, f.object), f.goesWith...)
+	}
+	slices.Sort(want)
+	before, after := topologyOf(plan.refreshed), topologyOf(plan.after)
+	if got := differences(before, after); !slices.Equal(got, want) {
+		return plan, fmt.Errorf("the plan changes %q, want %q", got, want)
+	}
+	if !reflect.DeepEqual(plan.after, s.applied) {
+		return plan, errors.New("the plan is not what was applied at first")
+	}
+	if !reflect.DeepEqual(withoutTopology(plan.refreshed), withoutTopology(plan.after)) {
+		return plan, errors.New("the plan changes more than the topology")
+	}
+	last := faults[len(faults)-1]
+	if len(last.attributes) == 0 {
+		return plan, nil
+	}
+	kind, name, _ := strings.Cut(last.object, " ")
+	got := differentLeaves(byName(before[kind])[name], byName(after[kind])[name])
+	if want := slices.Sorted(slices.Values(last.attributes)); !slices.Equal(got, want) {
+		return plan, fmt.Errorf("the plan changes %q of %s, want %q", got, last.object, want)
+	}
+	return plan, nil
+}
+
+func (s *stage) planIsEmpty(t *testing.T) error {
+	t.Helper()
+	plan, err := s.core.plan(t.Context())
+	if err == nil && !plan.empty() {
+		err = fmt.Errorf("after the repair, the plan still changes %q", differences(topologyOf(plan.refreshed), topologyOf(plan.after)))
+	}
+	return err
+}
+
+// differentLeaves lists the attributes that differ, such as "arguments x-overflow".
+func differentLeaves(before, after any) []string {
+	var found []string
+	b, a := leaves("", before), leaves("", after)
+	for name := range b {
+		if b[name] != a[name] {
+			found = append(found, name)
+		}
+	}
+	for name := range a {
+		if _, both := b[name]; !both {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func leaves(at string, value any) map[string]string {
+	all := map[string]string{}
+	switch v := value.(type) {
+	case nil:
+	case map[string]any:
+		for name, part := range v {
+			maps.Copy(all, leaves(strings.TrimSpace(at+" "+name), part))
+		}
+	default:
+		all[at] = fmt.Sprint(v)
+	}
+	return all
+}

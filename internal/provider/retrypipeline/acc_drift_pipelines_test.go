@@ -1,0 +1,88 @@
+package retrypipeline_test
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// driftPipelines are pipelines that have every kind of object with every kind of attribute. Nothing
+// comes back from their retry queues while a test runs.
+func driftPipelines(vhost string) map[string]topology.Pipeline {
+	quorum := topology.Pipeline{
+		Name: "orders", Vhost: vhost, QueueType: topology.Quorum, MaxAttempts: 3,
+		Delays:           []topology.Delay{{Wait: time.Hour, Spelling: "1h"}, {Wait: 2 * time.Hour, Spelling: "120m"}},
+		RetryOn:          []string{topology.ReasonRejected, topology.ReasonExpired},
+		Shield:           true,
+		PolicyPriority:   500,
+		PolicyDefinition: topology.Arguments{"delivery-limit": int64(100)},
+		WorkQueues: map[string]topology.WorkQueue{
+			"work.created": {Type: topology.Quorum},
+			"work.paid":    {Type: topology.Quorum},
+			"work.limited": {Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce, PolicyDefinition: topology.Arguments{"max-length": int64(1000), "overflow": "drop-head"}},
+			"work.legacy":  {Type: topology.Classic, PolicyDefinition: topology.Arguments{"delivery-limit": nil}},
+			"noted":        {Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-message-ttl": int64(86_400_000), "flag": true, "table": map[string]any{"a": "b"}}},
+			"billed":       {Type: topology.Quorum, Declare: true, Attach: topology.AttachArguments},
+		},
+	}
+	classic := topology.Pipeline{
+		Name: "orders", Vhost: vhost, QueueType: topology.Classic, MaxAttempts: 2,
+		Delays:         []topology.Delay{{Wait: time.Hour, Spelling: "1h"}},
+		RetryOn:        []string{topology.ReasonRejected},
+		Shield:         true,
+		PolicyPriority: topology.DefaultPolicyPriority,
+		WorkQueues: map[string]topology.WorkQueue{
+			"work.created": {Type: topology.Quorum},
+			"work.legacy":  {Type: topology.Classic},
+			"old":          {Type: topology.Classic, Declare: true, Arguments: topology.Arguments{"x-max-priority": int64(5)}},
+			"older":        {Type: topology.Classic, Declare: true, Attach: topology.AttachArguments},
+		},
+	}
+	return map[string]topology.Pipeline{"quorum": quorum, "classic": classic}
+}
+
+// configurationOf is the pipeline as a user configures it.
+func configurationOf(p topology.Pipeline) map[string]any {
+	var delays []string
+	for _, delay := range p.Delays {
+		delays = append(delays, delay.Spelling)
+	}
+	workQueues := map[string]any{}
+	for name, w := range p.WorkQueues {
+		workQueues[name] = configurationOfQueue(w)
+	}
+	configuration := map[string]any{
+		"name": p.Name, "vhost": p.Vhost, "delays": delays, "max_attempts": p.MaxAttempts, "retry_on": p.RetryOn,
+		"queue_type": p.QueueType, "policy_priority": p.PolicyPriority, "work_queues": workQueues,
+	}
+	if p.PolicyDefinition != nil {
+		configuration["policy_definition"] = jsonText(p.PolicyDefinition)
+	}
+	return configuration
+}
+
+func configurationOfQueue(w topology.WorkQueue) map[string]any {
+	configuration := map[string]any{"type": w.Type, "declare": w.Declare}
+	if w.Attach != "" {
+		configuration["attach"] = w.Attach
+	}
+	if w.DeadLetterStrategy != "" {
+		configuration["dead_letter_strategy"] = w.DeadLetterStrategy
+	}
+	if w.Arguments != nil {
+		configuration["arguments_json"] = jsonText(w.Arguments)
+	}
+	if w.PolicyDefinition != nil {
+		configuration["policy_definition"] = jsonText(w.PolicyDefinition)
+	}
+	return configuration
+}
+
+func jsonText(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

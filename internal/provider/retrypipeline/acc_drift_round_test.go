@@ -1,0 +1,105 @@
+package retrypipeline_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// judgeRound inflicts one fault on each of several queues. Every fault must show up in the plan by
+// itself when it is inflicted; with messages in the queues, the repair is refused and names each queue
+// with what it holds; emptied, all are repaired.
+func (all *score) judgeRound(t *testing.T, kind string, faults []fault) {
+	t.Helper()
+	s := newStage(t, kind)
+	before := list(t, s.Broker)
+	shown := map[string]error{}
+	for i, f := range faults {
+		s.inflict(t, f)
+		_, shown[f.object] = s.planShows(t, faults[:i+1]...)
+	}
+	refused := s.refusesToRepair(t, faults)
+	repaired := s.repairs(t, faults, before)
+	for _, f := range faults {
+		all.add(kind, f, verdict{err: errors.Join(shown[f.object], refused[f.object], repaired)})
+	}
+}
+
+// refusesToRepair fills the altered queues, each with another number of messages, and is an error for
+// each of them that the refusal does not name, and for all if anything was touched.
+func (s *stage) refusesToRepair(t *testing.T, faults []fault) map[string]error {
+	t.Helper()
+	for i, f := range faults {
+		s.fill(t, queueOf(f), 20+i)
+	}
+	// At first the broker does not count these messages yet, and the first one that it counts is reason
+	// enough; when it counts them all, all queues are named.
+	if _, err := s.refusal(t, faults); err != nil {
+		return forAll(faults, err)
+	}
+	for _, f := range faults {
+		awaitCount(t, s.Broker, queueOf(f), s.holds[queueOf(f)])
+	}
+	refusal, err := s.refusal(t, faults)
+	if err != nil {
+		return forAll(faults, err)
+	}
+	missing := map[string]error{}
+	for _, f := range faults {
+		if reason := fmt.Sprintf("  - %s: %d messages", queueOf(f), s.holds[queueOf(f)]); !strings.Contains(refusal.Error(), reason) {
+			missing[f.object] = fmt.Errorf("the refusal does not say %q: %w", reason, refusal)
+		}
+	}
+	if named := strings.Count(refusal.Error(), "  - "); named != len(faults) {
+		return forAll(faults, fmt.Errorf("the refusal names %d queues instead of %d: %w", named, len(faults), refusal))
+	}
+	return missing
+}
+
+// refusal is the error with which the repair is refused, which must leave everything as it was.
+func (s *stage) refusal(t *testing.T, faults []fault) (refusal, failure error) {
+	t.Helper()
+	before := list(t, s.Broker)
+	plan, err := s.planShows(t, faults...)
+	if err != nil {
+		return nil, err
+	}
+	refusal = s.core.apply(t.Context(), plan)
+	if refusal == nil || !strings.Contains(refusal.Error(), "would lose messages") {
+		return refusal, fmt.Errorf("the repair was not refused although the queues hold messages: %w", refusal)
+	}
+	_, err = s.planShows(t, faults...)
+	if err := errors.Join(before.requireSame(list(t, s.Broker)), s.messages(t), err); err != nil {
+		return refusal, fmt.Errorf("after the refusal: %w", err)
+	}
+	return refusal, nil
+}
+
+// repairs empties the altered queues and lets them be repaired.
+func (s *stage) repairs(t *testing.T, faults []fault, before listing) error {
+	t.Helper()
+	for _, f := range faults {
+		if err := s.drain(t, queueOf(f)); err != nil {
+			return err
+		}
+	}
+	plan, err := s.planShows(t, faults...)
+	if err == nil {
+		err = s.core.apply(t.Context(), plan)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(before.requireSame(list(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
+}
+
+func queueOf(f fault) string { return strings.TrimPrefix(f.object, "queues ") }
+
+func forAll(faults []fault, err error) map[string]error {
+	all := map[string]error{}
+	for _, f := range faults {
+		all[f.object] = err
+	}
+	return all
+}
