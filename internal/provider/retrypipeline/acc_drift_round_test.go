@@ -66,8 +66,11 @@ func (s *stage) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 		return nil, err
 	}
 	refusal = s.core.apply(t.Context(), plan)
-	if refusal == nil || !strings.Contains(refusal.Error(), "would lose messages") {
-		return refusal, fmt.Errorf("the repair was not refused although the queues hold messages: %w", refusal)
+	if refusal == nil {
+		return nil, errors.New("the repair was not refused although the queues hold messages")
+	}
+	if !strings.Contains(refusal.Error(), "would lose messages") {
+		return refusal, fmt.Errorf("the refusal has another reason: %w", refusal)
 	}
 	_, err = s.planShows(t, faults...)
 	if err := errors.Join(before.requireSame(list(t, s.Broker)), s.messages(t), err); err != nil {
