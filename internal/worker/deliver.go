@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
 )
 
 // unlessBlocked are the deliveries, or a channel that is never ready while the broker blocks
@@ -26,7 +27,7 @@ func (s *session) receive(d amqp.Delivery, ok bool) error {
 		return s.deliveriesEnded()
 	}
 	s.inFlight++
-	m := &message{delivery: d}
+	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
 	m.verdict = s.pipeline.Decide(s.pipeline.Read(&m.delivery))
 	return s.publish(m)
 }
@@ -47,6 +48,9 @@ func (s *session) deliveriesEnded() error {
 
 // publish sends a message to where its verdict says, as soon as that is possible.
 func (s *session) publish(m *message) error {
+	if m.undecodable != nil {
+		return s.reject(m, m.undecodable)
+	}
 	p := s.publisherOf(m.verdict)
 	if p == s.rescue && p.forbidden {
 		return s.returned(m)

@@ -13,6 +13,9 @@ type message struct {
 	delivery amqp.Delivery
 	verdict  deadletter.Verdict
 
+	// undecodable says why the headers, and with them the verdict, are not known.
+	undecodable error
+
 	// publishID, publishTag and publishedAt are those of the latest publish.
 	publishID   string
 	publishTag  uint64
