@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -28,7 +29,7 @@ func (s *session) receive(d amqp.Delivery, ok bool) error {
 	}
 	s.inFlight++
 	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
-	m.verdict = s.pipeline.Decide(s.pipeline.Read(&m.delivery))
+	m.verdict = s.judge(m)
 	return s.publish(m)
 }
 
@@ -67,11 +68,16 @@ func (s *session) send(p *publisher, m *message) error {
 	now := time.Now()
 	s.idCount++
 	m.publishID = s.idPrefix + strconv.FormatUint(s.idCount, 36)
-	publishing, err := s.pipeline.Publishing(m.verdict, &m.delivery, deadletter.Stamp{
+	publishing, err := s.build(m, deadletter.Stamp{
 		Now:       now,
 		PublishID: m.publishID,
 		FrameMax:  s.publishing.Config.FrameSize,
 	})
+	if errors.As(err, &panicError{}) && m.verdict.Reason != deadletter.ReasonWorkerError {
+		p.cleared()
+		m.verdict.Action, m.verdict.Reason = deadletter.Fail, deadletter.ReasonWorkerError
+		return s.publish(m)
+	}
 	if err != nil {
 		p.cleared()
 		return s.reject(m, err)

@@ -15,6 +15,8 @@ type message struct {
 
 	// undecodable says why the headers, and with them the verdict, are not known.
 	undecodable error
+	// panicked tells that the worker panicked over the message, and that the log says so.
+	panicked bool
 
 	// publishID, publishTag and publishedAt are those of the latest publish.
 	publishID   string
