@@ -26,10 +26,9 @@ func connect(ctx context.Context, uri URI, p *deadletter.Pipeline, purpose strin
 		Vhost:      p.Vhost,
 		Heartbeat:  heartbeat,
 		Properties: properties,
-		Dial:       amqp.DefaultDial(uri.connectTimeout),
 	}
 	return await(ctx, "connect to "+uri.String(), func() (*amqp.Connection, error) {
-		return amqp.DialConfig(uri.raw, config)
+		return dialGuarded(uri, config)
 	}, hangUp)
 }
 

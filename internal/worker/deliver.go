@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
 )
 
 // unlessBlocked are the deliveries, or a channel that is never ready while the broker blocks
@@ -26,8 +28,8 @@ func (s *session) receive(d amqp.Delivery, ok bool) error {
 		return s.deliveriesEnded()
 	}
 	s.inFlight++
-	m := &message{delivery: d}
-	m.verdict = s.pipeline.Decide(s.pipeline.Read(&m.delivery))
+	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
+	m.verdict = s.judge(m)
 	return s.publish(m)
 }
 
@@ -47,6 +49,9 @@ func (s *session) deliveriesEnded() error {
 
 // publish sends a message to where its verdict says, as soon as that is possible.
 func (s *session) publish(m *message) error {
+	if m.undecodable != nil {
+		return s.reject(m, m.undecodable)
+	}
 	p := s.publisherOf(m.verdict)
 	if p == s.rescue && p.forbidden {
 		return s.returned(m)
@@ -63,11 +68,16 @@ func (s *session) send(p *publisher, m *message) error {
 	now := time.Now()
 	s.idCount++
 	m.publishID = s.idPrefix + strconv.FormatUint(s.idCount, 36)
-	publishing, err := s.pipeline.Publishing(m.verdict, &m.delivery, deadletter.Stamp{
+	publishing, err := s.build(m, deadletter.Stamp{
 		Now:       now,
 		PublishID: m.publishID,
 		FrameMax:  s.publishing.Config.FrameSize,
 	})
+	if errors.As(err, &panicError{}) && m.verdict.Reason != deadletter.ReasonWorkerError {
+		p.cleared()
+		m.verdict.Action, m.verdict.Reason = deadletter.Fail, deadletter.ReasonWorkerError
+		return s.publish(m)
+	}
 	if err != nil {
 		p.cleared()
 		return s.reject(m, err)

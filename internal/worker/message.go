@@ -13,6 +13,11 @@ type message struct {
 	delivery amqp.Delivery
 	verdict  deadletter.Verdict
 
+	// undecodable says why the headers, and with them the verdict, are not known.
+	undecodable error
+	// panicked tells that the worker panicked over the message, and that the log says so.
+	panicked bool
+
 	// publishID, publishTag and publishedAt are those of the latest publish.
 	publishID   string
 	publishTag  uint64

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -19,7 +20,9 @@ var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password
 
 // URI is the address of a broker together with the credentials. It prints without them.
 type URI struct {
-	raw            string
+	// plain is the URI without TLS, which the worker puts on the connection itself.
+	plain          string
+	tls            *tlsFiles
 	address        string
 	hasPassword    bool
 	connectTimeout time.Duration
@@ -43,8 +46,14 @@ func ParseURI(raw string) (URI, error) {
 	if ms := parsed.ConnectionTimeout; ms > 0 {
 		connectTimeout = time.Duration(ms) * time.Millisecond
 	}
+	var files *tlsFiles
+	if parsed.Scheme == "amqps" {
+		files = &tlsFiles{ca: parsed.CACertFile, cert: parsed.CertFile, key: parsed.KeyFile, serverName: cmp.Or(parsed.ServerName, parsed.Host)}
+		u.Scheme, u.Host = "amqp", net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port))
+	}
 	return URI{
-		raw:            raw,
+		plain:          u.String(),
+		tls:            files,
 		address:        parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
 		hasPassword:    hasPassword,
 		connectTimeout: connectTimeout,

@@ -1,0 +1,203 @@
+package worker_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Messages that the client library cannot decode go to the failed queue, and take nothing along.
+func TestUndecodableMessages(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
+			r := p.work(t)
+			poisons := p.publishPoisons(t)
+			// The library could not consume them here, either.
+			p.take(t, "orders.created", "reject_requeue_false")
+			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
+			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), len(poisons)) })
+			brokertest.Eventually(t, patience, func() error { return c.has(goods) })
+			if n := countLines(r.log.String(), "msg=consuming"); n != 1 || countLines(r.log.String(), "level=ERROR") > 0 {
+				t.Errorf("%d sessions, want 1:\n%s", n, r.log)
+			}
+			for _, id := range poisons {
+				if n := countLines(r.log.String(), "message_id="+id); n != 1 {
+					t.Errorf("%d log lines about %q, want 1:\n%s", n, id, r.log)
+				}
+			}
+			p.expectOriginals(t, poisons)
+		})
+	}
+}
+
+// goods is how many good messages publishPoisons publishes.
+const goods = 20
+
+// has is an error unless so many good messages have come.
+func (c *consumer) has(n int) error {
+	got := map[string]bool{}
+	for _, d := range c.deliveries() {
+		if strings.HasPrefix(d.MessageId, "good") && d.Headers["retry-count"] == int64(1) {
+			got[d.MessageId] = true
+		}
+	}
+	if len(got) != n {
+		return fmt.Errorf("%d of %d good messages retried", len(got), n)
+	}
+	return nil
+}
+
+// publishPoisons publishes messages that the library cannot decode, each between good ones, and
+// returns the ids of those that the broker passes on as they are.
+func (p *pipeline) publishPoisons(t *testing.T) (ids []string) {
+	t.Helper()
+	disguised := p.disguised(t)
+	nested := amqp.Table{}
+	for range 40 {
+		nested = amqp.Table{"k": nested}
+	}
+	many := amqp.Table{}
+	for i := range 9000 {
+		many[fmt.Sprintf("k%04d", i)] = nil
+	}
+	const direct = "direct"
+	for id, headers := range map[string]amqp.Table{
+		"nested": nested,
+		"many":   many,
+		"large":  {"k": strings.Repeat("x", 130_900)},
+		direct:   {"Lunknown": int64(1), "retry-queue": "orders.created"},
+	} {
+		for i := range goods / 4 {
+			disguised(t, "", "orders.created", amqp.Publishing{MessageId: fmt.Sprintf("good-%s-%d", id, i)})
+		}
+		exchange, key := "", "orders.created"
+		if id == direct {
+			// What a queue dead-letters is encoded anew, with known types only.
+			exchange = p.names.DeadLetterExchange()
+		}
+		disguised(t, exchange, key, amqp.Publishing{MessageId: id, Headers: headers})
+		if id != direct || !p.VersionAtLeast("4.0") && p.spec.QueueType == topology.Classic {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// disguised returns a function that publishes through a proxy, which gives the header "Lunknown" the
+// type L.
+func (p *pipeline) disguised(t *testing.T) func(*testing.T, string, string, amqp.Publishing) {
+	t.Helper()
+	uri := p.throughProxy(t, &proxy{rewrite: func(frame []byte) {
+		if at := bytes.Index(frame, []byte("\x08Lunknownl")); at >= 0 {
+			frame[at+len("\x08Lunknown")] = 'L'
+		}
+	}})
+	conn, err := amqp.DialConfig(uri, amqp.Config{Vhost: p.Vhost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T, exchange, key string, m amqp.Publishing) {
+		t.Helper()
+		m.DeliveryMode = amqp.Persistent
+		confirm, err := ch.PublishWithDeferredConfirm(exchange, key, true, false, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ack, err := confirm.WaitContext(t.Context()); err != nil || !ack {
+			t.Fatalf("publish %q: %v %v", m.MessageId, ack, err)
+		}
+	}
+}
+
+// apiMessage is a message as the management API shows it, which can decode any.
+type apiMessage struct {
+	Properties struct {
+		ID      string         `json:"message_id"`
+		Headers map[string]any `json:"headers"`
+	} `json:"properties"`
+}
+
+// take takes all messages of a queue through the management API.
+func (p *pipeline) take(t *testing.T, queue, ackMode string) (messages []apiMessage) {
+	t.Helper()
+	_, answer := p.Request(t, http.MethodPost, p.Path("queues", queue)+"/get", map[string]any{
+		"count": 100, "ackmode": ackMode, "encoding": "auto",
+	})
+	if err := json.Unmarshal(answer, &messages); err != nil {
+		t.Fatal(err)
+	}
+	return messages
+}
+
+// expectOriginals looks for the untouched messages in the failed queue.
+func (p *pipeline) expectOriginals(t *testing.T, ids []string) {
+	t.Helper()
+	found := map[string]bool{}
+	for _, m := range p.take(t, p.names.FailedQueue(), "ack_requeue_false") {
+		found[m.Properties.ID] = true
+		deaths, err := json.Marshal(m.Properties.Headers["x-death"])
+		if err != nil || !bytes.Contains(deaths, []byte(p.names.Inbox())) || m.Properties.Headers["retry-undecodable"] != nil {
+			t.Errorf("%s: x-death %s", m.Properties.ID, deaths)
+		}
+	}
+	for _, id := range ids {
+		if !found[id] {
+			t.Errorf("%q is not in the failed queue", id)
+		}
+	}
+}
+
+// The headers fit a frame, but not together with ours: the history goes first, and then the message.
+func TestLargeHeadersWithHistory(t *testing.T) {
+	t.Parallel()
+	for size, reason := range map[int]string{100_000: "exhausted", 128_000: "", 130_000: ""} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{"100ms"}, 40, "orders.created")
+			r := p.work(t)
+			p.consume(t, "orders.created", nil)
+			p.Publish(t, "", "orders.created", amqp.Publishing{Headers: amqp.Table{"k": strings.Repeat("x", size)}})
+			ids := map[string]bool{}
+			for i := range 10 {
+				id := fmt.Sprint("good-", i)
+				ids[id] = true
+				p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: id})
+			}
+			brokertest.Eventually(t, 2*patience, func() error { return p.countIs(t, p.names.FailedQueue(), 11) })
+			large := 0
+			for range 11 {
+				d := p.await(t, p.names.FailedQueue())
+				if d.MessageId == "" {
+					large++
+				} else if d.Headers["dead-letter-reason"] != "exhausted" || !ids[d.MessageId] {
+					t.Errorf("%q: %v", d.MessageId, d.Headers)
+				}
+				if d.MessageId == "" && reason != "" && d.Headers["dead-letter-reason"] != reason {
+					t.Errorf("dead-letter-reason %v, want %s", d.Headers["dead-letter-reason"], reason)
+				}
+			}
+			if n := countLines(r.log.String(), "msg=consuming"); n != 1 || large != 1 {
+				t.Errorf("%d sessions, %d large messages, want 1 of each:\n%s", n, large, r.log)
+			}
+		})
+	}
+}
