@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,9 @@ type Change struct {
 	Shield string
 	// Rerouted tells that the change restores the way of dead letters that may be held.
 	Rerouted bool
+	// Renew reads the vhost again after a wait, and says whether the change may still be made; nil if
+	// there is nothing to look for.
+	Renew func(context.Context) (all topology.Vhost, live topology.Topology, err error)
 	// Drain is how long to wait for queues that hold messages; Waiting, if it is set, is told about
 	// once a second what is waited for.
 	Drain   time.Duration

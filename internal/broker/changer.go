@@ -20,6 +20,8 @@ type changer struct {
 	// made are the queues that were created; several are at once.
 	made      map[string]topology.Queue
 	madeMutex sync.Mutex
+	// wrote are the policies that were written, perhaps several times.
+	wrote map[string]bool
 	// undo is for what can be undone at once, exchanges for what must wait until no queue needs them.
 	undo, exchanges journal
 	// drainUntil is when the change's time to drain is over.
@@ -27,7 +29,7 @@ type changer struct {
 }
 
 func (c *Client) changer(change Change) *changer {
-	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, drainUntil: time.Now().Add(change.Drain)}
+	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, wrote: map[string]bool{}, drainUntil: time.Now().Add(change.Drain)}
 }
 
 // lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.
@@ -50,7 +52,7 @@ func (c *changer) write(ctx context.Context, what string, put func() (bool, erro
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
 	if c.onlyNew && !isNew {
-		return false, fmt.Errorf("%s: it exists already, since somebody created it a moment ago. Import the pipeline, or choose another name", what)
+		return false, fmt.Errorf("%s: it exists already, since somebody created it a moment ago. Import it, or choose another name", what)
 	}
 	return true, nil
 }

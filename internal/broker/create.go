@@ -16,14 +16,29 @@ func (c *Client) Create(ctx context.Context, change Change) error {
 	do := c.changer(change)
 	do.onlyNew = true
 	missing := topology.Diff(change.Wanted, change.Live).Create
-	err := do.create(ctx, missing)
+	err := do.requireEmpty(ctx, judging(deadLetters, change.HeldIn...))
 	if err == nil {
-		err = do.writePolicies(ctx, missing.Policies)
+		err = do.createAll(ctx, missing)
 	}
 	if err == nil {
 		return nil
 	}
 	return errors.Join(err, notUndone(do.undoCreate(ctx)))
+}
+
+// createAll writes policies last, since messages come as soon as they are there. Where there is no
+// exchange, of which only one of two can be the creator, a policy has to tell who is.
+func (c *changer) createAll(ctx context.Context, missing topology.Topology) error {
+	if len(missing.Exchanges) == 0 {
+		if err := c.writePolicies(ctx, missing.Policies); err != nil {
+			return err
+		}
+		return c.create(ctx, missing)
+	}
+	if err := c.create(ctx, missing); err != nil {
+		return err
+	}
+	return c.writePolicies(ctx, missing.Policies)
 }
 
 // create makes what is missing, but for the policies. The first exchange is made alone: of two that

@@ -33,7 +33,11 @@ func electing(t *testing.T, leaders ...string) (client *Client, written func() [
 			content = "changed"
 		}
 		writes = append(writes, content)
-		w.WriteHeader(http.StatusNoContent)
+		status := http.StatusNoContent
+		if len(writes) == 1 {
+			status = http.StatusCreated
+		}
+		w.WriteHeader(status)
 	}))
 	t.Cleanup(server.Close)
 	client, err := New(Config{Endpoint: server.URL, Username: "u", Password: "p"})
@@ -65,6 +69,8 @@ func TestPoliciesOfOldClustersAreWrittenBetweenElections(t *testing.T) {
 			t.Parallel()
 			client, written := electing(t, test.leaders...)
 			c := client.changer(Change{Vhost: "v", All: test.vhost})
+			// A create demands to be the first to write, but not of its own repetitions.
+			c.onlyNew = true
 			if err := c.writePolicies(t.Context(), map[string]topology.Policy{"p": policyOf(1)}); err != nil {
 				t.Fatal(err)
 			}

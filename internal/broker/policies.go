@@ -10,40 +10,64 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// writePolicies creates policies and writes over those of the owner. A policy that stands behind
-// another must not beat it in between, or dead letters that are held are deleted: priorities fall from
-// the weakest policy up, and anything else is written from the strongest down.
+// writePolicies creates policies and writes over those of the owner, in an order in which no queue is
+// without its policy for a moment, and none that stands behind another beats it: either would delete
+// the dead letters that the queue holds. So what takes over from another policy comes first, then
+// priorities fall from the weakest policy up, then the rest is written from the strongest down, and
+// what only stands behind comes last.
 func (c *changer) writePolicies(ctx context.Context, policies map[string]topology.Policy) error {
-	falls := func(name string) bool {
-		have, exists := c.Live.Policies[name]
-		return exists && policies[name].Priority < have.Priority
-	}
 	order := slices.Sorted(maps.Keys(policies))
 	slices.SortStableFunc(order, func(a, b string) int {
-		switch {
-		case falls(a) && falls(b):
-			return cmp.Compare(policies[a].Priority, policies[b].Priority)
-		case falls(a):
-			return -1
-		case falls(b):
-			return 1
+		phaseA, phaseB := c.phase(a, policies), c.phase(b, policies)
+		weakestFirst := cmp.Compare(policies[a].Priority, policies[b].Priority)
+		if phaseA == falling && phaseB == falling {
+			return weakestFirst
 		}
-		return cmp.Compare(policies[b].Priority, policies[a].Priority)
+		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst)
 	})
 	return c.steadily(ctx, policies, func(ctx context.Context) error {
 		return each(ctx, order, func(ctx context.Context, name string) error { return c.writePolicy(ctx, name, policies[name]) })
 	})
 }
 
+// Phases of writing policies.
+const (
+	takingOver = iota
+	falling
+	changing
+	standingBehind
+)
+
+func (c *changer) phase(name string, policies map[string]topology.Policy) int {
+	strongest := 0
+	for _, policy := range policies {
+		strongest = max(strongest, policy.Priority)
+	}
+	have, exists := c.Live.Policies[name]
+	switch {
+	case !exists && policies[name].Priority < strongest:
+		return standingBehind
+	case !exists:
+		return takingOver
+	case policies[name].Priority < have.Priority:
+		return falling
+	}
+	return changing
+}
+
 // writePolicy creates a policy, or writes over one of the owner's.
 func (c *changer) writePolicy(ctx context.Context, name string, policy topology.Policy) error {
 	written, err := c.write(ctx, fmt.Sprintf("write policy %q", name),
-		func() (bool, error) { return c.putPolicy(ctx, c.Vhost, name, policy) },
+		func() (bool, error) {
+			isNew, err := c.putPolicy(ctx, c.Vhost, name, policy)
+			return isNew || c.wrote[name], err
+		},
 		func(now topology.Topology) bool {
 			have, exists := now.Policies[name]
 			return exists && have.Equal(policy)
 		})
-	if written {
+	if written && !c.wrote[name] {
+		c.wrote[name] = true
 		c.undo.add("delete policy "+name, func(ctx context.Context) error { return c.deletePolicy(ctx, c.Vhost, name) })
 	}
 	return err

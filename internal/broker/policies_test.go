@@ -45,9 +45,12 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 		live, wanted map[string]topology.Policy
 		want         []string
 	}{
-		"raised":                       {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
-		"lowered":                      {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5)}, []string{"back", "front"}},
-		"new":                          {nil, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5)}, []string{"front", "back"}},
+		"raised":  {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
+		"lowered": {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5)}, []string{"back", "front"}},
+		"new":     {nil, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5)}, []string{"front", "back"}},
+		// A queue gets a policy of its own, which has to be there before the shared one lets go.
+		"lowered with one taking over": {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5), "own": policyOf(5)}, []string{"own", "back", "front"}},
+		"raised with one taking over":  {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20), "own": policyOf(20)}, []string{"own", "front", "back"}},
 		"raised with a new one behind": {map[string]topology.Policy{"front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
 	} {
 		t.Run(name, func(t *testing.T) {

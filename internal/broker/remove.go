@@ -25,6 +25,11 @@ func (c *changer) removeOrRestore(ctx context.Context, everything subjects) erro
 	if len(holdings) > 0 {
 		return &KeptError{Queues: holdings}
 	}
+	if c.Renew != nil {
+		if c.All, c.Live, err = c.Renew(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.removeAll(ctx, everything); err != nil {
 		return errors.Join(err, notUndone(c.undo.rollback(ctx)))
 	}

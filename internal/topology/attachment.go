@@ -104,8 +104,9 @@ func Attached(n Names, vhost Topology) []string {
 }
 
 // CheckLiveAttachment compares an attachment with a live vhost. Prior is the attachment as it was,
-// nil if it is new.
-func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost) Findings {
+// nil if it is new. Leaving are pipelines that the queue belongs to no more when the same apply comes
+// to it.
+func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost, leaving ...string) Findings {
 	var f Findings
 	n := a.Names()
 	if !slices.Contains(Pipelines(vhost.Topology), a.Pipeline) {
@@ -116,7 +117,7 @@ func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost) Findings 
 		was := prior.pipeline()
 		before = &was
 	}
-	q := newLiveWorkQueue(p, before, a.Queue, vhost, othersIn(vhost, []string{a.Pipeline}))
+	q := newLiveWorkQueue(p, before, a.Queue, vhost, othersIn(vhost, append(leaving, a.Pipeline)))
 	q.attachment = true
 	if !q.exists {
 		f.Missing = append(f.Missing, a.Queue)
@@ -124,6 +125,7 @@ func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost) Findings 
 	if slices.ContainsFunc(vhost.Bindings, n.returnBinding(a.Queue).equal) {
 		f.warn(Path{"queue"}, "Queue is attached twice",
 			"Queue %q is one of the work_queues of the pipeline %q too. That is the way to hand it over without losing a message, but remove one of the two in the end.", a.Queue, a.Pipeline)
+		q.checkSameAsPipeline(&f)
 	}
 	q.check(&f)
 	if prior == nil {

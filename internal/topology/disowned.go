@@ -1,11 +1,14 @@
 package topology
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Disowned returns the live objects without the work queues that the change from prior to next
-// gives up instead of deleting: those that are attached still but not declared any more, and those
+// gives up instead of deleting: those that are attached still, be it by an attachment, but not declared any more, and those
 // that somebody else made anew, which do not carry the pipeline's mark. Next is nil for a destroy.
-func Disowned(live Topology, prior Pipeline, next *Pipeline) Topology {
+func Disowned(live Topology, prior Pipeline, next *Pipeline, vhost Topology) Topology {
 	kept := live
 	kept.Queues = maps.Clone(live.Queues)
 	for name, before := range prior.WorkQueues {
@@ -17,6 +20,7 @@ func Disowned(live Topology, prior Pipeline, next *Pipeline) Topology {
 			after, stays := next.WorkQueues[name]
 			attached, declared = stays, after.Declare
 		}
+		attached = attached || slices.Contains(Attached(prior.Names(), vhost), name)
 		foreign := kept.Queues[name].Arguments[DeclaredByArgument] != prior.Name
 		if !declared && (attached || foreign) {
 			delete(kept.Queues, name)

@@ -77,6 +77,10 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a shadowed policy":                  {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
 		"a shadowed limit":                   {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
 		"a shadowed dead-letter exchange":    {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
+		"a shadowed key that cannot be kept": {one(classic), with(Queue{Type: Classic}, everything(Arguments{"queue-leader-locator": "balanced"})), `"queue-leader-locator" = null`, ""},
+		"a shadowed limit with its overflow": {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"max-length": int64(9), "overflow": "drop-head"})), `jsonencode({ "max-length" = 9, "overflow" = "drop-head" })`, ""},
+		"a routing key of its own":           {one(quorum), with(Queue{Type: Quorum, Arguments: Arguments{"x-dead-letter-routing-key": "k"}}, nil), "replaces the routing key", ""},
+		"a policy that spoils the arguments": {one(byArguments), with(Queue{Type: Quorum, Arguments: byArguments.deadLetterArguments("orders")}, everything(Arguments{"overflow": "drop-head"})), "changes how the work queue dead-letters", ""},
 		"a policy that does not apply":       {one(quorum), with(Queue{Type: Quorum}, everything(Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
 		"a policy of a pipeline":             {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: Arguments{"dead-letter-exchange": "orders.dlx"}}}), "", ""},
 		"an own policy that was altered":     {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
@@ -158,4 +162,17 @@ func TestAttachmentAndPipelineOwnNothingInCommon(t *testing.T) {
 	if found := CheckLiveAttachment(a, &a, Vhost{Topology: vhost, Version: Version{4, 0}, Nodes: 1}); len(found.Problems) > 0 || len(found.Warnings) != 1 {
 		t.Errorf("handing over: %+v", found)
 	}
+}
+
+// An attachment is not alone where the pipeline has other work queues, and is not its own company.
+func TestAttachmentIsJudgedWithTheWholePipeline(t *testing.T) {
+	t.Parallel()
+	a := Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: WorkQueue{Type: Quorum, DeadLetterStrategy: AtMostOnce}, PolicyPriority: DefaultPolicyPriority}
+	vhost := with(limited(Quorum, "reject-publish"), nil)
+	vhost.Bindings = []Binding{attachmentBinding("orders", "work")}
+	expectSaid(t, "alone", CheckLiveAttachment(a, &a, vhost).Problems, "")
+	vhost.Bindings = append(vhost.Bindings, Names("orders").returnBinding("other"))
+	expectSaid(t, "in company", CheckLiveAttachment(a, nil, vhost).Problems, "stop everybody's retries")
+	vhost.Bindings = append(vhost.Bindings, Binding{Source: "orders.dlx", Destination: "work"})
+	expectSaid(t, "in a loop", CheckLiveAttachment(a, nil, vhost).Problems, "thousands of times a second")
 }

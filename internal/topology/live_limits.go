@@ -1,6 +1,10 @@
 package topology
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // bounded tells whether a definition limits the length of a queue.
 func bounded(definition Arguments) bool {
@@ -72,7 +76,10 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 
 // alone tells whether nobody else's retries can be held up.
 func (q liveWorkQueue) alone() bool {
-	return len(q.pipeline.WorkQueues) == 1 && len(Attached(q.pipeline.Names(), q.vhost.Topology)) == 0
+	other := func(b Binding) bool {
+		return b.Source == q.pipeline.Names().ReturnExchange() && b.Destination != q.name && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix)
+	}
+	return len(q.pipeline.WorkQueues) == 1 && !slices.ContainsFunc(q.vhost.Bindings, other)
 }
 
 func (q liveWorkQueue) withStrategy(strategy string) string {

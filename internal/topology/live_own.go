@@ -58,9 +58,7 @@ func checkListeners(f *Findings, p Pipeline, vhost Vhost) {
 			continue
 		}
 		if _, isWorkQueue := p.WorkQueues[b.Destination]; isWorkQueue && !b.ToExchange {
-			f.refuse(Path{"work_queues", MapKey(b.Destination)}, "Work queue listens to its own dead letters",
-				"Queue %q is bound to %q: what it rejects would come back at once, thousands of times a second. Remove that binding.", b.Destination, b.Source)
-			continue
+			continue // its own check refuses it
 		}
 		f.warn(Path{"name"}, "Another listener on the pipeline's exchange",
 			"There is a binding %q. It is left alone, but dead letters wait for the slowest of their targets: if %q is full and rejects what is published, or has no majority, all retries stop. "+

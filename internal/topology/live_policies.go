@@ -70,21 +70,24 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed NamedPolicy) {
 	}
 	report(q.at(), "Another policy would be shadowed",
 		"Policy %q applies to queue %q and sets\n%s\n\nOnly one policy applies to a queue, so with the pipeline's these keys would be gone. Keep them, or give them up with null:\n\n  %s%s",
-		shadowed.Name, q.name, bulleted(assignments(lost)), q.withKeys(lost), remarks(lost))
+		shadowed.Name, q.name, bulleted(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
 }
 
 // withKeys is the line of HCL that accounts for the keys.
-func (q liveWorkQueue) withKeys(lost Arguments) string {
+func (q liveWorkQueue) withKeys(lost, shadowed Arguments) string {
 	keys, entry := Arguments{}, q.WorkQueue
 	maps.Copy(keys, q.PolicyDefinition)
 	maps.Copy(keys, lost)
-	for _, key := range []string{"dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "expires"} {
-		if _, has := lost[key]; has {
-			keys[key] = nil
-		}
-	}
 	if bounded(lost) && q.Type == Quorum {
 		entry.DeadLetterStrategy = AtMostOnce
+		if overflow, has := shadowed["overflow"]; has {
+			keys["overflow"] = overflow
+		}
+	}
+	for key := range lost {
+		if key == "expires" || unusableKey(key, lost[key], entry) != "" {
+			keys[key] = nil
+		}
 	}
 	entry.PolicyDefinition = keys
 	return q.write(entry)

@@ -138,15 +138,15 @@ func TestDisowned(t *testing.T) {
 	live := Owned(prior, liveVhost(prior))
 	next := orders()
 	next.WorkQueues = map[string]WorkQueue{"paid": {Type: Quorum}}
-	if _, stays := Disowned(live, prior, &next).Queues["paid"]; stays {
+	if _, stays := Disowned(live, prior, &next, Topology{}).Queues["paid"]; stays {
 		t.Error("a queue that is attached but not declared any more would be deleted")
 	}
 	next.WorkQueues = nil
-	if _, stays := Disowned(live, prior, &next).Queues["paid"]; !stays {
+	if _, stays := Disowned(live, prior, &next, Topology{}).Queues["paid"]; !stays {
 		t.Error("a declared queue that was removed would not be deleted")
 	}
 	live.Queues["paid"] = Queue{Type: Quorum}
-	if _, stays := Disowned(live, prior, nil).Queues["paid"]; stays {
+	if _, stays := Disowned(live, prior, nil, Topology{}).Queues["paid"]; stays {
 		t.Error("a queue that somebody else made would be deleted")
 	}
 }

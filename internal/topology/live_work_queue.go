@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,7 +60,7 @@ func (q liveWorkQueue) at(attributes ...any) Path {
 func (q liveWorkQueue) write(w WorkQueue) string {
 	attributes := w.attributes()
 	if q.attachment {
-		return strings.Join(attributes, "\n  ")
+		return cmp.Or(strings.Join(attributes, "\n  "), "# neither type nor attach nor dead_letter_strategy, which have their defaults then")
 	}
 	return fmt.Sprintf("%q = { %s }", q.name, strings.Join(attributes, ", "))
 }
@@ -70,7 +71,11 @@ func (q liveWorkQueue) check(f *Findings) {
 		if asWorkQueue {
 			belongs = "is a work queue of"
 		}
-		f.refuse(q.at(), "Queue of another pipeline", "Queue %q %s the pipeline %q. A queue belongs to one pipeline: remove it from one of the two, with an apply of its own.",
+		report := f.refuse
+		if q.attachedBefore {
+			report = f.warn // or there would be no way out
+		}
+		report(q.at(), "Queue of another pipeline", "Queue %q %s the pipeline %q. A queue belongs to one pipeline: remove it from one of the two, with an apply of its own.",
 			q.name, belongs, owner)
 		return
 	}
@@ -85,6 +90,7 @@ func (q liveWorkQueue) check(f *Findings) {
 			return
 		}
 	}
+	q.checkLoop(f)
 	if q.byPolicy() {
 		q.checkOwnArguments(f)
 		q.checkPolicies(f)
@@ -93,6 +99,17 @@ func (q liveWorkQueue) check(f *Findings) {
 	}
 	q.checkLimits(f)
 	q.checkClientDeaths(f)
+}
+
+// checkLoop finds a work queue that listens to what it rejects.
+func (q liveWorkQueue) checkLoop(f *Findings) {
+	n := q.pipeline.Names()
+	for _, b := range q.vhost.Bindings {
+		if b.Destination == q.name && !b.ToExchange && (b.Source == n.DeadLetterExchange() || b.Source == n.FailedExchange()) {
+			f.refuse(q.at(), "Work queue listens to its own dead letters",
+				"Queue %q is bound to %q: what it rejects would come back at once, thousands of times a second. Remove that binding.", q.name, b.Source)
+		}
+	}
 }
 
 // checkKind finds queues that cannot be work queues at all.
@@ -110,7 +127,7 @@ func (q liveWorkQueue) checkKind() []Problem {
 	case q.live.Type != q.Type:
 		return []Problem{problem(q.at("type"), "Work queue has another type",
 			"Queue %q is a %s queue, but its type is configured as %q. A policy made for another type does not apply, and rejected messages would be dropped. Write:\n\n  %s",
-			q.name, q.live.Type, q.Type, q.write(WorkQueue{Type: q.live.Type, Attach: q.Attach}))}
+			q.name, q.live.Type, q.Type, q.write(q.withType(q.live.Type)))}
 	}
 	return nil
 }
@@ -130,6 +147,29 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 				"Queue %q was declared with %s = %q. Arguments beat policies, so the pipeline would not get its rejected messages as it should. "+
 					"Declare the queue without it (which needs a new queue), or with %q, or leave it out.", q.name, key, valueText(value), ours[key])
 		}
+	}
+	q.checkRoutingKey(f)
+}
+
+func (q liveWorkQueue) checkRoutingKey(f *Findings) {
+	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has {
+		f.refuse(q.at(), "Work queue is declared with a dead-letter routing key",
+			"Queue %q has x-dead-letter-routing-key = %q, which replaces the routing key that its consumers know. Declare the queue without it.", q.name, valueText(key))
+	}
+}
+
+// checkForeignPolicy finds what the policy that applies to a queue would mix into its arguments.
+func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
+	if len(q.policies) == 0 {
+		return
+	}
+	policy := q.policies[0]
+	overflow := policy.Definition["overflow"]
+	spoils := q.Type == Quorum && q.Strategy() == AtLeastOnce && overflow != nil && overflow != "reject-publish"
+	if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
+		f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters",
+			"Policy %q applies to queue %q, and its dead-letter-routing-key or overflow would count besides the queue's arguments. Change its pattern so that the queue does not match, or attach the queue by policy.",
+			policy.Name, q.name)
 	}
 }
 
@@ -151,12 +191,23 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 	if len(different) > 0 {
 		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline",
 			"Queue %q was declared with other arguments than the pipeline needs:\n%s\n\nDeclare it with\n%s\n\nwhich needs a new queue, since arguments cannot change; or attach it by policy:\n\n  %s",
-			q.name, bulleted(different), bulleted(assignments(needed)), q.write(WorkQueue{Type: q.Type, Attach: AttachPolicy}))
+			q.name, bulleted(different), bulleted(assignments(needed)), q.write(q.withAttach(AttachPolicy)))
 	}
-	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has {
-		f.refuse(q.at("attach"), "Work queue is declared with a dead-letter routing key",
-			"Queue %q has x-dead-letter-routing-key = %q, which replaces the routing key that its consumers know. Declare the queue without it.", q.name, valueText(key))
+	q.checkRoutingKey(f)
+	q.checkForeignPolicy(f)
+}
+
+func (w WorkQueue) withType(queueType string) WorkQueue {
+	w.Type = queueType
+	if queueType == Classic {
+		w.DeadLetterStrategy = ""
 	}
+	return w
+}
+
+func (w WorkQueue) withAttach(attach string) WorkQueue {
+	w.Attach = attach
+	return w
 }
 
 func assignments(arguments Arguments) []string {

@@ -59,7 +59,7 @@ func request(t *testing.T, b *brokertest.Broker, method, path string, body any) 
 
 func rejectOne(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
-	b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("rejected")})
+	b.Publish(t, "", "work", message())
 	ch := b.Channel(t)
 	d, ok, err := ch.Get("work", false)
 	if err != nil || !ok {
@@ -68,6 +68,10 @@ func rejectOne(t *testing.T, b *brokertest.Broker) {
 	if err := d.Reject(false); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func message() amqp.Publishing {
+	return amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("rejected")}
 }
 
 func takeFromInbox(t *testing.T, b *brokertest.Broker) {

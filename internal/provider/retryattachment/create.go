@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -29,12 +30,16 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	err := r.session.Client.Create(ctx, broker.Change{Vhost: a.Vhost, All: all, Live: topology.OwnedByAttachment(a, all.Topology), Wanted: topology.ExpandAttachment(a)})
+	err := r.session.Client.Create(ctx, broker.Change{
+		Vhost: a.Vhost, All: all, Live: topology.OwnedByAttachment(a, all.Topology), Wanted: topology.ExpandAttachment(a),
+		HeldIn: topology.DisplacedByAttachment(a, nil, all),
+	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot attach the queue", fmt.Sprintf("Queue %q was not attached to the pipeline %q.\n\n%s", a.Queue, a.Pipeline, err))
 		resp.Diagnostics.Append(report.NotUndone(err)...)
 		return
 	}
+	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }

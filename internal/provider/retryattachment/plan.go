@@ -22,6 +22,9 @@ func (*attachmentResource) ValidateConfig(ctx context.Context, req resource.Vali
 	if !resp.Diagnostics.HasError() {
 		_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 		resp.Diagnostics.Append(diags...)
+		if attribute.Known(m.Vhost) && m.Vhost.ValueString() == "" {
+			resp.Diagnostics.AddAttributeError(path.Root("vhost"), "Empty vhost", "Name the virtual host, or leave the attribute out for \"/\".")
+		}
 	}
 }
 
@@ -49,9 +52,29 @@ func (r *attachmentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	a, diags := plan.compute()
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(r.check(ctx, a, prior)...)
+	created, diags := attribute.CreatedBefore(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || !r.connected() {
+		return
 	}
+	resp.Diagnostics.Append(r.checkConfiguration(a, prior != nil || !created)...)
+	resp.Diagnostics.Append(r.check(ctx, a, prior)...)
+}
+
+// checkConfiguration finds what another resource of this configuration has already. Within one run
+// each resource is planned once with what it is to Terraform; a replacement is planned a second time,
+// which does not count.
+func (r *attachmentResource) checkConfiguration(a topology.Attachment, counts bool) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if counts && r.session.PlannedBefore(a.Vhost, "attachment "+a.Queue) {
+		diags.AddAttributeError(path.Root("queue"), "Queue attached twice",
+			fmt.Sprintf("Another rabbitmq_retry_attachment in this configuration attaches the queue %q of vhost %q as well. Remove one of them.", a.Queue, a.Vhost))
+	}
+	if other := r.session.Claim(a.Vhost, a.Queue, a.Pipeline); other != "" {
+		diags.AddAttributeError(path.Root("queue"), "Queue of two pipelines",
+			fmt.Sprintf("Queue %q belongs to the pipeline %q in this configuration as well. A queue belongs to one pipeline: remove it from one of the two.", a.Queue, other))
+	}
+	return diags
 }
 
 // compute sets the computed attributes of a model whose inputs are known.
@@ -71,8 +94,9 @@ var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue
 // check compares the plan with the broker.
 func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, priorModel *model) diag.Diagnostics {
 	var diags diag.Diagnostics
+	r.noteMove(a, priorModel)
 	// Within apply, what was listed before may be older than what this run has written.
-	if !r.connected() || r.session.Stale() {
+	if r.session.Stale() {
 		return diags
 	}
 	prior, diags := specification(priorModel, a)
@@ -90,12 +114,22 @@ func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, p
 	case err != nil:
 		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", a.Vhost, err))
 	default:
-		found := topology.CheckLiveAttachment(a, prior, vhost)
+		found := topology.CheckLiveAttachment(a, prior, vhost, append(r.session.Leaving(a.Vhost), r.session.Leaving(moves(a))...)...)
 		found.MissingPipeline = found.MissingPipeline && !r.session.Plans(a.Vhost, a.Pipeline)
 		diags.Append(report.Planned(found, places)...)
 	}
 	return diags
 }
+
+// noteMove remembers the pipeline that a queue leaves for another one.
+func (r *attachmentResource) noteMove(a topology.Attachment, prior *model) {
+	if prior != nil && prior.Queue.ValueString() == a.Queue && prior.Vhost.ValueString() == a.Vhost && prior.Pipeline.ValueString() != a.Pipeline {
+		r.session.Leaves(moves(a), prior.Pipeline.ValueString())
+	}
+}
+
+// moves is where the session remembers the pipelines that one queue leaves, apart from the vhosts.
+func moves(a topology.Attachment) string { return "queue " + a.Queue + " of " + a.Vhost }
 
 // specification is the attachment as it was, nil if it was none of this queue and pipeline.
 func specification(m *model, next topology.Attachment) (*topology.Attachment, diag.Diagnostics) {

@@ -45,6 +45,7 @@ func (r *attachmentResource) Read(ctx context.Context, req resource.ReadRequest,
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
 	state.Topology = attribute.TopologyValue(topology.Render(owned, topology.ExpandAttachment(a)))
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }

@@ -52,11 +52,15 @@ func (r *attachmentResource) Update(ctx context.Context, req resource.UpdateRequ
 // change leads from the attachment as it was to the next one, nil for none. It is refused as long as
 // dead letters that the queue holds would be lost.
 func (r *attachmentResource) change(ctx context.Context, all topology.Vhost, prior topology.Attachment, next *topology.Attachment, drain time.Duration) diag.Diagnostics {
+	held := topology.UnprotectedAttachment(prior, next)
+	if next != nil {
+		held = append(held, topology.DisplacedByAttachment(*next, &prior, all)...)
+	}
 	change := broker.Change{
 		Vhost:   prior.Vhost,
 		All:     all,
 		Live:    topology.OwnedByAttachment(prior, all.Topology),
-		HeldIn:  topology.UnprotectedAttachment(prior, next),
+		HeldIn:  held,
 		Drain:   drain,
 		Waiting: report.LogWaiting(ctx),
 	}

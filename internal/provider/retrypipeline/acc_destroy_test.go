@@ -2,6 +2,8 @@ package retrypipeline_test
 
 import (
 	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,5 +103,32 @@ func TestAcc_UpdateWaitsForRetiredQueues(t *testing.T) {
 			},
 			Config: pipeline(b, `delays = ["5s"]`, wait),
 		},
+	)
+}
+
+// How long the apply waits decides what the plan removes, so both are known, or neither is.
+func TestAcc_WaitThatIsKnownLater(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := func(wait, delays string) string {
+		return "resource \"terraform_data\" \"wait\" {\n  input = \"" + wait + "\"\n}\n" +
+			pipeline(b, `delays = [`+delays+`]`, `timeouts = { update = terraform_data.wait.output }`)
+	}
+	accept(t, b,
+		resource.TestStep{Config: config("1m", `"5s", "15s"`)},
+		resource.TestStep{Config: config("2m", `"5s"`)},
+		resource.TestStep{Config: config("2m", `"5s"`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+	)
+}
+
+// A replacement would leave the old pipeline behind, with the work queues that the new one needs.
+func TestAcc_RetainedPipelineIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	retained := pipeline(b, `delays = ["5s"]`, `on_destroy = "retain"`)
+	accept(t, b,
+		resource.TestStep{Config: retained},
+		resource.TestStep{Config: strings.Replace(retained, `name = "orders"`, `name = "bills"`, 1), ExpectError: regexp.MustCompile(`A retained pipeline cannot be replaced`)},
+		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`)},
 	)
 }

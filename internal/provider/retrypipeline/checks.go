@@ -40,13 +40,19 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	if diags.HasError() {
 		return
 	}
-	if prior != nil && r.session != nil && (prior.Name != p.Name || prior.Vhost != p.Vhost) {
+	if prior != nil && r.session != nil && (prior.Name != p.Name || prior.Vhost != p.Vhost || prior.QueueType != p.QueueType) {
+		if priorModel.OnDestroy.ValueString() == onDestroyRetain {
+			resp.Diagnostics.AddAttributeError(path.Root("on_destroy"), "A retained pipeline cannot be replaced",
+				"The change replaces the pipeline, but on_destroy = \"retain\" leaves the old one on the broker, and the new one cannot have its work queues. Apply on_destroy = \"delete\" first, or forget the old one: terraform state rm.")
+			return
+		}
 		r.session.Leaves(prior.Vhost, prior.Name)
 	}
 	resp.Diagnostics.Append(report.Errors(checkSpecification(p))...)
 	if resp.Diagnostics.HasError() || !r.connected() {
 		return
 	}
+	r.checkClaims(p, resp)
 	warnOfDisowned(p, prior, resp)
 	// Within apply, what was listed before may be older than what this run has written.
 	if r.session.Stale() {
@@ -77,6 +83,16 @@ func auditPlan(p topology.Pipeline, prior *topology.Pipeline, vhost topology.Vho
 		diags.AddAttributeWarning(path.Root("work_queues"), "Dead-letter audit: "+f.Rule, f.Message+"\n\n"+f.Remedy)
 	}
 	return diags
+}
+
+// checkClaims finds a work queue that two pipelines of this configuration have.
+func (r *pipelineResource) checkClaims(p topology.Pipeline, resp *resource.ModifyPlanResponse) {
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		if other := r.session.Claim(p.Vhost, name, p.Name); other != "" {
+			resp.Diagnostics.AddAttributeError(path.Root("work_queues").AtMapKey(name), "Queue of two pipelines",
+				fmt.Sprintf("Queue %q is a work queue of the pipeline %q in this configuration as well. A queue belongs to one pipeline: remove it from one of the two.", name, other))
+		}
+	}
 }
 
 // checkUser finds a user who may not write the policies that the pipeline needs.
@@ -133,9 +149,14 @@ func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.Modif
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.session.Leaves(p.Vhost, p.Name)
 	if state.OnDestroy.ValueString() == onDestroyRetain {
 		return
+	}
+	r.session.Leaves(p.Vhost, p.Name)
+	if vhost, err := r.session.Listing(ctx, p.Vhost); err == nil {
+		if attached := topology.Attached(p.Names(), vhost.Topology); len(attached) > 0 {
+			resp.Diagnostics.AddWarning("Queues are attached to the pipeline", "Destroy refuses as long as these queues are attached by a rabbitmq_retry_attachment that is not destroyed first:\n"+report.Bullets(attached))
+		}
 	}
 	holdings, err := r.session.Client.Holdings(ctx, p.Vhost, ownQueues(p), topology.Unprotected(p, topology.Pipeline{}))
 	if err != nil || len(holdings) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -32,13 +33,15 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	err := r.session.Client.Create(ctx, broker.Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all.Topology), Wanted: topology.Expand(p)})
+	err := r.session.Client.Create(ctx, broker.Change{
+		Vhost: p.Vhost, All: all, Live: topology.Owned(p, all.Topology), Wanted: topology.Expand(p), HeldIn: topology.Displaced(p, nil, all),
+	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created.\n\n%s", p.Name, p.Vhost, err))
 		resp.Diagnostics.Append(report.NotUndone(err)...)
 		return
 	}
-	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
+	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -60,12 +61,13 @@ func (r *pipelineResource) remove(ctx context.Context, p topology.Pipeline, all 
 	err := remove(ctx, broker.Change{
 		Vhost:       p.Vhost,
 		All:         all,
-		Live:        topology.Disowned(topology.Owned(p, all.Topology), p, nil),
+		Live:        destroyed(p, all.Topology),
 		HeldIn:      topology.Unprotected(p, topology.Pipeline{}),
 		Published:   declared(p),
 		FailedQueue: p.Names().FailedQueue(),
 		Shield:      p.Names().ShieldPolicy(),
 		Drain:       drain,
+		Renew:       r.renew(p),
 		Waiting:     report.LogWaiting(ctx),
 	})
 	var diags diag.Diagnostics
@@ -78,6 +80,22 @@ func (r *pipelineResource) remove(ctx context.Context, p topology.Pipeline, all 
 	}
 	diags.Append(report.NotUndone(err)...)
 	return diags
+}
+
+// destroyed is what a destroy deletes.
+func destroyed(p topology.Pipeline, vhost topology.Topology) topology.Topology {
+	return topology.Disowned(topology.Owned(p, vhost), p, nil, vhost)
+}
+
+// renew looks again after a wait: queues may have been attached meanwhile.
+func (r *pipelineResource) renew(p topology.Pipeline) func(context.Context) (topology.Vhost, topology.Topology, error) {
+	return func(ctx context.Context) (topology.Vhost, topology.Topology, error) {
+		all, err := r.session.Fresh(ctx, p.Vhost)
+		if attached := topology.Attached(p.Names(), all.Topology); err == nil && len(attached) > 0 {
+			err = fmt.Errorf("queues were attached while the destroy waited: %s. Nothing was deleted", strings.Join(attached, ", "))
+		}
+		return all, destroyed(p, all.Topology), err
+	}
 }
 
 // refuseWhileAttached keeps a pipeline that queues of other configurations need.

@@ -46,7 +46,7 @@ func (r *pipelineResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	created, diags := createdBefore(ctx, req.Private)
+	created, diags := attribute.CreatedBefore(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	r.checkDuplicate(plan, prior != nil || !created, resp)
 	if inputsKnown {
@@ -65,7 +65,7 @@ func defaultAttempts(delays types.List) types.Int64 {
 func (m model) inputsKnown(ctx context.Context) bool {
 	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) &&
 		attribute.FullyKnown(ctx, m.Delays) && attribute.FullyKnown(ctx, m.RetryOn) && attribute.FullyKnown(ctx, m.WorkQueues) &&
-		attribute.Known(m.Shield) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
+		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) && attribute.Known(m.Shield) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
 }
 
 // compute sets the computed attributes of a model whose inputs are known.

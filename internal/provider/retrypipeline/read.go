@@ -48,7 +48,7 @@ func (r *pipelineResource) Read(ctx context.Context, req resource.ReadRequest, r
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
+	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 

@@ -54,13 +54,13 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 	if diags.HasError() {
 		return diags
 	}
-	live := topology.Disowned(topology.Merge(topology.Owned(*prior, all.Topology), topology.Owned(p, all.Topology)), *prior, &p)
+	live := topology.Disowned(topology.Merge(topology.Owned(*prior, all.Topology), topology.Owned(p, all.Topology)), *prior, &p, all.Topology)
 	kept, err := r.session.Client.Update(ctx, broker.Change{
 		Vhost:     p.Vhost,
 		All:       all,
 		Live:      live,
 		Wanted:    wanted(p, live),
-		HeldIn:    topology.Unprotected(*prior, p),
+		HeldIn:    append(topology.Unprotected(*prior, p), topology.Displaced(p, prior, all)...),
 		Published: declared(*prior, p),
 		Rerouted:  topology.Rerouted(*prior, all.Topology),
 		Drain:     drain,

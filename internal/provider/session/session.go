@@ -25,6 +25,7 @@ type Session struct {
 	planned  map[[2]string]bool
 	leaving  map[string][]string
 	fresh    map[string]*freshListings
+	claims   map[[2]string]string
 	wrote    atomic.Bool
 	// list asks the broker.
 	list func(ctx context.Context, vhost string) (topology.Vhost, error)
@@ -40,7 +41,7 @@ type listing struct {
 func New(client *broker.Client, user broker.User) *Session {
 	return &Session{
 		Client: client, User: user, list: client.List,
-		listings: map[string]*listing{}, planned: map[[2]string]bool{}, leaving: map[string][]string{}, fresh: map[string]*freshListings{},
+		listings: map[string]*listing{}, planned: map[[2]string]bool{}, leaving: map[string][]string{}, fresh: map[string]*freshListings{}, claims: map[[2]string]string{},
 	}
 }
 
@@ -74,6 +75,19 @@ func (s *Session) Plans(vhost, name string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.planned[[2]string{vhost, name}]
+}
+
+// Claim notes that a pipeline is planned to have a work queue. It returns the other pipeline that has
+// been planned to have it in this run, "" if there is none.
+func (s *Session) Claim(vhost, queue, pipeline string) (other string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	key := [2]string{vhost, queue}
+	if claimed, is := s.claims[key]; is && claimed != pipeline {
+		return claimed
+	}
+	s.claims[key] = pipeline
+	return ""
 }
 
 // Leaves notes that a pipeline is planned to be removed.

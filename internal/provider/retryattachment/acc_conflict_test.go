@@ -1,0 +1,113 @@
+package retryattachment_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// with is a pipeline with more lines.
+func with(b *brokertest.Broker, name, lines string) string {
+	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"1s\"]\n  %s\n}\n", name, name, b.Vhost, lines)
+}
+
+func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	twin := strings.Replace(attachment(b, reference, ""), `"work" {`, `"twin" {`, 1)
+	elsewhere := strings.Replace(attachment(b, `"bills"`, ""), `"work" {`, `"twin" {`, 1)
+	has := `work_queues = { work = {} }`
+	accept(t,
+		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + twin, ExpectError: regexp.MustCompile(`Queue attached twice`)},
+		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + elsewhere, ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
+		resource.TestStep{Config: with(b, "orders", has) + with(b, "bills", has), ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
+		resource.TestStep{Config: with(b, "orders", has)},
+	)
+}
+
+// A queue that somebody dead-letters at-least-once may hold dead letters, which a weaker policy deletes.
+func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	request(t, b, http.MethodPut, b.Path("policies", "theirs"), map[string]any{
+		"pattern": "^work$", "apply-to": "queues", "priority": 1,
+		"definition": map[string]any{"dead-letter-exchange": "nowhere", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"},
+	})
+	rejectOne(t, b)
+	weaker := `dead_letter_strategy = "at-most-once"
+  policy_definition = jsonencode({ "dead-letter-exchange" = null, "dead-letter-strategy" = null, "overflow" = null })`
+	accept(t,
+		resource.TestStep{Config: pipeline(b)},
+		resource.TestStep{Config: pipeline(b) + attachment(b, reference, weaker), ExpectError: regexp.MustCompile(`(?s)work: 1\s+dead\s+letter`)},
+		resource.TestStep{
+			Config:      with(b, "orders", `work_queues = { work = { `+strings.ReplaceAll(weaker, "\n", ", ")+` } }`),
+			ExpectError: regexp.MustCompile(`(?s)work: 1\s+dead\s+letter`),
+		},
+	)
+}
+
+// A declared queue that an attachment has taken over is given up by the pipeline, not deleted.
+func TestAcc_HandOverOfADeclaredQueue(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declared := with(b, "orders", `work_queues = { work = { declare = true } }`)
+	attached := attachment(b, reference, "")
+	accept(t,
+		resource.TestStep{Config: declared},
+		resource.TestStep{Config: declared + attached},
+		resource.TestStep{Config: pipeline(b) + attached, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: pipeline(b) + attached},
+	)
+	request(t, b, http.MethodDelete, b.Path("queues", "work"), nil)
+}
+
+// An attachment goes from one pipeline to another, and with its pipeline to another name.
+func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	both := with(b, "orders", "") + with(b, "bills", "")
+	replaced := resource.ConfigPlanChecks{
+		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
+		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+	}
+	renamed := strings.Replace(with(b, "orders", ""), `name = "orders"`, `name = "renamed"`, 1)
+	accept(t,
+		resource.TestStep{Config: both + attachment(b, reference, "")},
+		resource.TestStep{Config: both + attachment(b, "rabbitmq_retry_pipeline.bills.name", ""), ConfigPlanChecks: replaced},
+		resource.TestStep{Config: both + attachment(b, reference, ""), ConfigPlanChecks: replaced},
+		resource.TestStep{Config: renamed + attachment(b, reference, ""), ConfigPlanChecks: replaced},
+	)
+}
+
+// A destroy that waits looks again before it deletes.
+func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := with(b, "orders", `timeouts = { delete = "2m" }`)
+	accept(t,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "orders.failed", "", message())
+				// The destroy waits for the message by then; nothing else tells when.
+				time.AfterFunc(15*time.Second, func() {
+					attachByHand(t, b)
+					purge(t, b, "orders.failed")
+				})
+			},
+			Config: config, Destroy: true, ExpectError: regexp.MustCompile(`(?s)attached while the destroy waited.*other`),
+		},
+		resource.TestStep{PreConfig: func() { detachByHand(t, b) }, Config: config},
+	)
+}
