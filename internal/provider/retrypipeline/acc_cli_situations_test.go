@@ -22,6 +22,8 @@ func TestAcc_SituationsOfTheCLI(t *testing.T) {
 			"a pipeline is moved":                          pipelineMoves,
 			"a key changes without a moved block":          keyChangesWithoutMove,
 			"a replacement creates before it destroys":     replacementCreatesFirst,
+			"somebody listens to dead letters":             anotherListens,
+			"a client copies x-death":                      clientCopiesDeaths,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
