@@ -7,10 +7,10 @@ import (
 )
 
 // lastingHoldings are holdings that are still there after the time that the change gives its queues
-// to drain, and at least after settleTime: a queue that was emptied a moment ago, by a consumer or a
+// to drain, and at least after staleTime: a queue that was emptied a moment ago, by a consumer or a
 // purge, is reported as empty only seconds later.
 func (c *changer) lastingHoldings(ctx context.Context, queues subjects) (map[string]string, error) {
-	deadline := time.Now().Add(settleTime)
+	deadline := time.Now().Add(staleTime)
 	if c.drainUntil.After(deadline) {
 		deadline = c.drainUntil
 	}

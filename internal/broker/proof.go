@@ -10,6 +10,8 @@ import (
 const (
 	// settleTime passes after the last binding was removed, so that what was on its way is counted.
 	settleTime = 10 * time.Second
+	// staleTime is how long a queue may be reported to hold what is gone already, on a busy broker.
+	staleTime = 15 * time.Second
 	// betweenLooks passes between two looks that both have to find nothing.
 	betweenLooks = 12 * time.Second
 	// reportTime is how long a broker may take to report on a queue; a young one has no counts yet.

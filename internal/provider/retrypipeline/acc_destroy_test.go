@@ -63,8 +63,8 @@ func TestAcc_DestroyWaitsUntilQueuesAreDrained(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				b.Publish(t, "orders.failed", "", persistent("parked"))
-				// The destroy is over 10 s into its wait by then, after which it would refuse.
-				time.AfterFunc(20*time.Second, func() {
+				// The destroy is over 15 s into its wait by then, after which it would refuse.
+				time.AfterFunc(25*time.Second, func() {
 					b.Request(t, http.MethodDelete, b.Path("queues", "orders.failed")+"/contents", nil)
 				})
 			},

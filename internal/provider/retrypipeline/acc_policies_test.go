@@ -130,6 +130,7 @@ func TestAcc_OperatorPoliciesAndShield(t *testing.T) {
 						t.Errorf("message %d is gone", i)
 					}
 				}
+				eventuallyReported(t, b, "orders.failed", 0)
 				call(t, b, http.MethodDelete, b.Path("policies", "org"), nil, nil)
 			},
 			Config: open,
