@@ -42,7 +42,7 @@ func (all *score) report(t *testing.T) {
 		outcome := "ok"
 		switch {
 		case r.err != nil:
-			outcome = "WRONG: " + r.err.Error()
+			outcome = "WRONG"
 		case r.refusal != "":
 			impossible++
 			outcome = "cannot be: " + r.refusal
@@ -53,6 +53,11 @@ func (all *score) report(t *testing.T) {
 	}
 	t.Logf("\n%s", table.String())
 	t.Logf("drift cases: %d of %d (and %d that the broker refuses to make)", well, len(all.rows)-impossible, impossible)
+	for _, r := range all.rows {
+		if r.err != nil {
+			t.Errorf("%s | %s | %s: %v", r.kind, r.object, r.what, r.err)
+		}
+	}
 	expected := 0
 	for _, p := range driftPipelines("") {
 		expected += len(faultsOf(p))
