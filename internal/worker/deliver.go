@@ -15,19 +15,21 @@ import (
 
 // unlessBlocked are the deliveries, or a channel that is never ready while the broker blocks
 // publishers.
-func (s *session) unlessBlocked() <-chan amqp.Delivery {
+func (s *session) unlessBlocked(deliveries <-chan amqp.Delivery) <-chan amqp.Delivery {
 	if s.blocked {
 		return nil
 	}
-	return s.deliveries
+	return deliveries
 }
 
-// receive takes a delivery from the inbox and publishes it to where it belongs.
-func (s *session) receive(d amqp.Delivery, ok bool) error {
+// receive takes a delivery of a consumer of the inbox and publishes it to where it belongs.
+func (s *session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bool) error {
 	if !ok {
+		*consumer = nil
 		return s.deliveriesEnded()
 	}
 	s.inFlight++
+	s.ramp.receivedAt = time.Now()
 	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
 	m.verdict = s.judge(m)
 	return s.publish(m)
@@ -35,7 +37,6 @@ func (s *session) receive(d amqp.Delivery, ok bool) error {
 
 // deliveriesEnded is an error unless this is what a draining session waits for.
 func (s *session) deliveriesEnded() error {
-	s.deliveries = nil
 	select {
 	case reason := <-s.inboxClosed:
 		return closedError("consuming", reason)
@@ -110,6 +111,7 @@ func (s *session) reject(m *message, reason error) error {
 	if err := m.delivery.Reject(false); err != nil {
 		return fmt.Errorf("reject: %w", err)
 	}
+	s.ramp.finished++
 	s.log.Info("message left to the broker, which moves it to the failed queue as it is",
 		"reason", reason, "queue", m.verdict.Letter.Queue, "message_id", m.delivery.MessageId)
 	return nil
@@ -121,6 +123,7 @@ func (s *session) finish(m *message) error {
 	if err := m.delivery.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
+	s.ramp.finished++
 	v := m.verdict
 	if v.Action == deadletter.Fail {
 		s.log.Info("message parked in the failed queue",

@@ -37,6 +37,7 @@ func pause(times int) time.Duration {
 
 // hold keeps a message, unacknowledged, to publish it again a little later.
 func (s *session) hold(m *message) {
+	s.ramp.slow = true
 	now := time.Now()
 	s.held.hold(m, now)
 	s.heldTimer.Reset(s.held[0].heldUntil.Sub(now))

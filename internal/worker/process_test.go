@@ -16,6 +16,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"go.uber.org/goleak"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -39,12 +40,17 @@ var binary = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
+// TestMain fails if a session leaves a goroutine behind, whatever the tests did to it.
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if buildDir != "" {
-		_ = os.RemoveAll(buildDir)
-	}
-	os.Exit(code)
+	cleanUp := goleak.Cleanup(func(code int) {
+		if buildDir != "" {
+			_ = os.RemoveAll(buildDir)
+		}
+		os.Exit(code)
+	})
+	// The tests' own requests keep connections alive.
+	goleak.VerifyTestMain(m, cleanUp,
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
 // process is a running rabbitmq-retry.

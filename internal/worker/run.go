@@ -14,13 +14,21 @@ const (
 	tick = time.Second
 )
 
-// drain stops the deliveries. The channel of deliveries closes when the broker has answered and what
+// drain stops the deliveries. A consumer's channel closes when the broker has answered and what
 // it had already sent is taken.
 func (s *session) drain() {
 	s.draining = true
+	if !s.ramp.underway { // the library takes one call of a channel at a time
+		s.cancelConsumers()
+	}
+}
+
+func (s *session) cancelConsumers() {
 	go func() {
-		// An error says that the channel is closed, and then so are the deliveries.
-		_ = s.inbox.Cancel(consumerTag, false)
+		for _, tag := range []string{firstTag, restTag} {
+			// An error says that the channel is closed, and then so are the deliveries.
+			_ = s.inbox.Cancel(tag, false)
+		}
 	}()
 }
 
@@ -53,10 +61,13 @@ func (s *session) run(ctx context.Context) error {
 	defer s.closeWhenStuck(ctx)()
 
 	for !s.finished() {
+		s.widenIfDue(ctx)
 		var err error
 		select {
-		case d, ok := <-s.unlessBlocked():
-			err = s.receive(d, ok)
+		case d, ok := <-s.unlessBlocked(s.first):
+			err = s.receive(&s.first, d, ok)
+		case d, ok := <-s.unlessBlocked(s.rest):
+			err = s.receive(&s.rest, d, ok)
 		case c, ok := <-s.retry.confirms:
 			err = s.confirm(ctx, s.retry, c, ok)
 		case c, ok := <-s.back.confirms:
@@ -65,8 +76,8 @@ func (s *session) run(ctx context.Context) error {
 			err = s.confirm(ctx, s.failed, c, ok)
 		case c, ok := <-s.rescue.confirms:
 			err = s.confirm(ctx, s.rescue, c, ok)
-		case o := <-s.openings:
-			err = s.reopened(o)
+		case complete := <-s.completions:
+			err = complete()
 		case <-s.heldTimer.C:
 			err = s.publishHeld()
 		case b, ok := <-s.blockings:
@@ -91,7 +102,8 @@ func (s *session) run(ctx context.Context) error {
 // finished tells whether a draining session has nothing left to do. What a broker that blocks has
 // delivered and nobody has taken yet, it delivers again.
 func (s *session) finished() bool {
-	return s.draining && s.inFlight == 0 && (s.deliveries == nil || s.blocked)
+	cancelled := s.first == nil && s.rest == nil && !s.ramp.underway
+	return s.draining && s.inFlight == 0 && (cancelled || s.blocked)
 }
 
 // overdue is an error when a draining session has not finished what is in flight in time.

@@ -14,8 +14,6 @@ import (
 const (
 	// stableAfter is how long a session has to last to count as a success.
 	stableAfter = time.Minute
-
-	consumerTag = "rabbitmq-retry"
 )
 
 // session is one life of a pipeline's connections. It ends as a whole when one of them closes, or the
@@ -32,14 +30,16 @@ type session struct {
 	consuming, publishing *amqp.Connection
 	inbox                 *amqp.Channel
 	inboxClosed           chan *amqp.Error
-	deliveries            <-chan amqp.Delivery
-	blockings             chan amqp.Blocking
+	first, rest           <-chan amqp.Delivery // the two consumers, rest is nil during the ramp
+	ramp                  ramp
+	// completions are what is left to do after calls that the loop did not wait for.
+	completions chan func() error
+	blockings   chan amqp.Blocking
 
 	// Each exchange has a channel of its own, so that one that is missing, or whose target has no
 	// majority, does not silence the others. Back is for the return exchange, rescue for the default
 	// one.
 	retry, back, failed, rescue *publisher
-	openings                    chan opening
 
 	held      heldMessages
 	heldTimer *time.Timer
@@ -84,7 +84,7 @@ func (s *session) open(ctx context.Context, uri URI) (err error) {
 			return err
 		}
 	}
-	s.openings = make(chan opening, len(s.publishers())) // each has one at a time
+	s.completions = make(chan func() error, len(s.publishers())+1) // each has one at a time, and so has the ramp
 	if s.consuming, err = connect(ctx, uri, s.pipeline, "consume"); err != nil {
 		return err
 	}
@@ -100,14 +100,19 @@ func (s *session) consume(ctx context.Context) (err error) {
 		return err
 	}
 	s.inboxClosed = s.inbox.NotifyClose(make(chan *amqp.Error, 1))
+	s.first, err = s.subscribe(ctx, firstTag, 1)
+	return err
+}
+
+// subscribe begins to consume the inbox. The prefetch is that of this consumer alone.
+func (s *session) subscribe(ctx context.Context, tag string, prefetch int) (<-chan amqp.Delivery, error) {
 	queue := s.pipeline.Names.Inbox()
-	s.deliveries, err = await(ctx, "consume "+queue, func() (<-chan amqp.Delivery, error) {
-		if err := s.inbox.Qos(s.window, 0, false); err != nil {
+	return await(ctx, "consume "+queue, func() (<-chan amqp.Delivery, error) {
+		if err := s.inbox.Qos(prefetch, 0, false); err != nil {
 			return nil, err
 		}
-		return s.inbox.Consume(queue, consumerTag, false, false, false, false, nil)
+		return s.inbox.Consume(queue, tag, false, false, false, false, nil)
 	}, func(<-chan amqp.Delivery) {})
-	return err
 }
 
 // stable tells whether the session lasted, so that the next one may come soon. Each session that ends

@@ -18,6 +18,9 @@ func (s *session) stalled(now time.Time) error {
 	if s.blocked {
 		return nil
 	}
+	if s.inFlight > 0 && now.Sub(s.ramp.receivedAt) > rampSlow {
+		s.ramp.slow = true
+	}
 	for _, p := range s.publishers() {
 		if err := p.stalled(now, s.unblockedAt); err != nil {
 			return err

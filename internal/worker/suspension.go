@@ -65,31 +65,24 @@ func (p *publisher) next() *message {
 	return m
 }
 
-// opening is the outcome of opening a publisher's channel again.
-type opening struct {
-	publisher *publisher
-	outlet    outlet
-	err       error
-}
-
 // reopen opens the channel again after a moment, without stopping the loop.
 func (s *session) reopen(ctx context.Context, p *publisher) {
 	// A stopping session still finishes what is in flight.
 	ctx = context.WithoutCancel(ctx)
 	time.AfterFunc(pause(p.closures), func() {
 		o, err := openOutlet(ctx, s.publishing, s.window)
-		s.openings <- opening{p, o, err}
+		s.completions <- func() error { return s.reopened(p, o, err) }
 	})
 	p.closures++
 }
 
 // reopened publishes what had to wait.
-func (s *session) reopened(o opening) error {
-	if o.err != nil {
-		return o.err
+func (s *session) reopened(p *publisher, o outlet, err error) error {
+	if err != nil {
+		return err
 	}
-	o.publisher.resume(o.outlet)
-	return s.release(o.publisher)
+	p.resume(o)
+	return s.release(p)
 }
 
 // release publishes as much of what waits as may be published now.

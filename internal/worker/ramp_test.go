@@ -1,0 +1,44 @@
+package worker_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// A message that ends every session uses up its own delivery limit, and no other's.
+func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	p.set(t, "PUT", p.Path("policies", "limit"), map[string]any{
+		"pattern": `^orders\.inbox$`, "apply-to": "queues", "priority": 5000, "definition": map[string]any{"delivery-limit": 2},
+	})
+	const messages, bad = 50, 10
+	p.fillInbox(t, messages, func(i int) amqp.Publishing {
+		headers := amqp.Table{"retry-queue": "orders.created"}
+		if i == bad {
+			headers["deadly"] = true
+		}
+		return amqp.Publishing{Headers: headers}
+	})
+	a := p.collect(t, "orders.created")
+	x := &proxy{}
+	x.rewrite = func(frame []byte) {
+		if bytes.Contains(frame, []byte("\x06deadly")) {
+			x.cut()
+		}
+	}
+	p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
+	a.awaitAtLeast(t, messages-1)
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+	if d := p.await(t, p.names.FailedQueue()); d.MessageId != fmt.Sprint(bad) {
+		t.Errorf("message %q is in the failed queue", d.MessageId)
+	}
+	if n := a.copies(); n > 3 {
+		t.Errorf("%d copies, want at most one a session", n)
+	}
+}
