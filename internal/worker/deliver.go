@@ -3,7 +3,6 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -29,6 +28,7 @@ func (s *session) receive(d amqp.Delivery, ok bool) error {
 	}
 	s.inFlight++
 	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
+	s.arrived(m)
 	m.verdict = s.judge(m)
 	return s.publish(m)
 }
@@ -110,8 +110,7 @@ func (s *session) reject(m *message, reason error) error {
 	if err := m.delivery.Reject(false); err != nil {
 		return fmt.Errorf("reject: %w", err)
 	}
-	s.log.Info("message left to the broker, which moves it to the failed queue as it is",
-		"reason", reason, "queue", m.verdict.Letter.Queue, "message_id", m.delivery.MessageId)
+	s.leftToBroker(m, reason)
 	return nil
 }
 
@@ -121,14 +120,7 @@ func (s *session) finish(m *message) error {
 	if err := m.delivery.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
-	v := m.verdict
-	if v.Action == deadletter.Fail {
-		s.log.Info("message parked in the failed queue",
-			"reason", v.Reason, "queue", v.Letter.Queue, "attempts", v.Letter.Count, "message_id", m.delivery.MessageId)
-		return nil
-	}
-	s.log.Debug("message sent back", "queue", v.Letter.Queue, "attempts", v.Letter.Count,
-		slog.Duration("delay", v.Delay), "message_id", m.delivery.MessageId)
+	s.done(m)
 	return nil
 }
 
