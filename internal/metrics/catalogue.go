@@ -48,6 +48,7 @@ var (
 
 // What a session reports of itself, as of the last second.
 var (
+	ready     = gauge("ready", "1 if the pipeline is ready, by the same judgement as /readyz.", labelPipeline, labelVhost)
 	connected = gauge("connected", "1 if the pipeline's connections are open.", labelPipeline, labelVhost)
 	consuming = gauge("consuming", "1 if the worker is consuming the inbox.", labelPipeline, labelVhost)
 	blocked   = gauge("blocked", "1 if the broker blocks publishers: it has a memory or disk alarm.", labelPipeline, labelVhost)
@@ -67,7 +68,7 @@ var (
 
 // Catalogue lists all metrics but those of the Go runtime and the process.
 func Catalogue() []Metric {
-	return slices.Concat(countersByName, []Metric{latency, connected, consuming, blocked, inFlight, held, oldest, generation, reloaded, reloadedAt, build})
+	return slices.Concat(countersByName, []Metric{latency, ready, connected, consuming, blocked, inFlight, held, oldest, generation, reloaded, reloadedAt, build})
 }
 
 func (m Metric) desc() *prometheus.Desc {

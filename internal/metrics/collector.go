@@ -11,7 +11,7 @@ type collector struct{ set *Set }
 
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range []Metric{connected, consuming, blocked, inFlight, held, oldest, generation, reloaded, reloadedAt} {
+	for _, m := range []Metric{ready, connected, consuming, blocked, inFlight, held, oldest, generation, reloaded, reloadedAt} {
 		out <- m.desc()
 	}
 }
@@ -37,6 +37,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 func (s *state) export(now time.Time, export func(Metric, float64)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	export(ready, number(s.problem(now) == ""))
 	export(connected, number(s.stage != Disconnected))
 	export(consuming, number(s.stage == Consuming))
 	export(blocked, number(s.report.Blocked))

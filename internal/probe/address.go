@@ -23,7 +23,7 @@ func ParseAddress(address string) (string, error) {
 			return "", ErrAddress
 		}
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.ContainsAny(host, "/@") {
 		return "", ErrAddress
 	}
 	if host == "" {

@@ -127,6 +127,7 @@ func TestAddressesWithoutAHostAreLoopback(t *testing.T) {
 		"65536":          "",
 		"-1":             "",
 		"http://x:1":     "",
+		"password@x:1":   "",
 	} {
 		got, err := probe.ParseAddress(address)
 		if got != want || (err != nil) != (want == "") {

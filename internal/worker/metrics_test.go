@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,6 +97,7 @@ func TestMetricsCountWhatBecomesOfMessages(t *testing.T) {
 		"confirm_latency_seconds":            5*3 + 1,
 		"in_flight_messages":                 0,
 		"held_messages":                      0,
+		"ready":                              1,
 		"connected":                          1,
 		"consuming":                          1,
 		"blocked":                            0,
@@ -242,7 +244,31 @@ func TestBlockedBrokerIsSeen(t *testing.T) {
 	r.awaitReady(t, "")
 	x.block()
 	r.awaitReady(t, "the broker blocks publishers")
-	r.awaitSeries(t, map[string]float64{"blocked": 1, "consuming": 1})
+	r.awaitSeries(t, map[string]float64{"ready": 0, "blocked": 1, "consuming": 1})
+}
+
+// A loop that hangs in a write cannot say so itself.
+func TestHangingSessionIsSeen(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	var hanging atomic.Bool
+	readAgain := make(chan struct{})
+	r := p.workAs(t, p.throughProxy(t, &proxy{rewrite: func([]byte) {
+		if hanging.Load() {
+			<-readAgain
+		}
+	}}), p.spec.Worker())
+	r.awaitReady(t, "")
+	hanging.Store(true)
+	body := make([]byte, 1<<20)
+	p.fillInbox(t, 40, func(int) amqp.Publishing {
+		return amqp.Publishing{Body: body, Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	r.awaitReady(t, "the session has been silent for 1")
+	hanging.Store(false)
+	close(readAgain)
+	r.awaitReady(t, "")
+	p.collect(t, "orders.created").awaitAtLeast(t, 40)
 }
 
 // Nothing that stands in a message becomes a label, or the metrics could be made to grow for ever.
