@@ -21,7 +21,11 @@ func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline) {
 	s.config = config{generation: s.config.generation + 1, loadedAt: time.Now()}
 	kept := map[key]bool{}
 	for _, p := range pipelines {
-		kept[s.pipeline(p).key] = true
+		k := keyOf(p)
+		kept[k] = true
+		if s.pipelines[k] == nil {
+			s.pipelines[k] = s.newPipeline(p)
+		}
 	}
 	for k := range s.pipelines {
 		if !kept[k] {

@@ -26,7 +26,8 @@ type Pipeline struct {
 	state state
 }
 
-func (s *Set) newPipeline(k key, spec *deadletter.Pipeline) *Pipeline {
+func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
+	k := keyOf(spec)
 	p := &Pipeline{
 		key: k, counters: s.counters,
 		retried: map[time.Duration]prometheus.Counter{},

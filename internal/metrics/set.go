@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"cmp"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -56,22 +55,17 @@ func New(version string) *Set {
 // Gatherer is where Prometheus' handler takes the metrics from.
 func (s *Set) Gatherer() prometheus.Gatherer { return s.registry }
 
+func keyOf(p *deadletter.Pipeline) key { return key{string(p.Names), p.Vhost} }
+
 // Pipeline is what the sessions of a pipeline count in. It stays the same for a pipeline whose
-// configuration changes.
+// configuration changes. One that is not in the configuration, or not any more, is not judged.
 func (s *Set) Pipeline(p *deadletter.Pipeline) *Pipeline {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pipeline(p)
-}
-
-func (s *Set) pipeline(p *deadletter.Pipeline) *Pipeline {
-	k := key{string(p.Names), p.Vhost}
-	watched, found := s.pipelines[k]
-	if !found {
-		watched = s.newPipeline(k, p)
-		s.pipelines[k] = watched
+	if watched, found := s.pipelines[keyOf(p)]; found {
+		return watched
 	}
-	return watched
+	return s.newPipeline(p)
 }
 
 // forget removes what is known of a pipeline.
@@ -90,7 +84,7 @@ func (s *Set) Statuses() []Status {
 	defer s.mu.Unlock()
 	now := time.Now()
 	statuses := make([]Status, 0, len(s.pipelines))
-	for _, p := range slices.Collect(maps.Values(s.pipelines)) {
+	for _, p := range s.pipelines {
 		statuses = append(statuses, p.status(now))
 	}
 	slices.SortFunc(statuses, func(a, b Status) int {

@@ -112,6 +112,10 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 			t.Errorf("%s is of a pipeline that is gone", series)
 		}
 	}
+	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
+	if statuses := s.Statuses(); len(statuses) != 2 {
+		t.Errorf("a pipeline that is gone is judged: %+v", statuses)
+	}
 }
 
 func TestProblems(t *testing.T) {
