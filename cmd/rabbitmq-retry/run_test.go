@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +28,13 @@ func write(t *testing.T, content string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// with is the environment with one more variable.
+func with(env map[string]string, key, value string) map[string]string {
+	env = maps.Clone(env)
+	env[key] = value
+	return env
 }
 
 func TestWrongUsageExitsWithTwo(t *testing.T) {
@@ -52,6 +61,10 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"both URIs":             {good, []string{"worker", "--uri", "amqp://127.0.0.1", "--uri-file", "x"}, "[uri uri-file]"},
 		"wrong URI in the file": {good, []string{"worker", "--uri-file", write(t, "amqp://user:s3cret@127.0.0.1:x")}, "cannot be read"},
 		"prefetch":              {good, []string{"worker", "--prefetch", "0"}, "--prefetch 0: must be from 1 to 65535"},
+		"listen":                {good, []string{"worker", "--listen", "localhost"}, "--listen: is not an address: write a port, such as 9419"},
+		"listen variable":       {with(good, envListen, "amqp://user:s3cret@127.0.0.1"), []string{"worker"}, "$RABBITMQ_RETRY_LISTEN: is not an address"},
+		"log format":            {good, []string{"worker", "--log-format", "xml"}, "--log-format: is not a format: write text or json"},
+		"log level":             {with(good, envLogLevel, "s3cret"), []string{"worker"}, "$RABBITMQ_RETRY_LOG_LEVEL: is not a level"},
 		"large prefetch":        {good, []string{"worker", "--prefetch", "65536"}, "--prefetch 65536"},
 	}
 	for name, test := range tests {
@@ -131,6 +144,20 @@ func TestWorkerWithoutABrokerStopsCleanly(t *testing.T) {
 	env := map[string]string{envConfig: goodConfig, envURI: "amqp://user:s3cret@127.0.0.1:1"}
 	code, _, stderr := execute(ctx, env, "worker")
 	if code != exitOK || strings.Contains(stderr, "s3cret") {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+}
+
+func TestPortInUseEndsTheWorkerAtOnce(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	env := map[string]string{envConfig: goodConfig, envURI: "amqp://user:s3cret@127.0.0.1:1"}
+	code, _, stderr := execute(t.Context(), env, "worker", "--listen", listener.Addr().String())
+	if code != exitError || !strings.Contains(stderr, "in use by another program: choose another port") {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
@@ -23,6 +23,10 @@ The broker's address is an AMQP URI; the vhost is that of each pipeline. Its use
 permissions read on <pipeline>.inbox and write on <pipeline>.retry, <pipeline>.return and
 <pipeline>.failed, and write on amq.default to serve work queues that were created anew.
 
+With --listen, /metrics is for Prometheus, /readyz tells whether every inbox is being consumed and
+nothing is held up by the broker, and /healthz only that the process runs. Without a host, it listens
+on 127.0.0.1.
+
 SIGTERM and SIGINT stop the worker after it has finished what is in flight, at most 25 seconds; a
 second signal stops it at once. Exit codes: 0 stopped, 1 failed, 2 wrong configuration.`
 
@@ -35,6 +39,7 @@ const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"order
 
 func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
 	source := source{getenv: getenv}
+	var observation observation
 	var prefetch int
 	var check bool
 	cmd := &cobra.Command{
@@ -48,11 +53,14 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 			if err != nil {
 				return err
 			}
+			if err := observation.complete(getenv); err != nil {
+				return err
+			}
 			if check {
 				err = worker.Check(ctx, options, cmd.OutOrStdout())
 			} else {
-				options.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-				err = worker.Run(ctx, options)
+				options.Logger = observation.logger(cmd.ErrOrStderr())
+				err = work(ctx, options, observation)
 			}
 			if err != nil {
 				return runtimeError{err}
@@ -67,6 +75,18 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 	flags.IntVar(&prefetch, "prefetch", worker.DefaultPrefetch,
 		fmt.Sprintf("messages in flight per pipeline, 1 to %d", worker.MaxPrefetch))
 	flags.BoolVar(&check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
+	observation.addFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 	return cmd
+}
+
+// work runs the worker where it can be seen until it has finished what is in flight.
+func work(ctx context.Context, options worker.Options, o observation) error {
+	options.Metrics = metrics.New(version)
+	stop, err := o.serve(ctx, options.Metrics, options.Logger)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return worker.Run(ctx, options)
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -31,6 +30,7 @@ func (s *session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 	s.inFlight++
 	s.ramp.receivedAt = time.Now()
 	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
+	s.arrived(m)
 	m.verdict = s.judge(m)
 	return s.publish(m)
 }
@@ -112,8 +112,7 @@ func (s *session) reject(m *message, reason error) error {
 		return fmt.Errorf("reject: %w", err)
 	}
 	s.ramp.finished++
-	s.log.Info("message left to the broker, which moves it to the failed queue as it is",
-		"reason", reason, "queue", m.verdict.Letter.Queue, "message_id", m.delivery.MessageId)
+	s.leftToBroker(m, reason)
 	return nil
 }
 
@@ -124,14 +123,7 @@ func (s *session) finish(m *message) error {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
 	s.ramp.finished++
-	v := m.verdict
-	if v.Action == deadletter.Fail {
-		s.log.Info("message parked in the failed queue",
-			"reason", v.Reason, "queue", v.Letter.Queue, "attempts", v.Letter.Count, "message_id", m.delivery.MessageId)
-		return nil
-	}
-	s.log.Debug("message sent back", "queue", v.Letter.Queue, "attempts", v.Letter.Count,
-		slog.Duration("delay", v.Delay), "message_id", m.delivery.MessageId)
+	s.done(m)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -123,6 +124,7 @@ type running struct {
 	done   chan struct{}
 	err    error
 	log    *logBuffer
+	seen   *metrics.Set
 }
 
 // work starts a worker, which stops when the test ends.
@@ -142,10 +144,10 @@ func (p *pipeline) workAs(t *testing.T, rawURI string, w topology.Worker) *runni
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{cancel: cancel, done: make(chan struct{}), log: &logBuffer{}}
+	r := &running{cancel: cancel, done: make(chan struct{}), log: &logBuffer{}, seen: metrics.New("test")}
 	options := worker.Options{
 		Config: config, URI: uri, Prefetch: worker.DefaultPrefetch,
-		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
+		Logger: slog.New(slog.NewTextHandler(r.log, nil)), Metrics: r.seen,
 	}
 	go func() {
 		defer close(r.done)

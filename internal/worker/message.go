@@ -12,6 +12,8 @@ import (
 type message struct {
 	delivery amqp.Delivery
 	verdict  deadletter.Verdict
+	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
+	diedAt time.Time
 
 	// undecodable says why the headers, and with them the verdict, are not known.
 	undecodable error

@@ -59,15 +59,16 @@ type process struct {
 	log *logBuffer
 }
 
-// start runs the command with the pipeline's configuration and waits until it consumes.
-func (p *pipeline) start(t *testing.T) *process {
+// start runs the command with the pipeline's configuration and more environment, and waits until it
+// consumes.
+func (p *pipeline) start(t *testing.T, env ...string) *process {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &process{cmd: exec.CommandContext(t.Context(), path, "worker"), log: &logBuffer{}}
-	w.cmd.Env = []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}
+	w.cmd.Env = append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG="+string(configOf(t, p.spec.Worker())))
 	w.cmd.Stderr = w.log
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -78,7 +79,7 @@ func (p *pipeline) start(t *testing.T) *process {
 		}
 	})
 	brokertest.Eventually(t, patience, func() error {
-		if countLines(w.log.String(), "msg=consuming") == 0 {
+		if countLines(w.log.String(), "msg=consuming")+countLines(w.log.String(), `"msg":"consuming"`) == 0 {
 			return fmt.Errorf("the worker does not consume:\n%s", w.log)
 		}
 		return nil

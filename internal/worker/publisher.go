@@ -9,11 +9,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
 // publisher publishes to one exchange. Only the session's loop may use it.
 type publisher struct {
 	exchange string
+	watch    *metrics.Exchange
 	outlet
 
 	// outstanding are the messages without a confirm. The library hands out confirms in the order of
@@ -96,6 +98,7 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	p.outstanding = p.outstanding[1:]
 	returned = p.returned[m.publishID]
 	delete(p.returned, m.publishID)
+	p.watch.Answered(time.Since(m.publishedAt), c.Ack, returned)
 
 	if returned {
 		p.cleared()

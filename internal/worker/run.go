@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
 const (
@@ -18,6 +20,7 @@ const (
 // it had already sent is taken.
 func (s *session) drain() {
 	s.draining = true
+	s.watch.Enter(metrics.Connected)
 	if !s.ramp.underway { // the library takes one call of a channel at a time
 		s.cancelConsumers()
 	}
@@ -59,6 +62,8 @@ func (s *session) run(ctx context.Context) error {
 	stop := ctx.Done()
 	var deadline <-chan time.Time
 	defer s.closeWhenStuck(ctx)()
+	s.watch.Enter(metrics.Consuming)
+	defer func() { s.watch.Left(s.inFlight) }()
 
 	for !s.finished() {
 		s.widenIfDue(ctx)
@@ -83,6 +88,7 @@ func (s *session) run(ctx context.Context) error {
 		case b, ok := <-s.blockings:
 			err = s.block(b, ok)
 		case now := <-ticker.C:
+			s.report()
 			err = s.stalled(now)
 		case <-stop:
 			stop, deadline = nil, time.After(drainTimeout)

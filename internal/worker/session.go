@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
 const (
@@ -24,6 +25,8 @@ type session struct {
 	pipeline *deadletter.Pipeline
 	window   int
 	log      *slog.Logger
+	verbose  bool // the log takes a line per message
+	watch    *metrics.Pipeline
 
 	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
 	// their connections, and acknowledgements have to get through.
@@ -44,6 +47,8 @@ type session struct {
 	held      heldMessages
 	heldTimer *time.Timer
 	inFlight  int
+	// oldest is when the oldest delivery since the last report was dead-lettered.
+	oldest time.Time
 
 	idPrefix string
 	idCount  uint64
@@ -55,11 +60,13 @@ type session struct {
 }
 
 // openSession connects and begins to consume. The context bounds the opening, not the session.
-func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window int, log *slog.Logger) (*session, error) {
+func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window int, log *slog.Logger, watch *metrics.Pipeline) (*session, error) {
 	s := &session{
 		pipeline:  p,
 		window:    window,
 		log:       log,
+		verbose:   log.Enabled(ctx, slog.LevelDebug),
+		watch:     watch,
 		heldTimer: time.NewTimer(0),
 		openedAt:  time.Now(),
 		idPrefix:  rand.Text()[:12] + "-",
@@ -83,11 +90,13 @@ func (s *session) open(ctx context.Context, uri URI) (err error) {
 		if *p, err = openPublisher(ctx, s.publishing, exchange, s.window); err != nil {
 			return err
 		}
+		(*p).watch = s.watch.Exchange(exchange)
 	}
 	s.completions = make(chan func() error, len(s.publishers())+1) // each has one at a time, and so has the ramp
 	if s.consuming, err = connect(ctx, uri, s.pipeline, "consume"); err != nil {
 		return err
 	}
+	s.watch.Enter(metrics.Connected)
 	return s.consume(ctx)
 }
 

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
 const (
@@ -18,6 +20,7 @@ const (
 // settleLast acknowledges what the broker confirms in the moment before a session ends on an error:
 // the next session would publish it once more. What was nacked or returned is left to that one.
 func (s *session) settleLast() {
+	s.watch.Enter(metrics.Connected)
 	deadline := time.After(lastConfirms)
 	for s.outstanding() > 0 {
 		var done bool

@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
 const (
@@ -32,12 +33,18 @@ type Options struct {
 	Prefetch int
 	// Logger gets a line per message that is parked in a failed queue, none per retried one.
 	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics *metrics.Set
 }
 
 // Run works on all pipelines until the context is done and what is in flight is finished. What goes
 // wrong with one pipeline is logged and tried again, and does not stop the others. The error is about
 // pipelines that could not finish in time; their messages will be delivered again.
 func Run(ctx context.Context, o Options) error {
+	if o.Metrics == nil {
+		o.Metrics = metrics.New("")
+	}
+	o.Metrics.ConfigLoaded(o.Config.Pipelines)
 	errs := make([]error, len(o.Config.Pipelines))
 	var running sync.WaitGroup
 	for i, p := range o.Config.Pipelines {
@@ -55,9 +62,10 @@ func Run(ctx context.Context, o Options) error {
 // session that did not stop cleanly.
 func supervise(ctx context.Context, o Options, p *deadletter.Pipeline) error {
 	log := o.Logger.With("pipeline", string(p.Names), "vhost", p.Vhost)
+	watch := o.Metrics.Pipeline(p)
 	wait := newBackOff()
 	for {
-		s, err := openSession(ctx, o.URI, p, o.Prefetch, log)
+		s, err := openSession(ctx, o.URI, p, o.Prefetch, log, watch)
 		if err == nil {
 			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch)
 			err = s.run(ctx)
@@ -72,6 +80,7 @@ func supervise(ctx context.Context, o Options, p *deadletter.Pipeline) error {
 		}
 		pause := wait.NextBackOff()
 		if ctx.Err() == nil {
+			watch.Restarted(err)
 			log.Error("session ended: connecting again", "error", err, "after", pause.Round(time.Millisecond))
 		}
 		select {

@@ -1,0 +1,40 @@
+package deadletter
+
+import (
+	"slices"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Delays are those that a retried message can wait.
+func (p *Pipeline) Delays() []time.Duration {
+	delays := slices.Clone(p.delays)
+	slices.Sort(delays)
+	return slices.Compact(delays)
+}
+
+// FailReasons are all that can stand in the dead-letter-reason of a failed message.
+func FailReasons() []string {
+	reasons := []string{ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonWorkerError}
+	for _, reason := range topology.Reasons() {
+		if reason != topology.ReasonRejected { // always retried
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+// DiedAt is when the broker dead-lettered the message last, in whole seconds of its clock; zero if
+// nobody knows. Whoever may publish to the dead-letter exchange can write what he likes there.
+func DiedAt(h amqp.Table) time.Time {
+	deaths, _ := h[headerDeath].([]any)
+	if len(deaths) == 0 {
+		return time.Time{}
+	}
+	last, _ := deaths[0].(amqp.Table)
+	at, _ := last["time"].(time.Time)
+	return at
+}

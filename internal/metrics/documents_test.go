@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	guide    = "../../templates/guides/monitoring-the-sidecar.md.tmpl"
+	examples = "../../examples/observability/"
+)
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// The guide has every metric as it is, and no others.
+func TestGuideHasEveryMetric(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, m := range Catalogue() {
+		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s |", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help))
+	}
+	got := regexp.MustCompile("(?m)^\\| `rabbitmq_retry_.*$").FindAllString(read(t, guide), -1)
+	if !slices.Equal(got, want) {
+		t.Errorf("the guide has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// used are the names of our metrics in a file, without what a histogram adds.
+func used(t *testing.T, file string) []string {
+	t.Helper()
+	names := regexp.MustCompile(`\brabbitmq_retry_[a-z_]+`).FindAllString(read(t, file), -1)
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, "_bucket")
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func TestExamplesUseMetricsThatExist(t *testing.T) {
+	t.Parallel()
+	var existing []string
+	for _, m := range Catalogue() {
+		existing = append(existing, m.Name)
+	}
+	for _, file := range []string{"dashboard.json", "alerts.yml", "alerts_test.yml"} {
+		for _, name := range used(t, examples+file) {
+			if !slices.Contains(existing, name) {
+				t.Errorf("%s uses %s", file, name)
+			}
+		}
+	}
+	shown := used(t, examples+"dashboard.json")
+	for _, name := range existing {
+		if !slices.Contains(shown, name) {
+			t.Errorf("the dashboard has no %s", name)
+		}
+	}
+}
+
+// Each alert says what to do, is tested, and is in the guide.
+func TestAlertsAreDocumented(t *testing.T) {
+	t.Parallel()
+	rules := read(t, examples+"alerts.yml")
+	alerts := regexp.MustCompile(`(?m)^      - alert: (\w+)$`).FindAllStringSubmatch(rules, -1)
+	for _, part := range []string{"summary: ", "description: ", "severity: "} {
+		if n := strings.Count(rules, part); n != len(alerts) || n == 0 {
+			t.Errorf("%d of %d alerts have a %s", n, len(alerts), part)
+		}
+	}
+	tests, documented := read(t, examples+"alerts_test.yml"), read(t, guide)
+	for _, alert := range alerts {
+		if strings.Count(tests, alert[1]) < 2 {
+			t.Errorf("%s is not tested, firing and not", alert[1])
+		}
+		if !strings.Contains(documented, "| `"+alert[1]+"` |") {
+			t.Errorf("%s is not in the guide", alert[1])
+		}
+	}
+}
+
+func TestAlertsWithPromtool(t *testing.T) {
+	t.Parallel()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed: apt-get install prometheus")
+	}
+	for _, arguments := range [][]string{{"check", "config", "prometheus.yml"}, {"test", "rules", "alerts_test.yml"}} {
+		command := exec.CommandContext(t.Context(), promtool, arguments...)
+		command.Dir = examples
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, output)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package metrics
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+// Set is all that can be seen of one worker process. Its methods may be called at any time.
+type Set struct {
+	registry *prometheus.Registry
+	counters map[string]*prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+
+	mu        sync.Mutex
+	pipelines map[key]*Pipeline
+	config    config
+}
+
+type key struct{ name, vhost string }
+
+// New makes a set for a program of this version.
+func New(version string) *Set {
+	s := &Set{
+		registry:  prometheus.NewRegistry(),
+		counters:  map[string]*prometheus.CounterVec{},
+		pipelines: map[key]*Pipeline{},
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: latency.Name, Help: latency.Help,
+			// A broker answers within a millisecond, and gives up on a queue after 65 seconds.
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 75},
+		}, latency.Labels),
+	}
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: build.Name, Help: build.Help}, build.Labels)
+	info.WithLabelValues(version, runtime.Version()).Set(1)
+	s.registry.MustRegister(
+		collector{s}, s.latency, info,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	for _, m := range countersByName {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+		s.counters[m.Name] = vec
+		s.registry.MustRegister(vec)
+	}
+	return s
+}
+
+// Gatherer is where Prometheus' handler takes the metrics from.
+func (s *Set) Gatherer() prometheus.Gatherer { return s.registry }
+
+func keyOf(p *deadletter.Pipeline) key { return key{string(p.Names), p.Vhost} }
+
+// Pipeline is what the sessions of a pipeline count in. It stays the same for a pipeline whose
+// configuration changes. One that is not in the configuration, or not any more, is not judged.
+func (s *Set) Pipeline(p *deadletter.Pipeline) *Pipeline {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if watched, found := s.pipelines[keyOf(p)]; found {
+		return watched
+	}
+	return s.newPipeline(p)
+}
+
+// forget removes what is known of a pipeline.
+func (s *Set) forget(k key) {
+	delete(s.pipelines, k)
+	labels := prometheus.Labels{labelPipeline: k.name, labelVhost: k.vhost}
+	for _, vec := range s.counters {
+		vec.DeletePartialMatch(labels)
+	}
+	s.latency.DeletePartialMatch(labels)
+}
+
+// Statuses tells of each pipeline whether it is ready, ordered by vhost and name.
+func (s *Set) Statuses() []Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	statuses := make([]Status, 0, len(s.pipelines))
+	for _, p := range s.pipelines {
+		statuses = append(statuses, p.status(now))
+	}
+	slices.SortFunc(statuses, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Vhost, b.Vhost), cmp.Compare(a.Pipeline, b.Pipeline))
+	})
+	return statuses
+}

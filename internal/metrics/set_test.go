@@ -1,0 +1,189 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeline {
+	t.Helper()
+	p, err := deadletter.NewPipeline(topology.Worker{
+		Version: topology.WorkerVersion, Name: name, Vhost: "/", Delays: delays, MaxAttempts: 3,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// values are the exported series, as in rabbitmq_retry_failed_total{pipeline="orders",...}.
+func values(t *testing.T, s *Set) map[string]float64 {
+	t.Helper()
+	families, err := s.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			name := family.GetName() + "{" + strings.Join(labels, ",") + "}"
+			all[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return all
+}
+
+// The catalogue is what the documentation, the dashboard and the alert rules are checked against.
+func TestCatalogueIsWhatIsExported(t *testing.T) {
+	t.Parallel()
+	s := New("1.2.3")
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")})
+	s.Pipeline(newPipeline(t, "orders", "5s")).Enter(Consuming)
+	families, err := s.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue := map[string]Metric{}
+	for _, m := range Catalogue() {
+		catalogue[m.Name] = m
+	}
+	for _, family := range families {
+		m, found := catalogue[family.GetName()]
+		if !found {
+			if strings.HasPrefix(family.GetName(), prefix) {
+				t.Errorf("%s is not in the catalogue", family.GetName())
+			}
+			continue
+		}
+		delete(catalogue, family.GetName())
+		if got := strings.ToLower(family.GetType().String()); got != m.Type || family.GetHelp() != m.Help || len(family.GetMetric()[0].GetLabel()) != len(m.Labels) {
+			t.Errorf("%s is a %s %q with labels %v", m.Name, got, family.GetHelp(), family.GetMetric()[0].GetLabel())
+		}
+	}
+	for name := range catalogue {
+		t.Errorf("%s is not exported", name)
+	}
+}
+
+func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
+	t.Parallel()
+	s := New("")
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")})
+	orders := s.Pipeline(newPipeline(t, "orders", "5s"))
+	orders.Received()
+	s.ConfigRefused()
+	got := values(t, s)
+	if got[generation.Name+"{}"] != 1 || got[reloaded.Name+"{}"] != 0 {
+		t.Errorf("after a refused configuration: %v", got)
+	}
+
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m"), newPipeline(t, "bills", "5s")})
+	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
+		t.Error("the pipeline's counts begin anew")
+	}
+	orders.Retried(time.Minute)
+	orders.Failed("a reason of tomorrow")
+	got = values(t, s)
+	for series, want := range map[string]float64{
+		`rabbitmq_retry_config_generation{}`:                                         2,
+		`rabbitmq_retry_config_last_reload_successful{}`:                             1,
+		`rabbitmq_retry_received_total{pipeline="orders",vhost="/"}`:                 1,
+		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:       1,
+		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:    1,
+		`rabbitmq_retry_consuming{pipeline="bills",vhost="/"}`:                       0,
+		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`: 0,
+	} {
+		if value, found := got[series]; !found || value != want {
+			t.Errorf("%s is %v (found: %t), want %v", series, value, found, want)
+		}
+	}
+	for series := range got {
+		if strings.Contains(series, "mails") {
+			t.Errorf("%s is of a pipeline that is gone", series)
+		}
+	}
+	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
+	if statuses := s.Statuses(); len(statuses) != 2 {
+		t.Errorf("a pipeline that is gone is judged: %+v", statuses)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := func(stage Stage, r Report, silent time.Duration, err error) *state {
+		return &state{stage: stage, report: r, reportedAt: now.Add(-silent), lastError: err}
+	}
+	for name, test := range map[string]struct {
+		state *state
+		want  string
+	}{
+		"never connected":   {&state{}, "the inbox is not consumed"},
+		"failed to connect": {s(Disconnected, Report{}, time.Hour, errors.New("connection refused")), "connection refused"},
+		"opening the inbox": {s(Connected, Report{}, 0, nil), "the inbox is not consumed"},
+		"consuming":         {s(Consuming, Report{InFlight: 256}, 9*time.Second, nil), ""},
+		"hangs in a write":  {s(Consuming, Report{}, 11*time.Second, nil), "the session has been silent for 11s: the broker does not read what it writes"},
+		"blocked":           {s(Consuming, Report{Blocked: true}, 0, nil), "the broker blocks publishers: wait for its alarm to clear"},
+		"held":              {s(Consuming, Report{Held: 3}, 0, nil), "3 message(s) held: the broker refuses them, or has no exchange or failed queue for them"},
+	} {
+		if got := test.state.problem(now); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// A session that is renewed every few seconds, since the broker refuses everything, stays red.
+func TestHeldMessagesOutliveTheirSession(t *testing.T) {
+	t.Parallel()
+	p := New("").Pipeline(newPipeline(t, "orders", "5s"))
+	p.Enter(Consuming)
+	p.Report(Report{Held: 1, InFlight: 5, Oldest: time.Now()})
+	p.Left(5)
+	p.Restarted(errors.New("the broker has refused every message"))
+	p.Enter(Connected)
+	p.Enter(Consuming)
+	if got := p.status(time.Now()); got.Ready || p.state.report != (Report{Held: 1}) {
+		t.Errorf("%+v, %+v", got, p.state.report)
+	}
+	p.Report(Report{})
+	if got := p.status(time.Now()); !got.Ready {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for at, want := range map[time.Time]time.Duration{
+		{}:                      0,
+		now.Add(-3 * time.Hour): 3 * time.Hour,
+		now.Add(time.Minute):    0,
+	} {
+		if got := age(at, now); got != want {
+			t.Errorf("age(%s) = %s, want %s", at, got, want)
+		}
+	}
+}
+
+// What all of this costs a message that is retried.
+func BenchmarkMessage(b *testing.B) {
+	p := New("").Pipeline(newPipeline(b, "orders", "5s"))
+	retry := p.Exchange("orders.retry")
+	b.ReportAllocs()
+	for b.Loop() {
+		published := time.Now()
+		p.Received()
+		retry.Answered(time.Since(published), true, false)
+		p.Retried(5 * time.Second)
+	}
+}

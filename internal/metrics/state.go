@@ -1,0 +1,116 @@
+package metrics
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Stage is how far a session has come.
+type Stage int
+
+// Stages of a session.
+const (
+	Disconnected Stage = iota
+	// Connected sessions do not consume yet, or not any more.
+	Connected
+	Consuming
+)
+
+func (s Stage) String() string {
+	return [...]string{"disconnected", "connected", "consuming"}[s]
+}
+
+// Report is what a session tells of itself every second.
+type Report struct {
+	InFlight, Held int
+	Blocked        bool
+	// Oldest is when the oldest delivery was dead-lettered, zero if there is none.
+	Oldest time.Time
+}
+
+// silence is how long a session may say nothing of itself: its loop then hangs in a write.
+const silence = 10 * time.Second
+
+// state is the latest that is known of a pipeline's sessions.
+type state struct {
+	mu         sync.Mutex
+	stage      Stage
+	report     Report
+	reportedAt time.Time
+	lastError  error
+}
+
+// Enter notes how far the session has come.
+func (p *Pipeline) Enter(stage Stage) {
+	s := &p.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stage, s.reportedAt = stage, time.Now()
+	switch stage {
+	case Consuming:
+		s.lastError = nil
+	case Disconnected:
+		// What is held now the next session is likely to hold, too: that one will tell.
+		s.report = Report{Held: s.report.Held}
+	case Connected:
+	}
+}
+
+// Left notes that a session is over, with so many messages in flight.
+func (p *Pipeline) Left(inFlight int) {
+	p.redeliveries.Add(float64(inFlight))
+	p.Enter(Disconnected)
+}
+
+// Restarted counts a session that ended, and keeps why.
+func (p *Pipeline) Restarted(reason error) {
+	p.restarts.Inc()
+	p.Enter(Disconnected)
+	s := &p.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastError = reason
+}
+
+// Report takes what a session tells of itself.
+func (p *Pipeline) Report(r Report) {
+	s := &p.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report, s.reportedAt = r, time.Now()
+}
+
+// Status tells whether a pipeline is being worked on.
+type Status struct {
+	Pipeline string `json:"pipeline"`
+	Vhost    string `json:"vhost"`
+	Ready    bool   `json:"ready"`
+	State    string `json:"state"`
+	// Problem is why it is not ready.
+	Problem string `json:"problem,omitempty"`
+}
+
+func (p *Pipeline) status(now time.Time) Status {
+	s := &p.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	problem := s.problem(now)
+	return Status{Pipeline: p.name, Vhost: p.vhost, Ready: problem == "", State: s.stage.String(), Problem: problem}
+}
+
+func (s *state) problem(now time.Time) string {
+	switch silent := now.Sub(s.reportedAt); {
+	case s.stage != Consuming && s.lastError != nil:
+		return s.lastError.Error()
+	case s.stage != Consuming:
+		return "the inbox is not consumed"
+	case silent > silence:
+		return fmt.Sprintf("the session has been silent for %s: the broker does not read what it writes", silent.Round(time.Second))
+	case s.report.Blocked:
+		return "the broker blocks publishers: wait for its alarm to clear"
+	case s.report.Held > 0:
+		return fmt.Sprintf("%d message(s) held: the broker refuses them, or has no exchange or failed queue for them", s.report.Held)
+	}
+	return ""
+}

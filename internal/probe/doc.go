@@ -1,0 +1,2 @@
+// Package probe serves what orchestrators and Prometheus ask a worker.
+package probe

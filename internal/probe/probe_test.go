@@ -1,0 +1,180 @@
+package probe_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/probe"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+func get(t *testing.T, h http.Handler, path string) (status int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+	return w.Code, w.Body.String()
+}
+
+func newPipeline(t *testing.T, name string) *deadletter.Pipeline {
+	t.Helper()
+	p, err := deadletter.NewPipeline(topology.Worker{
+		Version: topology.WorkerVersion, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestReadyMeansEveryPipeline(t *testing.T) {
+	t.Parallel()
+	set := metrics.New("1.2.3")
+	ctx, stop := context.WithCancel(t.Context())
+	h := probe.Handler(ctx, set)
+	expect := func(when string, want int, texts ...string) {
+		t.Helper()
+		status, body := get(t, h, "/readyz")
+		if status != want || !json.Valid([]byte(body)) {
+			t.Errorf("%s: %d %s", when, status, body)
+		}
+		for _, text := range texts {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s: %q is not in %s", when, text, body)
+			}
+		}
+		if status, _ := get(t, h, "/healthz"); status != http.StatusOK {
+			t.Errorf("%s: /healthz answers %d: the process would be killed", when, status)
+		}
+	}
+	expect("before there is a configuration", http.StatusServiceUnavailable)
+	orders, mails := newPipeline(t, "orders"), newPipeline(t, "mails")
+	set.ConfigLoaded([]*deadletter.Pipeline{orders, mails})
+	expect("before the first session", http.StatusServiceUnavailable, `"state": "disconnected"`)
+	set.Pipeline(orders).Enter(metrics.Consuming)
+	set.Pipeline(mails).Restarted(errors.New("no queue 'mails.inbox'"))
+	expect("with one of two", http.StatusServiceUnavailable, `"state": "consuming"`, "no queue 'mails.inbox'")
+	set.Pipeline(mails).Enter(metrics.Consuming)
+	expect("with both", http.StatusOK, `"ready": true`)
+	stop()
+	expect("stopping", http.StatusServiceUnavailable, `"stopping": true`)
+}
+
+func TestMetricsAreInPrometheusFormat(t *testing.T) {
+	t.Parallel()
+	set := metrics.New("1.2.3")
+	set.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders")})
+	status, body := get(t, probe.Handler(t.Context(), set), "/metrics")
+	for _, want := range []string{
+		"# TYPE rabbitmq_retry_received_total counter\n",
+		`rabbitmq_retry_retried_total{delay="5s",pipeline="orders",vhost="/"} 0` + "\n",
+		`version="1.2.3"`, "go_goroutines ",
+	} {
+		if status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%d, without %q:\n%s", status, want, body)
+		}
+	}
+}
+
+func TestOnlyReadingIsAnswered(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(probe.Handler(t.Context(), metrics.New("")))
+	defer server.Close()
+	for request, want := range map[string]int{
+		"GET /":              http.StatusNotFound,
+		"GET /debug/pprof/":  http.StatusNotFound,
+		"POST /healthz":      http.StatusMethodNotAllowed,
+		"HEAD /healthz":      http.StatusOK,
+		"GET /metrics/extra": http.StatusNotFound,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", request, answer.StatusCode, want)
+		}
+	}
+}
+
+func TestAddressesWithoutAHostAreLoopback(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"9419":           "127.0.0.1:9419",
+		":9419":          "127.0.0.1:9419",
+		"0.0.0.0:9419":   "0.0.0.0:9419",
+		"[::]:9419":      "[::]:9419",
+		"localhost:9419": "localhost:9419",
+		"0":              "127.0.0.1:0",
+		"":               "",
+		"0.0.0.0":        "",
+		"::1:9419":       "",
+		"*:http":         "",
+		"65536":          "",
+		"-1":             "",
+		"http://x:1":     "",
+		"password@x:1":   "",
+	} {
+		got, err := probe.ParseAddress(address)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v", address, got, err)
+		}
+		if err != nil && address != "" && strings.Contains(err.Error(), address) && address != "0.0.0.0" {
+			t.Errorf("the error quotes %q: %v", address, err)
+		}
+	}
+}
+
+func TestPortInUseSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	listener, err := probe.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if _, err = probe.Listen(t.Context(), listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "choose another port") {
+		t.Error(err)
+	}
+}
+
+// A request that never ends does not keep the worker from stopping.
+func TestStopDoesNotWaitForSlowClients(t *testing.T) {
+	t.Parallel()
+	listener, err := probe.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, released := make(chan struct{}), make(chan struct{})
+	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+		close(released)
+	})
+	stop := probe.Serve(t.Context(), listener, slow, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	go func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), http.NoBody)
+		if err != nil {
+			return
+		}
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			_ = answer.Body.Close()
+		}
+	}()
+	<-begun
+	stop()
+	<-released
+}

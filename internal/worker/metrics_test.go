@@ -1,0 +1,300 @@
+package worker_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// series are the metrics of the pipeline by their name and labels, as in failed_total{reason=exhausted};
+// prefix, pipeline and vhost are left out.
+func (r *running) series(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := r.seen.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		name, ours := strings.CutPrefix(family.GetName(), "rabbitmq_retry_")
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				if l.GetName() != "pipeline" && l.GetName() != "vhost" {
+					labels = append(labels, l.GetName()+"="+l.GetValue())
+				}
+			}
+			if !ours {
+				continue
+			}
+			key := name
+			if len(labels) > 0 {
+				key += "{" + strings.Join(labels, ",") + "}"
+			}
+			values[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return values
+}
+
+// awaitSeries waits until the metrics have these values.
+func (r *running) awaitSeries(t *testing.T, want map[string]float64) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error {
+		got := r.series(t)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if value, found := got[name]; !found || value != want[name] {
+				return fmt.Errorf("%s is %v (found: %t), want %v; all of them: %v", name, value, found, want[name], got)
+			}
+		}
+		return nil
+	})
+}
+
+// awaitReady waits until the pipeline is ready, or until it is not for a reason that has this text.
+func (r *running) awaitReady(t *testing.T, problem string) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error {
+		statuses := r.seen.Statuses()
+		if len(statuses) != 1 || statuses[0].Ready != (problem == "") || !strings.Contains(statuses[0].Problem, problem) {
+			return fmt.Errorf("%+v, want the problem %q", statuses, problem)
+		}
+		return nil
+	})
+}
+
+func TestMetricsCountWhatBecomesOfMessages(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"0s", "100ms"}, 3, "orders.created")
+	r := p.work(t)
+	r.awaitReady(t, "")
+	p.consume(t, "orders.created", nil)
+	for range 5 {
+		p.Publish(t, "", "orders.created", amqp.Publishing{})
+	}
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200)}})
+	r.awaitSeries(t, map[string]float64{
+		"received_total":                     5*3 + 2,
+		"redeliveries_caused_total":          0,
+		"retried_total{delay=0s}":            5,
+		"retried_total{delay=100ms}":         5,
+		"rescued_total":                      0,
+		"failed_total{reason=exhausted}":     5,
+		"failed_total{reason=unrecoverable}": 1,
+		"failed_total{reason=malformed}":     1, // left to the broker
+		"failed_total{reason=expired}":       0,
+		"confirm_latency_seconds":            5*3 + 1,
+		"in_flight_messages":                 0,
+		"held_messages":                      0,
+		"ready":                              1,
+		"connected":                          1,
+		"consuming":                          1,
+		"blocked":                            0,
+		"session_restarts_total":             0,
+		"config_generation":                  1,
+		"config_last_reload_successful":      1,
+	})
+	r.stop(t)
+	r.awaitReady(t, "the inbox is not consumed")
+	r.awaitSeries(t, map[string]float64{"connected": 0, "consuming": 0})
+	if _, found := r.series(t)["inbox_oldest_message_age_seconds"]; found {
+		t.Error("a worker that does not consume knows how old the inbox is")
+	}
+}
+
+func TestMetricsCountRescuesAndReturns(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created", "orders.gone")
+	for _, queue := range []string{"orders.created", "orders.gone"} {
+		p.set(t, http.MethodDelete, p.Path("bindings", "e", "orders.return", "q", queue)+"/return:"+queue, nil)
+	}
+	p.set(t, http.MethodDelete, p.Path("queues", "orders.gone"), nil)
+	r := p.work(t)
+	for _, queue := range []string{"orders.created", "orders.gone"} {
+		p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": queue}})
+	}
+	r.awaitSeries(t, map[string]float64{
+		"received_total":                        4,
+		"retried_total{delay=100ms}":            2,
+		"rescued_total":                         1,
+		"returned_total{exchange=amq.default}":  1,
+		"returned_total{exchange=orders.retry}": 0,
+		"failed_total{reason=unknown_queue}":    1,
+	})
+}
+
+// What the broker refuses is held, and that is red; healed, it is green again.
+func TestHeldMessagesAreSeen(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p.set(t, http.MethodDelete, p.Path("queues", "orders.failed"), nil)
+	p.set(t, http.MethodPut, p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
+		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
+	}})
+	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
+	p.fillQueue(t, "orders.failed")
+	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m"})
+	p.rejectOne(t)
+	time.Sleep(2 * time.Second) // for the message to have an age
+	r := p.work(t)
+	r.awaitReady(t, "1 message(s) held")
+	held := r.series(t)
+	if age := held["inbox_oldest_message_age_seconds"]; age < 1 || age > 60 || held["held_messages"] != 1 || held["in_flight_messages"] != 1 {
+		t.Errorf("%v", held)
+	}
+	if nacks := held["nacked_total{exchange=orders.failed}"]; nacks < 1 || held["confirm_latency_seconds"] < nacks {
+		t.Errorf("%v", held)
+	}
+
+	// The session is renewed, and the metrics do not forget about the message meanwhile.
+	brokertest.Eventually(t, patience, func() error {
+		now := r.series(t)
+		if now["held_messages"] != 1 {
+			t.Fatalf("%v", now)
+		}
+		if now["session_restarts_total"] == 0 {
+			return fmt.Errorf("the session goes on: %v", now)
+		}
+		return nil
+	})
+	for p.await(t, "orders.failed").MessageId != "m" {
+	}
+	r.awaitReady(t, "")
+	healed := r.series(t)
+	if healed["held_messages"] != 0 || healed["failed_total{reason=exhausted}"] != 1 || healed["redeliveries_caused_total"] < 1 {
+		t.Errorf("%v", healed)
+	}
+}
+
+// The messages that wait for an exchange which is missing are held, too, and returned when it is back
+// without its binding.
+func TestMissingExchangeIsSeen(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p.set(t, http.MethodDelete, p.Path("exchanges", "orders.failed"), nil)
+	p.fillInbox(t, 20, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	r := p.work(t)
+	r.awaitReady(t, "20 message(s) held")
+	p.set(t, http.MethodPut, p.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true})
+	brokertest.Eventually(t, patience, func() error {
+		now := r.series(t)
+		if now["held_messages"] != 20 || now["returned_total{exchange=orders.failed}"] == 0 {
+			return fmt.Errorf("%v", now)
+		}
+		return nil
+	})
+	p.apply(t, topology.Expand(p.spec))
+	r.awaitReady(t, "")
+	r.awaitSeries(t, map[string]float64{"failed_total{reason=exhausted}": 20, "held_messages": 0})
+}
+
+func TestReadinessFollowsTheInbox(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	r := p.work(t)
+	r.awaitReady(t, "")
+	p.set(t, http.MethodDelete, p.Path("queues", "orders.inbox"), nil)
+	r.awaitReady(t, "no queue 'orders.inbox'")
+	r.awaitSeries(t, map[string]float64{"consuming": 0})
+	p.apply(t, topology.Expand(p.spec))
+	r.awaitReady(t, "")
+	if n := r.series(t)["session_restarts_total"]; n < 1 {
+		t.Errorf("%v restarts", n)
+	}
+}
+
+func TestReadinessFollowsTheConnection(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	user, password := p.User(t, "", "^$", ".*", ".*")
+	r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
+	r.awaitReady(t, "")
+	permissions := p.Path("permissions", user)
+	p.set(t, http.MethodDelete, permissions, nil)
+	p.closeConnection(t, "rabbitmq-retry orders consume")
+	r.awaitReady(t, "connect to amqp://")
+	for _, status := range r.seen.Statuses() {
+		if status.State != "disconnected" || strings.Contains(status.Problem, password) {
+			t.Errorf("%+v", status)
+		}
+	}
+	r.awaitSeries(t, map[string]float64{"connected": 0, "consuming": 0})
+	p.set(t, http.MethodPut, permissions, map[string]string{"configure": "^$", "write": ".*", "read": ".*"})
+	r.awaitReady(t, "")
+}
+
+func TestBlockedBrokerIsSeen(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	x := &proxy{}
+	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
+	r.awaitReady(t, "")
+	x.block()
+	r.awaitReady(t, "the broker blocks publishers")
+	r.awaitSeries(t, map[string]float64{"ready": 0, "blocked": 1, "consuming": 1})
+}
+
+// A loop that hangs in a write cannot say so itself.
+func TestHangingSessionIsSeen(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	var hanging atomic.Bool
+	readAgain := make(chan struct{})
+	r := p.workAs(t, p.throughProxy(t, &proxy{rewrite: func([]byte) {
+		if hanging.Load() {
+			<-readAgain
+		}
+	}}), p.spec.Worker())
+	r.awaitReady(t, "")
+	hanging.Store(true)
+	body := make([]byte, 1<<20)
+	p.fillInbox(t, 40, func(int) amqp.Publishing {
+		return amqp.Publishing{Body: body, Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	r.awaitReady(t, "the session has been silent for 1")
+	hanging.Store(false)
+	close(readAgain)
+	r.awaitReady(t, "")
+	p.collect(t, "orders.created").awaitAtLeast(t, 40)
+}
+
+// Nothing that stands in a message becomes a label, or the metrics could be made to grow for ever.
+func TestMessagesMakeNoLabels(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	r := p.work(t)
+	r.awaitReady(t, "")
+	before := slices.Sorted(maps.Keys(r.series(t)))
+	const messages = 50
+	p.fillInbox(t, messages, func(i int) amqp.Publishing {
+		hostile := fmt.Sprintf("hostile %d\n\"}", i)
+		return amqp.Publishing{MessageId: hostile, Headers: amqp.Table{
+			"retry-queue": hostile, "retry-reason": hostile, "dead-letter-reason": hostile, "retry-pipeline": hostile,
+			"retry-after-ms": int64(i), "x-death": []any{amqp.Table{
+				"queue": hostile, "reason": hostile, "exchange": hostile, "time": time.Unix(int64(i), 0),
+			}},
+		}}
+	})
+	brokertest.Eventually(t, patience, func() error {
+		if n := r.series(t)["received_total"]; n < messages {
+			return fmt.Errorf("%v messages received", n)
+		}
+		return nil
+	})
+	if after := slices.Sorted(maps.Keys(r.series(t))); !slices.Equal(before, after) {
+		t.Errorf("before:\n%v\nafter:\n%v", before, after)
+	}
+}

@@ -1,0 +1,152 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// get asks the process that was started to listen.
+func (w *process) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	match := regexp.MustCompile(`address"?[=:]"?(127\.0\.0\.1:\d+)`).FindStringSubmatch(w.log.String())
+	if match == nil {
+		t.Fatalf("no address in the log:\n%s", w.log)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+match[1]+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = answer.Body.Close() }()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(data)
+}
+
+// A worker that cannot get rid of a message is not ready, and neither when it stops; it is alive.
+func TestProbesOfTheProcess(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	w := p.start(t, "RABBITMQ_RETRY_LISTEN=0")
+	expect := func(path string, want int, text string) {
+		t.Helper()
+		brokertest.Eventually(t, patience, func() error {
+			if status, body := w.get(t, path); status != want || !strings.Contains(body, text) {
+				return fmt.Errorf("%s answers %d %s, want %d with %q", path, status, body, want, text)
+			}
+			return nil
+		})
+	}
+	expect("/readyz", http.StatusOK, `"ready": true`)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	expect("/readyz", http.StatusServiceUnavailable, "1 message(s) held")
+	expect("/healthz", http.StatusOK, "ok")
+	expect("/metrics", http.StatusOK, `rabbitmq_retry_held_messages{pipeline="orders",vhost="`+p.Vhost+`"} 1`)
+
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	expect("/readyz", http.StatusServiceUnavailable, `"stopping": true`)
+	expect("/healthz", http.StatusOK, "ok")
+	p.apply(t, topology.Expand(p.spec))
+	if err := w.cmd.Wait(); err != nil {
+		t.Errorf("%v:\n%s", err, w.log)
+	}
+	p.awaitFailed(t, "exhausted")
+}
+
+const (
+	trace  = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	secret = "the body of a message"
+)
+
+// rejectTraced has one message retried, and then parked.
+func (p *pipeline) rejectTraced(t *testing.T) {
+	t.Helper()
+	p.Publish(t, "", "orders.created", amqp.Publishing{
+		MessageId: "m\nmsg=forged", Body: []byte(secret), Headers: amqp.Table{"traceparent": trace, "secret": secret},
+	})
+	for range 2 {
+		p.getOne(t, p.Channel(t), "orders.created", func(d amqp.Delivery) error {
+			if d.Headers["traceparent"] != trace {
+				t.Errorf("the traceparent is %v", d.Headers["traceparent"])
+			}
+			return d.Reject(false)
+		})
+	}
+	if d := p.awaitFailed(t, "exhausted"); d.Headers["traceparent"] != trace {
+		t.Errorf("the traceparent is %v", d.Headers["traceparent"])
+	}
+}
+
+func TestLogHasALinePerParkedMessage(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		env  []string
+		back int
+	}{
+		"default": {nil, 0},
+		"debug":   {[]string{"RABBITMQ_RETRY_LOG_LEVEL=debug"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+			w := p.start(t, test.env...)
+			p.rejectTraced(t)
+			if code := w.signal(t, syscall.SIGTERM); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			log := w.log.String()
+			parked := `queue=orders.created attempts=2 message_id="m\nmsg=forged" traceparent=` + trace + "\n"
+			if countLines(log, "message parked") != 1 || countLines(log, parked) != 1 || countLines(log, "message sent back") != test.back {
+				t.Errorf("the log:\n%s", log)
+			}
+			if strings.Contains(log, secret) || strings.Contains(log, p.Password+"@") || countLines(log, "") != countLines(log, "time=") {
+				t.Errorf("the log:\n%s", log)
+			}
+		})
+	}
+}
+
+func TestLogAsJSON(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	w := p.start(t, "RABBITMQ_RETRY_LOG_FORMAT=json")
+	p.rejectTraced(t)
+	w.signal(t, syscall.SIGTERM)
+	var parked map[string]any
+	for line := range strings.Lines(w.log.String()) {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if entry["msg"] == "message parked in the failed queue" {
+			parked = entry
+		}
+	}
+	for key, want := range map[string]any{
+		"pipeline": "orders", "vhost": p.Vhost, "reason": "exhausted", "queue": "orders.created", "attempts": 2.0,
+		"message_id": "m\nmsg=forged", "traceparent": trace, "level": "INFO",
+	} {
+		if parked[key] != want {
+			t.Errorf("%s is %v, want %v", key, parked[key], want)
+		}
+	}
+}
