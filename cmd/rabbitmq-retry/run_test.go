@@ -142,6 +142,8 @@ func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
 		"--help":          "rabbitmq-retry [command]",
 		"worker --help":   "rabbitmq-retry worker --config orders.json",
 		"audit --help":    "rabbitmq-retry audit --vhost /",
+		"config":          "Available Commands",
+		"config schema":   `"$schema": "https://json-schema.org/draft/2020-12/schema"`,
 		"version":         "dev\n",
 		"completion bash": "bash completion",
 	} {
