@@ -12,6 +12,8 @@ import (
 type message struct {
 	delivery amqp.Delivery
 	verdict  deadletter.Verdict
+	// judgedBy is the configuration that the verdict comes from.
+	judgedBy *deadletter.Pipeline
 
 	// undecodable says why the headers, and with them the verdict, are not known.
 	undecodable error

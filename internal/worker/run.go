@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// drainTimeout bounds how long a stopping session finishes what is in flight. Orchestrators kill
-	// after 30 s.
-	drainTimeout = 25 * time.Second
+	// DefaultDrainTimeout bounds how long a stopping session finishes what is in flight. Orchestrators
+	// kill after 30 s.
+	DefaultDrainTimeout = 25 * time.Second
 	// tick is how often a session looks whether the broker has stalled.
 	tick = time.Second
 )
@@ -31,7 +31,7 @@ func (s *session) closeWhenStuck(ctx context.Context) (callOff func()) {
 	done := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
 		select {
-		case <-time.After(drainTimeout + time.Second):
+		case <-time.After(s.drainTimeout + time.Second):
 			s.close()
 		case <-done:
 		}
@@ -73,8 +73,10 @@ func (s *session) run(ctx context.Context) error {
 			err = s.block(b, ok)
 		case now := <-ticker.C:
 			err = s.stalled(now)
+		case p := <-s.changes:
+			s.reconfigure(p)
 		case <-stop:
-			stop, deadline = nil, time.After(drainTimeout)
+			stop, deadline = nil, time.After(s.drainTimeout)
 			s.drain()
 		case <-deadline:
 			return s.overdue()
@@ -99,5 +101,5 @@ func (s *session) overdue() error {
 	if s.inFlight == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.inFlight, drainTimeout)
+	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.inFlight, s.drainTimeout)
 }

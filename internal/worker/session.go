@@ -27,6 +27,10 @@ type session struct {
 	window   int
 	log      *slog.Logger
 
+	// changes are later configurations of the same pipeline.
+	changes      <-chan *deadletter.Pipeline
+	drainTimeout time.Duration
+
 	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
 	// their connections, and acknowledgements have to get through.
 	consuming, publishing *amqp.Connection
