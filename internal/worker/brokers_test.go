@@ -193,6 +193,7 @@ func TestURIWithParametersThatWouldHaveNoEffect(t *testing.T) {
 		"amqps://a?certfile=c.pem":                    "certfile and keyfile, or neither",
 		"amqps://a?keyfile=k.pem":                     "certfile and keyfile, or neither",
 		"amqps://a?auth_mechanism=external":           "add certfile and keyfile",
+		"amqps://a?auth_mechanism=EXTERNAL&certfile=": "add certfile and keyfile",
 		"amqps://a?auth_mechanism=plan":               "auth_mechanism",
 		"amqps://a?verify=verify_none":                "cannot be read",
 		"amqps://a?auth_mechanism=PLAIN&certfile=&x=": "cannot be read",

@@ -100,6 +100,8 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		"without rejected":     {with(`"rejected",`, ``), neither},
 		"unknown reason":       {with(`expired`, `expires`), neither},
 		"retry_on is a string": {with(`["rejected","expired"]`, `"rejected"`), neither},
+		"attempts with a dot":  {with(`:4`, `:4.0`), schemaOnly},
+		"queue twice":          {with(`orders.paid`, `orders.created`), schemaOnly},
 		"duplicate":            {`{"pipelines":[` + goodPipeline + `,` + goodPipeline + `]}`, schemaOnly},
 		"delay too fine":       {with(`5s`, `1us`), schemaOnly},
 		"delay too long":       {with(`5s`, `90000h`), schemaOnly},

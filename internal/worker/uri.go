@@ -98,7 +98,7 @@ func (u URI) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(u.address)) }
 // checkParameters refuses those that would have no effect, and leave a connection open to others or
 // without its certificate.
 func checkParameters(query url.Values, scheme string) error {
-	cert, key := query.Has("certfile"), query.Has("keyfile")
+	cert, key := query.Get("certfile") != "", query.Get("keyfile") != ""
 	mechanisms := strings.ToLower(strings.Join(query["auth_mechanism"], " "))
 	external := strings.Contains(mechanisms, "external")
 	for mechanism := range strings.FieldsSeq(mechanisms) {
