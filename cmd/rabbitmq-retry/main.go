@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,7 +19,8 @@ func main() {
 		stop()
 		// The default action of a signal would not do: the first process of a container has none.
 		<-signals
-		os.Exit(exitError)
+		_, _ = fmt.Fprintln(os.Stderr, "rabbitmq-retry: stopped by a second signal, with nothing more finished")
+		os.Exit(exitCutShort)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }

@@ -16,6 +16,8 @@ const (
 	// exitUsage is for a wrong configuration or command line: trying again cannot help. An audit that
 	// could not be made ends with it, too: its exit code 1 says that something was found.
 	exitUsage = 2
+	// exitCutShort is for a second signal, after which nothing more is finished.
+	exitCutShort = 3
 )
 
 // version is set by the release build with -ldflags "-X main.version=...".
@@ -55,7 +57,7 @@ message back to its work queue after a delay, and to the failed queue when it fa
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newWorkerCommand(ctx, getenv), newAuditCommand(ctx, getenv), newVersionCommand())
+	root.AddCommand(newWorkerCommand(ctx, getenv), newAuditCommand(ctx, getenv), newConfigCommand(), newVersionCommand())
 	return root
 }
 

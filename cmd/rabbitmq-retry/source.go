@@ -1,11 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
@@ -17,77 +18,68 @@ const (
 
 // source is where the worker's options come from. Flags beat the environment.
 type source struct {
-	getenv                   func(string) string
-	configFile, uri, uriFile string
+	getenv                              func(string) string
+	configFile                          string
+	uris                                []string
+	uriFile, usernameFile, passwordFile string
+	prefetch                            int
+	drainTimeout                        time.Duration
 }
 
-func (s source) options(prefetch int) (worker.Options, error) {
-	config, err := s.readConfig()
-	if err != nil {
-		return worker.Options{}, err
+// options also returns the configuration as it was read.
+func (s source) options() (o worker.Options, config []byte, err error) {
+	o = worker.Options{Brokers: s.brokers, Prefetch: s.prefetch, DrainTimeout: s.drainTimeout, Version: version}
+	if o.Config, config, err = s.readConfig(); err != nil {
+		return o, nil, err
 	}
-	uri, err := s.readURI()
-	if err != nil {
-		return worker.Options{}, err
+	if _, err := s.brokers(); err != nil {
+		return o, nil, err
 	}
-	if prefetch < 1 || prefetch > worker.MaxPrefetch {
-		return worker.Options{}, fmt.Errorf("--prefetch %d: must be from 1 to %d", prefetch, worker.MaxPrefetch)
+	if s.prefetch < 1 || s.prefetch > worker.MaxPrefetch {
+		return o, nil, fmt.Errorf("--prefetch %d: must be from 1 to %d", s.prefetch, worker.MaxPrefetch)
 	}
-	return worker.Options{Config: config, URI: uri, Prefetch: prefetch}, nil
+	if s.drainTimeout <= 0 {
+		return o, nil, fmt.Errorf("--drain-timeout %s: must be longer than 0s", s.drainTimeout)
+	}
+	return o, config, nil
 }
 
-func (s source) readConfig() (worker.Config, error) {
-	name, data := "$"+envConfig, []byte(s.getenv(envConfig))
+func (s source) readConfig() (worker.Config, []byte, error) {
 	if s.configFile != "" {
-		var err error
-		if data, err = readFile("--config", s.configFile); err != nil {
-			return worker.Config{}, err
+		if err := mustBeFile("--config", s.configFile); err != nil {
+			return worker.Config{}, nil, err
 		}
-		name = s.configFile
+		config, data, err := reload.Read(s.configFile)
+		if err != nil {
+			err = fmt.Errorf("--config: %w", err)
+		}
+		return config, data, err
 	}
+	data := []byte(s.getenv(envConfig))
 	if len(data) == 0 {
-		return worker.Config{}, fmt.Errorf("no configuration: write --config FILE, or set %s to the JSON itself", envConfig)
+		return worker.Config{}, nil, fmt.Errorf("no configuration: write --config FILE, or set %s to the JSON itself", envConfig)
 	}
 	config, err := worker.ParseConfig(data)
 	if err != nil {
-		return worker.Config{}, fmt.Errorf("%s: %w", name, err)
+		return worker.Config{}, nil, fmt.Errorf("$%s: %w", envConfig, err)
 	}
-	return config, nil
-}
-
-func (s source) readURI() (worker.URI, error) {
-	name, raw := "$"+envURI, s.getenv(envURI)
-	switch {
-	case s.uri != "":
-		name, raw = "--uri", s.uri
-	case s.uriFile != "":
-		data, err := readFile("--uri-file", s.uriFile)
-		if err != nil {
-			return worker.URI{}, err
-		}
-		name, raw = s.uriFile, string(data)
-	}
-	if raw == "" {
-		return worker.URI{}, fmt.Errorf("no broker: set %s, or write --uri-file or --uri", envURI)
-	}
-	uri, err := worker.ParseURI(raw)
-	if err != nil {
-		return worker.URI{}, fmt.Errorf("%s: %w", name, err)
-	}
-	if s.uri != "" && uri.HasPassword() {
-		return worker.URI{}, errors.New("--uri: a password on the command line can be read by every user of this machine: " +
-			"use $" + envURI + " or --uri-file")
-	}
-	return uri, nil
+	return config, data, nil
 }
 
 func readFile(flag, name string) ([]byte, error) {
-	if strings.Contains(name, "://") {
-		return nil, fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
+	if err := mustBeFile(flag, name); err != nil {
+		return nil, err
 	}
 	data, err := os.ReadFile(name) //nolint:gosec // the user says which
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return data, nil
+}
+
+func mustBeFile(flag, name string) error {
+	if strings.Contains(name, "://") {
+		return fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
+	}
+	return nil
 }

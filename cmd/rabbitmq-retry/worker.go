@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,16 +22,22 @@ The configuration is JSON: {"pipelines":[...]}, with one element per pipeline, w
 attribute "worker" of the Terraform resource rabbitmq_retry_pipeline. Any number of workers can
 share a pipeline.
 
-The broker's address is an AMQP URI; the vhost is that of each pipeline. Its user needs the
-permissions read on <pipeline>.inbox and write on <pipeline>.retry, <pipeline>.return and
+The configuration file is read again when it changes, and on SIGHUP. Pipelines that did not change
+go on untouched; one that did keeps its connections and what it has in flight. A wrong file is
+logged, and the configuration before it stays in force.
+
+The broker's address is an AMQP URI; the vhost is that of each pipeline. Of several, the next one is
+tried when one fails. URIs and credentials in files are read again for each connection. The user
+needs the permissions read on <pipeline>.inbox and write on <pipeline>.retry, <pipeline>.return and
 <pipeline>.failed, and write on amq.default to serve work queues that were created anew.
 
 With --listen, /metrics is for Prometheus, /readyz tells whether every inbox is being consumed and
 nothing is held up by the broker, and /healthz only that the process runs. Without a host, it listens
 on 127.0.0.1.
 
-SIGTERM and SIGINT stop the worker after it has finished what is in flight, at most 25 seconds; a
-second signal stops it at once. Exit codes: 0 stopped, 1 failed, 2 wrong configuration.`
+SIGTERM and SIGINT stop the worker after it has finished what is in flight, within --drain-timeout;
+a second signal stops it at once. Exit codes: 0 stopped, 1 failed or not finished in time, 2 wrong
+configuration, 3 stopped by a second signal.`
 
 const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"orders","vhost":"/","delays":["5s","30s","5m"],
   #   "max_attempts":4,"retry_on":["rejected"],"work_queues":{"orders.created":{}}}]}
@@ -40,7 +49,6 @@ const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"order
 func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
 	source := source{getenv: getenv}
 	var observation observation
-	var prefetch int
 	var check bool
 	cmd := &cobra.Command{
 		Use:     "worker",
@@ -49,7 +57,13 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 		Example: workerExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := source.options(prefetch)
+			hangups := make(chan os.Signal, 1)
+			if !check {
+				// Now, since the signal would end a process that does not ask for it.
+				signal.Notify(hangups, syscall.SIGHUP)
+				defer signal.Stop(hangups)
+			}
+			options, config, err := source.options()
 			if err != nil {
 				return err
 			}
@@ -60,6 +74,8 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 				err = worker.Check(ctx, options, cmd.OutOrStdout())
 			} else {
 				options.Logger = observation.logger(cmd.ErrOrStderr())
+				options.Metrics = metrics.New(version)
+				options.Configs = source.follow(ctx, config, hangups, options)
 				err = work(ctx, options, observation)
 			}
 			if err != nil {
@@ -70,9 +86,12 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&source.configFile, "config", "", "`file` with the configuration (default: the JSON in $"+envConfig+")")
-	flags.StringVar(&source.uri, "uri", "", "AMQP `URI` of the broker, without a password (default: $"+envURI+", which may have one)")
-	flags.StringVar(&source.uriFile, "uri-file", "", "`file` with the AMQP URI of the broker")
-	flags.IntVar(&prefetch, "prefetch", worker.DefaultPrefetch,
+	flags.StringArrayVar(&source.uris, "uri", nil, "AMQP `URI` of a broker, without a password; may be repeated (default: those in $"+envURI+", separated by spaces, which may have one)")
+	flags.StringVar(&source.uriFile, "uri-file", "", "`file` with the AMQP URI of each broker, one per line")
+	flags.StringVar(&source.usernameFile, "username-file", "", "`file` with the user, in place of that of the URI")
+	flags.StringVar(&source.passwordFile, "password-file", "", "`file` with the password, in place of that of the URI")
+	flags.DurationVar(&source.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes what is in flight")
+	flags.IntVar(&source.prefetch, "prefetch", worker.DefaultPrefetch,
 		fmt.Sprintf("messages in flight per pipeline, 1 to %d", worker.MaxPrefetch))
 	flags.BoolVar(&check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
 	observation.addFlags(cmd)
@@ -82,7 +101,6 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 
 // work runs the worker where it can be seen until it has finished what is in flight.
 func work(ctx context.Context, options worker.Options, o observation) error {
-	options.Metrics = metrics.New(version)
 	stop, err := o.serve(ctx, options.Metrics, options.Logger)
 	if err != nil {
 		return err

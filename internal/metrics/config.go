@@ -34,9 +34,10 @@ func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline) {
 	}
 }
 
-// ConfigRefused notes that a new configuration cannot be used, and the one at work goes on.
-func (s *Set) ConfigRefused() {
+// ConfigRead notes whether the configuration that was read last can be used. If it cannot, the one at
+// work goes on.
+func (s *Set) ConfigRead(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config.refused = true
+	s.config.refused = err != nil
 }

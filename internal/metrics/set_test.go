@@ -81,7 +81,7 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")})
 	orders := s.Pipeline(newPipeline(t, "orders", "5s"))
 	orders.Received()
-	s.ConfigRefused()
+	s.ConfigRead(errors.New("wrong"))
 	got := values(t, s)
 	if got[generation.Name+"{}"] != 1 || got[reloaded.Name+"{}"] != 0 {
 		t.Errorf("after a refused configuration: %v", got)

@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// Check connects to the vhost of each pipeline and looks for its inbox and the exchanges that the worker
-// publishes to. It writes a line per
-// pipeline, and returns an error if any of them cannot be worked on. It consumes and changes nothing.
+// Check connects to the vhost of each pipeline, on the first broker that serves it, and looks for its
+// inbox and the exchanges that the worker publishes to. It writes a line per pipeline, and returns an
+// error if any of them cannot be worked on. It consumes and changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	var failed error
 	for _, p := range o.Config.Pipelines {
-		queue, err := checkPipeline(ctx, o.URI, p)
+		var queue amqp.Queue
+		_, err := o.tryBrokers(ctx, slog.New(slog.DiscardHandler), 0, func(uri URI) (err error) {
+			queue, err = checkPipeline(ctx, uri, p)
+			return err
+		})
 		if err != nil {
 			failed = errors.New("not every pipeline can be worked on")
 			_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: error: %v\n", p.Names, p.Vhost, err)

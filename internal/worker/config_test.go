@@ -70,6 +70,9 @@ func TestParseConfigErrors(t *testing.T) {
 		"unknown reason":       {with(`expired`, `expires`), `pipelines[0].retry_on[1]: "expires" is not a reason`},
 		"own queue":            {with(`orders.paid`, `orders.inbox`), `pipelines[0].work_queues["orders.inbox"]: is a queue of the pipeline itself`},
 		"empty queue":          {with(`orders.paid`, ``), `pipelines[0].work_queues[""]: is not a queue name`},
+		"key twice":            {`{"pipelines":[],"pipelines":[` + goodPipeline + `]}`, "pipelines: is there twice"},
+		"pipeline key twice":   {with(`"vhost"`, `"name":"x","vhost"`), "pipelines[0].name: is there twice"},
+		"queue twice":          {with(`orders.paid`, `orders.created`), "pipelines[0].work_queues.orders.created: is there twice"},
 		"duplicate":            {`{"pipelines":[` + goodPipeline + `,` + goodPipeline + `]}`, `pipelines[1]: pipeline "orders" in vhost "/" is already pipelines[0]`},
 	}
 	for name, test := range tests {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -18,10 +19,12 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// connect opens a connection to the pipeline's vhost. The purpose is shown in the management UI.
+// connect opens a connection to the pipeline's vhost. Purpose and version are shown in the management
+// UI.
 func connect(ctx context.Context, uri URI, p *deadletter.Pipeline, purpose string) (*amqp.Connection, error) {
 	properties := amqp.NewConnectionProperties()
-	properties.SetClientConnectionName("rabbitmq-retry " + string(p.Names) + " " + purpose)
+	properties["product"], properties["version"] = "rabbitmq-retry", uri.client
+	properties.SetClientConnectionName(connectionName(p, purpose, uri.client))
 	config := amqp.Config{
 		Vhost:      p.Vhost,
 		Heartbeat:  heartbeat,
@@ -30,6 +33,10 @@ func connect(ctx context.Context, uri URI, p *deadletter.Pipeline, purpose strin
 	return await(ctx, "connect to "+uri.String(), func() (*amqp.Connection, error) {
 		return dialGuarded(uri, config)
 	}, hangUp)
+}
+
+func connectionName(p *deadletter.Pipeline, purpose, version string) string {
+	return fmt.Sprintf("rabbitmq-retry %s %s (%s)", p.Names, purpose, version)
 }
 
 func openChannel(ctx context.Context, conn *amqp.Connection) (*amqp.Channel, error) {

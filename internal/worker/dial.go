@@ -27,7 +27,7 @@ func dialGuarded(uri URI, config amqp.Config) (*amqp.Connection, error) {
 		guarded = guard.New(conn)
 		return guarded, nil
 	}
-	conn, err := amqp.DialConfig(uri.plain, config)
+	conn, err := amqp.DialConfig(uri.withCredentials(), config)
 	if err != nil {
 		return nil, err
 	}

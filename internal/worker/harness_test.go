@@ -135,20 +135,27 @@ func (p *pipeline) work(t *testing.T) *running {
 
 func (p *pipeline) workAs(t *testing.T, rawURI string, w topology.Worker) *running {
 	t.Helper()
+	return p.workWith(t, rawURI, w, func(context.Context, *worker.Options) {})
+}
+
+// workWith starts a worker on brokers with options that may be changed.
+func (p *pipeline) workWith(t *testing.T, rawURIs string, w topology.Worker, change func(context.Context, *worker.Options)) *running {
+	t.Helper()
 	config, err := worker.ParseConfig(configOf(t, w))
 	if err != nil {
 		t.Fatal(err)
 	}
-	uri, err := worker.ParseURI(rawURI)
+	uris, err := worker.ParseURIs(rawURIs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{cancel: cancel, done: make(chan struct{}), log: &logBuffer{}, seen: metrics.New("test")}
 	options := worker.Options{
-		Config: config, URI: uri, Prefetch: worker.DefaultPrefetch,
+		Config: config, Brokers: worker.FixedBrokers(uris...), Prefetch: worker.DefaultPrefetch,
 		Logger: slog.New(slog.NewTextHandler(r.log, nil)), Metrics: r.seen,
 	}
+	change(ctx, &options)
 	go func() {
 		defer close(r.done)
 		r.err = worker.Run(ctx, options)
@@ -188,6 +195,17 @@ func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
+}
+
+// await waits until so many lines have a text.
+func (l *logBuffer) await(t *testing.T, text string, lines int) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error {
+		if n := countLines(l.String(), text); n < lines {
+			return fmt.Errorf("%d lines with %q, want %d:\n%s", n, text, lines, l)
+		}
+		return nil
+	})
 }
 
 // consumer rejects everything and keeps what it got.

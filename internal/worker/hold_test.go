@@ -202,7 +202,7 @@ func (p *pipeline) closeConnection(t *testing.T, clientName string) {
 			return fmt.Errorf("%s: %w", answer, err)
 		}
 		for _, c := range connections {
-			if c.Properties.Name != clientName {
+			if !strings.HasPrefix(c.Properties.Name, clientName) {
 				continue
 			}
 			if status, _ := p.Request(t, "DELETE", "/api/connections/"+url.PathEscape(c.Name), nil); status/100 == 2 {

@@ -46,7 +46,29 @@ func (v value) members() (map[string]json.RawMessage, error) {
 	if err := decode(&members, "an object")(v); err != nil {
 		return nil, err
 	}
+	if key, found := v.repeatedKey(); found {
+		return nil, fmt.Errorf("%s: is there twice", join(v.path, key))
+	}
 	return members, nil
+}
+
+// repeatedKey finds a key that an object has twice. The decoder would silently take the last.
+func (v value) repeatedKey() (key string, found bool) {
+	decoder := json.NewDecoder(bytes.NewReader(v.raw))
+	_, err := decoder.Token() // the brace
+	seen := map[json.Token]bool{}
+	for err == nil && decoder.More() {
+		var token json.Token
+		if token, err = decoder.Token(); seen[token] {
+			return fmt.Sprint(token), true
+		}
+		seen[token] = true
+		var member json.RawMessage
+		if err == nil {
+			err = decoder.Decode(&member)
+		}
+	}
+	return "", false
 }
 
 func (v value) list() ([]value, error) {

@@ -14,6 +14,8 @@ type message struct {
 	verdict  deadletter.Verdict
 	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
 	diedAt time.Time
+	// judgedBy is the configuration that the verdict comes from.
+	judgedBy *deadletter.Pipeline
 
 	// undecodable says why the headers, and with them the verdict, are not known.
 	undecodable error

@@ -18,6 +18,7 @@ var (
 // judge decides what happens to a delivery; one that cannot be judged is parked.
 func (s *session) judge(m *message) (v deadletter.Verdict) {
 	d := &m.delivery
+	m.judgedBy = s.pipeline
 	if err := s.survive(m, func() { v = decide(s.pipeline, d) }); err != nil {
 		letter := deadletter.Letter{Exchange: d.Exchange, RoutingKey: d.RoutingKey}
 		return deadletter.Verdict{Letter: letter, Action: deadletter.Fail, Reason: deadletter.ReasonWorkerError}

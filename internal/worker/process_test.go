@@ -63,13 +63,18 @@ type process struct {
 // consumes.
 func (p *pipeline) start(t *testing.T, env ...string) *process {
 	t.Helper()
+	return startWith(t, append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG="+string(configOf(t, p.spec.Worker()))))
+}
+
+// startWith runs the command in an environment, with more arguments, and waits until it consumes.
+func startWith(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &process{cmd: exec.CommandContext(t.Context(), path, "worker"), log: &logBuffer{}}
-	w.cmd.Env = append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG="+string(configOf(t, p.spec.Worker())))
-	w.cmd.Stderr = w.log
+	w := &process{cmd: exec.CommandContext(t.Context(), path, append([]string{"worker"}, args...)...), log: &logBuffer{}}
+	w.cmd.Env, w.cmd.Stderr = env, w.log
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -228,9 +233,24 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 	time.Sleep(time.Second) // for the first signal to be taken
 	began := time.Now()
-	if code := w.signal(t, syscall.SIGTERM); code != 1 || time.Since(began) > 5*time.Second {
+	if code := w.signal(t, syscall.SIGTERM); code != 3 || time.Since(began) > 5*time.Second {
 		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), w.log)
 	}
+	if countLines(w.log.String(), "stopped by a second signal") != 1 {
+		t.Errorf("the log does not say why:\n%s", w.log)
+	}
+}
+
+func TestDrainTimeout(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	w := p.holdOne(t, "--drain-timeout", "2s")
+	began := time.Now()
+	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
+	if code != 1 || took < 2*time.Second || took > 10*time.Second || countLines(w.log.String(), "still in flight after 2s") != 1 {
+		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
+	}
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 }
 
 func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
@@ -246,16 +266,11 @@ func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
 }
 
 // holdOne starts a worker that cannot get rid of a message.
-func (p *pipeline) holdOne(t *testing.T) *process {
+func (p *pipeline) holdOne(t *testing.T, args ...string) *process {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
-	w := p.start(t)
-	brokertest.Eventually(t, patience, func() error {
-		if countLines(w.log.String(), "message held") == 0 {
-			return fmt.Errorf("nothing is held:\n%s", w.log)
-		}
-		return nil
-	})
+	w := startWith(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, args...)
+	w.log.await(t, "message held", 1)
 	return w
 }

@@ -103,16 +103,6 @@ func (x *proxy) block() {
 	}
 }
 
-// cut ends the worker's connections.
-func (x *proxy) cut() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, worker := range x.workers {
-		_ = worker.Close()
-	}
-	x.workers = nil
-}
-
 // invalidate makes the broker refuse each message with this header: it becomes a BCC that is no list.
 func invalidate(frame []byte) {
 	if at := bytes.Index(frame, []byte("\x03bad")); at >= 0 {

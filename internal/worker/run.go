@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// drainTimeout bounds how long a stopping session finishes what is in flight. Orchestrators kill
-	// after 30 s.
-	drainTimeout = 25 * time.Second
+	// DefaultDrainTimeout bounds how long a stopping session finishes what is in flight. Orchestrators
+	// kill after 30 s.
+	DefaultDrainTimeout = 25 * time.Second
 	// tick is how often a session looks whether the broker has stalled.
 	tick = time.Second
 )
@@ -21,6 +21,12 @@ const (
 func (s *session) drain() {
 	s.draining = true
 	s.watch.Enter(metrics.Connected)
+	time.AfterFunc(s.drainTimeout, func() {
+		s.completions <- func() error {
+			s.late = true
+			return nil
+		}
+	})
 	if !s.ramp.underway { // the library takes one call of a channel at a time
 		s.cancelConsumers()
 	}
@@ -42,7 +48,7 @@ func (s *session) closeWhenStuck(ctx context.Context) (callOff func()) {
 	done := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
 		select {
-		case <-time.After(drainTimeout + time.Second):
+		case <-time.After(s.drainTimeout + time.Second):
 			s.close()
 		case <-done:
 		}
@@ -60,7 +66,6 @@ func (s *session) run(ctx context.Context) error {
 	defer ticker.Stop()
 	defer s.heldTimer.Stop()
 	stop := ctx.Done()
-	var deadline <-chan time.Time
 	defer s.closeWhenStuck(ctx)()
 	s.watch.Enter(metrics.Consuming)
 	defer func() { s.watch.Left(s.inFlight) }()
@@ -90,11 +95,11 @@ func (s *session) run(ctx context.Context) error {
 		case now := <-ticker.C:
 			s.report()
 			err = s.stalled(now)
+		case p := <-s.changes:
+			s.reconfigure(p)
 		case <-stop:
-			stop, deadline = nil, time.After(drainTimeout)
+			stop = nil
 			s.drain()
-		case <-deadline:
-			return s.overdue()
 		}
 		if err != nil {
 			s.settleLast()
@@ -102,14 +107,14 @@ func (s *session) run(ctx context.Context) error {
 		}
 	}
 	time.Sleep(settleTime)
-	return nil
+	return s.overdue()
 }
 
-// finished tells whether a draining session has nothing left to do. What a broker that blocks has
-// delivered and nobody has taken yet, it delivers again.
+// finished tells whether a draining session has nothing left to do, or no time. What a broker that
+// blocks has delivered and nobody has taken yet, it delivers again.
 func (s *session) finished() bool {
 	cancelled := s.first == nil && s.rest == nil && !s.ramp.underway
-	return s.draining && s.inFlight == 0 && (cancelled || s.blocked)
+	return s.late || s.draining && s.inFlight == 0 && (cancelled || s.blocked)
 }
 
 // overdue is an error when a draining session has not finished what is in flight in time.
@@ -117,5 +122,5 @@ func (s *session) overdue() error {
 	if s.inFlight == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.inFlight, drainTimeout)
+	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.inFlight, s.drainTimeout)
 }

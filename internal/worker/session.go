@@ -28,6 +28,10 @@ type session struct {
 	verbose  bool // the log takes a line per message
 	watch    *metrics.Pipeline
 
+	// changes are later configurations of the same pipeline.
+	changes      <-chan *deadletter.Pipeline
+	drainTimeout time.Duration
+
 	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
 	// their connections, and acknowledgements have to get through.
 	consuming, publishing *amqp.Connection
@@ -56,6 +60,7 @@ type session struct {
 	blocked     bool
 	unblockedAt time.Time
 	draining    bool
+	late        bool // to finish what is in flight
 	openedAt    time.Time
 }
 
@@ -92,7 +97,7 @@ func (s *session) open(ctx context.Context, uri URI) (err error) {
 		}
 		(*p).watch = s.watch.Exchange(exchange)
 	}
-	s.completions = make(chan func() error, len(s.publishers())+1) // each has one at a time, and so has the ramp
+	s.completions = make(chan func() error, len(s.publishers())+2) // each has one at a time, and so have the ramp and the drain
 	if s.consuming, err = connect(ctx, uri, s.pipeline, "consume"); err != nil {
 		return err
 	}

@@ -20,12 +20,15 @@ var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password
 
 // URI is the address of a broker together with the credentials. It prints without them.
 type URI struct {
-	// plain is the URI without TLS, which the worker puts on the connection itself.
-	plain          string
-	tls            *tlsFiles
-	address        string
-	hasPassword    bool
-	connectTimeout time.Duration
+	// plain is the URI without TLS, which the worker puts on the connection itself, and without user.
+	plain              url.URL
+	username, password string
+	hasPassword        bool
+	tls                *tlsFiles
+	address            string
+	connectTimeout     time.Duration
+	// client is the version that the connection's name shows.
+	client string
 }
 
 // ParseURI reads an amqp or amqps URI. The path is ignored, each pipeline has a vhost of its own.
@@ -41,6 +44,9 @@ func ParseURI(raw string) (URI, error) {
 	if err != nil || !plausible(u) {
 		return URI{}, errURI
 	}
+	if err := checkParameters(u.Query(), parsed.Scheme); err != nil {
+		return URI{}, err
+	}
 	_, hasPassword := u.User.Password()
 	connectTimeout := defaultConnectTimeout
 	if ms := parsed.ConnectionTimeout; ms > 0 {
@@ -52,7 +58,9 @@ func ParseURI(raw string) (URI, error) {
 		u.Scheme, u.Host = "amqp", net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port))
 	}
 	return URI{
-		plain:          u.String(),
+		plain:          *u,
+		username:       parsed.Username,
+		password:       parsed.Password,
 		tls:            files,
 		address:        parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
 		hasPassword:    hasPassword,
@@ -60,14 +68,54 @@ func ParseURI(raw string) (URI, error) {
 	}, nil
 }
 
+// WithUsername replaces the user.
+func (u URI) WithUsername(name string) URI {
+	u.username = name
+	return u
+}
+
+// WithPassword replaces the password.
+func (u URI) WithPassword(password string) URI {
+	u.password, u.hasPassword = password, true
+	return u
+}
+
 // HasPassword tells whether the URI itself holds a password.
 func (u URI) HasPassword() bool { return u.hasPassword }
+
+// withCredentials is what the library connects to.
+func (u URI) withCredentials() string {
+	u.plain.User = url.UserPassword(u.username, u.password)
+	return u.plain.String()
+}
 
 // String is the scheme, host and port.
 func (u URI) String() string { return u.address }
 
 // Format keeps the credentials out of any verb.
 func (u URI) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(u.address)) }
+
+// checkParameters refuses those that would have no effect, and leave a connection open to others or
+// without its certificate.
+func checkParameters(query url.Values, scheme string) error {
+	cert, key := query.Get("certfile") != "", query.Get("keyfile") != ""
+	mechanisms := strings.ToLower(strings.Join(query["auth_mechanism"], " "))
+	external := strings.Contains(mechanisms, "external")
+	for mechanism := range strings.FieldsSeq(mechanisms) {
+		if !slices.Contains([]string{"plain", "amqplain", "external"}, mechanism) {
+			return errors.New("the AMQP URI's auth_mechanism must be plain, amqplain or external")
+		}
+	}
+	switch {
+	case scheme != "amqps" && (cert || key || query.Has("cacertfile") || query.Has("server_name_indication")):
+		return errors.New("the AMQP URI has parameters of TLS, and no TLS: write amqps://")
+	case cert != key:
+		return errors.New("the AMQP URI must have certfile and keyfile, or neither")
+	case external && !cert:
+		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), and has none: add certfile and keyfile")
+	}
+	return nil
+}
 
 // plausible is false for what a password with an unescaped character turns into: the parser cuts
 // the URI at the first of / ? # and takes half the password for a host and port to report.
@@ -81,5 +129,5 @@ func plausible(u *url.URL) bool {
 			return false
 		}
 	}
-	return u.Fragment == "" && u.Opaque == "" && !strings.Contains(u.EscapedPath(), "@")
+	return u.Fragment == "" && !strings.Contains(u.Host, ",") && u.Opaque == "" && !strings.Contains(u.EscapedPath(), "@")
 }

@@ -73,7 +73,7 @@ func TestConnectionTimeoutOfTheURI(t *testing.T) {
 	}
 	began := time.Now()
 	var out bytes.Buffer
-	if err := worker.Check(t.Context(), worker.Options{Config: config, URI: uri}, &out); err == nil || time.Since(began) > 10*time.Second {
+	if err := worker.Check(t.Context(), worker.Options{Config: config, Brokers: worker.FixedBrokers(uri)}, &out); err == nil || time.Since(began) > 10*time.Second {
 		t.Errorf("error %v after %s: %s", err, time.Since(began), &out)
 	}
 }

@@ -1,11 +1,9 @@
 package worker
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -27,10 +25,16 @@ const (
 
 // Options are what the worker needs to run.
 type Options struct {
-	Config Config
-	URI    URI
+	// Config is the first configuration, and Configs brings later ones. It is never closed.
+	Config  Config
+	Configs <-chan Config
+	Brokers Brokers
 	// Prefetch is the window of each pipeline, from 1 to [MaxPrefetch].
 	Prefetch int
+	// DrainTimeout bounds how long what is in flight is finished; 0 is [DefaultDrainTimeout].
+	DrainTimeout time.Duration
+	// Version is shown to the broker.
+	Version string
 	// Logger gets a line per message that is parked in a failed queue, none per retried one.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -40,36 +44,52 @@ type Options struct {
 // Run works on all pipelines until the context is done and what is in flight is finished. What goes
 // wrong with one pipeline is logged and tried again, and does not stop the others. The error is about
 // pipelines that could not finish in time; their messages will be delivered again.
+//
+// A later configuration touches only the pipelines that differ: one that is new starts, one that is
+// gone drains, and one that changed goes on with its connections and what it has in flight.
 func Run(ctx context.Context, o Options) error {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New("")
 	}
-	o.Metrics.ConfigLoaded(o.Config.Pipelines)
-	errs := make([]error, len(o.Config.Pipelines))
-	var running sync.WaitGroup
-	for i, p := range o.Config.Pipelines {
-		running.Go(func() {
-			if err := supervise(ctx, o, p); err != nil {
-				errs[i] = fmt.Errorf("pipeline %q in vhost %q: %w", p.Names, p.Vhost, err)
-			}
-		})
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
+	c := crew{options: o, tasks: map[key]*task{}}
+	c.follow(ctx, o.Config)
+	for {
+		select {
+		case config := <-o.Configs:
+			c.follow(ctx, config)
+		case <-ctx.Done():
+			return c.wait()
+		}
 	}
-	running.Wait()
-	return errors.Join(errs...)
 }
 
 // supervise keeps a session of the pipeline alive until the context is done. The error is that of a
 // session that did not stop cleanly.
-func supervise(ctx context.Context, o Options, p *deadletter.Pipeline) error {
+func supervise(ctx context.Context, o Options, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error {
 	log := o.Logger.With("pipeline", string(p.Names), "vhost", p.Vhost)
 	watch := o.Metrics.Pipeline(p)
 	wait := newBackOff()
+	broker := 0
 	for {
-		s, err := openSession(ctx, o.URI, p, o.Prefetch, log, watch)
+		select {
+		case p = <-changes:
+		default:
+		}
+		var s *session
+		var address string
+		next, err := o.tryBrokers(ctx, log, broker, func(uri URI) (err error) {
+			address = uri.String()
+			s, err = openSession(ctx, uri, p, o.Prefetch, log, watch)
+			return err
+		})
+		broker = next
 		if err == nil {
-			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch)
+			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch, "broker", address)
+			s.changes, s.drainTimeout = changes, o.DrainTimeout
 			err = s.run(ctx)
 			s.close()
+			p = s.pipeline
 			if ctx.Err() != nil {
 				log.Info("stopped")
 				return err

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// follow returns the configurations that come after the first one.
+func (s source) follow(ctx context.Context, first []byte, hangups <-chan os.Signal, o worker.Options) <-chan worker.Config {
+	if s.configFile != "" {
+		report := func(outcome reload.Outcome) { o.Metrics.ConfigRead(outcome.Err) }
+		return reload.File{Path: s.configFile, Logger: o.Logger, Report: report}.Follow(ctx, first, hangups)
+	}
+	go func() {
+		for {
+			select {
+			case <-hangups:
+				o.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change: use --config, or restart", "variable", envConfig)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return nil
+}

@@ -1,0 +1,93 @@
+package reload
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// File is a configuration file.
+type File struct {
+	Path string
+	// Report gets the outcome of each reload, one after the other.
+	Report func(Outcome)
+	Logger *slog.Logger
+}
+
+// Outcome is what became of a change of the file.
+type Outcome struct {
+	// Generation counts the configurations that came into force. The one that the worker starts with is
+	// the first.
+	Generation int
+	// Err tells why the file was refused; the configuration of the generation stays in force then.
+	Err error
+}
+
+// Read reads the configuration.
+func Read(path string) (worker.Config, []byte, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the user says which
+	if err != nil {
+		return worker.Config{}, nil, err
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return worker.Config{}, data, fmt.Errorf("%s: no configuration: the file is empty", path)
+	}
+	config, err := worker.ParseConfig(data)
+	if err != nil {
+		return worker.Config{}, data, fmt.Errorf("%s: %w", path, err)
+	}
+	return config, data, nil
+}
+
+// Follow sends what the file changes to, beginning with what differs from first, until the context is
+// done. It looks when the file changes, or when it is asked to.
+func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) <-chan worker.Config {
+	configs := make(chan worker.Config)
+	follower := &follower{File: f, configs: configs, inForce: first, seen: string(first), generation: 1}
+	go follower.run(ctx, asked)
+	return configs
+}
+
+// follower knows what the file held when it was looked at.
+type follower struct {
+	File
+	configs    chan<- worker.Config
+	inForce    []byte
+	generation int
+	// seen is what the last look found, or its error.
+	seen string
+}
+
+// look puts the configuration in force if it is new and good. What was refused is not refused again,
+// unless somebody asks.
+func (f *follower) look(ctx context.Context, asked bool) {
+	config, data, err := Read(f.Path)
+	seen := string(data)
+	if data == nil {
+		seen = err.Error()
+	}
+	if seen == f.seen && !asked {
+		return
+	}
+	f.seen = seen
+	switch {
+	case err != nil:
+		f.Logger.Error("configuration refused: the one before stays in force", "error", err, "generation", f.generation)
+	case bytes.Equal(data, f.inForce):
+		f.Logger.Info("the configuration is the one that is in force", "file", f.Path, "generation", f.generation)
+	default:
+		select {
+		case f.configs <- config:
+		case <-ctx.Done():
+			return
+		}
+		f.inForce = data
+		f.generation++
+		f.Logger.Info("configuration reloaded", "file", f.Path, "generation", f.generation, "pipelines", len(config.Pipelines))
+	}
+	f.Report(Outcome{Generation: f.generation, Err: err})
+}

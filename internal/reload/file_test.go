@@ -1,0 +1,230 @@
+package reload_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// patience ends before a look that nothing has caused.
+const patience = reload.LookEvery - 2*time.Second
+
+// config is a configuration of one pipeline.
+func config(name string) string {
+	return fmt.Sprintf(`{"pipelines":[{"version":1,"name":%q,"vhost":"/","delays":["5s"],"max_attempts":4}]}`, name)
+}
+
+// follower follows a file.
+type follower struct {
+	path     string
+	configs  <-chan worker.Config
+	outcomes chan reload.Outcome
+	hangups  chan os.Signal
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (f *follower) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log.Write(p)
+}
+
+// follow follows a file that holds the configuration of a pipeline "first".
+func follow(t *testing.T, path string) *follower {
+	t.Helper()
+	f := &follower{path: path, outcomes: make(chan reload.Outcome, 16), hangups: make(chan os.Signal)}
+	file := reload.File{Path: path, Logger: slog.New(slog.NewTextHandler(f, nil)), Report: func(o reload.Outcome) { f.outcomes <- o }}
+	_, first, err := reload.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.configs = file.Follow(t.Context(), first, f.hangups)
+	f.hangUp() // taken, so the folder is being watched
+	f.expect(t, 1, "")
+	return f
+}
+
+func (f *follower) hangUp() { f.hangups <- syscall.SIGHUP }
+
+// expectConfig waits for a configuration to come into force.
+func (f *follower) expectConfig(t *testing.T, name string, generation int) {
+	t.Helper()
+	select {
+	case got := <-f.configs:
+		if n := string(got.Pipelines[0].Names); n != name {
+			t.Errorf("pipeline %q, want %q", n, name)
+		}
+	case o := <-f.outcomes:
+		t.Fatalf("outcome %+v", o)
+	case <-time.After(patience):
+		t.Fatal("no configuration")
+	}
+	f.expect(t, generation, "")
+}
+
+// expect waits for an outcome, with an error that has a text.
+func (f *follower) expect(t *testing.T, generation int, refusal string) {
+	t.Helper()
+	select {
+	case o := <-f.outcomes:
+		if o.Generation != generation || (o.Err == nil) != (refusal == "") || o.Err != nil && !strings.Contains(o.Err.Error(), refusal) {
+			t.Errorf("outcome %+v, want generation %d and error %q", o, generation, refusal)
+		}
+	case <-time.After(patience):
+		t.Fatal("no outcome")
+	}
+}
+
+func (f *follower) refusals() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Count(f.log.String(), "configuration refused")
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "orders.json")
+	write(t, path, config("first"))
+	return path
+}
+
+func TestChangesComeIntoForce(t *testing.T) {
+	t.Parallel()
+	f := follow(t, newFile(t))
+	write(t, f.path, config("second"))
+	f.expectConfig(t, "second", 2)
+
+	write(t, f.path+".new", config("third"))
+	if err := os.Rename(f.path+".new", f.path); err != nil {
+		t.Fatal(err)
+	}
+	f.expectConfig(t, "third", 3)
+
+	f.hangUp()
+	f.expect(t, 3, "")
+}
+
+func TestWrongFilesAreRefusedOnce(t *testing.T) {
+	t.Parallel()
+	wrong := map[string]struct{ content, want string }{
+		"empty":        {"", "no configuration: the file is empty"},
+		"half-written": {config("second")[:40], "the configuration is not JSON"},
+		"wrong":        {strings.Replace(config("second"), "5s", "soon", 1), `pipelines[0].delays[0]: "soon" is not a duration`},
+	}
+	for name, test := range wrong {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := follow(t, newFile(t))
+			write(t, f.path, test.content)
+			f.expect(t, 1, test.want)
+			write(t, f.path, test.content) // the same again is no news
+			write(t, filepath.Join(filepath.Dir(f.path), "unrelated"), "x")
+			f.hangUp() // whoever asks is told
+			f.expect(t, 1, test.want)
+			if n := f.refusals(); n != 2 {
+				t.Errorf("%d refusals in the log, want 2:\n%s", n, &f.log)
+			}
+			write(t, f.path, config("first"))
+			f.expect(t, 1, "")
+			write(t, f.path, config("second"))
+			f.expectConfig(t, "second", 2)
+		})
+	}
+}
+
+func TestFileThatIsGoneForAWhile(t *testing.T) {
+	t.Parallel()
+	f := follow(t, newFile(t))
+	if err := os.Remove(f.path); err != nil {
+		t.Fatal(err)
+	}
+	f.expect(t, 1, "no such file")
+	write(t, f.path, config("second"))
+	f.expectConfig(t, "second", 2)
+}
+
+// Kubernetes writes a new folder and swaps the link through which the file's own link leads.
+func TestSwappedLinks(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	swap := func(version, content string) {
+		if err := os.Mkdir(filepath.Join(folder, version), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(folder, version, "orders.json"), content)
+		if err := os.Symlink(version, filepath.Join(folder, "..data_tmp")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(folder, "..data_tmp"), filepath.Join(folder, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap("..1", config("first"))
+	path := filepath.Join(folder, "orders.json")
+	if err := os.Symlink(filepath.Join("..data", "orders.json"), path); err != nil {
+		t.Fatal(err)
+	}
+	f := follow(t, path)
+	swap("..2", config("second"))
+	if err := os.RemoveAll(filepath.Join(folder, "..1")); err != nil {
+		t.Fatal(err)
+	}
+	f.expectConfig(t, "second", 2)
+	swap("..3", "")
+	f.expect(t, 2, "is empty")
+	swap("..4", config("fourth"))
+	f.expectConfig(t, "fourth", 3)
+}
+
+// A watch ends with its folder.
+func TestFolderThatWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "etc")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "orders.json")
+	write(t, path, config("first"))
+	f := follow(t, path)
+	if err := os.Rename(folder, folder+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, config("second"))
+	select {
+	case <-f.configs:
+	case <-time.After(2 * reload.LookEvery):
+		t.Fatal("no configuration")
+	}
+}
+
+// What changed between the first reading and the watch is not missed.
+func TestChangeBeforeTheWatch(t *testing.T) {
+	t.Parallel()
+	path := newFile(t)
+	outcomes := make(chan reload.Outcome, 1)
+	file := reload.File{Path: path, Logger: slog.New(slog.DiscardHandler), Report: func(o reload.Outcome) { outcomes <- o }}
+	f := &follower{configs: file.Follow(t.Context(), []byte(config("older")), nil), outcomes: outcomes}
+	f.expectConfig(t, "first", 2)
+}

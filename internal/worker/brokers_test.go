@@ -1,0 +1,205 @@
+package worker_test
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// retries checks that a rejected message comes back.
+func (p *pipeline) retries(t *testing.T) {
+	t.Helper()
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.await(t, "orders.created")
+}
+
+// deadAddress is an address that refuses connections.
+func deadAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+func TestNextBrokerServesWhenTheFirstIsDown(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	r := p.workAs(t, "amqp://user:s3cret@"+deadAddress(t)+"\n"+p.URI, p.spec.Worker())
+	p.retries(t)
+	log := r.log.String()
+	if countLines(log, "trying the next broker") != 1 || countLines(log, "session ended") != 0 || strings.Contains(log, "s3cret") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+// A session that ends goes on at the next broker, and the one after the last is the first.
+func TestSessionsGoRoundTheBrokers(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	first, second := &proxy{}, &proxy{}
+	r := p.workAs(t, p.throughProxy(t, first)+" "+p.throughProxy(t, second), p.spec.Worker())
+	for i, x := range []*proxy{first, second, first} {
+		r.log.await(t, "msg=consuming", i+1)
+		p.retries(t)
+		if n := x.connections(); n != 2*(i/2+1) {
+			t.Fatalf("session %d: %d connections at its broker:\n%s", i+1, n, r.log)
+		}
+		x.cut()
+	}
+}
+
+// cut closes all connections.
+func (x *proxy) cut() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, worker := range x.workers {
+		_ = worker.Close()
+	}
+}
+
+func TestCheckAsksTheNextBroker(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	uris, err := worker.ParseURIs("amqp://" + deadAddress(t) + " " + p.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := worker.ParseConfig(configOf(t, p.spec.Worker()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := worker.Check(t.Context(), worker.Options{Config: config, Brokers: worker.FixedBrokers(uris...)}, &out); err != nil {
+		t.Errorf("%v: %s", err, &out)
+	}
+}
+
+func TestConnectionsShowPipelineAndVersion(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	p.start(t)
+	for _, purpose := range []string{"consume", "publish"} {
+		p.closeConnection(t, "rabbitmq-retry orders "+purpose+" (dev)")
+	}
+}
+
+// Credentials in files may have any characters, and are read again for each session.
+func TestRotatedPassword(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	permissions := topology.WorkerPermissions(p.names)
+	user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
+	folder := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))},
+		"--uri-file", file("uri", withUser(t, p.URI, "nobody", "wrong")+"\n"),
+		"--username-file", file("username", user), "--password-file", file("password", password+"\n"))
+	p.retries(t)
+
+	const rotated = "p@ss/wörd %2F:#?,"
+	p.set(t, "PUT", "/api/users/"+url.PathEscape(user), map[string]string{"password": rotated, "tags": ""})
+	p.closeConnection(t, "rabbitmq-retry orders consume")
+	w.log.await(t, "username or password not allowed", 1)
+	if code := w.cmd.ProcessState; code != nil {
+		t.Fatalf("the worker ended: %s\n%s", code, w.log)
+	}
+	file("password", rotated+"\n")
+	w.log.await(t, "msg=consuming", 2)
+	p.retries(t)
+	if code := w.signal(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, secret := range []string{password, rotated, url.QueryEscape(rotated), url.PathEscape(rotated)} {
+		if strings.Contains(w.log.String(), secret) {
+			t.Errorf("the log has the password:\n%s", w.log)
+		}
+	}
+}
+
+// The address may change as well: a session begins with what the file says then.
+func TestChangedURIFile(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	first, second := &proxy{}, &proxy{}
+	path := filepath.Join(t.TempDir(), "uris")
+	write := func(uri string) {
+		if err := os.WriteFile(path, []byte(uri+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(p.throughProxy(t, first))
+	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)
+	write("amqp://user:s3cret@host:port") // the worker goes on, and says what is wrong when it needs it
+	first.cut()
+	w.log.await(t, "the AMQP URI cannot be read", 1)
+	write(p.throughProxy(t, second))
+	w.log.await(t, "msg=consuming", 2)
+	p.retries(t)
+	if n := second.connections(); n != 2 || strings.Contains(w.log.String(), "s3cret") {
+		t.Errorf("%d connections to the new address:\n%s", n, w.log)
+	}
+}
+
+func TestParseURIs(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"amqp://a":                        "amqp://a:5672",
+		" amqp://a\n\tamqps://b:1\r\n":    "amqp://a:5672 amqps://b:1",
+		"amqp://user:s3,cret@a amqp://b":  "amqp://a:5672 amqp://b:5672",
+		"amqp://a amqp://a":               "amqp://a:5672 amqp://a:5672",
+		"":                                "",
+		" \n":                             "",
+		"amqp://a http://user:s3cret@b":   "",
+		"amqp://user:s3 cret@a":           "",
+		"amqp://u:s3cret@a,amqp://u:x@b":  "",
+		"amqp://a:5672,amqp://u:s3cret@b": "",
+		"amqp://a,b":                      "",
+	} {
+		uris, err := worker.ParseURIs(raw)
+		if got := strings.Trim(fmt.Sprint(uris), "[]"); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q reads as %q, %v; want %q", raw, got, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "cret") {
+			t.Errorf("%q: the error quotes it: %v", raw, err)
+		}
+	}
+}
+
+func TestURIWithParametersThatWouldHaveNoEffect(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"amqp://a?cacertfile=ca.pem":                  "write amqps://",
+		"amqp://a?certfile=c.pem&keyfile=k.pem":       "write amqps://",
+		"amqp://a?server_name_indication=b":           "write amqps://",
+		"amqps://a?certfile=c.pem":                    "certfile and keyfile, or neither",
+		"amqps://a?keyfile=k.pem":                     "certfile and keyfile, or neither",
+		"amqps://a?auth_mechanism=external":           "add certfile and keyfile",
+		"amqps://a?auth_mechanism=EXTERNAL&certfile=": "add certfile and keyfile",
+		"amqps://a?auth_mechanism=plan":               "auth_mechanism",
+		"amqps://a?verify=verify_none":                "cannot be read",
+		"amqps://a?auth_mechanism=PLAIN&certfile=&x=": "cannot be read",
+	} {
+		if _, err := worker.ParseURI(raw); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", raw, err, want)
+		}
+	}
+}

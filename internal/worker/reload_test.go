@@ -1,0 +1,217 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// configFile is a configuration that a worker follows.
+type configFile struct {
+	path string
+
+	mu       sync.Mutex
+	outcomes []reload.Outcome
+}
+
+func newConfigFile(t *testing.T, workers ...topology.Worker) *configFile {
+	t.Helper()
+	c := &configFile{path: filepath.Join(t.TempDir(), "orders.json")}
+	c.replace(t, configOf(t, workers...))
+	return c
+}
+
+// replace replaces the file as a whole.
+func (c *configFile) replace(t *testing.T, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(c.path+".new", content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(c.path+".new", c.path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitGeneration waits until a configuration is in force.
+func (c *configFile) awaitGeneration(t *testing.T, want int) {
+	t.Helper()
+	brokertest.Eventually(t, patience, func() error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if n := len(c.outcomes); n == 0 || c.outcomes[n-1].Generation < want {
+			return fmt.Errorf("outcomes %+v, want generation %d", c.outcomes, want)
+		}
+		return nil
+	})
+}
+
+// workFrom starts a worker that follows the file, which has the configuration w now.
+func (p *pipeline) workFrom(t *testing.T, rawURI string, c *configFile, w topology.Worker) *running {
+	t.Helper()
+	return p.workWith(t, rawURI, w, func(ctx context.Context, o *worker.Options) {
+		file := reload.File{Path: c.path, Logger: o.Logger, Report: func(outcome reload.Outcome) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.outcomes = append(c.outcomes, outcome)
+		}}
+		o.Configs = file.Follow(ctx, configOf(t, w), nil)
+	})
+}
+
+func withDelays(w topology.Worker, delays ...string) topology.Worker {
+	w.Delays = delays
+	return w
+}
+
+// Each message fails once, and comes back after the delay of whichever schedule was in force.
+func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
+	const messages, changes = 1200, 12
+	var mu sync.Mutex
+	deliveries, delays := map[string]int{}, map[any]int{}
+	p.consume(t, "orders.created", func(d amqp.Delivery) error {
+		mu.Lock()
+		deliveries[d.MessageId]++
+		delays[d.Headers["retry-delay-ms"]]++
+		mu.Unlock()
+		if d.Headers["retry-count"] == nil {
+			return d.Reject(false)
+		}
+		return d.Ack(false)
+	})
+	short, long := withDelays(p.spec.Worker(), "100ms"), withDelays(p.spec.Worker(), "200ms")
+	file, x := newConfigFile(t, short), &proxy{}
+	r := p.workFrom(t, p.throughProxy(t, x), file, short)
+	r.log.await(t, "msg=consuming", 1)
+
+	awaitBack := func(want int) {
+		brokertest.Eventually(t, 2*patience, func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if n := delays[int64(100)] + delays[int64(200)]; n < want {
+				return fmt.Errorf("%d of %d messages came back", n, want)
+			}
+			return nil
+		})
+	}
+	const batch = messages / changes
+	ch, generation := p.Channel(t), 1
+	for i := range messages {
+		message := amqp.Publishing{MessageId: strconv.Itoa(i), DeliveryMode: amqp.Persistent}
+		if err := ch.Publish("", "orders.created", true, false, message); err != nil {
+			t.Fatal(err)
+		}
+		if i%batch == batch/2 {
+			awaitBack(i - batch) // the others are on their way
+			generation++
+			file.replace(t, configOf(t, []topology.Worker{long, short}[generation%2]))
+			file.awaitGeneration(t, generation)
+		}
+	}
+	awaitBack(messages)
+	p.expectSettled(t, r)
+
+	mu.Lock()
+	defer mu.Unlock()
+	t.Logf("%d messages, %d reloads: %d came back after 100 ms, %d after 200 ms", messages, generation-1, delays[int64(100)], delays[int64(200)])
+	for id, n := range deliveries {
+		if n != 2 {
+			t.Errorf("message %s was delivered %d times, want 2", id, n)
+		}
+	}
+	if len(deliveries) != messages || delays[int64(100)] < batch || delays[int64(200)] < batch {
+		t.Errorf("%d messages; delays %v", len(deliveries), delays)
+	}
+	p.expectEmpty(t, "orders.failed")
+	if n := x.connections(); n != 2 {
+		t.Errorf("%d connections, want 2:\n%s", n, r.log)
+	}
+}
+
+// other makes a second pipeline in the same vhost.
+func (p *pipeline) other(t *testing.T) *pipeline {
+	t.Helper()
+	q := &pipeline{Broker: p.Broker, spec: newSpec(topology.Quorum, []string{"100ms"}, 3, "other.created"), names: "other"}
+	q.spec.Name, q.spec.Vhost = "other", p.Vhost
+	q.apply(t, topology.Expand(q.spec))
+	return q
+}
+
+func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	q := p.other(t)
+	file, x := newConfigFile(t, p.spec.Worker()), &proxy{}
+	r := p.workFrom(t, p.throughProxy(t, x), file, p.spec.Worker())
+	const messages = 5000
+	build := func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+	}
+	p.fillInbox(t, messages, build)
+	a := p.collect(t, "orders.created")
+	a.awaitAtLeast(t, messages/10)
+
+	file.replace(t, configOf(t, q.spec.Worker()))
+	r.log.await(t, "msg=stopped pipeline=orders", 1)
+	stopped := a.count()
+	if stopped == messages {
+		t.Log("everything had arrived before the pipeline was removed")
+	}
+	p.Publish(t, "other.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "other.created"}})
+	p.await(t, "other.created")
+	if queue, err := p.Channel(t).QueueDeclarePassive("orders.inbox", true, false, false, false, nil); err != nil || queue.Consumers != 0 {
+		t.Errorf("%d consumers, %v", queue.Consumers, err)
+	}
+
+	file.replace(t, configOf(t, p.spec.Worker(), q.spec.Worker()))
+	a.awaitAtLeast(t, messages)
+	p.expectSettled(t, r, a)
+	t.Logf("%d of %d messages had arrived when the pipeline had drained", stopped, messages)
+	if n := x.connections(); n != 6 {
+		t.Errorf("%d connections, want 6: two each time that a pipeline starts:\n%s", n, r.log)
+	}
+}
+
+// A message that nobody has taken yet is judged by the new configuration.
+func TestHeldMessageIsJudgedAnew(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "held", Headers: amqp.Table{"retry-queue": "orders.created"}})
+	file := newConfigFile(t, p.spec.Worker())
+	r := p.workFrom(t, p.URI, file, p.spec.Worker())
+	r.log.await(t, "message held", 1)
+
+	w := p.spec.Worker()
+	w.MaxAttempts = 3
+	file.replace(t, configOf(t, w))
+	if d := p.await(t, "orders.created"); d.MessageId != "held" || d.Headers["retry-count"] != int64(1) {
+		t.Errorf("message %q with headers %v", d.MessageId, d.Headers)
+	}
+	p.expectSettled(t, r)
+}
+
+func (a *arrivals) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.seen)
+}
+
+// connections is how many the worker has opened so far.
+func (x *proxy) connections() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.workers)
+}

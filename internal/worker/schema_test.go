@@ -1,0 +1,126 @@
+package worker_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.ConfigSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("config.schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("config.schema.json") // checks it against the schema of schemas
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// What the schema accepts and the worker refuses is only what no schema can say, and nothing that the
+// worker accepts is refused by the schema.
+func TestSchemaAndWorkerAgree(t *testing.T) {
+	t.Parallel()
+	with := func(old, replacement string) string {
+		if !strings.Contains(goodPipeline, old) {
+			t.Fatalf("%s is not in the configuration", old)
+		}
+		return `{"pipelines":[` + strings.Replace(goodPipeline, old, replacement, 1) + `]}`
+	}
+	const both, neither, schemaOnly = "both", "neither", "the schema only"
+	tests := map[string]struct{ config, accepted string }{
+		"good":                 {with(`1`, `1`), both},
+		"two":                  {`{"pipelines":[` + goodPipeline + `,` + strings.Replace(goodPipeline, `orders`, `other`, 1) + `]}`, both},
+		"unknown null":         {`{"later":null,"pipelines":[` + goodPipeline + `]}`, both},
+		"unknown null within":  {with(`"name"`, `"later":null,"name"`), both},
+		"null in a queue":      {with(`{}`, `{"later":null}`), both},
+		"null retry_on":        {with(`["rejected","expired"]`, `null`), both},
+		"empty retry_on":       {with(`["rejected","expired"]`, `[]`), both},
+		"retry_on twice":       {with(`"expired"`, `"rejected"`), both},
+		"all reasons":          {with(`"expired"`, `"maxlen","delivery_limit","expired"`), both},
+		"null work_queues":     {with(`{"orders.created":{},"orders.paid":{}}`, `null`), both},
+		"empty work_queues":    {with(`{"orders.created":{},"orders.paid":{}}`, `{}`), both},
+		"no delay":             {with(`5s`, `0`), both},
+		"delay of fractions":   {with(`5s`, `1.5h.5m1.s`), both},
+		"delay with a sign":    {with(`5s`, `+5s`), both},
+		"microseconds":         {with(`5s`, `1000us`), both},
+		"micro sign":           {with(`5s`, `1000µs`), both},
+		"Greek mu":             {with(`5s`, `1000μs`), both},
+		"one attempt":          {with(`:4`, `:1`), both},
+		"queue with a slash":   {with(`orders.paid`, `a/b`), both},
+		"name of other bytes":  {with(`"orders"`, `"ü.x y"`), both},
+		"not an object":        {`[]`, neither},
+		"null":                 {`null`, neither},
+		"no pipelines":         {`{}`, neither},
+		"null pipelines":       {`{"pipelines":null}`, neither},
+		"empty pipelines":      {`{"pipelines":[]}`, neither},
+		"pipelines is a map":   {`{"pipelines":{}}`, neither},
+		"null pipeline":        {`{"pipelines":[null]}`, neither},
+		"unknown key":          {`{"pipeline":1,"pipelines":[` + goodPipeline + `]}`, neither},
+		"unknown pipeline key": {with(`"name"`, `"Name":"x","name"`), neither},
+		"unknown queue key":    {with(`{}`, `{"x":1}`), neither},
+		"null queue":           {with(`{}`, `null`), neither},
+		"queue is a list":      {with(`{}`, `[]`), neither},
+		"empty queue name":     {with(`orders.paid`, ``), neither},
+		"version":              {with(`:1,`, `:2,`), neither},
+		"no version":           {with(`"version":1,`, ``), neither},
+		"null version":         {with(`:1,`, `:null,`), neither},
+		"version as text":      {with(`:1,`, `:"1",`), neither},
+		"no name":              {with(`"name":"orders",`, ``), neither},
+		"null name":            {with(`"orders"`, `null`), neither},
+		"empty name":           {with(`"orders"`, `""`), neither},
+		"name with a slash":    {with(`"orders"`, `"a/b"`), neither},
+		"long name":            {with(`"orders"`, `"`+strings.Repeat("x", 250)+`"`), neither},
+		"name is a number":     {with(`"orders"`, `1`), neither},
+		"null vhost":           {with(`"/"`, `null`), neither},
+		"empty vhost":          {with(`"/"`, `""`), neither},
+		"no delays":            {with(`["5s","1m30s"]`, `[]`), neither},
+		"null delays":          {with(`["5s","1m30s"]`, `null`), neither},
+		"wrong delay":          {with(`1m30s`, `soon`), neither},
+		"delay without unit":   {with(`1m30s`, `90`), neither},
+		"days":                 {with(`1m30s`, `1d`), neither},
+		"negative delay":       {with(`1m30s`, `-1s`), neither},
+		"delay with spaces":    {with(`1m30s`, `1m 30s`), neither},
+		"delay is a number":    {with(`"1m30s"`, `90`), neither},
+		"null delay":           {with(`"1m30s"`, `null`), neither},
+		"no attempts":          {with(`:4`, `:0`), neither},
+		"null attempts":        {with(`:4`, `:null`), neither},
+		"attempts not whole":   {with(`:4`, `:4.5`), neither},
+		"attempts too large":   {with(`:4`, `:9223372036854775808`), neither},
+		"without rejected":     {with(`"rejected",`, ``), neither},
+		"unknown reason":       {with(`expired`, `expires`), neither},
+		"retry_on is a string": {with(`["rejected","expired"]`, `"rejected"`), neither},
+		"attempts with a dot":  {with(`:4`, `:4.0`), schemaOnly},
+		"queue twice":          {with(`orders.paid`, `orders.created`), schemaOnly},
+		"duplicate":            {`{"pipelines":[` + goodPipeline + `,` + goodPipeline + `]}`, schemaOnly},
+		"delay too fine":       {with(`5s`, `1us`), schemaOnly},
+		"delay too long":       {with(`5s`, `90000h`), schemaOnly},
+		"name long in bytes":   {with(`"orders"`, `"`+strings.Repeat("ü", 200)+`"`), schemaOnly},
+		"own queue":            {with(`orders.paid`, `orders.inbox`), schemaOnly},
+	}
+	schema := compileSchema(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			document, err := jsonschema.UnmarshalJSON(strings.NewReader(test.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			bySchema := schema.Validate(document)
+			_, byWorker := worker.ParseConfig([]byte(test.config))
+			if (bySchema == nil) != (test.accepted != neither) || (byWorker == nil) != (test.accepted == both) {
+				t.Errorf("should be accepted by %s; schema: %v; worker: %v", test.accepted, bySchema, byWorker)
+			}
+		})
+	}
+}
