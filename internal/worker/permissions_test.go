@@ -19,7 +19,7 @@ func TestListedPermissionsSuffice(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms", "0s"}, 3, "orders.created", "orders.unbound", "orders.gone")
 	p.recreate(t, "orders.unbound")
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.gone"), nil)
-	r := p.workWith(t, topology.WorkerPermissions(p.names))
+	r := p.workPermitted(t, topology.WorkerPermissions(p.names))
 
 	for _, queue := range []string{"orders.created", "orders.unbound"} {
 		c := p.consume(t, queue, nil)
@@ -55,7 +55,7 @@ func TestEachListedPermissionIsNeeded(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{test.delay}, 2, "orders.created")
 			all := topology.WorkerPermissions(p.names)
-			r := p.workWith(t, without(all, missing))
+			r := p.workPermitted(t, without(all, missing))
 			p.consume(t, "orders.created", nil)
 			p.Publish(t, "", "orders.created", amqp.Publishing{})
 
@@ -80,7 +80,7 @@ type runningAs struct {
 	user string
 }
 
-func (p *pipeline) workWith(t *testing.T, permissions topology.Permissions) runningAs {
+func (p *pipeline) workPermitted(t *testing.T, permissions topology.Permissions) runningAs {
 	t.Helper()
 	user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 	return runningAs{p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker()), user}
