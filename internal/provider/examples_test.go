@@ -6,12 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Every example can be planned as it stands, with the provider that users get. Import blocks are
-// left out: they need something to import.
+// left out: they need something to import. Of what needs other providers, there is only what it
+// takes from ours.
 func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	t.Parallel()
 	terraform := os.Getenv("TF_ACC_TERRAFORM_PATH")
@@ -23,6 +26,7 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
 			dir := copyWithoutImports(t, filepath.Join("../../examples", example))
+			replaceOtherProviders(t, dir)
 			for _, arguments := range [][]string{{"get"}, {"plan", "-input=false", "-lock=false"}} {
 				command := exec.CommandContext(t.Context(), terraform, arguments...)
 				command.Dir = dir
@@ -45,9 +49,7 @@ func buildProvider(t *testing.T) string {
 	}
 	settings := filepath.Join(dir, "terraform.rc")
 	content := fmt.Sprintf("provider_installation {\n  dev_overrides { \"rabbitmq-retry/rabbitmq\" = %q }\n  direct {}\n}\n", dir)
-	if err := os.WriteFile(settings, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, settings, content)
 	return settings
 }
 
@@ -78,7 +80,8 @@ func rootModules(t *testing.T) []string {
 	if len(found) < 5 {
 		t.Fatalf("only %q were found", found)
 	}
-	return found
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 func copyWithoutImports(t *testing.T, example string) string {
@@ -97,4 +100,52 @@ func copyWithoutImports(t *testing.T, example string) string {
 		}
 	}
 	return dir
+}
+
+// ours is all that a module without other providers needs.
+const ours = "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n"
+
+// replaceOtherProviders leaves what an example takes from our resources, as outputs, of the files that
+// need another provider. Such an example has its providers in versions.tf, and our resources in files
+// without any other.
+func replaceOtherProviders(t *testing.T, dir string) {
+	t.Helper()
+	versions := filepath.Join(dir, "versions.tf")
+	if _, err := os.Stat(versions); err != nil {
+		return
+	}
+	writeFile(t, versions, ours)
+	files, err := filepath.Glob(filepath.Join(dir, "*.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources := regexp.MustCompile(`(?m)^resource "(\w+)"`)
+	references := regexp.MustCompile(`rabbitmq_retry_\w+\.\w+\.[\w.]+`)
+	taken := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		match := resources.FindSubmatch(content)
+		if match == nil || strings.HasPrefix(string(match[1]), "rabbitmq_retry_") {
+			continue
+		}
+		outputs := ""
+		for _, reference := range references.FindAllString(string(content), -1) {
+			outputs += fmt.Sprintf("output \"taken_%d\" {\n  value = %s\n}\n", taken, reference)
+			taken++
+		}
+		writeFile(t, file, outputs)
+	}
+	if taken == 0 {
+		t.Error("it needs other providers, but takes nothing from ours")
+	}
+}
+
+func writeFile(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// deployment is one of the ways in examples/ to run the worker.
+type deployment struct {
+	args []string
+	// grace is how long the worker may take to stop before it is killed.
+	grace time.Duration
+	// mounts are the directories of the container that are not the image's.
+	mounts []string
+}
+
+// flag is the value of a flag, "" if it is not set.
+func (d deployment) flag(name string) string {
+	for _, arg := range d.args {
+		if value, found := strings.CutPrefix(arg, "--"+name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+func TestExamplesUseFlagsThatExist(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t), "systemd": systemd(t)} {
+		if len(d.args) < 5 || d.args[0] != "worker" {
+			t.Fatalf("%s: arguments %q", name, d.args)
+		}
+		command := newWorkerCommand(t.Context(), func(string) string { return "" })
+		if err := command.ParseFlags(d.args[1:]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		drain, err := time.ParseDuration(d.flag("drain-timeout"))
+		if err != nil || d.grace < drain+10*time.Second {
+			t.Errorf("%s: killed after %s, although it may drain for %s and then hangs up: %v", name, d.grace, drain, err)
+		}
+	}
+}
+
+// A file whose directory is not mounted as a whole is missing, or never updated.
+func TestExamplesMountWhatTheirFlagsName(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t)} {
+		for _, flag := range []string{"config", "username-file", "password-file"} {
+			if file := d.flag(flag); !slices.Contains(d.mounts, path.Dir(file)) {
+				t.Errorf("%s: --%s=%s is not in one of %q", name, flag, file, d.mounts)
+			}
+		}
+	}
+}
+
+const examples = "../../examples/sidecar/"
+
+// object is a part of a YAML document.
+type object map[string]any
+
+// in follows keys, and the first element of lists.
+func (o object) in(keys ...string) object {
+	var at any = o
+	for _, key := range keys {
+		at = at.(object)[key]
+		if list, ok := at.([]any); ok {
+			at = list[0]
+		}
+	}
+	return at.(object)
+}
+
+func documents(t *testing.T, name string) (all []object) {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(read(t, examples+name)))
+	for {
+		var next object
+		err := decoder.Decode(&next)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, next)
+	}
+}
+
+func kubernetes(t *testing.T) deployment {
+	t.Helper()
+	pod := documents(t, "kubernetes/worker.yaml")[0].in("spec", "template", "spec")
+	container := pod.in("containers")
+	grace, err := time.ParseDuration(fmt.Sprintf("%vs", pod["terminationGracePeriodSeconds"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := deployment{args: texts(container["args"]), grace: grace}
+	for _, mount := range container["volumeMounts"].([]any) {
+		if mount := mount.(object); mount["subPath"] == nil && mount["readOnly"] == true {
+			d.mounts = append(d.mounts, mount["mountPath"].(string))
+		}
+	}
+	return d
+}
+
+func compose(t *testing.T) deployment {
+	t.Helper()
+	service := documents(t, "compose/compose.yaml")[0].in("services", "rabbitmq-retry")
+	grace, err := time.ParseDuration(service["stop_grace_period"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := deployment{args: texts(service["command"]), grace: grace}
+	for _, mount := range texts(service["volumes"]) {
+		if parts := strings.Split(mount, ":"); len(parts) == 3 && parts[2] == "ro" {
+			d.mounts = append(d.mounts, parts[1])
+		}
+	}
+	return d
+}
+
+func systemd(t *testing.T) deployment {
+	t.Helper()
+	unit := strings.ReplaceAll(string(read(t, examples+"systemd/rabbitmq-retry.service")), "\\\n", " ")
+	value := func(key string) string {
+		match := regexp.MustCompile("(?m)^" + key + "=(.*)$").FindStringSubmatch(unit)
+		if match == nil {
+			t.Fatalf("no %s in %s", key, unit)
+		}
+		return match[1]
+	}
+	grace, err := time.ParseDuration(value("TimeoutStopSec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment{args: strings.Fields(value("ExecStart"))[1:], grace: grace}
+}
+
+func texts(list any) (all []string) {
+	for _, element := range list.([]any) {
+		all = append(all, element.(string))
+	}
+	return all
+}
+
+// Nothing else would notice that a probe asks for a port that is not there.
+func TestKubernetesManifestIsConsistent(t *testing.T) {
+	t.Parallel()
+	all := documents(t, "kubernetes/worker.yaml")
+	pod := all[0].in("spec", "template", "spec")
+	container := pod.in("containers")
+	port := container.in("ports")
+	if _, listens, _ := strings.Cut(kubernetes(t).flag("listen"), ":"); listens != "9419" || port["containerPort"] != 9419 {
+		t.Errorf("--listen has port %s, the container %v", listens, port["containerPort"])
+	}
+	for probe, path := range map[string]string{"livenessProbe": "/healthz", "readinessProbe": "/readyz"} {
+		if get := container.in(probe, "httpGet"); get["path"] != path || get["port"] != port["name"] {
+			t.Errorf("%s asks for %v", probe, get)
+		}
+	}
+	if security := pod.in("securityContext"); security["runAsNonRoot"] != true || security["runAsUser"] != imageUser || security["fsGroup"] != imageUser {
+		t.Errorf("security context %v", security)
+	}
+	if security := container.in("securityContext"); security["readOnlyRootFilesystem"] != true || security["allowPrivilegeEscalation"] != false {
+		t.Errorf("security context of the container %v", security)
+	}
+	labels := all[0].in("spec", "template", "metadata", "labels")
+	for _, selector := range []object{
+		all[0].in("spec", "selector", "matchLabels"), all[1].in("spec", "selector", "matchLabels"), all[2].in("spec", "podSelector", "matchLabels"),
+	} {
+		if len(selector) != 1 || selector["app.kubernetes.io/name"] != labels["app.kubernetes.io/name"] {
+			t.Errorf("selector %v, labels %v", selector, labels)
+		}
+	}
+	if ingress := all[2].in("spec", "ingress", "ports"); ingress["port"] != port["name"] {
+		t.Errorf("the network policy lets %v in", ingress)
+	}
+}

@@ -1,0 +1,11 @@
+# What examples/sidecar/kubernetes/worker.yaml mounts. A change reaches the running workers within a minute or so.
+resource "kubernetes_config_map_v1" "worker" {
+  metadata {
+    name      = "rabbitmq-retry"
+    namespace = "default"
+  }
+
+  data = {
+    "pipelines.json" = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
+  }
+}

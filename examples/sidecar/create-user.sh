@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Creates the sidecar's user with the permissions that the applied pipeline lists, or gives it a new password:
+#
+#   create-user.sh USER DIRECTORY
+#
+# Writes USER and a random password to the files "username" and "password" in DIRECTORY. The password is in no state,
+# no plan, no log and no process list. Needs curl, Terraform (or TERRAFORM=tofu), and RABBITMQ_ENDPOINT,
+# RABBITMQ_USERNAME and RABBITMQ_PASSWORD of an administrator, as the provider takes them.
+set -euo pipefail
+
+user=$1 directory=$2
+terraform=${TERRAFORM:-terraform}
+
+# api PATH sends its standard input to the management API.
+api() {
+  curl --silent --show-error --fail --request PUT --header 'Content-Type: application/json' --data-binary @- \
+    --config <(printf 'user = "%s:%s"\n' "$RABBITMQ_USERNAME" "$RABBITMQ_PASSWORD") "${RABBITMQ_ENDPOINT%/}/api/$1"
+}
+
+# escape percent-encodes a name for a URL.
+escape() {
+  local LC_ALL=C text=$1 i
+  for ((i = 0; i < ${#text}; i++)); do
+    case ${text:i:1} in
+      [a-zA-Z0-9._~-]) printf '%s' "${text:i:1}" ;;
+      *) printf '%%%02X' "'${text:i:1}" ;;
+    esac
+  done
+}
+
+vhost=$("$terraform" output -raw vhost)
+permissions=$("$terraform" output -json worker_permissions)
+password=$(head -c 24 /dev/urandom | base64 | tr '+/' '-_') # no character that a URI would have to escape
+
+umask 077
+mkdir -p "$directory"
+printf '%s' "$user" >"$directory/username.new"
+printf '%s' "$password" >"$directory/password.new" # before the broker has it, or it could be lost
+printf '{"password":"%s","tags":""}' "$password" | api "users/$(escape "$user")"
+printf '%s' "$permissions" | api "permissions/$(escape "$vhost")/$(escape "$user")"
+mv "$directory/username.new" "$directory/username"
+mv "$directory/password.new" "$directory/password"

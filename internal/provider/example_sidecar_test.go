@@ -1,0 +1,100 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+// What the example's script makes is what the sidecar needs: the user that the pipeline asks for, with
+// a password that is nowhere but in its file, and another one each time.
+func TestAcc_ExampleOfTheSidecarsUser(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "a vhost/ü %")
+	b.Request(t, http.MethodPut, b.Path("queues", "orders.created"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	e := newExample(t, "sidecar")
+	e.run(t, e.terraform, "apply", "-auto-approve", "-input=false", "-var", "vhost="+b.Vhost)
+
+	user := "retry-" + b.Vhost[len(b.Vhost)-8:] // as unique as the vhost
+	credentials := filepath.Join(e.dir, "credentials")
+	t.Cleanup(func() { b.Request(t, http.MethodDelete, "/api/users/"+user, nil) })
+	e.run(t, "./create-user.sh", user, credentials)
+	first := readFile(t, filepath.Join(credentials, "password"))
+	e.run(t, "./create-user.sh", user, credentials)
+	password := readFile(t, filepath.Join(credentials, "password"))
+	if len(password) < 32 || first == password {
+		t.Errorf("passwords of %d and %d bytes", len(first), len(password))
+	}
+
+	var permissions, want struct{ Configure, Write, Read string }
+	_, answer := b.Request(t, http.MethodGet, b.Path("permissions", user), nil)
+	decode(t, answer, &permissions)
+	decode(t, []byte(e.run(t, e.terraform, "output", "-json", "worker_permissions")), &want)
+	if permissions != want || want.Configure != "^$" {
+		t.Errorf("permissions %+v, want %+v", permissions, want)
+	}
+	if strings.Contains(readFile(t, filepath.Join(e.dir, "terraform.tfstate")), password) {
+		t.Error("the password is in the state")
+	}
+	if info, err := os.Stat(filepath.Join(credentials, "password")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the password's file: %v, %v", info.Mode(), err)
+	}
+
+	writeFile(t, filepath.Join(e.dir, "orders.json"), e.run(t, e.terraform, "output", "-raw", "worker_config"))
+	e.env = append(e.env, "RABBITMQ_URI="+strings.Replace(b.URI, b.Username+":"+b.Password, user+":"+password, 1))
+	if output := e.run(t, terraformtest.BuildSidecar(t), "worker", "--check", "--config", "orders.json"); !strings.Contains(output, "ok: orders.inbox") {
+		t.Errorf("the sidecar's check: %s", output)
+	}
+}
+
+// example is a copy of an example, and how to run programs in it.
+type example struct {
+	terraform, dir string
+	env            []string
+}
+
+func newExample(t *testing.T, name string) *example {
+	t.Helper()
+	e := &example{terraform: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
+	e.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+buildProvider(t), "CHECKPOINT_DISABLE=1", "TERRAFORM="+e.terraform)
+	if err := os.CopyFS(e.dir, os.DirFS(filepath.Join("../../examples", name))); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// run returns what a program prints to its standard output.
+func (e *example) run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	var stderr strings.Builder
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Dir, command.Env, command.Stderr = e.dir, e.env, &stderr
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", filepath.Base(program), strings.Join(args, " "), err, output, stderr.String())
+	}
+	return string(output)
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func decode(t *testing.T, data []byte, target any) {
+	t.Helper()
+	if err := json.Unmarshal(data, target); err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+}

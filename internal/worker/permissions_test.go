@@ -1,0 +1,108 @@
+package worker_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Whatever happens to a message, the permissions that the provider lists are enough for it.
+func TestListedPermissionsSuffice(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "0s"}, 3, "orders.created", "orders.unbound", "orders.gone")
+	p.recreate(t, "orders.unbound")
+	p.set(t, http.MethodDelete, p.Path("queues", "orders.gone"), nil)
+	r := p.workPermitted(t, topology.WorkerPermissions(p.names))
+
+	for _, queue := range []string{"orders.created", "orders.unbound"} {
+		c := p.consume(t, queue, nil)
+		p.Publish(t, "", queue, amqp.Publishing{})
+		if failed := p.awaitFailed(t, "exhausted"); failed.Headers["retry-queue"] != queue {
+			t.Errorf("headers %v", failed.Headers)
+		}
+		if n := len(c.deliveries()); n != 3 {
+			t.Errorf("%d deliveries from %s, want 3: at first, after a delay, and at once", n, queue)
+		}
+	}
+	p.rejectAs(t, amqp.Table{"retry-queue": "orders.created", "retry": "never"})
+	p.awaitFailed(t, "unrecoverable")
+	p.rejectAs(t, amqp.Table{"retry-queue": "orders.gone"})
+	p.awaitFailed(t, "unknown_queue")
+	if log := r.log.String(); strings.Contains(log, "ACCESS_REFUSED") || countLines(log, "msg=consuming") != 1 {
+		t.Errorf("a permission was missing:\n%s", log)
+	}
+}
+
+// None of them can be left out, but for that on the default exchange (see TestRescueIsRefused). The log
+// says which one is missing, and the messages wait until it is granted.
+func TestEachListedPermissionIsNeeded(t *testing.T) {
+	t.Parallel()
+	const held = "messages held: this user may not write to the exchange, grant it the permission"
+	for missing, test := range map[string]struct{ delay, log string }{
+		"orders.retry":  {"100ms", held},
+		"orders.return": {"0s", held},
+		"orders.failed": {"100ms", held},
+		"orders.inbox":  {"100ms", "consume orders.inbox"},
+	} {
+		t.Run(missing, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{test.delay}, 2, "orders.created")
+			all := topology.WorkerPermissions(p.names)
+			r := p.workPermitted(t, without(all, missing))
+			p.consume(t, "orders.created", nil)
+			p.Publish(t, "", "orders.created", amqp.Publishing{})
+
+			refused := regexp.MustCompile(test.log + ".*ACCESS_REFUSED.*" + regexp.QuoteMeta(missing))
+			brokertest.Eventually(t, patience, func() error {
+				if !refused.MatchString(r.log.String()) {
+					return fmt.Errorf("no line like %s:\n%s", refused, r.log)
+				}
+				return p.countIs(t, p.names.Inbox(), 1)
+			})
+			p.expectEmpty(t, p.names.FailedQueue())
+			p.grant(t, r.user, all)
+			p.awaitFailed(t, "exhausted")
+			p.expectEmpty(t, p.names.FailedQueue())
+		})
+	}
+}
+
+// runningAs is a worker with a user of its own.
+type runningAs struct {
+	*running
+	user string
+}
+
+func (p *pipeline) workPermitted(t *testing.T, permissions topology.Permissions) runningAs {
+	t.Helper()
+	user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
+	return runningAs{p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker()), user}
+}
+
+func (p *pipeline) grant(t *testing.T, user string, permissions topology.Permissions) {
+	t.Helper()
+	p.set(t, http.MethodPut, p.Path("permissions", user), map[string]string{
+		"configure": permissions.Configure, "write": permissions.Write, "read": permissions.Read,
+	})
+}
+
+// without takes the permission on one exchange or queue away.
+func without(all topology.Permissions, name string) topology.Permissions {
+	name = regexp.QuoteMeta(name)
+	all.Write = strings.ReplaceAll(all.Write, name, "none")
+	all.Read = strings.ReplaceAll(all.Read, name, "none")
+	return all
+}
+
+// rejectAs publishes a message as a consumer does that has more to say than a nack.
+func (p *pipeline) rejectAs(t *testing.T, headers amqp.Table) {
+	t.Helper()
+	p.Publish(t, p.names.DeadLetterExchange(), "", amqp.Publishing{Headers: headers})
+}
