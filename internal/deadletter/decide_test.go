@@ -72,7 +72,7 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := orders(t)
-			v := p.Decide(p.Read(test.delivery))
+			v := judge(p, test.delivery)
 			if v.Action != test.action || v.Delay != test.delay || v.Reason != test.reason {
 				t.Errorf("verdict %d after %s for %q, want %d after %s for %q",
 					v.Action, v.Delay, v.Reason, test.action, test.delay, test.reason)
@@ -87,7 +87,7 @@ func TestDecide(t *testing.T) {
 func TestReturnedRetryTriesTheOtherDelays(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "30s", "5s", "1m", "0s", "30s")
-	v := p.Decide(p.Read(rejected("orders.created", nil)))
+	v := judge(p, rejected("orders.created", nil))
 	var tried []time.Duration
 	for v.Action == Retry {
 		tried = append(tried, v.Delay)
@@ -105,7 +105,7 @@ func TestReturnedRetryTriesTheOtherDelays(t *testing.T) {
 func TestReturnedRescueFails(t *testing.T) {
 	t.Parallel()
 	p := orders(t)
-	v, ok := p.Returned(p.Decide(p.Read(lost(ours("orders.created", 1)))))
+	v, ok := p.Returned(judge(p, lost(ours("orders.created", 1))))
 	if !ok || v.Action != Fail || v.Reason != ReasonUnknownQueue {
 		t.Errorf("%+v, %t", v, ok)
 	}
@@ -114,7 +114,7 @@ func TestReturnedRescueFails(t *testing.T) {
 func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "1m", "5s", "0s")
-	rescue := p.Decide(p.Read(lost(ours("orders.created", 1))))
+	rescue := judge(p, lost(ours("orders.created", 1)))
 	v, _ := p.Nacked(rescue)
 	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
 		t.Fatalf("%+v", v)
@@ -129,7 +129,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	if v, ok := orders(t, "0s").Nacked(rescue); ok || v.Action != Rescue {
 		t.Errorf("%+v: it has to be held", v)
 	}
-	if v, ok := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); ok || v.Action != Retry || v.Delay != time.Minute {
+	if v, ok := p.Nacked(judge(p, rejected("orders.created", nil))); ok || v.Action != Retry || v.Delay != time.Minute {
 		t.Errorf("%+v: a retry stays what it is", v)
 	}
 }
@@ -138,7 +138,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "0s", "5s", "1m")
-	v, _ := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil))))
+	v, _ := p.Nacked(judge(p, rejected("orders.created", nil)))
 	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
 		t.Fatalf("%+v", v)
 	}
@@ -151,7 +151,7 @@ func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 		t.Errorf("tried %v, want %v: never without a delay", tried, want)
 	}
 	p = orders(t, "0s")
-	if v, ok := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); ok || v.Action != Retry || v.Delay != 0 {
+	if v, ok := p.Nacked(judge(p, rejected("orders.created", nil))); ok || v.Action != Retry || v.Delay != 0 {
 		t.Errorf("%+v: it has to be held", v)
 	}
 }
@@ -163,7 +163,7 @@ func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
 	p := orders(t)
 	headers := ours("orders.created", 1)
 	for range 10 {
-		v := p.Decide(p.Read(rejected("new", headers)))
+		v := judge(p, rejected("new", headers))
 		if v.Action == Fail {
 			return
 		}

@@ -52,7 +52,7 @@ func TestHostileHeaders(t *testing.T) {
 		}
 		exchange := []string{"orders.dlx", "orders.return", "", "other"}[random.IntN(4)]
 		d := &amqp.Delivery{Exchange: exchange, RoutingKey: "key", Headers: headers}
-		v := p.Decide(p.Read(d))
+		v := judge(p, d)
 		for ok := true; ok; v, ok = p.Returned(v) {
 			checkPublish(t, p, v, d)
 			if next, ok := p.Nacked(v); ok {

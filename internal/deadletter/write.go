@@ -102,7 +102,7 @@ func (p *Pipeline) progress(v Verdict, now time.Time) amqp.Table {
 	}
 	h := amqp.Table{
 		HeaderCount:         l.Count,
-		HeaderMaxAttempts:   p.maxAttempts,
+		HeaderMaxAttempts:   p.maxAttemptsIn(l.Queue),
 		HeaderPipeline:      string(p.Names),
 		HeaderExchange:      l.Exchange,
 		HeaderRoutingKey:    l.RoutingKey,
