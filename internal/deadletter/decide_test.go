@@ -3,6 +3,7 @@ package deadletter
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ func TestDecide(t *testing.T) {
 		"new reason":         {deadLettered(deathIn(queue, "bored"), nil), Fail, 0, "malformed", queue, 1},
 		"reason of any type": {deadLettered(with(deathIn(queue, ""), "reason", 1), nil), Fail, 0, "malformed", queue, 1},
 
+		"reason too long to be one": {deadLettered(deathIn(queue, strings.Repeat("x", 256)), nil), Fail, 0, "malformed", queue, 1},
+
 		"by a consumer":                                    {byConsumer(amqp.Table{HeaderQueue: queue}), Retry, 5 * time.Second, "", queue, 1},
 		"by a consumer, no queue":                          {byConsumer(nil), Fail, 0, "unknown_queue", "", 1},
 		"by a consumer, unknown":                           {byConsumer(amqp.Table{HeaderQueue: "x"}), Fail, 0, "unknown_queue", "", 1},
@@ -54,6 +57,15 @@ func TestDecide(t *testing.T) {
 
 		"from the inbox":            {deadLettered(deathIn("orders.inbox", "delivery_limit"), nil), Fail, 0, "unknown_queue", "", 1},
 		"never":                     {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
+		"never, of another type":    {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: []byte("never")}), Retry, 5 * time.Second, "", queue, 1},
+		"never, from the broker":    {rejected(queue, amqp.Table{HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
+		"never, but not retried":    {deadLettered(deathIn(queue, "expired"), amqp.Table{HeaderHint: "never"}), Fail, 0, "expired", queue, 1},
+		"never, copied":             {rejected("orders.paid", with(ours(queue, 1), HeaderHint, "never")), Fail, 0, "unrecoverable", "orders.paid", 1},
+		"queue of another type":     {rejected(queue, with(ours(queue, 2), HeaderQueue, amqp.Table{})), Retry, 5 * time.Second, "", queue, 1},
+		"pipeline of another type":  {rejected(queue, with(ours(queue, 2), HeaderPipeline, []any{"orders"})), Retry, 5 * time.Second, "", queue, 1},
+		"count as a fraction":       {rejected(queue, with(ours(queue, 0), HeaderCount, 3.0)), Retry, 5 * time.Second, "", queue, 1},
+		"count as a decimal":        {rejected(queue, with(ours(queue, 0), HeaderCount, amqp.Decimal{Value: 3})), Retry, 5 * time.Second, "", queue, 1},
+		"after the least":           {rejected(queue, amqp.Table{HeaderAfter: int64(math.MinInt64)}), Retry, 5 * time.Second, "", queue, 1},
 		"another hint":              {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "always"}), Retry, 5 * time.Second, "", queue, 1},
 		"after 0":                   {rejected(queue, with(ours(queue, 1), HeaderAfter, int8(0))), Retry, 5 * time.Second, "", queue, 2},
 		"after 5001":                {rejected(queue, amqp.Table{HeaderAfter: uint16(5001)}), Retry, 30 * time.Second, "", queue, 1},
