@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -129,7 +130,12 @@ func decodeWorkQueues(target *map[string]topology.WorkerQueue) func(value) error
 	}
 }
 
-// join appends a key to a path.
+var plainKey = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
+// join appends a key to a path. A file may hold any key, the empty one and a whole sentence included.
 func join(path, key string) string {
+	if !plainKey.MatchString(key) {
+		return fmt.Sprintf("%s[%q]", path, key)
+	}
 	return strings.TrimPrefix(path+"."+key, ".")
 }

@@ -51,6 +51,8 @@ func TestParseConfigErrors(t *testing.T) {
 		"pipelines is a map":   {`{"pipelines":{}}`, "pipelines: must be a list"},
 		"null pipeline":        {`{"pipelines":[null]}`, "pipelines[0]: must be an object, not null"},
 		"unknown key":          {`{"pipelines":[],"pipeline":1}`, "pipeline: is not a known key"},
+		"empty key":            {`{"pipelines":[],"":1}`, `[""]: is not a known key`},
+		"key like a path":      {with(`"name"`, `"a.b: c"`), `pipelines[0]["a.b: c"]: is not a known key`},
 		"unknown pipeline key": {with(`"name"`, `"Name"`), "pipelines[0].Name: is not a known key: this worker knows delays, max_age, max_attempts"},
 		"unknown queue key":    {with(`{}`, `{"x":1}`), `pipelines[0].work_queues["orders.created"].x: is not a known key`},
 		"version":              {with(`:1,`, `:2,`), "pipelines[0].version: 2 is not"},
