@@ -13,20 +13,30 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// seed adds what is nearly right, so that the fuzzer need not find it first.
-func seed(f *testing.F) {
+// seed adds deliveries that are nearly right, so that the fuzzer need not find them first; see
+// [source.delivery] for how they are written down.
+func seed(f *testing.F, more ...any) {
 	f.Helper()
+	add := func(data ...byte) { f.Add(append([]any{data}, more...)...) }
 	for i := range names {
-		f.Add([]byte{0, 1, 0, 2, 3, 2, byte(i), 17, 2, 1, byte(i), 9, 0, 0, 0, 0, 0, 0, 0, 3, 3, 2, 17, 1})
-		f.Add([]byte{1, 2, 1, 1, 4, 0, 2, 17, 1, 0, 3, 17, 2, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 2, 0, byte(i), 17, byte(i)})
+		for _, value := range [][]byte{{17, byte(i)}, {2, 5}, {2, 0xfb}, {9, 127, 255, 255, 255, 255, 255, 255, 255}} {
+			for exchange := range byte(2) {
+				add(slices.Concat([]byte{exchange, 1, 0, 2, 3, 0, 3, 17, 2, 0, 2, 17, 1, 0, byte(i)}, value)...)
+			}
+		}
 	}
 	// x-death: one table with queue, reason, exchange and routing keys.
-	f.Add([]byte{0, 1, 0, 2, 1, 0, 0, 15, 1, 16, 4, 0, 23, 17, 2, 0, 24, 17, 7, 0, 25, 17, 13, 0, 26, 15, 1, 17, 11})
+	add(0, 1, 0, 2, 1, 0, 0, 15, 1, 16, 4, 0, 23, 17, 2, 0, 24, 17, 7, 0, 25, 17, 13, 0, 26, 15, 1, 17, 11)
+	// A consumer that says all that it can.
+	add(0, 1, 0, 2, 5, 0, 3, 17, 2, 0, 2, 17, 1, 0, 8, 17, 17, 0, 18, 17, 16, 0, 19, 17, 15)
 }
 
 // Of x-death only the newest entry counts, and of that only what AMQP can address.
 func FuzzDeath(f *testing.F) {
-	seed(f)
+	for i := range words {
+		word := byte(i)
+		f.Add([]byte{1, 16, 4, 0, 23, 17, word, 0, 24, 17, word, 0, 25, 17, word, 0, 26, 15, 1, 17, word})
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &source{data}
 		deaths := s.list(3)
@@ -55,8 +65,10 @@ func FuzzDeath(f *testing.F) {
 // Whatever the headers hold, what is published can be, is within the budget, and reads back as what
 // it was written for.
 func FuzzHeaders(f *testing.F) {
-	seed(f)
-	f.Fuzz(func(t *testing.T, data []byte) {
+	for _, tooMuch := range []uint16{0, 300, 6000} {
+		seed(f, tooMuch)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, tooMuch uint16) {
 		p, d := compile(t, topology.Worker{MaxAge: "720h"}), (&source{data}).delivery()
 		before := len(d.Headers)
 		letter := p.Read(d)
@@ -70,14 +82,11 @@ func FuzzHeaders(f *testing.F) {
 		if letter.Count < least {
 			t.Fatalf("count %d", letter.Count)
 		}
-		small, unlimited := stamp, stamp
-		small.FrameMax, unlimited.FrameMax = 8192, 0
+		unlimited := stamp
+		unlimited.FrameMax = 0
 		for v, ok := p.Decide(letter, now), true; ok; v, ok = p.Returned(v) {
 			checkPublish(t, p, v, d, unlimited)
-			m, err := p.Publishing(v, d, small)
-			if err == nil && headerFrameSize(m) > p.frameBudget(v, p.Route(v), small.FrameMax) || err != nil && !errors.Is(err, ErrNotRepublishable) {
-				t.Fatalf("%d bytes, %v", headerFrameSize(m), err)
-			}
+			m, err := publishTrimmed(t, p, v, d, int(tooMuch))
 			if err == nil && v.Action == Retry && !letter.Lost {
 				checkReadsBack(t, p, v, m)
 			}
@@ -86,6 +95,46 @@ func FuzzHeaders(f *testing.F) {
 			t.Error("the delivery was changed")
 		}
 	})
+}
+
+// publishTrimmed publishes within a frame that is so much too small. What can be missed goes, in its
+// order, and nothing more than needed.
+func publishTrimmed(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, tooMuch int) (amqp.Publishing, error) {
+	t.Helper()
+	s := stamp
+	s.FrameMax = 0
+	full, err := p.Publishing(v, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const enough = 1 << 20
+	reserved := enough - p.frameBudget(v, p.Route(v), enough)
+	s.FrameMax = max(1, headerFrameSize(full)+reserved-tooMuch)
+	m, err := p.Publishing(v, d, s)
+	if err != nil && !errors.Is(err, ErrNotRepublishable) {
+		t.Fatal(err)
+	}
+	if size := headerFrameSize(m); (size > s.FrameMax-reserved) != (err != nil) {
+		t.Fatalf("%d bytes where there is room for %d: %v", size, s.FrameMax-reserved, err)
+	}
+	dispensable := []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError}
+	for i, later := range dispensable[1:] {
+		before := dispensable[i]
+		if isCut(m, full, later) && m.Headers[before] != nil {
+			t.Fatalf("%s is cut before %s is gone", later, before)
+		}
+	}
+	if err != nil && m.Headers[HeaderDeadLetterError] != nil || tooMuch == 0 && isCut(m, full, HeaderHistory) {
+		t.Fatalf("too much by %d: %v, %v", tooMuch, m.Headers, err)
+	}
+	return m, err
+}
+
+func isCut(m, full amqp.Publishing, key string) bool {
+	if text, ok := full.Headers[key].(string); ok {
+		return m.Headers[key] != text
+	}
+	return (m.Headers[key] == nil) != (full.Headers[key] == nil)
 }
 
 // checkReadsBack has the work queue reject the message once more.
@@ -114,6 +163,7 @@ func FuzzDecide(f *testing.F) {
 	f.Add("orders.created", "rejected", int64(1), int64(0), int64(-1), uint8(0), uint8(0))
 	f.Add("", "rejected", int64(1), int64(0), int64(-1), uint8(0), uint8(0))
 	f.Add("orders.paid", "expired", int64(3), int64(1_699_999_000_000), int64(20_000), uint8(4), uint8(2))
+	f.Add("orders.created", "rejected", int64(1), now.UnixMilli()-6000, int64(-1), uint8(4), uint8(0))
 	f.Add("new", "bored", int64(3), int64(1_700_000_000_123), int64(1)<<62, uint8(8), uint8(1))
 	f.Fuzz(func(t *testing.T, queue, reason string, count, firstFailedAt, after int64, pipeline, hints uint8) {
 		p := compile(t, pipelines[int(pipeline)%len(pipelines)])

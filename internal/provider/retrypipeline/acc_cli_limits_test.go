@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +32,20 @@ func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 	}
 	write(t, file, string(text))
 	tf.settled(t)
+}
+
+// An age that lets nothing be retried may be meant so, for a while: the plan warns.
+func ageBelowTheFirstDelay(t *testing.T, tf *cli) {
+	t.Helper()
+	tf.configure(t, pipeline(tf.Broker, `delays = ["5m"]`, `max_age = "299s"`))
+	const warning = `Warning: No message is ever retried with rabbitmq_retry_pipeline.orders`
+	if printed := tf.plan(t); !strings.Contains(printed, warning) || !strings.Contains(printed, `max_age = "299s"`) {
+		t.Errorf("the plan does not warn:\n%s", printed)
+	}
+	tf.configure(t, pipeline(tf.Broker, `delays = ["5m"]`, `max_age = "300s"`))
+	if printed := tf.plan(t); strings.Contains(printed, "Warning: No message") {
+		t.Errorf("the plan warns:\n%s", printed)
+	}
 }
 
 // without removes a key from all objects but those of the pipeline itself, and counts them.
