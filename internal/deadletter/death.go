@@ -17,7 +17,7 @@ func newestDeath(h amqp.Table) death {
 	}
 	entry, _ := deaths[0].(amqp.Table)
 	d := death{queue: queueName(entry["queue"])}
-	d.reason, _ = entry["reason"].(string)
+	d.reason, _ = shortString(entry["reason"])
 	d.exchange, _ = shortString(entry["exchange"])
 	if keys, _ := entry["routing-keys"].([]any); len(keys) > 0 {
 		d.key, _ = shortString(keys[0])

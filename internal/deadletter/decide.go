@@ -35,8 +35,8 @@ type Verdict struct {
 	notAtOnce bool
 }
 
-// Decide tells what happens to a letter.
-func (p *Pipeline) Decide(l Letter) Verdict {
+// Decide tells what happens to a letter now.
+func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 	switch {
 	case l.Queue == "":
 		return fail(l, ReasonUnknownQueue)
@@ -46,13 +46,22 @@ func (p *Pipeline) Decide(l Letter) Verdict {
 		return fail(l, knownReason(l.Reason))
 	case l.Never:
 		return fail(l, ReasonUnrecoverable)
-	case l.Count >= p.maxAttempts:
+	case l.Count >= p.maxAttemptsIn(l.Queue):
 		return fail(l, ReasonExhausted)
-	case l.After >= 0:
-		return Verdict{Letter: l, Action: Retry, Delay: p.delayOfAtLeast(l.After)}
 	}
-	step := min(l.Count, int64(len(p.delays))) - 1
-	return Verdict{Letter: l, Action: Retry, Delay: p.delays[step]}
+	delay := p.delayFor(l)
+	if p.maxAge > 0 && l.age(now)+delay > p.maxAge {
+		return fail(l, ReasonTooOld)
+	}
+	return Verdict{Letter: l, Action: Retry, Delay: delay}
+}
+
+// delayFor is what the consumer asked for, or else the schedule says.
+func (p *Pipeline) delayFor(l Letter) time.Duration {
+	if l.After >= 0 {
+		return p.delayOfAtLeast(l.After)
+	}
+	return p.delays[min(l.Count, int64(len(p.delays)))-1]
 }
 
 // Returned tells what to try after the broker returned the message as unroutable, or refused the

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ func TestDecide(t *testing.T) {
 		"new reason":         {deadLettered(deathIn(queue, "bored"), nil), Fail, 0, "malformed", queue, 1},
 		"reason of any type": {deadLettered(with(deathIn(queue, ""), "reason", 1), nil), Fail, 0, "malformed", queue, 1},
 
+		"reason too long to be one": {deadLettered(deathIn(queue, strings.Repeat("x", 256)), nil), Fail, 0, "malformed", queue, 1},
+
 		"by a consumer":                                    {byConsumer(amqp.Table{HeaderQueue: queue}), Retry, 5 * time.Second, "", queue, 1},
 		"by a consumer, no queue":                          {byConsumer(nil), Fail, 0, "unknown_queue", "", 1},
 		"by a consumer, unknown":                           {byConsumer(amqp.Table{HeaderQueue: "x"}), Fail, 0, "unknown_queue", "", 1},
@@ -54,6 +57,15 @@ func TestDecide(t *testing.T) {
 
 		"from the inbox":            {deadLettered(deathIn("orders.inbox", "delivery_limit"), nil), Fail, 0, "unknown_queue", "", 1},
 		"never":                     {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
+		"never, of another type":    {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: []byte("never")}), Retry, 5 * time.Second, "", queue, 1},
+		"never, from the broker":    {rejected(queue, amqp.Table{HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
+		"never, but not retried":    {deadLettered(deathIn(queue, "expired"), amqp.Table{HeaderHint: "never"}), Fail, 0, "expired", queue, 1},
+		"never, copied":             {rejected("orders.paid", with(ours(queue, 1), HeaderHint, "never")), Fail, 0, "unrecoverable", "orders.paid", 1},
+		"queue of another type":     {rejected(queue, with(ours(queue, 2), HeaderQueue, amqp.Table{})), Retry, 5 * time.Second, "", queue, 1},
+		"pipeline of another type":  {rejected(queue, with(ours(queue, 2), HeaderPipeline, []any{"orders"})), Retry, 5 * time.Second, "", queue, 1},
+		"count as a fraction":       {rejected(queue, with(ours(queue, 0), HeaderCount, 3.0)), Retry, 5 * time.Second, "", queue, 1},
+		"count as a decimal":        {rejected(queue, with(ours(queue, 0), HeaderCount, amqp.Decimal{Value: 3})), Retry, 5 * time.Second, "", queue, 1},
+		"after the least":           {rejected(queue, amqp.Table{HeaderAfter: int64(math.MinInt64)}), Retry, 5 * time.Second, "", queue, 1},
 		"another hint":              {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "always"}), Retry, 5 * time.Second, "", queue, 1},
 		"after 0":                   {rejected(queue, with(ours(queue, 1), HeaderAfter, int8(0))), Retry, 5 * time.Second, "", queue, 2},
 		"after 5001":                {rejected(queue, amqp.Table{HeaderAfter: uint16(5001)}), Retry, 30 * time.Second, "", queue, 1},
@@ -72,7 +84,7 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := orders(t)
-			v := p.Decide(p.Read(test.delivery))
+			v := judge(p, test.delivery)
 			if v.Action != test.action || v.Delay != test.delay || v.Reason != test.reason {
 				t.Errorf("verdict %d after %s for %q, want %d after %s for %q",
 					v.Action, v.Delay, v.Reason, test.action, test.delay, test.reason)
@@ -87,7 +99,7 @@ func TestDecide(t *testing.T) {
 func TestReturnedRetryTriesTheOtherDelays(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "30s", "5s", "1m", "0s", "30s")
-	v := p.Decide(p.Read(rejected("orders.created", nil)))
+	v := judge(p, rejected("orders.created", nil))
 	var tried []time.Duration
 	for v.Action == Retry {
 		tried = append(tried, v.Delay)
@@ -105,7 +117,7 @@ func TestReturnedRetryTriesTheOtherDelays(t *testing.T) {
 func TestReturnedRescueFails(t *testing.T) {
 	t.Parallel()
 	p := orders(t)
-	v, ok := p.Returned(p.Decide(p.Read(lost(ours("orders.created", 1)))))
+	v, ok := p.Returned(judge(p, lost(ours("orders.created", 1))))
 	if !ok || v.Action != Fail || v.Reason != ReasonUnknownQueue {
 		t.Errorf("%+v, %t", v, ok)
 	}
@@ -114,7 +126,7 @@ func TestReturnedRescueFails(t *testing.T) {
 func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "1m", "5s", "0s")
-	rescue := p.Decide(p.Read(lost(ours("orders.created", 1))))
+	rescue := judge(p, lost(ours("orders.created", 1)))
 	v, _ := p.Nacked(rescue)
 	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
 		t.Fatalf("%+v", v)
@@ -129,7 +141,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	if v, ok := orders(t, "0s").Nacked(rescue); ok || v.Action != Rescue {
 		t.Errorf("%+v: it has to be held", v)
 	}
-	if v, ok := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); ok || v.Action != Retry || v.Delay != time.Minute {
+	if v, ok := p.Nacked(judge(p, rejected("orders.created", nil))); ok || v.Action != Retry || v.Delay != time.Minute {
 		t.Errorf("%+v: a retry stays what it is", v)
 	}
 }
@@ -138,7 +150,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "0s", "5s", "1m")
-	v, _ := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil))))
+	v, _ := p.Nacked(judge(p, rejected("orders.created", nil)))
 	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
 		t.Fatalf("%+v", v)
 	}
@@ -151,7 +163,7 @@ func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 		t.Errorf("tried %v, want %v: never without a delay", tried, want)
 	}
 	p = orders(t, "0s")
-	if v, ok := p.Nacked(p.Decide(p.Read(rejected("orders.created", nil)))); ok || v.Action != Retry || v.Delay != 0 {
+	if v, ok := p.Nacked(judge(p, rejected("orders.created", nil))); ok || v.Action != Retry || v.Delay != 0 {
 		t.Errorf("%+v: it has to be held", v)
 	}
 }
@@ -163,7 +175,7 @@ func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
 	p := orders(t)
 	headers := ours("orders.created", 1)
 	for range 10 {
-		v := p.Decide(p.Read(rejected("new", headers)))
+		v := judge(p, rejected("new", headers))
 		if v.Action == Fail {
 			return
 		}

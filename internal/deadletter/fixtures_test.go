@@ -18,19 +18,28 @@ var (
 // orders is a pipeline with four deliveries.
 func orders(t testing.TB, delays ...string) *Pipeline {
 	t.Helper()
-	if len(delays) == 0 {
-		delays = []string{"5s", "30s"}
+	return compile(t, topology.Worker{Delays: delays})
+}
+
+// compile makes a pipeline like that of [orders] with other settings.
+func compile(t testing.TB, w topology.Worker) *Pipeline {
+	t.Helper()
+	w.Version, w.Name, w.Vhost, w.MaxAttempts = topology.WorkerVersion, "orders", "/", 4
+	if len(w.Delays) == 0 {
+		w.Delays = []string{"5s", "30s"}
 	}
-	p, err := NewPipeline(topology.Worker{
-		Version: topology.WorkerVersion, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 4,
-		RetryOn:    []string{topology.ReasonRejected},
-		WorkQueues: map[string]topology.WorkerQueue{"orders.created": {}, "orders.paid": {}},
-	})
+	if w.WorkQueues == nil {
+		w.WorkQueues = map[string]topology.WorkerQueue{"orders.created": {}, "orders.paid": {}}
+	}
+	p, err := NewPipeline(w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
+
+// judge decides about a delivery now.
+func judge(p *Pipeline, d *amqp.Delivery) Verdict { return p.Decide(p.Read(d), now) }
 
 // deathIn is an entry of x-death.
 func deathIn(queue, reason string) amqp.Table {

@@ -64,6 +64,8 @@ const (
 const (
 	// ReasonExhausted: the message failed as often as it may.
 	ReasonExhausted = "exhausted"
+	// ReasonTooOld: the message would come back later after its first failure than it may.
+	ReasonTooOld = "too_old"
 	// ReasonUnrecoverable: the consumer said that it would never succeed.
 	ReasonUnrecoverable = "unrecoverable"
 	// ReasonUnknownQueue: nobody knows the work queue, or it is gone.

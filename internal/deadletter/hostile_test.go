@@ -52,19 +52,19 @@ func TestHostileHeaders(t *testing.T) {
 		}
 		exchange := []string{"orders.dlx", "orders.return", "", "other"}[random.IntN(4)]
 		d := &amqp.Delivery{Exchange: exchange, RoutingKey: "key", Headers: headers}
-		v := p.Decide(p.Read(d))
+		v := judge(p, d)
 		for ok := true; ok; v, ok = p.Returned(v) {
-			checkPublish(t, p, v, d)
+			checkPublish(t, p, v, d, stamp)
 			if next, ok := p.Nacked(v); ok {
-				checkPublish(t, p, next, d)
+				checkPublish(t, p, next, d, stamp)
 			}
 		}
 	}
 }
 
-func checkPublish(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery) {
+func checkPublish(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, s Stamp) {
 	t.Helper()
-	m, err := p.Publishing(v, d, stamp)
+	m, err := p.Publishing(v, d, s)
 	if err != nil {
 		t.Fatalf("%v: %v", d.Headers, err)
 	}

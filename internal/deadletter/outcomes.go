@@ -18,7 +18,7 @@ func (p *Pipeline) Delays() []time.Duration {
 
 // FailReasons are all that can stand in the dead-letter-reason of a failed message.
 func FailReasons() []string {
-	reasons := []string{ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonWorkerError}
+	reasons := []string{ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonWorkerError}
 	for _, reason := range topology.Reasons() {
 		if reason != topology.ReasonRejected { // always retried
 			reasons = append(reasons, reason)

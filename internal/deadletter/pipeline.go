@@ -19,8 +19,10 @@ type Pipeline struct {
 
 	delays      []time.Duration
 	maxAttempts int64
-	retryOn     []string
-	workQueues  map[string]topology.WorkerQueue
+	// maxAge is 0 for none.
+	maxAge     time.Duration
+	retryOn    []string
+	workQueues map[string]topology.WorkerQueue
 }
 
 // FieldError is a value in a pipeline's configuration that cannot work.
@@ -63,6 +65,9 @@ func NewPipeline(w topology.Worker) (*Pipeline, error) {
 	if p.delays, err = parseDelays(w.Delays); err != nil {
 		return nil, err
 	}
+	if p.maxAge, err = parseMaxAge(w.MaxAge); err != nil {
+		return nil, err
+	}
 	for _, check := range []func() error{p.checkName, p.checkRetryOn, p.checkWorkQueues} {
 		if err := check(); err != nil {
 			return nil, err
@@ -84,6 +89,25 @@ func parseDelays(spelled []string) ([]time.Duration, error) {
 		delays[i] = d
 	}
 	return delays, nil
+}
+
+func parseMaxAge(spelled string) (time.Duration, error) {
+	if spelled == "" {
+		return 0, nil
+	}
+	age, err := topology.ParseMaxAge(spelled)
+	if err != nil {
+		return 0, &FieldError{Field: "max_age", Err: err}
+	}
+	return age, nil
+}
+
+// maxAttemptsIn is how often a message is delivered that failed in this work queue.
+func (p *Pipeline) maxAttemptsIn(queue string) int64 {
+	if own := p.workQueues[queue].MaxAttempts; own != 0 {
+		return int64(own)
+	}
+	return p.maxAttempts
 }
 
 func (p *Pipeline) checkName() error {

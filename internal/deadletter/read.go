@@ -37,6 +37,15 @@ type Letter struct {
 	foreign bool
 }
 
+// age is how long ago the message failed first; it is 0 for a time to come, which only another clock
+// can have written. No message is older than the epoch, so the difference fits.
+func (l Letter) age(now time.Time) time.Duration {
+	if l.FirstFailedAt == 0 {
+		return 0
+	}
+	return time.Duration(max(0, now.UnixMilli()-l.FirstFailedAt)) * time.Millisecond
+}
+
 // Read tells what a delivery is. It takes headers of any type and content: what is not as it
 // should be counts as absent.
 func (p *Pipeline) Read(d *amqp.Delivery) Letter {

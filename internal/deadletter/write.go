@@ -102,7 +102,7 @@ func (p *Pipeline) progress(v Verdict, now time.Time) amqp.Table {
 	}
 	h := amqp.Table{
 		HeaderCount:         l.Count,
-		HeaderMaxAttempts:   p.maxAttempts,
+		HeaderMaxAttempts:   p.maxAttemptsIn(l.Queue),
 		HeaderPipeline:      string(p.Names),
 		HeaderExchange:      l.Exchange,
 		HeaderRoutingKey:    l.RoutingKey,
@@ -150,8 +150,18 @@ func truncate(h amqp.Table, key string, limit int) {
 	h[key] = text[:limit]
 }
 
+// shorten takes so many bytes off a text, or removes it.
+func shorten(h amqp.Table, key string, excess int) {
+	text, _ := h[key].(string)
+	if len(text) <= excess {
+		delete(h, key)
+		return
+	}
+	truncate(h, key, len(text)-excess)
+}
+
 // fit drops what can be missed from headers that are too large: first the oldest failures, then the
-// texts.
+// ends of the texts.
 func fit(m amqp.Publishing, budget int) error {
 	excess := func() int {
 		size := headerFrameSize(m)
@@ -163,9 +173,9 @@ func fit(m amqp.Publishing, budget int) error {
 	if n := excess(); n > 0 {
 		trimHistory(m.Headers, n)
 	}
-	for _, dispensable := range []string{HeaderDeadLetterException, HeaderDeadLetterError} {
-		if excess() > 0 {
-			delete(m.Headers, dispensable)
+	for _, text := range []string{HeaderDeadLetterException, HeaderDeadLetterError} {
+		if n := excess(); n > 0 {
+			shorten(m.Headers, text, n)
 		}
 	}
 	if excess() > 0 {

@@ -14,7 +14,7 @@ import (
 
 func publish(t *testing.T, p *Pipeline, d *amqp.Delivery) amqp.Publishing {
 	t.Helper()
-	m, err := p.Publishing(p.Decide(p.Read(d)), d, stamp)
+	m, err := p.Publishing(judge(p, d), d, stamp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestHeadersThatAreTooLargeAreDroppedInOrder(t *testing.T) {
 	for filler := 128_000; filler < 132_000; filler++ {
 		headers["filler"] = strings.Repeat("x", filler)
 		d := byConsumer(headers)
-		m, err := p.Publishing(p.Decide(p.Read(d)), d, stamp)
+		m, err := p.Publishing(judge(p, d), d, stamp)
 		if err != nil {
 			if last != 0 {
 				t.Errorf("rejected with %d things that could be dropped", last)
@@ -208,7 +208,7 @@ func TestWhatCannotBeEncodedIsNotRepublished(t *testing.T) {
 	p := orders(t)
 	for _, value := range []any{uint64(1), struct{}{}, []any{uint64(1)}, amqp.Table{"x": []string{"y"}}, map[string]any{}} {
 		d := rejected("orders.created", amqp.Table{"value": value})
-		if _, err := p.Publishing(p.Decide(p.Read(d)), d, stamp); !errors.Is(err, ErrNotRepublishable) {
+		if _, err := p.Publishing(judge(p, d), d, stamp); !errors.Is(err, ErrNotRepublishable) {
 			t.Errorf("%T: error %v", value, err)
 		}
 	}

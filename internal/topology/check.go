@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -39,21 +40,62 @@ func CheckDelays(delays []string) []Problem {
 	return problems
 }
 
-// CheckAttempts checks the number of attempts against the number of delays.
-func CheckAttempts(maxAttempts int64, delays int) []Problem {
-	at := Path{"max_attempts"}
+// CheckAttempts checks the number of attempts.
+func CheckAttempts(maxAttempts int64) []Problem {
+	return checkAttemptsAt(Path{"max_attempts"}, maxAttempts)
+}
+
+// CheckQueueAttempts checks the number of attempts of one work queue. Terraform does not show which
+// element of a map an error is about.
+func CheckQueueAttempts(queue string, maxAttempts int64) []Problem {
+	problems := checkAttemptsAt(Path{"work_queues", MapKey(queue), "max_attempts"}, maxAttempts)
+	for i := range problems {
+		problems[i].Detail = fmt.Sprintf("Work queue %q: ", queue) + problems[i].Detail
+	}
+	return problems
+}
+
+func checkAttemptsAt(at Path, maxAttempts int64) []Problem {
 	switch {
 	case maxAttempts < 2:
 		return []Problem{problem(at, "Too few attempts",
 			"max_attempts counts every delivery, the first one included, so %d means that nothing is ever retried. Write 2 or more.", maxAttempts)}
 	case maxAttempts > math.MaxInt32:
 		return []Problem{problem(at, "Too many attempts", "max_attempts is %d; it may be at most %d.", maxAttempts, math.MaxInt32)}
-	case maxAttempts-1 < int64(delays):
-		return []Problem{problem(at, "Delays that are never used",
-			"With max_attempts = %d a message waits %d times, but %d delays are listed. Raise max_attempts to %d, or remove the delays at the end.",
-			maxAttempts, maxAttempts-1, delays, delays+1)}
 	}
 	return nil
+}
+
+// CheckSchedule checks that some message waits for each of the delays.
+func CheckSchedule(maxAttempts, delays int, workQueues map[string]WorkQueue) []Problem {
+	most := maxAttempts
+	for _, workQueue := range workQueues {
+		most = max(most, workQueue.MaxAttempts)
+	}
+	if most-1 < delays {
+		return []Problem{problem(Path{"max_attempts"}, "Delays that are never used",
+			"With max_attempts = %d a message waits %d times, but %d delays are listed. Raise max_attempts to %d, or remove the delays at the end.",
+			most, most-1, delays, delays+1)}
+	}
+	return nil
+}
+
+// CheckMaxAge checks the spelling and the range of an age.
+func CheckMaxAge(age string) []Problem {
+	if _, err := ParseMaxAge(age); err != nil {
+		return []Problem{problem(Path{"max_age"}, "Invalid age", "%s.", err)}
+	}
+	return nil
+}
+
+// WarnOfMaxAge finds an age at which nothing is retried.
+func WarnOfMaxAge(p Pipeline) []Problem {
+	if len(p.Delays) == 0 || p.MaxAge.Wait == 0 || p.MaxAge.Wait >= p.Delays[0].Wait {
+		return nil
+	}
+	return []Problem{problem(Path{"max_age"}, "No message is ever retried",
+		"The first delay is %s, and max_age = %q does not let a message come back so late after it failed: each goes to the failed queue as \"too_old\" at once. "+
+			"Raise max_age, or shorten the first delay.", p.Delays[0].Spelling, p.MaxAge.Spelling)}
 }
 
 // CheckRetryOn checks the reasons for which messages are retried.
@@ -120,9 +162,16 @@ func tooLong(vhost, name, queueType string) string {
 
 // CheckDefinition checks that the broker takes the pipeline's definition.
 func CheckDefinition(p Pipeline) []Problem {
-	if size := len(p.Definition().String()); size > maxDefinition {
-		return []Problem{problem(Path{"delays"}, "Definition too long",
-			"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d. List fewer delays: the last one repeats.", size, maxDefinition)}
+	definition := p.Definition()
+	size := len(definition.String())
+	if size <= maxDefinition {
+		return nil
 	}
-	return nil
+	at, remedy := Path{"delays"}, "List fewer delays: the last one repeats"
+	definition.QueueMaxAttempts = nil
+	if len(definition.String()) <= maxDefinition {
+		at, remedy = Path{"work_queues"}, "Set max_attempts of a work queue only where it differs from the pipeline's, or divide the queues among several pipelines"
+	}
+	return []Problem{problem(at, "Definition too long",
+		"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d. %s.", size, maxDefinition, remedy)}
 }

@@ -19,8 +19,8 @@ const maxDefinition = 4000
 
 const definitionVersion = 1
 
-// Definition is the part of a pipeline that its objects do not tell. It does not grow with the
-// number of work queues.
+// Definition is the part of a pipeline that its objects do not tell. It grows only with those work
+// queues that have a number of attempts of their own.
 type Definition struct {
 	Version     int      `json:"version"`
 	Delays      []string `json:"delays"`
@@ -30,6 +30,9 @@ type Definition struct {
 	PolicyPriority   int       `json:"policy_priority,omitempty"`
 	PolicyDefinition Arguments `json:"policy_definition,omitempty"`
 	NoShield         bool      `json:"no_shield,omitempty"`
+	MaxAge           string    `json:"max_age,omitempty"`
+	// QueueMaxAttempts is by work queue.
+	QueueMaxAttempts map[string]int `json:"queue_max_attempts,omitempty"`
 }
 
 // Definition of the pipeline.
@@ -41,6 +44,13 @@ func (p Pipeline) Definition() Definition {
 
 		PolicyDefinition: p.PolicyDefinition,
 		NoShield:         !p.Shield,
+		MaxAge:           p.MaxAge.Spelling,
+		QueueMaxAttempts: map[string]int{},
+	}
+	for name, workQueue := range p.WorkQueues {
+		if workQueue.MaxAttempts != 0 {
+			d.QueueMaxAttempts[name] = workQueue.MaxAttempts
+		}
 	}
 	if p.PolicyPriority != DefaultPolicyPriority {
 		d.PolicyPriority = p.PolicyPriority

@@ -27,6 +27,21 @@ func ParseDelay(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// ParseMaxAge reads a Go duration after which a message is too old to be retried, in whole
+// milliseconds, which is the resolution of the times in its headers.
+func ParseMaxAge(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration: write a number and a unit, such as \"30m\" or \"24h\"", s)
+	case d <= 0:
+		return 0, fmt.Errorf("%q is not positive: no message would ever be retried", s)
+	case d%time.Millisecond != 0:
+		return 0, fmt.Errorf("%q is finer than a millisecond, the resolution of the times in headers", s)
+	}
+	return d, nil
+}
+
 // FormatDelay spells a delay as it stands in names and binding keys: Go's spelling without zero
 // units, so 60 seconds are "1m" and 90 minutes "1h30m".
 func FormatDelay(d time.Duration) string {

@@ -37,6 +37,18 @@ func TestParseDelayRefuses(t *testing.T) {
 	}
 }
 
+func TestParseMaxAge(t *testing.T) {
+	t.Parallel()
+	for _, spelling := range []string{"", "24", "-1h", "0s", "1500us", "1d", "2562048h"} {
+		if age, err := ParseMaxAge(spelling); err == nil {
+			t.Errorf("%q was read as %s", spelling, age)
+		}
+	}
+	if age, err := ParseMaxAge("200000h"); err != nil || age != 200_000*time.Hour {
+		t.Errorf("%s, %v: an age may be longer than a TTL", age, err)
+	}
+}
+
 func TestDelayOfReadsCanonicalNamesOnly(t *testing.T) {
 	t.Parallel()
 	n := Names("orders")

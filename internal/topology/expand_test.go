@@ -137,6 +137,16 @@ func TestGivesUpAfter(t *testing.T) {
 			t.Errorf("%d attempts: %s, want %s", attempts, got, want)
 		}
 	}
+	for age, want := range map[time.Duration]time.Duration{
+		time.Second: 0, 5 * time.Second: 5 * time.Second, time.Minute: 5 * time.Second, 65 * time.Second: 65 * time.Second,
+		79 * time.Second: 75 * time.Second, 80 * time.Second: 80 * time.Second, time.Hour: 80 * time.Second,
+	} {
+		p := orders()
+		p.MaxAttempts, p.MaxAge.Wait = 7, age
+		if got := p.GivesUpAfter(); got != want {
+			t.Errorf("up to %s: %s, want %s", age, got, want)
+		}
+	}
 	p := orders()
 	p.Delays, p.MaxAttempts = []Delay{{MaxDelay, "87600h"}}, 1<<31-1
 	if p.GivesUpAfter() <= 0 {

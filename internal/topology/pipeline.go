@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -28,6 +29,8 @@ type Pipeline struct {
 	// MaxAttempts is how often a message is delivered in all, the first delivery included.
 	MaxAttempts int
 	RetryOn     []string
+	// MaxAge is how long after its first failure a message may come back, zero for any time.
+	MaxAge Delay
 	// QueueType is the type of the pipeline's own queues.
 	QueueType  string
 	WorkQueues map[string]WorkQueue
@@ -64,29 +67,38 @@ func (p Pipeline) Waits() []time.Duration {
 	return slices.Compact(waits)
 }
 
-// GivesUpAfter is the sum of all waits of a message that fails every time. It saturates at the
-// longest duration that Go can hold, 292 years.
+// GivesUpAfter is the sum of all waits of a message that fails every time, at once, in a work queue
+// without a number of attempts of its own. It saturates at the longest duration that Go can hold,
+// 292 years.
 func (p Pipeline) GivesUpAfter() time.Duration {
 	if len(p.Delays) == 0 {
 		return 0
 	}
+	limit := cmp.Or(p.MaxAge.Wait, math.MaxInt64)
 	listed := min(p.MaxAttempts-1, len(p.Delays))
 	var total time.Duration
 	for _, delay := range p.Delays[:listed] {
-		total = addSaturating(total, delay.Wait)
+		if delay.Wait > limit-total {
+			return p.endOf(total)
+		}
+		total += delay.Wait
 	}
 	repeats, last := int64(p.MaxAttempts-1-listed), p.Delays[len(p.Delays)-1].Wait
-	if last > 0 && repeats > int64(math.MaxInt64-total)/int64(last) {
-		return math.MaxInt64
+	if last == 0 {
+		return total
+	}
+	if most := int64((limit - total) / last); repeats > most {
+		return p.endOf(total + time.Duration(most)*last)
 	}
 	return total + time.Duration(repeats)*last
 }
 
-func addSaturating(a, b time.Duration) time.Duration {
-	if a > math.MaxInt64-b {
+// endOf is how long it takes until the next wait would be too long.
+func (p Pipeline) endOf(total time.Duration) time.Duration {
+	if p.MaxAge.Wait == 0 {
 		return math.MaxInt64
 	}
-	return a + b
+	return total
 }
 
 // Worker is the sidecar's view of the pipeline.
@@ -102,8 +114,11 @@ func (p Pipeline) Worker() Worker {
 	for _, delay := range p.Delays {
 		worker.Delays = append(worker.Delays, FormatDelay(delay.Wait))
 	}
-	for name := range p.WorkQueues {
-		worker.WorkQueues[name] = WorkerQueue{}
+	if p.MaxAge.Wait > 0 {
+		worker.MaxAge = FormatDelay(p.MaxAge.Wait)
+	}
+	for name, workQueue := range p.WorkQueues {
+		worker.WorkQueues[name] = WorkerQueue{MaxAttempts: workQueue.MaxAttempts}
 	}
 	return worker
 }

@@ -3,6 +3,7 @@ package topology
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -10,14 +11,14 @@ import (
 // every is a pipeline with every setting that differs from its default.
 func every() Pipeline {
 	p := orders()
-	p.Shield, p.PolicyPriority = false, 7
+	p.Shield, p.PolicyPriority, p.MaxAge = false, 7, Delay{24 * time.Hour, "1440m"}
 	p.PolicyDefinition = Arguments{"consumer-timeout": int64(60000), "queue-leader-locator": "balanced"}
 	p.WorkQueues = map[string]WorkQueue{
 		"plain":    {Type: Quorum, Attach: AttachPolicy},
 		"bounded":  {Type: Quorum, Attach: AttachPolicy, DeadLetterStrategy: AtMostOnce, PolicyDefinition: Arguments{"max-length": int64(5), "queue-leader-locator": nil}},
-		"classic":  {Type: Classic, Attach: AttachPolicy, PolicyDefinition: Arguments{"consumer-timeout": int64(1)}},
+		"classic":  {Type: Classic, Attach: AttachPolicy, MaxAttempts: 9, PolicyDefinition: Arguments{"consumer-timeout": int64(1)}},
 		"argued":   {Type: Quorum, Attach: AttachArguments},
-		"declared": {Type: Quorum, Attach: AttachArguments, Declare: true, DeadLetterStrategy: AtMostOnce, Arguments: Arguments{"x-single-active-consumer": true}},
+		"declared": {Type: Quorum, Attach: AttachArguments, Declare: true, MaxAttempts: 2, DeadLetterStrategy: AtMostOnce, Arguments: Arguments{"x-single-active-consumer": true}},
 	}
 	return p
 }

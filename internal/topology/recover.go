@@ -26,13 +26,29 @@ func Recover(name, vhostName string, vhost Topology) (Pipeline, error) {
 		}
 		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
 	}
+	if p.MaxAge, err = recoverMaxAge(definition); err != nil {
+		return p, err
+	}
 	p.QueueType = vhost.Queues[n.Inbox()].Type
 	for _, binding := range vhost.Bindings {
 		if binding.equal(n.returnBinding(binding.Destination)) {
-			p.WorkQueues[binding.Destination] = recoverWorkQueue(p, binding.Destination, vhost)
+			workQueue := recoverWorkQueue(p, binding.Destination, vhost)
+			workQueue.MaxAttempts = definition.QueueMaxAttempts[binding.Destination]
+			p.WorkQueues[binding.Destination] = workQueue
 		}
 	}
 	return p, nil
+}
+
+func recoverMaxAge(definition Definition) (Delay, error) {
+	if definition.MaxAge == "" {
+		return Delay{}, nil
+	}
+	age, err := ParseMaxAge(definition.MaxAge)
+	if err != nil {
+		return Delay{}, fmt.Errorf("max_age of the argument %s: %w", DefinitionArgument, err)
+	}
+	return Delay{Wait: age, Spelling: definition.MaxAge}, nil
 }
 
 func findDefinition(n Names, vhost Topology) (Definition, error) {

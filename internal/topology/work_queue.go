@@ -29,6 +29,9 @@ type WorkQueue struct {
 	Attach string
 	// DeadLetterStrategy is AtLeastOnce for quorum queues and AtMostOnce for others if it is empty.
 	DeadLetterStrategy string
+	// MaxAttempts takes the place of the pipeline's for messages that fail in this queue, 0 if there
+	// is none.
+	MaxAttempts int
 	// PolicyDefinition has more keys for the queue's policy. They win over those of the pipeline; nil
 	// takes a key away.
 	PolicyDefinition Arguments

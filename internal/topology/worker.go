@@ -12,9 +12,14 @@ type Worker struct {
 	Delays      []string `json:"delays"`
 	MaxAttempts int      `json:"max_attempts"`
 	RetryOn     []string `json:"retry_on"`
-	// WorkQueues has an object per work queue, empty until something can be set for one queue alone.
+	// MaxAge is a duration, "" for none.
+	MaxAge string `json:"max_age,omitempty"`
+	// WorkQueues has an object per work queue, empty unless something is set for that queue alone.
 	WorkQueues map[string]WorkerQueue `json:"work_queues"`
 }
 
 // WorkerQueue is what the sidecar has to know of one work queue.
-type WorkerQueue struct{}
+type WorkerQueue struct {
+	// MaxAttempts takes the place of the pipeline's, 0 if there is none.
+	MaxAttempts int `json:"max_attempts,omitempty"`
+}

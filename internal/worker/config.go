@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -55,6 +56,7 @@ func parsePipeline(element value) (*deadletter.Pipeline, error) {
 		"vhost":        decode(&w.Vhost, "a string"),
 		"delays":       decodeStrings(&w.Delays),
 		"max_attempts": decode(&w.MaxAttempts, "a whole number"),
+		"max_age":      decodeMaxAge(&w.MaxAge),
 		"retry_on":     decodeStrings(&w.RetryOn),
 		"work_queues":  decodeWorkQueues(&w.WorkQueues),
 	})
@@ -66,6 +68,31 @@ func parsePipeline(element value) (*deadletter.Pipeline, error) {
 		return nil, fmt.Errorf("%s.%w", element.path, err)
 	}
 	return pipeline, nil
+}
+
+// decodeMaxAge and decodeAttempts refuse what would read as not set.
+func decodeMaxAge(target *string) func(value) error {
+	return func(v value) error {
+		if err := decode(target, "a string")(v); err != nil {
+			return err
+		}
+		if *target == "" {
+			return fmt.Errorf("%s: is empty: write a duration such as \"24h\", or leave it out", v.path)
+		}
+		return nil
+	}
+}
+
+func decodeAttempts(target *int) func(value) error {
+	return func(v value) error {
+		if err := decode(target, "a whole number")(v); err != nil {
+			return err
+		}
+		if *target < 1 {
+			return fmt.Errorf("%s: %d is too few: the first delivery counts, so it must be at least 1", v.path, *target)
+		}
+		return nil
+	}
 }
 
 func decodeStrings(target *[]string) func(value) error {
@@ -93,16 +120,22 @@ func decodeWorkQueues(target *map[string]topology.WorkerQueue) func(value) error
 		*target = make(map[string]topology.WorkerQueue, len(members))
 		for queue, raw := range members {
 			member := value{path: fmt.Sprintf("%s[%q]", v.path, queue), raw: raw}
-			if err := member.object(fields{}); err != nil {
+			var settings topology.WorkerQueue
+			if err := member.object(fields{"max_attempts": decodeAttempts(&settings.MaxAttempts)}); err != nil {
 				return err
 			}
-			(*target)[queue] = topology.WorkerQueue{}
+			(*target)[queue] = settings
 		}
 		return nil
 	}
 }
 
-// join appends a key to a path.
+var plainKey = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
+// join appends a key to a path. A file may hold any key, the empty one and a whole sentence included.
 func join(path, key string) string {
+	if !plainKey.MatchString(key) {
+		return fmt.Sprintf("%s[%q]", path, key)
+	}
 	return strings.TrimPrefix(path+"."+key, ".")
 }

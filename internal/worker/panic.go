@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -11,8 +12,10 @@ import (
 
 // What handles a message and may meet one that nobody thought of. Tests put a fault in.
 var (
-	decide = func(p *deadletter.Pipeline, d *amqp.Delivery) deadletter.Verdict { return p.Decide(p.Read(d)) }
-	build  = (*deadletter.Pipeline).Publishing
+	decide = func(p *deadletter.Pipeline, d *amqp.Delivery) deadletter.Verdict {
+		return p.Decide(p.Read(d), time.Now())
+	}
+	build = (*deadletter.Pipeline).Publishing
 )
 
 // judge decides what happens to a delivery; one that cannot be judged is parked.

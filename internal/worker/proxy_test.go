@@ -13,8 +13,9 @@ import (
 
 // proxy stands between a worker and the broker, for what a broker that others use cannot be made to do.
 type proxy struct {
-	// rewrite changes a frame that the worker sends, keeping its length.
-	rewrite func(frame []byte)
+	// rewrite changes a frame that the worker sends, and rewriteBack one that it is sent, keeping its
+	// length.
+	rewrite, rewriteBack func(frame []byte)
 
 	mu      sync.Mutex
 	workers []net.Conn
@@ -67,7 +68,7 @@ func (x *proxy) serve(worker net.Conn, address string) {
 		}
 		x.forward(broker, worker, x.rewrite)
 	}()
-	x.forward(worker, broker, nil)
+	x.forward(worker, broker, x.rewriteBack)
 }
 
 // forward passes frames on until one side closes.

@@ -24,6 +24,8 @@ func TestAcc_SituationsOfTheCLI(t *testing.T) {
 			"a replacement creates before it destroys":     replacementCreatesFirst,
 			"somebody listens to dead letters":             anotherListens,
 			"a client copies x-death":                      clientCopiesDeaths,
+			"an age is below the first delay":              ageBelowTheFirstDelay,
+			"the provider is upgraded":                     stateOfAnEarlierRelease,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -25,6 +25,8 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 		"delay":                {`delays = [` + later + `, "9s"]`, `"5s"`, `"5000ms"`},
 		"delays":               {`delays = ` + later, `["5s"]`, `["5s", "9s"]`},
 		"attempts":             {`delays = ["5s"], max_attempts = ` + later, `5`, `6`},
+		"age":                  {`delays = ["5s"], max_age = ` + later, `"1h"`, `"2h"`},
+		"its attempts":         {`delays = ["5s"], work_queues = { work = { max_attempts = ` + later + ` } }`, `3`, `4`},
 		"reasons":              {`delays = ["5s"], retry_on = ` + later, `["rejected"]`, `["rejected", "expired"]`},
 		"queue type":           {`delays = ["5s"], queue_type = ` + later, `"quorum"`, `"classic"`},
 		"shield":               {`delays = ["5s"], shield = ` + later, `true`, `false`},

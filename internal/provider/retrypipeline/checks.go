@@ -49,6 +49,7 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 		r.session.Leaves(prior.Vhost, prior.Name)
 	}
 	resp.Diagnostics.Append(report.Errors(checkSpecification(p))...)
+	resp.Diagnostics.Append(report.Warnings(topology.WarnOfMaxAge(p))...)
 	if resp.Diagnostics.HasError() || !r.connected() {
 		return
 	}
@@ -114,7 +115,8 @@ func (r *pipelineResource) checkUser(p topology.Pipeline, resp *resource.ModifyP
 
 // checkSpecification checks what several attributes say together.
 func checkSpecification(p topology.Pipeline) []topology.Problem {
-	problems := topology.CheckAttempts(int64(p.MaxAttempts), len(p.Delays))
+	problems := topology.CheckAttempts(int64(p.MaxAttempts))
+	problems = append(problems, topology.CheckSchedule(p.MaxAttempts, len(p.Delays), p.WorkQueues)...)
 	problems = append(problems, topology.CheckLengths(p)...)
 	problems = append(problems, topology.CheckDefinition(p)...)
 	problems = append(problems, topology.CheckPolicies(p)...)

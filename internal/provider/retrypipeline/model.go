@@ -19,6 +19,7 @@ type model struct {
 	Vhost       types.String `tfsdk:"vhost"`
 	Delays      types.List   `tfsdk:"delays"`
 	MaxAttempts types.Int64  `tfsdk:"max_attempts"`
+	MaxAge      types.String `tfsdk:"max_age"`
 	RetryOn     types.Set    `tfsdk:"retry_on"`
 	QueueType   types.String `tfsdk:"queue_type"`
 	WorkQueues  types.Map    `tfsdk:"work_queues"`
@@ -67,6 +68,13 @@ func (m model) pipeline(ctx context.Context) (topology.Pipeline, diag.Diagnostic
 		p.Delays = append(p.Delays, topology.Delay{Wait: wait, Spelling: spelling})
 	}
 	diags.Append(m.RetryOn.ElementsAs(ctx, &p.RetryOn, false)...)
+	if !m.MaxAge.IsNull() {
+		age, err := topology.ParseMaxAge(m.MaxAge.ValueString())
+		if err != nil {
+			diags.AddAttributeError(path.Root("max_age"), "Invalid age", err.Error()+".")
+		}
+		p.MaxAge = topology.Delay{Wait: age, Spelling: m.MaxAge.ValueString()}
+	}
 	workQueues, more := m.workQueues(ctx)
 	diags.Append(more...)
 	p.WorkQueues = workQueues

@@ -64,7 +64,7 @@ func defaultAttempts(delays types.List) types.Int64 {
 
 func (m model) inputsKnown(ctx context.Context) bool {
 	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) &&
-		attribute.FullyKnown(ctx, m.Delays) && attribute.FullyKnown(ctx, m.RetryOn) && attribute.FullyKnown(ctx, m.WorkQueues) &&
+		!m.MaxAge.IsUnknown() && attribute.FullyKnown(ctx, m.Delays) && attribute.FullyKnown(ctx, m.RetryOn) && attribute.FullyKnown(ctx, m.WorkQueues) &&
 		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) && attribute.Known(m.Shield) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
 }
 
@@ -118,7 +118,7 @@ func (m *model) computePartly(ctx context.Context) {
 		"bindings":  types.SetUnknown(types.StringType),
 		"policies":  types.MapUnknown(attribute.PolicyType),
 	})
-	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) {
+	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() {
 		schedule := *m
 		schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
 		schedule.PolicyDefinition = jsontypes.NewNormalizedNull()

@@ -48,6 +48,10 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Optional: true, Computed: true,
 				MarkdownDescription: "Deliveries of a message in total, the first one included. Default: one more than there are delays.",
 			},
+			"max_age": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "How long after it failed first a message may come back, as a Go duration such as `24h`. A message whose next wait would end later is not retried any more: it goes to the failed queue at once as `too_old`. Default: none, `max_attempts` alone decides.",
+			},
 			"retry_on": schema.SetAttribute{
 				Optional: true, Computed: true,
 				ElementType:         types.StringType,
@@ -100,7 +104,7 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. A consumer that knows more than \"it failed\" publishes here."),
 			"inbox_queue":          attribute.ComputedString("Queue that the sidecar consumes."),
 			"failed_queue":         attribute.ComputedString("Queue that holds the messages that are not retried any more."),
-			"gives_up_after":       attribute.ComputedString("Sum of all waits of a message that fails every time."),
+			"gives_up_after":       attribute.ComputedString("Sum of all waits of a message that fails every time, as soon as it is back: what `delays`, `max_attempts` and `max_age` of the pipeline come to. In a work queue with a `max_attempts` of its own it is another."),
 			"worker": schema.ObjectAttribute{
 				Computed:            true,
 				AttributeTypes:      workerType,
@@ -129,6 +133,10 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 
 func workQueueAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
+		"max_attempts": schema.Int64Attribute{
+			Optional:            true,
+			MarkdownDescription: "Deliveries in total of a message that fails in this queue, the first one included, in place of the pipeline's `max_attempts`; it may be lower or higher.",
+		},
 		"type": schema.StringAttribute{
 			Optional: true, Computed: true,
 			Default:             stringdefault.StaticString(topology.Quorum),

@@ -16,7 +16,11 @@ var (
 
 		"dead_letter_strategy": types.StringType,
 		"policy_definition":    jsontypes.NormalizedType{},
+		"max_attempts":         types.Int64Type,
 	}
+	workerQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"max_attempts": types.Int64Type,
+	}}
 	workerType = map[string]attr.Type{
 		"version":      types.Int64Type,
 		"name":         types.StringType,
@@ -24,7 +28,8 @@ var (
 		"delays":       types.ListType{ElemType: types.StringType},
 		"max_attempts": types.Int64Type,
 		"retry_on":     types.ListType{ElemType: types.StringType},
-		"work_queues":  types.MapType{ElemType: types.ObjectType{AttrTypes: map[string]attr.Type{}}},
+		"max_age":      types.StringType,
+		"work_queues":  types.MapType{ElemType: workerQueueType},
 	}
 	permissionsType = map[string]attr.Type{
 		"configure": types.StringType,

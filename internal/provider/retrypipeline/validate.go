@@ -35,7 +35,9 @@ func (*pipelineResource) ValidateConfig(ctx context.Context, req resource.Valida
 		resp.Diagnostics.Append(m.RetryOn.ElementsAs(ctx, &reasons, false)...)
 		resp.Diagnostics.Append(report.Errors(topology.CheckRetryOn(reasons))...)
 	}
-	m.validateWorkQueues(ctx, resp)
+	if workQueues, known := m.validateWorkQueues(ctx, resp); known && attribute.Known(m.MaxAttempts) && attribute.Known(m.Delays) {
+		resp.Diagnostics.Append(report.Errors(topology.CheckSchedule(int(m.MaxAttempts.ValueInt64()), len(m.Delays.Elements()), workQueues))...)
+	}
 	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	resp.Diagnostics.Append(diags...)
 	if attribute.Known(m.OnDestroy) && m.OnDestroy.ValueString() != onDestroyDelete && m.OnDestroy.ValueString() != onDestroyRetain {
@@ -49,7 +51,10 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 		return
 	}
 	if attribute.Known(m.MaxAttempts) {
-		resp.Diagnostics.Append(report.Errors(topology.CheckAttempts(m.MaxAttempts.ValueInt64(), len(m.Delays.Elements())))...)
+		resp.Diagnostics.Append(report.Errors(topology.CheckAttempts(m.MaxAttempts.ValueInt64()))...)
+	}
+	if attribute.Known(m.MaxAge) {
+		resp.Diagnostics.Append(report.Errors(topology.CheckMaxAge(m.MaxAge.ValueString()))...)
 	}
 	for i, element := range m.Delays.Elements() {
 		if element.IsNull() {
@@ -64,27 +69,31 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 	}
 }
 
-func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateConfigResponse) {
+// validateWorkQueues returns what it could check, and whether that is all of them.
+func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateConfigResponse) (map[string]topology.WorkQueue, bool) {
 	if m.WorkQueues.IsUnknown() || m.WorkQueues.IsNull() {
-		return
+		return nil, m.WorkQueues.IsNull()
 	}
 	for name, element := range m.WorkQueues.Elements() {
 		if element.IsNull() {
 			resp.Diagnostics.AddAttributeError(path.Root("work_queues").AtMapKey(name), "Null work queue", "Write {} for a work queue with default settings.")
-			return
+			return nil, false
 		}
 	}
 	var configured map[string]workQueueModel
 	if !attribute.FullyKnown(ctx, m.WorkQueues) {
-		return
+		return nil, false
 	}
+	workQueues := map[string]topology.WorkQueue{}
 	resp.Diagnostics.Append(m.WorkQueues.ElementsAs(ctx, &configured, false)...)
 	for name, w := range configured {
-		workQueue, diags := w.workQueue(path.Root("work_queues").AtMapKey(name))
+		workQueue, diags := w.workQueue(name)
 		resp.Diagnostics.Append(diags...)
 		if diags.HasError() {
 			continue
 		}
+		workQueues[name] = workQueue
 		resp.Diagnostics.Append(report.Errors(topology.CheckWorkQueue(topology.Names(m.Name.ValueString()), name, workQueue))...)
 	}
+	return workQueues, len(workQueues) == len(configured)
 }

@@ -9,7 +9,6 @@ import (
 )
 
 func workerValue(worker topology.Worker) types.Object {
-	queueType := types.ObjectType{AttrTypes: map[string]attr.Type{}}
 	return types.ObjectValueMust(workerType, map[string]attr.Value{
 		"version":      types.Int64Value(int64(worker.Version)),
 		"name":         types.StringValue(worker.Name),
@@ -17,10 +16,26 @@ func workerValue(worker topology.Worker) types.Object {
 		"delays":       types.ListValueMust(types.StringType, attribute.StringValues(worker.Delays)),
 		"max_attempts": types.Int64Value(int64(worker.MaxAttempts)),
 		"retry_on":     types.ListValueMust(types.StringType, attribute.StringValues(worker.RetryOn)),
-		"work_queues": attribute.MapValue(queueType, worker.WorkQueues, func(topology.WorkerQueue) attr.Value {
-			return types.ObjectValueMust(queueType.AttrTypes, map[string]attr.Value{})
+		"max_age":      ageValue(worker.MaxAge),
+		"work_queues": attribute.MapValue(workerQueueType, worker.WorkQueues, func(queue topology.WorkerQueue) attr.Value {
+			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{"max_attempts": attemptsValue(queue.MaxAttempts)})
 		}),
 	})
+}
+
+// attemptsValue is null for a work queue without a number of attempts of its own.
+func attemptsValue(attempts int) types.Int64 {
+	if attempts == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(attempts))
+}
+
+func ageValue(spelling string) types.String {
+	if spelling == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(spelling)
 }
 
 func permissionsValue(permissions topology.Permissions) types.Object {

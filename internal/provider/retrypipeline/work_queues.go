@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -20,13 +21,18 @@ type workQueueModel struct {
 	Attach             types.String         `tfsdk:"attach"`
 	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
 	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
+	MaxAttempts        types.Int64          `tfsdk:"max_attempts"`
 }
 
 // workQueue turns known settings into a specification. What is not set has its default.
-func (w workQueueModel) workQueue(at path.Path) (topology.WorkQueue, diag.Diagnostics) {
+func (w workQueueModel) workQueue(name string) (topology.WorkQueue, diag.Diagnostics) {
+	at := path.Root("work_queues").AtMapKey(name)
 	arguments, diags := attribute.ParseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
 	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition"))
 	diags.Append(more...)
+	if !w.MaxAttempts.IsNull() {
+		diags.Append(report.Errors(topology.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
+	}
 	queueType := topology.Quorum
 	if !w.Type.IsNull() {
 		queueType = w.Type.ValueString()
@@ -38,6 +44,7 @@ func (w workQueueModel) workQueue(at path.Path) (topology.WorkQueue, diag.Diagno
 		Attach:             w.Attach.ValueString(),
 		DeadLetterStrategy: w.DeadLetterStrategy.ValueString(),
 		PolicyDefinition:   definition,
+		MaxAttempts:        int(w.MaxAttempts.ValueInt64()),
 	}, diags
 }
 
@@ -46,7 +53,7 @@ func (m model) workQueues(ctx context.Context) (map[string]topology.WorkQueue, d
 	diags := m.WorkQueues.ElementsAs(ctx, &models, false)
 	workQueues := make(map[string]topology.WorkQueue, len(models))
 	for name, w := range models {
-		workQueue, more := w.workQueue(path.Root("work_queues").AtMapKey(name))
+		workQueue, more := w.workQueue(name)
 		diags.Append(more...)
 		workQueues[name] = workQueue
 	}
@@ -65,5 +72,6 @@ func workQueueValue(workQueue topology.WorkQueue) attr.Value {
 		"attach":               types.StringValue(workQueue.Attach),
 		"dead_letter_strategy": strategy,
 		"policy_definition":    attribute.ArgumentsValue(workQueue.PolicyDefinition),
+		"max_attempts":         attemptsValue(workQueue.MaxAttempts),
 	})
 }

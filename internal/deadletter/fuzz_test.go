@@ -1,0 +1,237 @@
+package deadletter
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// seed adds deliveries that are nearly right, so that the fuzzer need not find them first; see
+// [source.delivery] for how they are written down.
+func seed(f *testing.F, more ...any) {
+	f.Helper()
+	add := func(data ...byte) { f.Add(append([]any{data}, more...)...) }
+	for i := range names {
+		for _, value := range [][]byte{{17, byte(i)}, {2, 5}, {2, 0xfb}, {9, 127, 255, 255, 255, 255, 255, 255, 255}} {
+			for exchange := range byte(2) {
+				add(slices.Concat([]byte{exchange, 1, 0, 2, 3, 0, 3, 17, 2, 0, 2, 17, 1, 0, byte(i)}, value)...)
+			}
+		}
+	}
+	// x-death: one table with queue, reason, exchange and routing keys.
+	add(0, 1, 0, 2, 1, 0, 0, 15, 1, 16, 4, 0, 23, 17, 2, 0, 24, 17, 7, 0, 25, 17, 13, 0, 26, 15, 1, 17, 11)
+	// A consumer that says all that it can.
+	add(0, 1, 0, 2, 5, 0, 3, 17, 2, 0, 2, 17, 1, 0, 8, 17, 17, 0, 18, 17, 16, 0, 19, 17, 15)
+}
+
+// Of x-death only the newest entry counts, and of that only what AMQP can address.
+func FuzzDeath(f *testing.F) {
+	for i := range words {
+		word := byte(i)
+		f.Add([]byte{1, 16, 4, 0, 23, 17, word, 0, 24, 17, word, 0, 25, 17, word, 0, 26, 15, 1, 17, word})
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := &source{data}
+		deaths := s.list(3)
+		headers := amqp.Table{headerDeath: deaths}
+		last := newestDeath(headers)
+		for _, text := range []string{last.queue, last.reason, last.exchange, last.key} {
+			if len(text) > maxShortString {
+				t.Errorf("%d bytes of %q", len(text), text)
+			}
+		}
+		p := orders(t)
+		if p.isDeath(last, headers) && (last.queue == "" || p.Names.OwnsQueue(last.queue)) {
+			t.Errorf("%q cannot be a work queue", last.queue)
+		}
+		if len(deaths) > 0 {
+			if more := newestDeath(amqp.Table{headerDeath: append(slices.Clone(deaths), s.value(2))}); more != last {
+				t.Errorf("an older entry makes %+v of %+v", more, last)
+			}
+		}
+		if other := newestDeath(amqp.Table{headerDeath: s.value(3)}); len(other.queue) > maxShortString {
+			t.Errorf("%+v", other)
+		}
+	})
+}
+
+// Whatever the headers hold, what is published can be, is within the budget, and reads back as what
+// it was written for.
+func FuzzHeaders(f *testing.F) {
+	for _, tooMuch := range []uint16{0, 300, 6000} {
+		seed(f, tooMuch)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, tooMuch uint16) {
+		p, d := compile(t, topology.Worker{MaxAge: "720h"}), (&source{data}).delivery()
+		before := len(d.Headers)
+		letter := p.Read(d)
+		if !reflect.DeepEqual(letter, p.Read(d)) {
+			t.Fatal("read twice, it is two letters")
+		}
+		least := int64(1)
+		if letter.Lost {
+			least = 0
+		}
+		if letter.Count < least {
+			t.Fatalf("count %d", letter.Count)
+		}
+		unlimited := stamp
+		unlimited.FrameMax = 0
+		for v, ok := p.Decide(letter, now), true; ok; v, ok = p.Returned(v) {
+			checkPublish(t, p, v, d, unlimited)
+			m, err := publishTrimmed(t, p, v, d, int(tooMuch))
+			if err == nil && v.Action == Retry && !letter.Lost {
+				checkReadsBack(t, p, v, m)
+			}
+		}
+		if len(d.Headers) != before {
+			t.Error("the delivery was changed")
+		}
+	})
+}
+
+// publishTrimmed publishes within a frame that is so much too small. What can be missed goes, in its
+// order, and nothing more than needed.
+func publishTrimmed(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, tooMuch int) (amqp.Publishing, error) {
+	t.Helper()
+	s := stamp
+	s.FrameMax = 0
+	full, err := p.Publishing(v, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const enough = 1 << 20
+	reserved := enough - p.frameBudget(v, p.Route(v), enough)
+	s.FrameMax = max(1, headerFrameSize(full)+reserved-tooMuch)
+	m, err := p.Publishing(v, d, s)
+	if err != nil && !errors.Is(err, ErrNotRepublishable) {
+		t.Fatal(err)
+	}
+	if size := headerFrameSize(m); (size > s.FrameMax-reserved) != (err != nil) {
+		t.Fatalf("%d bytes where there is room for %d: %v", size, s.FrameMax-reserved, err)
+	}
+	dispensable := []string{HeaderHistory, HeaderDeadLetterException, HeaderDeadLetterError}
+	for i, later := range dispensable[1:] {
+		before := dispensable[i]
+		if isCut(m, full, later) && m.Headers[before] != nil {
+			t.Fatalf("%s is cut before %s is gone", later, before)
+		}
+	}
+	if err != nil && m.Headers[HeaderDeadLetterError] != nil || tooMuch == 0 && isCut(m, full, HeaderHistory) {
+		t.Fatalf("too much by %d: %v, %v", tooMuch, m.Headers, err)
+	}
+	return m, err
+}
+
+func isCut(m, full amqp.Publishing, key string) bool {
+	if text, ok := full.Headers[key].(string); ok {
+		return m.Headers[key] != text
+	}
+	return (m.Headers[key] == nil) != (full.Headers[key] == nil)
+}
+
+// checkReadsBack has the work queue reject the message once more.
+func checkReadsBack(t *testing.T, p *Pipeline, v Verdict, m amqp.Publishing) {
+	t.Helper()
+	headers := maps.Clone(m.Headers)
+	headers[headerDeath] = []any{deathIn(v.Letter.Queue, "rejected")}
+	got := p.Read(&amqp.Delivery{Exchange: "orders.dlx", RoutingKey: "key", Headers: headers})
+	want := v.Letter
+	want.Count, want.FirstFailedAt = max(want.Count, want.Count+1), headers[HeaderFirstFailedAt].(int64)
+	if got.Count != want.Count || got.Queue != want.Queue || got.Exchange != want.Exchange || got.RoutingKey != want.RoutingKey ||
+		got.FirstFailedAt != want.FirstFailedAt || v.Letter.FirstFailedAt != 0 && got.FirstFailedAt != v.Letter.FirstFailedAt {
+		t.Fatalf("wrote %+v\nread %+v", want, got)
+	}
+	if got.Never || got.After >= 0 {
+		t.Fatalf("what the consumer asked for is obeyed twice: %+v", got)
+	}
+	text, _ := headers[HeaderHistory].(string)
+	if text != "" && (encodeHistory(parseHistory(text), maxHistory) != text || got.History[0].Attempt != v.Letter.Count) {
+		t.Fatalf("history %s", text)
+	}
+}
+
+// A decision is one of those that there are, with a target that exists, and there are only so many.
+func FuzzDecide(f *testing.F) {
+	f.Add("orders.created", "rejected", int64(1), int64(0), int64(-1), uint8(0), uint8(0))
+	f.Add("", "rejected", int64(1), int64(0), int64(-1), uint8(0), uint8(0))
+	f.Add("orders.paid", "expired", int64(3), int64(1_699_999_000_000), int64(20_000), uint8(4), uint8(2))
+	f.Add("orders.created", "rejected", int64(1), now.UnixMilli()-6000, int64(-1), uint8(4), uint8(0))
+	f.Add("new", "bored", int64(3), int64(1_700_000_000_123), int64(1)<<62, uint8(8), uint8(1))
+	f.Fuzz(func(t *testing.T, queue, reason string, count, firstFailedAt, after int64, pipeline, hints uint8) {
+		p := compile(t, pipelines[int(pipeline)%len(pipelines)])
+		l := Letter{
+			Queue: queue, Reason: reason, Count: max(1, count), FirstFailedAt: max(0, firstFailedAt), After: time.Duration(after),
+			Lost: hints&1 > 0, Never: hints&2 > 0,
+		}
+		v := p.Decide(l, now)
+		checkDecision(t, p, v)
+		tried := map[time.Duration]bool{}
+		for ok := true; ok; v, ok = p.Returned(v) {
+			checkTarget(t, p, v)
+			if next, ok := p.Nacked(v); ok {
+				checkTarget(t, p, next)
+			}
+			if v.Action == Retry && tried[v.Delay] {
+				t.Fatalf("%s is tried twice", v.Delay)
+			}
+			tried[v.Delay] = true
+		}
+		if v.Action != Fail {
+			t.Fatalf("it ends with %+v", v)
+		}
+	})
+}
+
+var pipelines = []topology.Worker{
+	{},
+	{Delays: []string{"0s"}},
+	{Delays: []string{"30s", "5s", "1m", "0s", "30s"}, RetryOn: topology.Reasons()},
+	{MaxAge: "1ms"},
+	{MaxAge: "10s", RetryOn: topology.Reasons()},
+	{MaxAge: "2562047h", WorkQueues: map[string]topology.WorkerQueue{"orders.created": {MaxAttempts: 1}, "orders.paid": {MaxAttempts: 2147483647}}},
+}
+
+func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
+	t.Helper()
+	l := v.Letter
+	reasons := append(topology.Reasons(), ReasonExhausted, ReasonTooOld, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed)
+	wrong := false
+	switch v.Action {
+	case Fail:
+		wrong = !slices.Contains(reasons, v.Reason)
+	case Rescue:
+		wrong = !l.Lost || l.Queue == ""
+	case Retry:
+		late := p.maxAge > 0 && l.FirstFailedAt > 0 && now.Add(v.Delay).Sub(time.UnixMilli(l.FirstFailedAt)) > p.maxAge
+		wrong = l.Lost || l.Never || l.Queue == "" || l.Count >= p.maxAttemptsIn(l.Queue) || late ||
+			!slices.Contains(p.retryOn, l.Reason) || !slices.Contains(p.delays, v.Delay)
+	}
+	if wrong {
+		t.Fatalf("%+v", v)
+	}
+}
+
+// checkTarget looks where a message would go.
+func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
+	t.Helper()
+	back := topology.ReturnKey(v.Letter.Queue)
+	want := map[Action]Route{
+		Fail:   {Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey},
+		Rescue: {Key: v.Letter.Queue},
+		Retry:  {Exchange: p.Names.RetryExchange(), Key: v.Letter.RoutingKey, CC: []string{topology.DelayKey(v.Delay), back}},
+	}[v.Action]
+	if v.Action == Retry && v.Delay == 0 {
+		want.Exchange, want.CC = p.Names.ReturnExchange(), []string{back}
+	}
+	if route := p.Route(v); !reflect.DeepEqual(route, want) || v.Action != Fail && v.Letter.Queue == "" {
+		t.Fatalf("%+v goes to %+v, want %+v", v, route, want)
+	}
+}

@@ -1,0 +1,65 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// An error is about the whole, or begins with the path of what is wrong.
+var located = regexp.MustCompile(`^(the configuration (is not JSON|must be an object)|([A-Za-z_]\w*|\["(\\.|[^"\\])*"\])(\.[A-Za-z_]\w*|\[(\d+|"(\\.|[^"\\])*")\])*: )`)
+
+// Whatever the configuration is, an error names what is wrong with it, or the worker can work with it.
+func FuzzParseConfig(f *testing.F) {
+	good := `{"pipelines":[` + goodPipeline + `]}`
+	f.Add([]byte(good))
+	f.Add([]byte(strings.Replace(good, `"max_attempts":4`, `"max_attempts":4,"max_age":"24h"`, 1)))
+	f.Add([]byte(strings.Replace(good, `"orders.created":{}`, `"orders.created":{"max_attempts":2}`, 1)))
+	f.Add([]byte(`{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"work_queues":{"q":{"max_attempts":null}}}],"":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		config, err := worker.ParseConfig(data)
+		again, errAgain := worker.ParseConfig(data)
+		if !reflect.DeepEqual(config, again) || (err == nil) != (errAgain == nil) {
+			t.Error("read twice, it is two configurations")
+		}
+		if err != nil {
+			if !located.MatchString(err.Error()) {
+				t.Errorf("the error does not say where: %v", err)
+			}
+			return
+		}
+		if !json.Valid(data) || len(config.Pipelines) == 0 {
+			t.Errorf("accepted %q", data)
+		}
+		for _, p := range config.Pipelines {
+			work(t, p)
+		}
+	})
+}
+
+// work lets a pipeline decide about a message until it is given up, or was retried often enough.
+func work(t *testing.T, p *deadletter.Pipeline) {
+	t.Helper()
+	headers := amqp.Table{}
+	for attempt := int64(1); attempt < 20; attempt++ {
+		headers["x-death"] = []any{amqp.Table{"queue": "a.work.queue", "reason": "rejected"}}
+		d := &amqp.Delivery{Exchange: p.Names.DeadLetterExchange(), Headers: headers}
+		v := p.Decide(p.Read(d), time.Now())
+		m, err := p.Publishing(v, d, deadletter.Stamp{Now: time.Now(), FrameMax: 131_072})
+		if err != nil || v.Letter.Count != attempt {
+			t.Fatalf("attempt %d: %+v, %v", attempt, v, err)
+		}
+		if v.Action == deadletter.Fail {
+			return
+		}
+		headers = m.Headers
+	}
+}
