@@ -96,13 +96,12 @@ func (c *chaos) rage(t *testing.T, messages, faults int) {
 		{"operations", c.operationFaults(), 3 * time.Second, 7 * time.Second},
 	} {
 		rng := rand.New(rand.NewPCG(*seed, uint64(i)))
-		tracks.Go(func() error { return tr.run(ctx, rng) })
+		tracks.Go(func() error { return tr.run(ctx.Done(), rng) })
 	}
-	for ctx.Err() == nil {
+	for pause(ctx.Done(), 100*time.Millisecond) {
 		if sent, _ := c.ledger.sent(); sent >= messages && c.log.count() >= faults {
 			break
 		}
-		pause(ctx, 100*time.Millisecond)
 	}
 	cancel()
 	if err := tracks.Wait(); err != nil {

@@ -23,7 +23,7 @@ func (a *application) always(ctx context.Context, p *proxy, client func(context.
 			_ = client(ctx, conn)
 			_ = conn.CloseDeadline(time.Now().Add(reconnectAfter))
 		}
-		pause(ctx, reconnectAfter)
+		pause(ctx.Done(), reconnectAfter)
 	}
 }
 
@@ -31,10 +31,12 @@ func (a *application) connect(p *proxy) (*amqp.Connection, error) {
 	return amqp.DialConfig(a.uri(p), amqp.Config{Vhost: a.Vhost, Heartbeat: heartbeat, Dial: amqp.DefaultDial(heartbeat)})
 }
 
-// pause waits, at most until the context is done.
-func pause(ctx context.Context, d time.Duration) {
+// pause waits, and tells whether it was not over before.
+func pause(over <-chan struct{}, d time.Duration) bool {
 	select {
-	case <-ctx.Done():
+	case <-over:
+		return false
 	case <-time.After(d):
+		return true
 	}
 }

@@ -31,7 +31,9 @@ func (a *application) consume(ctx context.Context, conn *amqp.Connection) error 
 			}
 		}()
 	}
-	<-conn.NotifyClose(make(chan *amqp.Error, 1))
+	if reason, ok := <-conn.NotifyClose(make(chan *amqp.Error, 1)); ok {
+		return reason
+	}
 	return amqp.ErrClosed
 }
 

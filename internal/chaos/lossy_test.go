@@ -41,8 +41,7 @@ func TestLossIsReported(t *testing.T) {
 	}()
 	stopConsumers := c.startConsumers(t)
 	stopProducers := c.startProducers(t, perSecond)
-	for forgotten.Load() < 20 && t.Context().Err() == nil {
-		pause(t.Context(), 50*time.Millisecond)
+	for forgotten.Load() < 20 && pause(t.Context().Done(), 50*time.Millisecond) {
 	}
 	stopProducers()
 	cancel()

@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -13,46 +12,46 @@ import (
 // nodeFaults take one node at a time away, never the majority of a queue's members.
 func (c *chaos) nodeFaults() []fault {
 	return []fault{
-		func(ctx context.Context, rng *rand.Rand) error {
-			return c.killNode(ctx, rng, pick(rng, c.nodes...), "some node")
+		func(over <-chan struct{}, rng *rand.Rand) error {
+			return c.killNode(over, rng, pick(rng, c.nodes...), "some node")
 		},
 		c.stopNode,
-		func(ctx context.Context, rng *rand.Rand) error { return c.killLeader(ctx, rng, "chaos.inbox") },
-		func(ctx context.Context, rng *rand.Rand) error {
-			return c.killLeader(ctx, rng, pick(rng, workQueues...))
+		func(over <-chan struct{}, rng *rand.Rand) error { return c.killLeader(over, rng, "chaos.inbox") },
+		func(over <-chan struct{}, rng *rand.Rand) error {
+			return c.killLeader(over, rng, pick(rng, workQueues...))
 		},
 	}
 }
 
-func (c *chaos) killNode(ctx context.Context, rng *rand.Rand, n *node, why string) error {
+func (c *chaos) killNode(over <-chan struct{}, rng *rand.Rand, n *node, why string) error {
 	down := between(rng, time.Second, 8*time.Second)
 	c.log.strike("kill node", "%d, %s, for %s", n.number, why, down)
 	if err := n.kill(); err != nil {
 		return err
 	}
-	return c.bringBack(ctx, n, down)
+	return c.bringBack(over, n, down)
 }
 
-func (c *chaos) killLeader(ctx context.Context, rng *rand.Rand, name string) error {
-	n, err := c.leader(ctx, name)
+func (c *chaos) killLeader(over <-chan struct{}, rng *rand.Rand, name string) error {
+	n, err := c.leader(name)
 	if err != nil {
 		return err
 	}
-	return c.killNode(ctx, rng, n, "leader of "+name)
+	return c.killNode(over, rng, n, "leader of "+name)
 }
 
-func (c *chaos) stopNode(ctx context.Context, rng *rand.Rand) error {
+func (c *chaos) stopNode(over <-chan struct{}, rng *rand.Rand) error {
 	n, down := pick(rng, c.nodes...), between(rng, time.Second, 8*time.Second)
 	c.log.strike("stop node", "%d for %s", n.number, down)
 	if err := n.ctl(c.t.Context(), "stop"); err != nil {
 		return err
 	}
-	return c.bringBack(ctx, n, down)
+	return c.bringBack(over, n, down)
 }
 
 // bringBack returns when the node could be missed again.
-func (c *chaos) bringBack(ctx context.Context, n *node, down time.Duration) error {
-	pause(ctx, down)
+func (c *chaos) bringBack(over <-chan struct{}, n *node, down time.Duration) error {
+	pause(over, down)
 	if err := n.start(); err != nil {
 		return err
 	}
@@ -63,8 +62,8 @@ func (c *chaos) bringBack(ctx context.Context, n *node, down time.Duration) erro
 	return nil
 }
 
-func (c *chaos) leader(ctx context.Context, name string) (*node, error) {
-	queues, err := c.queues(context.WithoutCancel(ctx))
+func (c *chaos) leader(name string) (*node, error) {
+	queues, err := c.queues(c.t.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -19,21 +19,22 @@ const (
 	applyTimeout = 3 * time.Minute
 )
 
-// schedules are the delays that take turns.
-var schedules = []string{`"500ms", "1s", "2s"`, `"1s", "2s"`, `"500ms", "2s", "3s"`, `"0s", "1s", "2s", "3s"`}
+// schedules are the delays that take turns. The queue of a delay that is left out retires with the first
+// change, and goes with the second.
+var schedules = []string{`"500ms", "1s", "2s"`, `"1s", "2s"`, `"1s", "2s", "3s"`, `"0s", "500ms", "2s", "3s"`}
 
 // operationFaults are what people and the broker do on an ordinary day.
 func (c *chaos) operationFaults() []fault { return []fault{c.alarm, c.changeConfig, c.changeSchedule} }
 
 // alarm blocks all publishers of the cluster.
-func (c *chaos) alarm(ctx context.Context, rng *rand.Rand) error {
+func (c *chaos) alarm(over <-chan struct{}, rng *rand.Rand) error {
 	n, lasts := pick(rng, c.nodes...), between(rng, time.Second, 6*time.Second)
 	if err := n.ctl(c.t.Context(), "set_vm_memory_high_watermark", lowWatermark); err != nil {
 		c.log.note("no memory alarm on %s: it is down", n)
-		return nil
+		return nil //nolint:nilerr // another fault was there first
 	}
 	c.log.strike("memory alarm", "on %s for %s", n, lasts)
-	pause(ctx, lasts)
+	pause(over, lasts)
 	if err := n.ctl(c.t.Context(), "set_vm_memory_high_watermark", highWatermark); err != nil {
 		c.log.note("the memory alarm on %s went with the node", n)
 	}
@@ -41,7 +42,7 @@ func (c *chaos) alarm(ctx context.Context, rng *rand.Rand) error {
 }
 
 // changeConfig has the workers use another order of the delays.
-func (c *chaos) changeConfig(context.Context, *rand.Rand) error {
+func (c *chaos) changeConfig(<-chan struct{}, *rand.Rand) error {
 	var config struct {
 		Pipelines []map[string]any `json:"pipelines"`
 	}
@@ -58,18 +59,19 @@ func (c *chaos) changeConfig(context.Context, *rand.Rand) error {
 }
 
 // changeSchedule applies the next schedule. What a fault stopped midway is applied again.
-func (c *chaos) changeSchedule(ctx context.Context, _ *rand.Rand) error {
+func (c *chaos) changeSchedule(over <-chan struct{}, _ *rand.Rand) error {
 	c.schedule = (c.schedule + 1) % len(schedules)
 	c.log.strike("apply", "the schedule %s", schedules[c.schedule])
-	for ctx.Err() == nil {
-		err := c.apply()
-		if err == nil {
-			c.log.note("applied")
-			return c.follow(c.config)
-		}
+	err := c.apply()
+	for err != nil {
 		c.log.note("apply failed, again: %s", firstLines(err))
+		if !pause(over, time.Second) {
+			return nil
+		}
+		err = c.apply()
 	}
-	return nil
+	c.log.note("applied")
+	return c.follow(c.config)
 }
 
 // apply changes the pipeline to the schedule.

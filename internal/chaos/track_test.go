@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -40,8 +39,9 @@ func (l *faultLog) count() int {
 	return l.all
 }
 
-// fault makes something go wrong, and mends it before it returns. The context only shortens waits.
-type fault func(context.Context, *rand.Rand) error
+// fault makes something go wrong, and mends it before it returns. It need not last any longer when all
+// is over.
+type fault func(over <-chan struct{}, rng *rand.Rand) error
 
 // track has one fault at a time. Those of different tracks overlap.
 type track struct {
@@ -50,15 +50,14 @@ type track struct {
 	shortest, gap time.Duration
 }
 
-// run makes the faults of the track happen, each once in every round, until the context is done.
-func (tr track) run(ctx context.Context, rng *rand.Rand) error {
+// run makes the faults of the track happen, each once in every round, until all is over.
+func (tr track) run(over <-chan struct{}, rng *rand.Rand) error {
 	for {
 		for _, i := range rng.Perm(len(tr.faults)) {
-			pause(ctx, between(rng, tr.shortest, tr.shortest+tr.gap))
-			if ctx.Err() != nil {
+			if !pause(over, between(rng, tr.shortest, tr.shortest+tr.gap)) {
 				return nil
 			}
-			if err := tr.faults[i](ctx, rng); err != nil {
+			if err := tr.faults[i](over, rng); err != nil {
 				return err
 			}
 		}
