@@ -27,13 +27,13 @@ func TestDeliveriesThroughADeadNodeGoToOthers(t *testing.T) {
 	if err := through.Qos(someMessages, 0, false); err != nil {
 		t.Fatal(err)
 	}
-	take(t, through, "created", someMessages)
+	take(t, through, "created")
 	dies := time.Now()
 	if err := a.nodes[1].kill(); err != nil {
 		t.Fatal(err)
 	}
 	other := a.through(t, a.nodes[0])
-	for _, d := range take(t, other, "created", someMessages) {
+	for _, d := range take(t, other, "created") {
 		if err := d.Ack(false); err != nil {
 			t.Error(err)
 		}
@@ -58,7 +58,7 @@ func TestDeadLettersFollowATargetThatIsBack(t *testing.T) {
 	if err := a.nodes[1].kill(); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range take(t, other, "source", someMessages) {
+	for _, d := range take(t, other, "source") {
 		if err := d.Reject(false); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestDeadLettersFollowATargetThatIsBack(t *testing.T) {
 	time.Sleep(3 * time.Second) // for the dead letters to meet a target that is not there
 	a.restart(t, a.nodes[1])
 	back := time.Now()
-	take(t, other, "target", someMessages)
+	take(t, other, "target")
 	a.check(t, "all dead letters arrived after the target was back", time.Since(back))
 }
 
@@ -118,15 +118,15 @@ func fill(t *testing.T, a *application, queue string) {
 	}
 }
 
-// take waits for so many deliveries, for longer than any broker needs without the settings.
-func take(t *testing.T, ch *amqp.Channel, queue string, n int) (taken []amqp.Delivery) {
+// take waits for the messages, for longer than any broker needs without the settings.
+func take(t *testing.T, ch *amqp.Channel, queue string) (taken []amqp.Delivery) {
 	t.Helper()
 	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := time.After(7 * time.Minute)
-	for len(taken) < n {
+	for len(taken) < someMessages {
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
@@ -134,7 +134,7 @@ func take(t *testing.T, ch *amqp.Channel, queue string, n int) (taken []amqp.Del
 			}
 			taken = append(taken, d)
 		case <-late:
-			t.Fatalf("%d of %d messages came from %s", len(taken), n, queue)
+			t.Fatalf("%d of %d messages came from %s", len(taken), someMessages, queue)
 		}
 	}
 	return taken
