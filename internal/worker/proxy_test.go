@@ -15,6 +15,8 @@ import (
 type proxy struct {
 	// rewrite changes a frame that the worker sends, keeping its length.
 	rewrite func(frame []byte)
+	// answers receives the frames of a broker that are for this worker.
+	answers func(worker io.Writer) io.Writer
 
 	mu      sync.Mutex
 	workers []net.Conn
@@ -67,7 +69,11 @@ func (x *proxy) serve(worker net.Conn, address string) {
 		}
 		x.forward(broker, worker, x.rewrite)
 	}()
-	x.forward(worker, broker, nil)
+	var answers io.Writer = worker
+	if x.answers != nil {
+		answers = x.answers(worker)
+	}
+	x.forward(answers, broker, nil)
 }
 
 // forward passes frames on until one side closes.

@@ -78,7 +78,7 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 	case err != nil:
 		return fmt.Errorf("publish to exchange %q: %w", route.Exchange, err)
 	default:
-		m.publishTag = confirmation.DeliveryTag
+		m.publishTag, m.confirmation = confirmation.DeliveryTag, confirmation
 	}
 	m.publishedAt = now
 	p.outstanding = append(p.outstanding, m)
@@ -102,7 +102,7 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	} else {
 		p.answered()
 	}
-	if c.Ack {
+	if m.taken() {
 		p.nackedSince = time.Time{}
 	}
 	return m, returned, nil
