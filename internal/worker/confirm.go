@@ -24,7 +24,7 @@ func (s *session) confirm(ctx context.Context, p *publisher, c amqp.Confirmation
 	switch {
 	case err != nil:
 		return err
-	case !c.Ack:
+	case !m.taken():
 		err = s.nacked(p, m)
 	case returned && p.told && m.holds < bindingHolds:
 		s.hold(m)

@@ -22,12 +22,18 @@ type message struct {
 	// panicked tells that the worker panicked over the message, and that the log says so.
 	panicked bool
 
-	// publishID, publishTag and publishedAt are those of the latest publish.
-	publishID   string
-	publishTag  uint64
-	publishedAt time.Time
+	// publishID, publishTag, publishedAt and confirmation are those of the latest publish.
+	publishID    string
+	publishTag   uint64
+	publishedAt  time.Time
+	confirmation interface{ Acked() bool }
 
 	// holds is how often in a row the message was held, and heldUntil when it is published again.
 	holds     int
 	heldUntil time.Time
 }
+
+// taken tells whether the broker has confirmed that it keeps the message. What the library notifies of
+// does not: where a nack overtook the confirm of an earlier message and an ack of multiple ones follows,
+// it calls the nack an ack. The deferred confirmation has what the broker said.
+func (m *message) taken() bool { return m.confirmation.Acked() }

@@ -16,6 +16,8 @@ type proxy struct {
 	// rewrite changes a frame that the worker sends, and rewriteBack one that it is sent, keeping its
 	// length.
 	rewrite, rewriteBack func(frame []byte)
+	// answers receives the frames of a broker that are for this worker.
+	answers func(worker io.Writer) io.Writer
 
 	mu      sync.Mutex
 	workers []net.Conn
@@ -68,7 +70,11 @@ func (x *proxy) serve(worker net.Conn, address string) {
 		}
 		x.forward(broker, worker, x.rewrite)
 	}()
-	x.forward(worker, broker, x.rewriteBack)
+	var answers io.Writer = worker
+	if x.answers != nil {
+		answers = x.answers(worker)
+	}
+	x.forward(answers, broker, x.rewriteBack)
 }
 
 // forward passes frames on until one side closes.

@@ -80,7 +80,7 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 	case err != nil:
 		return fmt.Errorf("publish to exchange %q: %w", route.Exchange, err)
 	default:
-		m.publishTag = confirmation.DeliveryTag
+		m.publishTag, m.confirmation = confirmation.DeliveryTag, confirmation
 	}
 	m.publishedAt = now
 	p.outstanding = append(p.outstanding, m)
@@ -98,14 +98,14 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	p.outstanding = p.outstanding[1:]
 	returned = p.returned[m.publishID]
 	delete(p.returned, m.publishID)
-	p.watch.Answered(time.Since(m.publishedAt), c.Ack, returned)
+	p.watch.Answered(time.Since(m.publishedAt), m.taken(), returned)
 
 	if returned {
 		p.cleared()
 	} else {
 		p.answered()
 	}
-	if c.Ack {
+	if m.taken() {
 		p.nackedSince = time.Time{}
 	}
 	return m, returned, nil

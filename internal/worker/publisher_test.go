@@ -50,9 +50,14 @@ func TestBlockedSessionIsNotStalled(t *testing.T) {
 	}
 }
 
+// answered is a confirmation of which the broker has said whether it keeps the message.
+type answered bool
+
+func (a answered) Acked() bool { return bool(a) }
+
 func TestConfirmOfAnUnknownTagIsAnError(t *testing.T) {
 	t.Parallel()
-	p := &publisher{outstanding: []*message{{publishTag: 2}}}
+	p := &publisher{outstanding: []*message{{publishTag: 2, confirmation: answered(true)}}}
 	for _, tag := range []uint64{0, 1, 3} {
 		if _, _, err := p.settle(amqp.Confirmation{DeliveryTag: tag, Ack: true}); err == nil {
 			t.Errorf("tag %d is taken", tag)
@@ -69,7 +74,7 @@ func TestConfirmOfAnUnknownTagIsAnError(t *testing.T) {
 func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	p := &publisher{outstanding: []*message{{publishTag: 1}}}
+	p := &publisher{outstanding: []*message{{publishTag: 1, confirmation: answered(true)}}}
 	p.refused(now.Add(-time.Minute))
 	p.refused(now)
 	if err := p.stalled(now, time.Time{}); err == nil {

@@ -56,7 +56,7 @@ func (s *session) settleOne(p *publisher, c amqp.Confirmation, ok bool) (done bo
 		p.suspend()
 		return false
 	}
-	return c.Ack && !returned && s.finish(m) != nil
+	return m.taken() && !returned && s.finish(m) != nil
 }
 
 func (s *session) outstanding() (n int) {

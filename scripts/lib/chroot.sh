@@ -1,6 +1,17 @@
 # shellcheck shell=bash
 # Debian chroots with the RabbitMQ releases that Debian has: one folder per release, built once.
 
+# Prints the chroot to run this release in; nothing if the installed package is of that release.
+root_with() { # VERSION
+  if [[ $(installed_version) == "$1".* ]]; then
+    :
+  elif can_apt_install; then
+    chroot_with "$1"
+  else
+    die "RabbitMQ $1 is not installed here: that needs root on Debian or Ubuntu, to build a chroot"
+  fi
+}
+
 # Prints the chroot's path; builds it if need be.
 chroot_with() { # VERSION
   local cache suites suite root

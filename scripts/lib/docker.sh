@@ -8,7 +8,7 @@ docker_answers() { command -v docker >/dev/null && docker info >/dev/null 2>&1; 
 start_container() { # IMAGE
   local deadline=$((SECONDS + 120))
   command -v curl >/dev/null || die "curl is needed"
-  stop=stop_container username=test password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
+  stop=stop_container username=test password=$(random)
   container=$(docker run --detach --rm --publish 127.0.0.1::5672 --publish 127.0.0.1::15672 \
     --env RABBITMQ_DEFAULT_USER="$username" --env RABBITMQ_DEFAULT_PASS="$password" "$1") || die "docker could not run $1"
   endpoint=http://$(docker port "$container" 15672/tcp | head -n 1)

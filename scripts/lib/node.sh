@@ -23,10 +23,14 @@ free_port() { # below the range that systems take for outgoing connections
   echo "$port"
 }
 
+random() { od -An -N12 -tx1 /dev/urandom | tr -d ' \n'; }
+
+need_curl() { command -v curl >/dev/null || { can_apt_install && apt_install curl; } || die "curl is needed"; }
+
 start_node() { # [CHROOT]
   local attempt
-  command -v curl >/dev/null || { can_apt_install && apt_install curl; } || die "curl is needed"
-  stop=stop_node username=test password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
+  need_curl
+  stop=stop_node username=test password=$(random)
   for attempt in 1 2 3; do # somebody else may take one of the ports in the meantime
     launch_node "$@"
     await_node && return
@@ -37,14 +41,15 @@ start_node() { # [CHROOT]
   die "RabbitMQ did not start"
 }
 
-launch_node() { # [CHROOT]
-  local root=${1:-} amqp mgmt folder server settings keeper=() enter=()
+# A node of this name with free ports of its own, to be run by `"${enter[@]}" env -i "${settings[@]}" "$server"`. Sets also
+# `home`, which is the folder as the node sees it, `endpoint` and `uri`.
+describe_node() { # FOLDER NAME EPMD_PORT [CHROOT]
+  local root=${4:-} amqp mgmt keeper=()
   amqp=$(free_port) mgmt=$(free_port)
   endpoint=http://127.0.0.1:$mgmt uri=amqp://$username:$password@127.0.0.1:$amqp
-  node_folder=$(mktemp -d "${TMPDIR:-/tmp}/rabbitmq-node.XXXXXX")
-  folder=${root:+/mnt} folder=${folder:-$node_folder} # as the node sees it
+  home=${root:+/mnt} home=${home:-$1}
 
-  cat >"$node_folder/rabbitmq.conf" <<CONF
+  cat >"$1/rabbitmq.conf" <<CONF
 listeners.tcp.default = 127.0.0.1:$amqp
 management.tcp.ip = 127.0.0.1
 management.tcp.port = $mgmt
@@ -52,22 +57,14 @@ default_user = $username
 default_pass = $password
 log.console = false
 CONF
-  echo '[rabbitmq_management].' >"$node_folder/enabled_plugins"
-  # Our own epmd, in the foreground: the one that RabbitMQ starts is a daemon that outlives it.
-  cat >"$node_folder/start" <<'SH'
-epmd -port "$ERL_EPMD_PORT" -address 127.0.0.1 &
-until epmd -names >/dev/null 2>&1; do kill -0 $! && sleep 0.1 || exit; done
-exec "$1"
-SH
+  echo '[rabbitmq_management].' >"$1/enabled_plugins"
   settings=(
-    HOME="$folder" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8
-    ERL_EPMD_PORT="$(free_port)" RABBITMQ_DIST_PORT="$(free_port)"
-    # Unique, because the broker refuses a name that its epmd knows already.
-    RABBITMQ_NODENAME="test-$$-$RANDOM@localhost"
+    HOME="$home" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8
+    ERL_EPMD_PORT="$3" RABBITMQ_DIST_PORT="$(free_port)" RABBITMQ_NODENAME="$2"
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
-    RABBITMQ_CONFIG_FILE="$folder/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null
-    RABBITMQ_ENABLED_PLUGINS_FILE="$folder/enabled_plugins"
-    RABBITMQ_MNESIA_BASE="$folder/db" RABBITMQ_LOG_BASE="$folder/log" RABBITMQ_PID_FILE="$folder/pid"
+    RABBITMQ_CONFIG_FILE="$home/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null
+    RABBITMQ_ENABLED_PLUGINS_FILE="$home/enabled_plugins"
+    RABBITMQ_MNESIA_BASE="$home/db" RABBITMQ_LOG_BASE="$home/log" RABBITMQ_PID_FILE="$home/pid"
   )
   # As root the node gets namespaces of its own: mounts are never seen outside, and the kernel ends every process in
   # there with the first one, even if this script is killed.
@@ -76,17 +73,30 @@ SH
   elif [[ -n $root ]]; then
     die "a chroot needs the right to make mount namespaces (CAP_SYS_ADMIN)"
   fi
+  enter=("${keeper[@]}")
   if [[ -n $root ]]; then
     # shellcheck disable=SC2016 # for that sh to expand
-    enter=(sh -c 'mount --bind "$1" "$0/mnt" && mount --rbind /dev "$0/dev" && shift && exec chroot "$0" "$@"' "$root" "$node_folder")
+    enter+=(sh -c 'mount --bind "$1" "$0/mnt" && mount --rbind /dev "$0/dev" && shift && exec chroot "$0" "$@"' "$root" "$1")
     server=/usr/lib/rabbitmq/bin/rabbitmq-server
     broker="private node in $root"
   else
     server=$(installed_server)
     broker="private node"
   fi
+}
+
+launch_node() { # [CHROOT]
+  node_folder=$(mktemp -d "${TMPDIR:-/tmp}/rabbitmq-node.XXXXXX")
+  # The name is unique, because the broker refuses one that its epmd knows already.
+  describe_node "$node_folder" "test-$$-$RANDOM@localhost" "$(free_port)" "$@"
+  # Our own epmd, in the foreground: the one that RabbitMQ starts is a daemon that outlives it.
+  cat >"$node_folder/start" <<'SH'
+epmd -port "$ERL_EPMD_PORT" -address 127.0.0.1 &
+until epmd -names >/dev/null 2>&1; do kill -0 $! && sleep 0.1 || exit; done
+exec "$1"
+SH
   set -m # a process group of its own: Ctrl-C is for the command, and `kill` finds all of the node
-  "${keeper[@]}" "${enter[@]}" env -i "${settings[@]}" sh "$folder/start" "$server" \
+  "${enter[@]}" env -i "${settings[@]}" sh "$home/start" "$server" \
     >"$node_folder/out" 2>&1 </dev/null &
   node_pid=$!
   set +m

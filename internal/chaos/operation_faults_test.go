@@ -1,0 +1,131 @@
+//go:build chaos
+
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// highWatermark is the broker's default, lowWatermark one that every node is above.
+	highWatermark, lowWatermark = "0.6", "0.0000001"
+	// applyTimeout is for an apply that proves that a queue is empty, between faults.
+	applyTimeout = 3 * time.Minute
+)
+
+// schedules are the delays that take turns. The queue of a delay that is left out retires with the first
+// change, and goes with the second.
+var schedules = []string{`"500ms", "1s", "2s"`, `"1s", "2s"`, `"1s", "2s", "3s"`, `"0s", "500ms", "2s", "3s"`}
+
+// operationFaults are what people and the broker do on an ordinary day.
+func (c *chaos) operationFaults() []fault { return []fault{c.alarm, c.changeConfig, c.changeSchedule} }
+
+// alarm blocks all publishers of the cluster.
+func (c *chaos) alarm(over <-chan struct{}, rng *rand.Rand) error {
+	n, lasts := pick(rng, c.nodes...), between(rng, time.Second, 6*time.Second)
+	if err := n.ctl(c.t.Context(), "set_vm_memory_high_watermark", lowWatermark); err != nil {
+		c.log.note("no memory alarm on %s: it is down", n)
+		return nil //nolint:nilerr // another fault was there first
+	}
+	c.log.strike("memory alarm", "on %s for %s", n, lasts)
+	pause(over, lasts)
+	if err := n.ctl(c.t.Context(), "set_vm_memory_high_watermark", highWatermark); err != nil {
+		c.log.note("the memory alarm on %s went with the node", n)
+	}
+	return nil
+}
+
+// changeConfig has the workers use another order of the delays.
+func (c *chaos) changeConfig(<-chan struct{}, *rand.Rand) error {
+	var config struct {
+		Pipelines []map[string]any `json:"pipelines"`
+	}
+	if err := json.Unmarshal([]byte(c.config), &config); err != nil {
+		return err
+	}
+	slices.Reverse(config.Pipelines[0]["delays"].([]any))
+	changed, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	c.log.strike("reload", "another order of the delays")
+	return c.follow(string(changed))
+}
+
+// changeSchedule applies the next schedule. What a fault stopped midway is applied again.
+func (c *chaos) changeSchedule(over <-chan struct{}, _ *rand.Rand) error {
+	c.schedule = (c.schedule + 1) % len(schedules)
+	c.log.strike("apply", "the schedule %s", schedules[c.schedule])
+	err := c.apply()
+	for err != nil {
+		c.log.note("apply failed, again: %s", firstLines(err))
+		if !pause(over, time.Second) {
+			return nil
+		}
+		err = c.apply()
+	}
+	c.log.note("applied")
+	return c.follow(c.config)
+}
+
+// apply changes the pipeline to the schedule.
+func (c *chaos) apply() error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), applyTimeout)
+	defer cancel()
+	c.tf.Write(c.t, "main.tf", c.terraform())
+	if _, err := c.tf.Try(ctx, "apply", "-auto-approve", "-input=false", "-no-color"); err != nil {
+		return err
+	}
+	var err error
+	c.config, err = c.tf.Try(ctx, "output", "-raw", "worker")
+	return err
+}
+
+// follow has the workers use a configuration.
+func (c *chaos) follow(config string) error {
+	for _, r := range c.replicas {
+		if err := r.configure(config); err != nil {
+			return err
+		}
+		if err := r.reload(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chaos) terraform() string {
+	return fmt.Sprintf(`
+terraform {
+  required_providers {
+    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
+  }
+}
+
+resource "rabbitmq_retry_pipeline" "chaos" {
+  name        = "chaos"
+  vhost       = %q
+  delays      = [%s]
+  work_queues = { %s }
+}
+
+output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.chaos.worker] }) }
+`, c.Vhost, schedules[c.schedule], strings.Join(workQueues, " = {}, ")+" = {}")
+}
+
+// firstLines are those of an error of Terraform's that tell what is wrong.
+func firstLines(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.Trim(line, " │╷╵\n"); line != "" && (len(lines) > 0 || strings.HasPrefix(line, "Error:")) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[:min(len(lines), 8)], " ")
+}
