@@ -52,7 +52,7 @@ default_user = $username
 default_pass = $password
 log.console = false
 CONF
-  echo '[rabbitmq_management].' >"$node_folder/enabled_plugins"
+  (IFS=, && echo "[${plugins[*]}].") >"$node_folder/enabled_plugins"
   # Our own epmd, in the foreground: the one that RabbitMQ starts is a daemon that outlives it.
   cat >"$node_folder/start" <<'SH'
 epmd -port "$ERL_EPMD_PORT" -address 127.0.0.1 &
