@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,7 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 				err = worker.Check(ctx, options, cmd.OutOrStdout())
 			} else {
 				options.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-				err = worker.Run(ctx, options)
+				err = withHeapFloor(func() error { return worker.Run(ctx, options) })
 			}
 			if err != nil {
 				return runtimeError{err}
@@ -69,4 +70,16 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 	flags.BoolVar(&check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 	return cmd
+}
+
+// heapFloor is how much garbage may pile up before it is collected, even if little is in use.
+const heapFloor = 8 << 20
+
+// withHeapFloor spares a small heap most of its collections: they took a fifth of the processor time.
+// Unlike a higher GOGC it costs the same few megabytes however much is in use. The memory is never
+// touched, and so never resident.
+func withHeapFloor(run func() error) error {
+	floor := make([]byte, heapFloor)
+	defer runtime.KeepAlive(floor)
+	return run()
 }
