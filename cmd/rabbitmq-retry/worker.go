@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -106,5 +107,12 @@ func work(ctx context.Context, options worker.Options, o observation) error {
 		return err
 	}
 	defer stop()
+	floor := make([]byte, heapFloor)
+	defer runtime.KeepAlive(floor)
 	return worker.Run(ctx, options)
 }
+
+// heapFloor spares a small heap most of its collections: they took a fifth of the processor time. Unlike
+// a higher GOGC it costs the same few megabytes however much is in use. The memory is never touched, and
+// so never resident.
+const heapFloor = 8 << 20

@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"errors"
-	"maps"
 	"math"
 	"strings"
 	"time"
@@ -21,6 +20,9 @@ const (
 	maxErrorText     = 2 << 10
 	maxExceptionText = 8 << 10
 )
+
+// ownHeaders is how many we add at most.
+const ownHeaders = 16
 
 // Stamp is what a publish needs besides the message.
 type Stamp struct {
@@ -54,7 +56,7 @@ func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publis
 
 // headers copies the message's headers but for the broker's, and adds ours.
 func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) amqp.Table {
-	h := make(amqp.Table, len(d.Headers)+16)
+	h := make(amqp.Table, len(d.Headers)+ownHeaders)
 	for key, value := range d.Headers {
 		if isBrokers(key) || v.Letter.foreign && strings.HasPrefix(key, foreignPrefix) {
 			continue
@@ -88,36 +90,33 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 	}
 	if !v.Letter.Lost {
 		delete(h, HeaderDelay) // of the failure before, unless there is one now
-		maps.Copy(h, p.progress(v, s.Now))
+		p.setProgress(h, v, s.Now)
 	}
 	return h
 }
 
-// progress are the headers that change with each failed attempt.
-func (p *Pipeline) progress(v Verdict, now time.Time) amqp.Table {
+// setProgress sets the headers that change with each failed attempt.
+func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 	l, at := v.Letter, now.UnixMilli()
 	first := l.FirstFailedAt
 	if first == 0 {
 		first = at
 	}
-	h := amqp.Table{
-		HeaderCount:         l.Count,
-		HeaderMaxAttempts:   p.maxAttemptsIn(l.Queue),
-		HeaderPipeline:      string(p.Names),
-		HeaderExchange:      l.Exchange,
-		HeaderRoutingKey:    l.RoutingKey,
-		HeaderReason:        l.Reason,
-		HeaderFirstFailedAt: first,
-		HeaderLastFailedAt:  at,
-		HeaderHistory:       history(v, now),
-	}
+	h[HeaderCount] = l.Count
+	h[HeaderMaxAttempts] = p.maxAttemptsIn(l.Queue)
+	h[HeaderPipeline] = string(p.Names)
+	h[HeaderExchange] = l.Exchange
+	h[HeaderRoutingKey] = l.RoutingKey
+	h[HeaderReason] = l.Reason
+	h[HeaderFirstFailedAt] = first
+	h[HeaderLastFailedAt] = at
+	h[HeaderHistory] = history(v, now)
 	if l.Queue != "" {
 		h[HeaderQueue] = l.Queue
 	}
 	if v.Action == Retry {
 		h[HeaderDelay] = v.Delay.Milliseconds()
 	}
-	return h
 }
 
 // isBrokers tells whether a header is about one stay in a queue: kept, it would stop the broker's

@@ -10,6 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/coalesce"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
 )
 
@@ -24,11 +25,14 @@ func dialGuarded(uri URI, config amqp.Config) (*amqp.Connection, error) {
 		if err != nil {
 			return nil, err
 		}
-		guarded = guard.New(conn)
+		guarded = guard.New(coalesce.New(conn))
 		return guarded, nil
 	}
 	conn, err := amqp.DialConfig(uri.withCredentials(), config)
 	if err != nil {
+		if guarded != nil {
+			_ = guarded.Close()
+		}
 		return nil, err
 	}
 	// There are no messages before there is a channel.

@@ -18,6 +18,7 @@ start_container() { # IMAGE
     ((SECONDS < deadline)) || { docker logs --tail 20 "$container" >&2 && die "the container of $1 did not start"; }
     sleep 0.5
   done
+  docker exec "$container" rabbitmq-plugins enable --quiet "${plugins[@]}" >&2
 }
 
 stop_container() { [[ -z $container ]] || docker rm --force --volumes "$container" >/dev/null; }

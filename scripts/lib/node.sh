@@ -57,7 +57,7 @@ default_user = $username
 default_pass = $password
 log.console = false
 CONF
-  echo '[rabbitmq_management].' >"$1/enabled_plugins"
+  (IFS=, && echo "[${plugins[*]}].") >"$1/enabled_plugins"
   settings=(
     HOME="$home" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8
     ERL_EPMD_PORT="$3" RABBITMQ_DIST_PORT="$(free_port)" RABBITMQ_NODENAME="$2"

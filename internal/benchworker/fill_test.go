@@ -1,0 +1,89 @@
+//go:build bench
+
+package benchworker
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// newBusy is a pipeline whose work queues have consumers.
+func newBusy(t *testing.T, queueType string, queues int) *pipeline {
+	t.Helper()
+	p := newPipeline(t, queueType, queues)
+	p.rejectAll(t)
+	return p
+}
+
+// rejectAll rejects whatever comes to the work queues, as their consumers would.
+func (p *pipeline) rejectAll(t *testing.T) {
+	t.Helper()
+	ch, err := p.Dial(t).Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Qos(500, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, queue := range p.queues {
+		deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for d := range deliveries {
+				_ = d.Reject(false) // if it fails, fill will not see the message
+			}
+		}()
+	}
+}
+
+// fill puts so many dead letters into the inbox, through the work queues in turn.
+func (p *pipeline) fill(t *testing.T, n, size int) {
+	t.Helper()
+	const outstanding = 1000
+	ch, err := p.Dial(t).Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ch.Close() }()
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, outstanding))
+	body := bytes.Repeat([]byte("x"), size)
+	for i := range n + outstanding {
+		if i >= outstanding {
+			if c, ok := <-confirms; !ok || !c.Ack {
+				t.Fatal("the broker did not take a message")
+			}
+		}
+		if i < n {
+			p.publish(t, ch, i, body)
+		}
+	}
+	brokertest.Eventually(t, patience, func() error {
+		if have := p.look(t, names.Inbox()).Messages; have != n {
+			return fmt.Errorf("%d of %d dead letters arrived", have, n)
+		}
+		return nil
+	})
+}
+
+func (p *pipeline) publish(t *testing.T, ch *amqp.Channel, i int, body []byte) {
+	t.Helper()
+	err := ch.PublishWithContext(t.Context(), "", p.queues[i%len(p.queues)], true, false, amqp.Publishing{
+		ContentType: "application/json", MessageId: fmt.Sprintf("message-%d", i), Timestamp: time.Now(), DeliveryMode: amqp.Persistent,
+		Headers: amqp.Table{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+		Body:    body,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

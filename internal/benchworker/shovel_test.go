@@ -1,0 +1,38 @@
+//go:build bench
+
+package benchworker
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// startShovel has the broker move the messages, with or without a network in between.
+func startShovel(connects bool) func(t *testing.T, p *pipeline, n, window int) func() usage {
+	return func(t *testing.T, p *pipeline, _, window int) func() usage {
+		t.Helper()
+		uri := "amqp:///" + url.PathEscape(p.Vhost)
+		if connects {
+			uri = p.VhostURI()
+		}
+		path := p.Path("parameters/shovel", "bench")
+		status, answer := p.Request(t, http.MethodPut, path, map[string]any{"value": map[string]any{
+			"src-protocol": "amqp091", "src-uri": uri, "src-queue": names.Inbox(), "src-prefetch-count": window,
+			"dest-protocol": "amqp091", "dest-uri": uri, "dest-exchange": names.RetryExchange(), "dest-exchange-key": topology.DelayKey(delay),
+			"ack-mode": "on-confirm",
+		}})
+		if status != http.StatusCreated {
+			t.Fatalf("the broker needs the plugin rabbitmq_shovel: %d %s", status, answer)
+		}
+		return func() usage {
+			t.Helper()
+			if status, answer := p.Request(t, http.MethodDelete, path, nil); status != http.StatusNoContent {
+				t.Fatalf("%d %s", status, answer)
+			}
+			return usage{}
+		}
+	}
+}

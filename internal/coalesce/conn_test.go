@@ -1,0 +1,219 @@
+package coalesce_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/coalesce"
+)
+
+const patience = 10 * time.Second
+
+// stepwise is a connection whose writes wait to be let through.
+type stepwise struct {
+	net.Conn
+	steps  chan error
+	writes chan []byte
+	closed atomic.Bool
+}
+
+func newStepwise() *stepwise {
+	return &stepwise{steps: make(chan error), writes: make(chan []byte, 100)}
+}
+
+func (s *stepwise) Write(p []byte) (int, error) {
+	if err := <-s.steps; err != nil {
+		return 0, err
+	}
+	s.writes <- bytes.Clone(p)
+	return len(p), nil
+}
+
+func (s *stepwise) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+// let lets one write through, or fails it.
+func (s *stepwise) let(t *testing.T, err error) {
+	t.Helper()
+	select {
+	case s.steps <- err:
+	case <-time.After(patience):
+		t.Fatal("nothing is written")
+	}
+}
+
+func write(t *testing.T, c *coalesce.Conn, text string) {
+	t.Helper()
+	if n, err := c.Write([]byte(text)); n != len(text) || err != nil {
+		t.Fatalf("wrote %d bytes of %q: %v", n, text, err)
+	}
+}
+
+// What is written while a write is under way goes out together, and in order.
+func TestWritesGoTogether(t *testing.T) {
+	t.Parallel()
+	under := newStepwise()
+	c := coalesce.New(under)
+	write(t, c, "first ")
+	under.let(t, nil)
+	if got := <-under.writes; string(got) != "first " {
+		t.Fatalf("wrote %q", got)
+	}
+	for range 2 { // the memory is used again
+		var want string
+		for i := range 20 {
+			part := string(rune('a' + i))
+			write(t, c, part)
+			want += part
+		}
+		// The sender took some of them before it had to wait.
+		under.let(t, nil)
+		got := <-under.writes
+		if len(got) < len(want) {
+			under.let(t, nil)
+			got = append(got, <-under.writes...)
+		}
+		if string(got) != want {
+			t.Errorf("wrote %q, want %q", got, want)
+		}
+	}
+	if err := c.Close(); err != nil || !under.closed.Load() {
+		t.Errorf("closed: %t, %v", under.closed.Load(), err)
+	}
+}
+
+// Nothing waits for more to come.
+func TestASingleWriteGoesAtOnce(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	c := coalesce.New(ours)
+	t.Cleanup(func() { _ = c.Close() })
+	for range 3 {
+		write(t, c, "x")
+		if err := theirs.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(theirs, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was written before the connection is closed arrives.
+func TestClosingSendsTheRest(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	received := make(chan []byte)
+	go func() {
+		all, _ := io.ReadAll(theirs)
+		received <- all
+	}()
+	c := coalesce.New(ours)
+	want := bytes.Repeat([]byte("0123456789"), 5000)
+	for part := range slicesOf(want, 100) {
+		write(t, c, string(part))
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-received; !bytes.Equal(got, want) {
+		t.Errorf("%d bytes arrived, want %d", len(got), len(want))
+	}
+	if _, err := c.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("writing to a closed connection: %v", err)
+	}
+}
+
+func slicesOf(data []byte, n int) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for ; len(data) > 0 && yield(data[:n]); data = data[n:] {
+		}
+	}
+}
+
+// A peer that does not read is felt, and a deadline ends the wait.
+func TestWritersWaitForThePeer(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = theirs.Close() })
+	c := coalesce.New(ours)
+	t.Cleanup(func() { _ = c.Close() })
+	failed := make(chan error)
+	var written atomic.Int64
+	go func() {
+		for {
+			n, err := c.Write(make([]byte, 1<<10))
+			if written.Add(int64(n)); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-failed:
+		t.Fatalf("failed without a deadline: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if n := written.Load(); n > 1<<20 {
+		t.Errorf("%d bytes were taken that nobody reads", n)
+	}
+	if err := c.SetWriteDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-failed:
+		var timeout net.Error
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
+			t.Errorf("failed with %v, want the time-out", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("still waits")
+	}
+}
+
+// A peer that does not read cannot keep the connection open either.
+func TestClosingWaitsAMomentOnly(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = theirs.Close() })
+	c := coalesce.New(ours)
+	write(t, c, "nobody reads this")
+	began := time.Now()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > patience {
+		t.Errorf("closing took %s", took)
+	}
+}
+
+// A write that failed ends the connection for readers and writers.
+func TestFailureEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	under, broken := newStepwise(), errors.New("broken")
+	c := coalesce.New(under)
+	write(t, c, "x")
+	under.let(t, broken)
+	deadline := time.Now().Add(patience)
+	for {
+		if _, err := c.Write([]byte("y")); err != nil {
+			if !errors.Is(err, broken) {
+				t.Errorf("failed with %v", err)
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("writes go on")
+		}
+	}
+	if !under.closed.Load() {
+		t.Error("the connection is still open: nobody who reads learns of it")
+	}
+}
