@@ -49,22 +49,12 @@ func newPipeline(t *testing.T, queueType string, queues int) *pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Create(t.Context(), broker.Change{Vhost: p.Vhost, Wanted: p.objects()}); err != nil {
+	if err := client.Create(t.Context(), broker.Change{Vhost: p.Vhost, Wanted: topology.Expand(p.spec)}); err != nil {
 		t.Fatal(err)
 	}
 	p.control = p.Channel(t)
 	t.Cleanup(func() { p.deleteQueues(t) })
 	return p
-}
-
-// objects are those of the pipeline, but that its policy says in few bytes which queues it is for:
-// RabbitMQ 4.3 takes no pattern of more than 1024.
-func (p *pipeline) objects() topology.Topology {
-	all := topology.Expand(p.spec)
-	policy := all.Policies[names.SharedPolicy()]
-	policy.Pattern = `^bench\.work\.`
-	all.Policies[names.SharedPolicy()] = policy
-	return all
 }
 
 // deleteQueues is for what takes the broker too long in one request, that for the vhost.

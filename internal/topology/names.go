@@ -2,6 +2,7 @@ package topology
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -44,8 +45,9 @@ func (n Names) FailedExchange() string { return string(n) + ".failed" }
 // FailedQueue holds what is not retried any more.
 func (n Names) FailedQueue() string { return string(n) + ".failed" }
 
-// SharedPolicy is the policy of all work queues that need the same content.
-func (n Names) SharedPolicy() string { return "retry/" + string(n) + "/queues" }
+// SharedPolicy is the policy of work queues that need the same content. There are several, from number 0
+// on, where one pattern cannot hold all queues.
+func (n Names) SharedPolicy(i int) string { return numbered("retry/"+string(n)+"/queues", i) }
 
 // QueuePolicy is the policy of one work queue that needs another content than the rest.
 func (n Names) QueuePolicy(workQueue string) string { return n.queuePolicyPrefix() + workQueue }
@@ -53,8 +55,9 @@ func (n Names) QueuePolicy(workQueue string) string { return n.queuePolicyPrefix
 // ShieldPolicy is the policy of the pipeline's own queues.
 func (n Names) ShieldPolicy() string { return "retry/" + string(n) + "/own" }
 
-// FallbackPolicy is the policy of work queues to which their own does not apply any more.
-func (n Names) FallbackPolicy() string { return "retry/" + string(n) + "/fallback" }
+// FallbackPolicy is the policy of work queues to which their own does not apply any more; numbered
+// likewise.
+func (n Names) FallbackPolicy(i int) string { return numbered("retry/"+string(n)+"/fallback", i) }
 
 // AttachmentPolicy is the policy of a queue that is attached from outside of the pipeline's configuration.
 func (n Names) AttachmentPolicy(queue string) string {
@@ -100,11 +103,23 @@ func (n Names) ownsExchange(exchange string) bool {
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }
 
 func (n Names) ownsPolicy(policy string) bool {
-	switch policy {
-	case n.SharedPolicy(), n.ShieldPolicy(), n.FallbackPolicy():
-		return true
+	return policy == n.ShieldPolicy() || n.isSharedPolicy(policy) || isNumbered(policy, n.FallbackPolicy(0)) ||
+		strings.HasPrefix(policy, n.queuePolicyPrefix())
+}
+
+func (n Names) isSharedPolicy(policy string) bool { return isNumbered(policy, n.SharedPolicy(0)) }
+
+func numbered(name string, i int) string {
+	if i == 0 {
+		return name
 	}
-	return strings.HasPrefix(policy, n.queuePolicyPrefix())
+	return name + "/" + strconv.Itoa(i)
+}
+
+func isNumbered(name, first string) bool {
+	number, found := strings.CutPrefix(name, first)
+	i, err := strconv.Atoi(strings.TrimPrefix(number, "/"))
+	return found && (number == "" || err == nil && name == numbered(first, i))
 }
 
 func (n Names) queuePolicyPrefix() string { return "retry/" + string(n) + "/queue/" }

@@ -3,9 +3,7 @@ package topology
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 )
 
 // DefaultPolicyPriority is the priority of a pipeline's policies unless it is configured.
@@ -27,9 +25,20 @@ func addPolicies(t Topology, p Pipeline) {
 		t.Policies[p.Names().QueuePolicy(name)] = exactPolicy(definition, p.PolicyPriority, name)
 	}
 	if len(sharing) > 0 {
-		t.Policies[p.Names().SharedPolicy()] = exactPolicy(p.policyDefinition(sharing[0]), p.PolicyPriority, sharing...)
+		addSpread(t, p.Names().SharedPolicy, exactPolicy(p.policyDefinition(sharing[0]), p.PolicyPriority), sharing)
 	}
 	addShield(t, p)
+}
+
+// addSpread adds a policy for queues that need the same content, or several where one pattern cannot
+// hold them.
+func addSpread(t Topology, name func(i int) string, policy Policy, queues []string) {
+	for i, group := range spread(queues) {
+		if len(group) > 0 {
+			policy.Pattern = exactPattern(group)
+			t.Policies[name(i)] = policy
+		}
+	}
 }
 
 func (p Pipeline) attachedByPolicy() []string {
@@ -78,15 +87,6 @@ func exactPolicy(definition Arguments, priority int, queues ...string) Policy {
 		Priority:   priority,
 		Definition: definition,
 	}
-}
-
-// exactPattern matches these names and no others.
-func exactPattern(names []string) string {
-	escaped := make([]string, len(names))
-	for i, name := range names {
-		escaped[i] = regexp.QuoteMeta(name)
-	}
-	return "^(" + strings.Join(escaped, "|") + ")$"
 }
 
 // key is a text that is equal for equal arguments: encoding/json sorts keys.

@@ -36,11 +36,15 @@ func policyOf(n Names, queue string, vhost Topology) (Policy, bool) {
 	if policy, exists := vhost.Policies[n.QueuePolicy(queue)]; exists {
 		return policy, true
 	}
-	policy, exists := vhost.Policies[n.SharedPolicy()]
-	if matches, err := policy.AppliesTo(queue, ""); !exists || err != nil || !matches {
-		return Policy{}, false
+	for name, policy := range vhost.Policies {
+		if !n.isSharedPolicy(name) {
+			continue
+		}
+		if matches, err := policy.AppliesTo(queue, ""); err == nil && matches {
+			return policy, true
+		}
 	}
-	return policy, true
+	return Policy{}, false
 }
 
 func declaredArguments(w WorkQueue, live Queue) Arguments {

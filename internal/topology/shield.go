@@ -19,9 +19,8 @@ func addShield(t Topology, p Pipeline) {
 	shield := exactPolicy(shieldDefinition(p.QueueType), p.PolicyPriority)
 	shield.Pattern = p.Names().ownPattern()
 	t.Policies[p.Names().ShieldPolicy()] = shield
-	if names := p.needFallback(); len(names) > 0 {
-		t.Policies[p.Names().FallbackPolicy()] = exactPolicy(fallbackDefinition(p.Names()), fallbackPriority(p.PolicyPriority), names...)
-	}
+	fallback := exactPolicy(fallbackDefinition(p.Names()), fallbackPriority(p.PolicyPriority))
+	addSpread(t, p.Names().FallbackPolicy, fallback, p.needFallback())
 }
 
 func shieldDefinition(queueType string) Arguments {
