@@ -259,6 +259,8 @@ func TestHangingSessionIsSeen(t *testing.T) {
 		}
 	}}), p.spec.Worker())
 	r.awaitReady(t, "")
+	a := p.collect(t, "orders.created")
+	p.endRamp(t, a)
 	hanging.Store(true)
 	body := make([]byte, 1<<20)
 	p.fillInbox(t, 40, func(int) amqp.Publishing {
@@ -268,7 +270,7 @@ func TestHangingSessionIsSeen(t *testing.T) {
 	hanging.Store(false)
 	close(readAgain)
 	r.awaitReady(t, "")
-	p.collect(t, "orders.created").awaitAtLeast(t, 40)
+	a.awaitAtLeast(t, 40+rampMessages)
 }
 
 // Nothing that stands in a message becomes a label, or the metrics could be made to grow for ever.

@@ -42,3 +42,26 @@ func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
 		t.Errorf("%d copies, want at most one a session", n)
 	}
 }
+
+// rampMessages are enough for a session to take the whole window.
+const rampMessages = 40
+
+// endRamp has the session take the whole window.
+func (p *pipeline) endRamp(t *testing.T, a *arrivals) {
+	t.Helper()
+	p.fillInbox(t, rampMessages, func(i int) amqp.Publishing {
+		return amqp.Publishing{MessageId: fmt.Sprint("ramp-", i), Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	a.awaitAtLeast(t, rampMessages)
+	ch := p.Channel(t)
+	brokertest.Eventually(t, patience, func() error {
+		inbox, err := ch.QueueDeclarePassive(p.names.Inbox(), true, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inbox.Consumers != 2 {
+			return fmt.Errorf("the inbox has %d consumers", inbox.Consumers)
+		}
+		return nil
+	})
+}
