@@ -14,7 +14,7 @@ import (
 // without its policy for a moment, and none that stands behind another beats it: either would delete
 // the dead letters that the queue holds. So what takes over from another policy comes first, then
 // priorities fall from the weakest policy up, then the rest is written from the strongest down, and
-// what only stands behind comes last.
+// what only stands behind comes last, what is new before what may let go of queues.
 func (c *changer) writePolicies(ctx context.Context, policies map[string]topology.Policy) error {
 	order := slices.Sorted(maps.Keys(policies))
 	slices.SortStableFunc(order, func(a, b string) int {
@@ -23,11 +23,24 @@ func (c *changer) writePolicies(ctx context.Context, policies map[string]topolog
 		if phaseA == falling && phaseB == falling {
 			return weakestFirst
 		}
-		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst)
+		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst, c.newFirst(a, b))
 	})
 	return c.steadily(ctx, policies, func(ctx context.Context) error {
 		return each(ctx, order, func(ctx context.Context, name string) error { return c.writePolicy(ctx, name, policies[name]) })
 	})
+}
+
+// newFirst sorts policies that are not there yet before those that are, which may let go of queues.
+func (c *changer) newFirst(a, b string) int {
+	_, aExists := c.Live.Policies[a]
+	_, bExists := c.Live.Policies[b]
+	switch {
+	case aExists == bExists:
+		return 0
+	case bExists:
+		return -1
+	}
+	return 1
 }
 
 // Phases of writing policies.
@@ -39,20 +52,16 @@ const (
 )
 
 func (c *changer) phase(name string, policies map[string]topology.Policy) int {
-	strongest := 0
-	for _, policy := range policies {
-		strongest = max(strongest, policy.Priority)
-	}
 	have, exists := c.Live.Policies[name]
 	switch {
-	case !exists && policies[name].Priority < strongest:
-		return standingBehind
-	case !exists:
-		return takingOver
-	case policies[name].Priority < have.Priority:
+	case exists && policies[name].Priority < have.Priority:
 		return falling
+	case policies[name].Priority < strongest(policies):
+		return standingBehind
+	case exists:
+		return changing
 	}
-	return changing
+	return takingOver
 }
 
 // writePolicy creates a policy, or writes over one of the owner's.
@@ -112,6 +121,26 @@ func harmlesslyChanged(policy topology.Policy) topology.Policy {
 	}
 	policy.Definition["max-length"] = length + 1
 	return policy
+}
+
+// overtaking tells apart those of the policies to delete that stand behind others now, and would beat
+// them as soon as their priority falls: they have to go before. All others go after what replaces them.
+func (c *changer) overtaking(deleted map[string]topology.Policy) (early, late map[string]topology.Policy) {
+	now, then := strongest(c.Live.Policies), strongest(c.Wanted.Policies)
+	early, late = maps.Clone(deleted), maps.Clone(deleted)
+	overtakes := func(_ string, p topology.Policy) bool { return p.Priority < now && p.Priority >= then }
+	maps.DeleteFunc(early, func(name string, p topology.Policy) bool { return !overtakes(name, p) })
+	maps.DeleteFunc(late, overtakes)
+	return early, late
+}
+
+// strongest is the highest priority of the policies.
+func strongest(policies map[string]topology.Policy) int {
+	highest := 0
+	for _, policy := range policies {
+		highest = max(highest, policy.Priority)
+	}
+	return highest
 }
 
 // removePolicies deletes policies, the weakest first.

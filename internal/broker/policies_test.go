@@ -2,6 +2,7 @@ package broker
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -51,6 +52,7 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 		// A queue gets a policy of its own, which has to be there before the shared one lets go.
 		"lowered with one taking over": {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5), "own": policyOf(5)}, []string{"own", "back", "front"}},
 		"raised with one taking over":  {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20), "own": policyOf(20)}, []string{"own", "front", "back"}},
+		"spread over more":             {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(9), "back1": policyOf(9), "front": policyOf(10), "front1": policyOf(10)}, []string{"front1", "front", "back1", "back"}},
 		"raised with a new one behind": {map[string]topology.Policy{"front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,6 +68,34 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 			}
 			if !slices.Equal(order, test.want) {
 				t.Errorf("written in the order %q", order)
+			}
+		})
+	}
+}
+
+// What stands behind a policy beats it once its priority has fallen, so it has to go before.
+func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
+	t.Parallel()
+	live := map[string]topology.Policy{"back": policyOf(9), "back/1": policyOf(9), "front": policyOf(10), "own": policyOf(10)}
+	for name, test := range map[string]struct {
+		priority    int
+		early, late []string
+	}{
+		"lowered":   {5, []string{"back/1"}, []string{"own"}},
+		"same":      {10, nil, []string{"back/1", "own"}},
+		"raised":    {20, nil, []string{"back/1", "own"}},
+		"just over": {9, []string{"back/1"}, []string{"own"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wanted := map[string]topology.Policy{"back": policyOf(test.priority - 1), "front": policyOf(test.priority)}
+			c := changer{Change: Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: wanted}}}
+			early, late := c.overtaking(map[string]topology.Policy{"back/1": live["back/1"], "own": live["own"]})
+			if got := slices.Sorted(maps.Keys(early)); !slices.Equal(got, test.early) {
+				t.Errorf("first go %q, want %q", got, test.early)
+			}
+			if got := slices.Sorted(maps.Keys(late)); !slices.Equal(got, test.late) {
+				t.Errorf("last go %q, want %q", got, test.late)
 			}
 		})
 	}

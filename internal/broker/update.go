@@ -30,10 +30,14 @@ func (c *Client) Update(ctx context.Context, change Change) (map[string]string, 
 	if err := do.create(ctx, changes.Create); err != nil {
 		return nil, err
 	}
+	early, late := do.overtaking(changes.Delete.Policies)
+	if err := do.removePolicies(ctx, early); err != nil {
+		return nil, err
+	}
 	if err := do.writePolicies(ctx, topology.Merge(changes.Create, changes.Update).Policies); err != nil {
 		return nil, err
 	}
-	if err := do.removePolicies(ctx, changes.Delete.Policies); err != nil {
+	if err := do.removePolicies(ctx, late); err != nil {
 		return nil, err
 	}
 	if err := each(ctx, do.bindingsWithoutQueues(changes.Delete), do.removeBinding); err != nil {

@@ -97,3 +97,17 @@ func TestMaxAttemptsOfAWorkQueue(t *testing.T) {
 		t.Errorf("of an unknown queue: %v", m.Headers)
 	}
 }
+
+// A first failure in the future would never grow old.
+func TestFirstFailureInTheFutureIsNow(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	d := rejected("orders.created", with(ours("orders.created", 1), HeaderFirstFailedAt, int64(math.MaxInt64)))
+	m, err := p.Publishing(p.Decide(p.Read(d), stamp.Now), d, stamp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Headers[HeaderFirstFailedAt]; got != stamp.Now.UnixMilli() {
+		t.Errorf("%s is %v", HeaderFirstFailedAt, got)
+	}
+}

@@ -99,7 +99,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 	l, at := v.Letter, now.UnixMilli()
 	first := l.FirstFailedAt
-	if first == 0 {
+	if first == 0 || first > at { // a time to come is another clock's
 		first = at
 	}
 	h[HeaderCount] = l.Count

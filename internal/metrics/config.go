@@ -23,13 +23,15 @@ func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline) {
 	for _, p := range pipelines {
 		k := keyOf(p)
 		kept[k] = true
-		if s.pipelines[k] == nil {
+		if watched := s.pipelines[k]; watched != nil {
+			watched.expect(p.Delays())
+		} else {
 			s.pipelines[k] = s.newPipeline(p)
 		}
 	}
-	for k := range s.pipelines {
+	for k, p := range s.pipelines {
 		if !kept[k] {
-			s.forget(k)
+			s.forget(p)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,9 @@ type Pipeline struct {
 	latency  prometheus.Observer
 
 	state state
+	// forgotten tells that the pipeline left the configuration: what its last session still counts
+	// must not bring its metrics back.
+	forgotten atomic.Bool
 }
 
 func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
@@ -38,6 +42,7 @@ func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
 	for _, delay := range spec.Delays() {
 		p.retried[delay] = p.counter(retried, topology.FormatDelay(delay))
 	}
+	p.failed[otherReason] = p.counter(failed, otherReason)
 	for _, reason := range deadletter.FailReasons() {
 		p.failed[reason] = p.counter(failed, reason)
 	}
@@ -47,7 +52,17 @@ func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
 	return p
 }
 
+// expect shows delays with zero before there is anything to count.
+func (p *Pipeline) expect(delays []time.Duration) {
+	for _, delay := range delays {
+		p.counter(retried, topology.FormatDelay(delay))
+	}
+}
+
 func (p *Pipeline) counter(m Metric, more ...string) prometheus.Counter {
+	if p.forgotten.Load() {
+		return prometheus.NewCounter(prometheus.CounterOpts{})
+	}
 	return p.counters[m.Name].WithLabelValues(append([]string{p.name, p.vhost}, more...)...)
 }
 
@@ -71,7 +86,7 @@ func (p *Pipeline) Rescued() { p.rescued.Inc() }
 func (p *Pipeline) Failed(reason string) {
 	c, found := p.failed[reason]
 	if !found {
-		c = p.counter(failed, otherReason)
+		c = p.failed[otherReason]
 	}
 	c.Inc()
 }

@@ -65,13 +65,16 @@ func (s *Set) Pipeline(p *deadletter.Pipeline) *Pipeline {
 	if watched, found := s.pipelines[keyOf(p)]; found {
 		return watched
 	}
-	return s.newPipeline(p)
+	watched := s.newPipeline(p)
+	s.forget(watched)
+	return watched
 }
 
 // forget removes what is known of a pipeline.
-func (s *Set) forget(k key) {
-	delete(s.pipelines, k)
-	labels := prometheus.Labels{labelPipeline: k.name, labelVhost: k.vhost}
+func (s *Set) forget(p *Pipeline) {
+	p.forgotten.Store(true)
+	delete(s.pipelines, p.key)
+	labels := prometheus.Labels{labelPipeline: p.name, labelVhost: p.vhost}
 	for _, vec := range s.counters {
 		vec.DeletePartialMatch(labels)
 	}

@@ -81,24 +81,32 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")})
 	orders := s.Pipeline(newPipeline(t, "orders", "5s"))
 	orders.Received()
+	mails := s.Pipeline(newPipeline(t, "mails", "5s"))
 	s.ConfigRead(errors.New("wrong"))
 	got := values(t, s)
 	if got[generation.Name+"{}"] != 1 || got[reloaded.Name+"{}"] != 0 {
 		t.Errorf("after a refused configuration: %v", got)
 	}
 
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m"), newPipeline(t, "bills", "5s")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")})
 	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
 		t.Error("the pipeline's counts begin anew")
 	}
 	orders.Retried(time.Minute)
 	orders.Failed("a reason of tomorrow")
+	// It finishes what it has begun.
+	mails.Received()
+	mails.Retried(time.Hour)
+	mails.Failed("a reason of tomorrow")
+	mails.Exchange("mails.retry").Answered(time.Second, true, false)
+	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	got = values(t, s)
 	for series, want := range map[string]float64{
 		`rabbitmq_retry_config_generation{}`:                                         2,
 		`rabbitmq_retry_config_last_reload_successful{}`:                             1,
 		`rabbitmq_retry_received_total{pipeline="orders",vhost="/"}`:                 1,
 		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:       1,
+		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",vhost="/"}`:       0,
 		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:    1,
 		`rabbitmq_retry_consuming{pipeline="bills",vhost="/"}`:                       0,
 		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`: 0,
@@ -112,7 +120,6 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 			t.Errorf("%s is of a pipeline that is gone", series)
 		}
 	}
-	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	if statuses := s.Statuses(); len(statuses) != 2 {
 		t.Errorf("a pipeline that is gone is judged: %+v", statuses)
 	}

@@ -119,7 +119,7 @@ func numbered(name string, i int) string {
 func isNumbered(name, first string) bool {
 	number, found := strings.CutPrefix(name, first)
 	i, err := strconv.Atoi(strings.TrimPrefix(number, "/"))
-	return found && (number == "" || err == nil && name == numbered(first, i))
+	return found && (number == "" || err == nil && i > 0 && name == numbered(first, i))
 }
 
 func (n Names) queuePolicyPrefix() string { return "retry/" + string(n) + "/queue/" }

@@ -17,7 +17,7 @@ type others struct {
 	policies map[string]Policy
 }
 
-var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|(fallback|queues)(/[0-9]+)?|queue/.+|attachment/.+|attachment-fallback/.+)$`)
+var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|(fallback|queues)(/[1-9][0-9]*)?|queue/.+|attachment/.+|attachment-fallback/.+)$`)
 
 // othersIn finds what belongs to others than these pipelines.
 func othersIn(vhost Vhost, mine []string) others {

@@ -3,6 +3,7 @@ package topology
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,8 @@ func policyOf(n Names, queue string, vhost Topology) (Policy, bool) {
 	if policy, exists := vhost.Policies[n.QueuePolicy(queue)]; exists {
 		return policy, true
 	}
-	for name, policy := range vhost.Policies {
+	for _, name := range slices.Sorted(maps.Keys(vhost.Policies)) {
+		policy := vhost.Policies[name]
 		if !n.isSharedPolicy(name) {
 			continue
 		}

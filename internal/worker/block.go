@@ -19,6 +19,9 @@ func (s *session) block(b amqp.Blocking, ok bool) error {
 		return nil
 	}
 	s.log.Info("the broker takes messages again")
+	if err := s.inboxLost(); err != nil {
+		return err
+	}
 	s.unblockedAt = time.Now()
 	for _, p := range s.publishers() {
 		if err := s.release(p); err != nil {

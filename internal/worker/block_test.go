@@ -34,3 +34,19 @@ func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 10) })
 }
+
+// Nobody looks at the deliveries while the broker blocks, but what is in flight can be acknowledged no
+// more once their connection is closed.
+func TestInboxIsLostWhileTheBrokerBlocks(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	x := &proxy{}
+	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
+	r.log.await(t, "msg=consuming", 1)
+	x.block()
+	r.log.await(t, "the broker takes no messages", 1)
+	p.closeConnection(t, "rabbitmq-retry orders consume")
+	r.log.await(t, "session ended", 1)
+	r.log.await(t, "msg=consuming", 2)
+	p.retries(t)
+}

@@ -15,6 +15,9 @@ func (s *session) channelClosed(ctx context.Context, p *publisher) error {
 	if reason == nil || s.publishing.IsClosed() {
 		return err
 	}
+	if err := s.settleTaken(p); err != nil {
+		return err
+	}
 	switch {
 	case reason.Code == amqp.PreconditionFailed:
 		return s.isolate(ctx, p, reason)

@@ -162,7 +162,7 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 func (p *pipeline) awaitHeld(t *testing.T, r *running, want int) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
-		if countLines(r.log.String(), "messages held") == 0 {
+		if countLines(r.log.String(), "messages held")+countLines(r.log.String(), "message held") == 0 {
 			return fmt.Errorf("nothing is held:\n%s", r.log)
 		}
 		return p.countIs(t, "orders.inbox", want)

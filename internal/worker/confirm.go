@@ -19,7 +19,7 @@ func (s *session) confirm(ctx context.Context, p *publisher, c amqp.Confirmation
 	told := p.told
 	m, returned, err := p.settle(c)
 	if told && !p.told {
-		s.log.Info("the exchange takes messages again", "exchange", p.exchange)
+		s.log.Info("the exchange is there again", "exchange", p.exchange)
 	}
 	switch {
 	case err != nil:
@@ -43,10 +43,11 @@ func (s *session) confirm(ctx context.Context, p *publisher, c amqp.Confirmation
 func (s *session) returned(m *message) error {
 	next, ok := s.pipeline.Returned(m.verdict)
 	if !ok {
-		if m.holds == 0 {
+		if !s.failed.unbound {
 			s.log.Warn("message held: the failed exchange has no queue, apply the configuration again",
 				"exchange", s.pipeline.Names.FailedExchange(), "message_id", m.delivery.MessageId)
 		}
+		s.failed.unbound = true
 		s.hold(m)
 		return nil
 	}

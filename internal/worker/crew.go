@@ -92,11 +92,3 @@ func (t *task) change(p *deadletter.Pipeline) {
 	}
 	t.changes <- p // has room, since nobody else sends
 }
-
-// reconfigure puts a new configuration of the session's pipeline in force. What was sent to the broker
-// keeps its verdict. What the broker does not take is judged anew before it is published again, as it
-// would be if it were delivered again.
-func (s *session) reconfigure(p *deadletter.Pipeline) {
-	s.pipeline = p
-	s.log.Info("configuration changed")
-}

@@ -37,15 +37,23 @@ func (s *session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 
 // deliveriesEnded is an error unless this is what a draining session waits for.
 func (s *session) deliveriesEnded() error {
-	select {
-	case reason := <-s.inboxClosed:
-		return closedError("consuming", reason)
-	default:
+	if err := s.inboxLost(); err != nil {
+		return err
 	}
 	if s.draining {
 		return nil
 	}
 	return fmt.Errorf("the broker cancelled the consumer of %s: the queue is gone, or its node is", s.pipeline.Names.Inbox())
+}
+
+// inboxLost is an error if the inbox's channel is closed: nothing can be acknowledged any more.
+func (s *session) inboxLost() error {
+	select {
+	case reason := <-s.inboxClosed:
+		return closedError("consuming", reason)
+	default:
+		return nil
+	}
 }
 
 // publish sends a message to where its verdict says, as soon as that is possible.
@@ -102,8 +110,8 @@ func (s *session) publisherOf(v deadletter.Verdict) *publisher {
 // reject leaves a message that cannot be published again to the broker, which moves the untouched
 // original to the failed queue.
 func (s *session) reject(m *message, reason error) error {
-	if s.failed.told {
-		// The exchange may be missing: the broker would drop the message.
+	if s.failed.told || s.failed.unbound {
+		// The exchange is missing, or its queue: the broker would drop the message.
 		s.hold(m)
 		return nil
 	}

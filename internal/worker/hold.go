@@ -50,9 +50,7 @@ func (s *session) publishHeld() error {
 	}
 	now := time.Now()
 	for m := s.held.due(now); m != nil; m = s.held.due(now) {
-		if m.judgedBy != s.pipeline {
-			m.verdict = s.judge(m)
-		}
+		s.rejudged(m)
 		if err := s.publish(m); err != nil {
 			return err
 		}

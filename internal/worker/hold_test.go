@@ -105,9 +105,24 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 // What the worker leaves to the broker goes through the failed exchange, too.
 func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
 	t.Parallel()
-	// A quorum queue would keep what it cannot dead-letter.
-	p := newPipelineOf(t, newSpec(topology.Classic, []string{"100ms"}, 2, "orders.created"))
-	p.set(t, "DELETE", p.Path("exchanges", "orders.failed"), nil)
+	for name, path := range map[string][]string{
+		"missing":         {"exchanges", "orders.failed"},
+		"without a queue": {"bindings", "e", "orders.failed", "q", "orders.failed", "~"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// A quorum queue would keep what it cannot dead-letter.
+			p := newPipelineOf(t, newSpec(topology.Classic, []string{"100ms"}, 2, "orders.created"))
+			p.set(t, "DELETE", p.Path(path[0], path[1:]...), nil)
+			p.expectHeld(t)
+		})
+	}
+}
+
+// expectHeld has a message that fails, and one that cannot be published again, wait for the failed
+// exchange.
+func (p *pipeline) expectHeld(t *testing.T) {
+	t.Helper()
 	r := p.work(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "small", Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
 	p.awaitHeld(t, r, 1)

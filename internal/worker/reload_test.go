@@ -215,3 +215,22 @@ func (x *proxy) connections() int {
 	defer x.mu.Unlock()
 	return len(x.workers)
 }
+
+// What waits for an exchange that is missing need not go there any more.
+func TestWaitingMessagesFollowTheNewConfiguration(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p.set(t, "DELETE", p.Path("exchanges", "orders.failed"), nil)
+	first := p.spec.Worker()
+	file := newConfigFile(t, first)
+	r := p.workFrom(t, p.URI, file, first)
+	const messages = 5
+	p.fillInbox(t, messages, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	r.log.await(t, "messages held: the exchange is missing", 1)
+	changed := first
+	changed.MaxAttempts = 3
+	file.replace(t, configOf(t, changed))
+	p.collect(t, "orders.created").awaitAtLeast(t, messages)
+}

@@ -77,6 +77,7 @@ func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window in
 		idPrefix:  rand.Text()[:12] + "-",
 	}
 	if err := s.open(ctx, uri); err != nil {
+		s.watch.Enter(metrics.Disconnected)
 		s.close()
 		return nil, err
 	}

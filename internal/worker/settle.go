@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -40,6 +41,11 @@ func (s *session) settleLast() {
 			break
 		}
 	}
+	for _, p := range s.publishers() {
+		if s.settleTaken(p) != nil {
+			break
+		}
+	}
 	if !s.inbox.IsClosed() {
 		time.Sleep(settleTime)
 	}
@@ -48,8 +54,9 @@ func (s *session) settleLast() {
 // settleOne tells whether nothing else can be settled, because the inbox's channel is closed.
 func (s *session) settleOne(p *publisher, c amqp.Confirmation, ok bool) (done bool) {
 	if !ok {
+		err := s.settleTaken(p)
 		p.suspend()
-		return false
+		return err != nil
 	}
 	m, returned, err := p.settle(c)
 	if err != nil {
@@ -57,6 +64,33 @@ func (s *session) settleOne(p *publisher, c amqp.Confirmation, ok bool) (done bo
 		return false
 	}
 	return m.taken() && !returned && s.finish(m) != nil
+}
+
+// settleTaken acknowledges what the broker is known to keep, although the library has not said so: it
+// holds confirms back until all earlier messages have theirs. Nothing can be settled in order after that.
+func (s *session) settleTaken(p *publisher) error {
+	var taken, rest []*message
+	for _, m := range p.outstanding {
+		// One that was not published for want of a channel has the confirmation of the time before.
+		if m.publishTag != 0 && m.taken() {
+			taken = append(taken, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	p.drainReturns() // now, since a return comes before its confirm
+	for i, m := range taken {
+		if p.returned[m.publishID] {
+			rest = append(rest, m)
+			continue
+		}
+		if err := s.finish(m); err != nil {
+			p.outstanding = slices.Concat(rest, taken[i:])
+			return err
+		}
+	}
+	p.outstanding = rest
+	return nil
 }
 
 func (s *session) outstanding() (n int) {

@@ -16,7 +16,7 @@ const (
 // stalled is an error when the session has to be renewed.
 func (s *session) stalled(now time.Time) error {
 	if s.blocked {
-		return nil
+		return s.inboxLost() // nobody looks at the deliveries meanwhile
 	}
 	if s.inFlight > 0 && now.Sub(s.ramp.receivedAt) > rampSlow {
 		s.ramp.slow = true

@@ -16,6 +16,9 @@ type suspension struct {
 	// exchange is missing or forbidden.
 	closures int
 	told     bool
+	// unbound tells that the exchange has no queue for messages that can go nowhere else, and that the
+	// log says so.
+	unbound bool
 
 	// waiting are the messages that are published next, in this order.
 	waiting []*message
@@ -54,7 +57,7 @@ func (p *publisher) cleared() {
 // answered notes that the broker has judged the message itself: the exchange is there, and bound.
 func (p *publisher) answered() {
 	p.cleared()
-	p.closures, p.told = 0, false
+	p.closures, p.told, p.unbound = 0, false, false
 }
 
 // next takes the message that waits longest.
@@ -88,9 +91,18 @@ func (s *session) reopened(p *publisher, o outlet, err error) error {
 // release publishes as much of what waits as may be published now.
 func (s *session) release(p *publisher) error {
 	for len(p.waiting) > 0 && p.ready() && !s.blocked {
-		if err := s.send(p, p.next()); err != nil {
+		if err := s.sendNext(p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *session) sendNext(p *publisher) error {
+	m := p.next()
+	if s.rejudged(m) {
+		p.cleared()
+		return s.publish(m)
+	}
+	return s.send(p, m)
 }
