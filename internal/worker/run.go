@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// DefaultDrainTimeout bounds how long a stopping session finishes what is in flight. Orchestrators
-	// kill after 30 s.
+	// DefaultDrainTimeout bounds how long a stopping session finishes what is in flight. It leaves a
+	// moment to close connections before orchestrators kill, after 30 s.
 	DefaultDrainTimeout = 25 * time.Second
 	// tick is how often a session looks whether the broker has stalled.
 	tick = time.Second
