@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,13 +52,11 @@ func (e *endpoint) client() (*broker.Client, error) {
 	if config.Username == "" && config.ClientCertFile == "" {
 		return nil, fmt.Errorf("no user: set %s, or write --username", envUsername)
 	}
-	if e.passwordFile != "" {
-		data, err := os.ReadFile(e.passwordFile)
-		if err != nil {
-			return nil, fmt.Errorf("--password-file: %w", err)
-		}
-		config.Password = strings.TrimRight(string(data), "\r\n")
+	password, err := readSecret("--password-file", e.passwordFile)
+	if err != nil {
+		return nil, err
 	}
+	config.Password = cmp.Or(password, config.Password)
 	if config.Password == "" && config.ClientCertFile == "" {
 		return nil, errors.New("no password: set " + envPassword + ", or write --password-file")
 	}

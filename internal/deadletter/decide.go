@@ -106,9 +106,7 @@ func (v Verdict) ToWorkQueue() bool {
 // otherDelays lists what to try in place of a delay that is not bound: the next longer ones, then
 // the next shorter ones.
 func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
-	schedule := slices.Clone(p.delays)
-	slices.Sort(schedule)
-	schedule = slices.Compact(schedule)
+	schedule := p.Delays()
 	if v.notAtOnce {
 		schedule = slices.DeleteFunc(schedule, func(d time.Duration) bool { return d == 0 })
 	}

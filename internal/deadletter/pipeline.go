@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ func (p *Pipeline) checkRetryOn() error {
 }
 
 func (p *Pipeline) checkWorkQueues() error {
-	for queue := range p.workQueues {
+	for _, queue := range slices.Sorted(maps.Keys(p.workQueues)) { // so that the error is always the same
 		field := fmt.Sprintf("work_queues[%q]", queue)
 		switch {
 		case queue == "" || len(queue) > maxShortString:

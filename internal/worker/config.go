@@ -2,7 +2,9 @@ package worker
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -118,8 +120,8 @@ func decodeWorkQueues(target *map[string]topology.WorkerQueue) func(value) error
 			return err
 		}
 		*target = make(map[string]topology.WorkerQueue, len(members))
-		for queue, raw := range members {
-			member := value{path: fmt.Sprintf("%s[%q]", v.path, queue), raw: raw}
+		for _, queue := range slices.Sorted(maps.Keys(members)) { // so that the error is always the same
+			member := value{path: fmt.Sprintf("%s[%q]", v.path, queue), raw: members[queue]}
 			var settings topology.WorkerQueue
 			if err := member.object(fields{"max_attempts": decodeAttempts(&settings.MaxAttempts)}); err != nil {
 				return err
