@@ -163,15 +163,15 @@ func tooLong(vhost, name, queueType string) string {
 // CheckDefinition checks that the broker takes the pipeline's definition.
 func CheckDefinition(p Pipeline) []Problem {
 	definition := p.Definition()
-	size := len(definition.String())
-	if size <= maxDefinition {
+	if definition.fits() {
 		return nil
 	}
+	size := len(definition.String())
 	at, remedy := Path{"delays"}, "List fewer delays: the last one repeats"
 	definition.QueueMaxAttempts = nil
-	if len(definition.String()) <= maxDefinition {
+	if definition.fits() {
 		at, remedy = Path{"work_queues"}, "Set max_attempts of a work queue only where it differs from the pipeline's, or divide the queues among several pipelines"
 	}
 	return []Problem{problem(at, "Definition too long",
-		"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d. %s.", size, maxDefinition, remedy)}
+		"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d, and fewer with many quotes in it. %s.", size, maxDefinition, remedy)}
 }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -46,6 +47,21 @@ func TestWarnOfMaxAge(t *testing.T) {
 		p.MaxAge = Delay{age, age.String()}
 		if problems := WarnOfMaxAge(p); len(problems) > 0 != wrong {
 			t.Errorf("%s: %v", age, problems)
+		}
+	}
+}
+
+// Quotes take two bytes in the request that keeps the definition.
+func TestDefinitionFitsTheRequest(t *testing.T) {
+	t.Parallel()
+	for delays, fits := range map[int]bool{500: true, 655: false} {
+		p := orders()
+		p.Delays = slices.Repeat([]Delay{{30 * time.Second, "30s"}}, delays)
+		if size := len(p.Definition().String()); size > maxDefinition {
+			t.Fatalf("%d delays: %d bytes, which says nothing of quotes", delays, size)
+		}
+		if got := len(CheckDefinition(p)) == 0; got != fits {
+			t.Errorf("%d delays fit: %t, want %t", delays, got, fits)
 		}
 	}
 }

@@ -13,9 +13,19 @@ import (
 // tools need no Terraform.
 const DefinitionArgument = "retry-definition"
 
-// maxDefinition is how long a definition may be, in bytes. Newer brokers refuse requests over
-// 5,000 bytes that create a binding.
-const maxDefinition = 4000
+// maxDefinition is how long a definition may be, in bytes, and maxDefinitionSent how long within a
+// request, where each of its quotes takes two. Newer brokers refuse requests over 5,000 bytes that create
+// a binding.
+const (
+	maxDefinition     = 4000
+	maxDefinitionSent = 4900
+)
+
+func (d Definition) fits() bool {
+	text := d.String()
+	sent, err := json.Marshal(text)
+	return err == nil && len(text) <= maxDefinition && len(sent) <= maxDefinitionSent
+}
 
 const definitionVersion = 1
 
