@@ -12,13 +12,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-const (
-	// stableAfter is how long a session has to last to count as a success.
-	stableAfter = time.Minute
-)
+// stableAfter is how long a session has to last to count as a success.
+const stableAfter = time.Minute
 
 // session is one life of a pipeline's connections. It ends as a whole when one of them closes, or the
-// inbox's channel does, or the consumer is cancelled: what is not acknowledged then is delivered again.
+// inbox's channel does, or a consumer is cancelled: what is not acknowledged then is delivered again.
 //
 // One goroutine runs the loop and owns all that is below.
 type session struct {
