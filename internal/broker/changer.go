@@ -24,12 +24,13 @@ type changer struct {
 	wrote map[string]bool
 	// undo is for what can be undone at once, exchanges for what must wait until no queue needs them.
 	undo, exchanges journal
-	// drainUntil is when the change's time to drain is over.
+	// drainUntil is when the change's time to drain is over: at least staleTime after its beginning.
 	drainUntil time.Time
 }
 
 func (c *Client) changer(change Change) *changer {
-	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, wrote: map[string]bool{}, drainUntil: time.Now().Add(change.Drain)}
+	drain := max(change.Drain, staleTime)
+	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, wrote: map[string]bool{}, drainUntil: time.Now().Add(drain)}
 }
 
 // lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.

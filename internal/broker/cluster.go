@@ -13,7 +13,8 @@ type cluster struct {
 	nodes   int
 }
 
-// askCluster asks once in the client's life. Both requests are open to every user of the API.
+// askCluster asks until the nodes are known, and then no more in the client's life. Both requests are
+// open to every user of the API.
 func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 	c.clusterMutex.Lock()
 	defer c.clusterMutex.Unlock()
@@ -24,18 +25,17 @@ func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 	if err != nil {
 		return cluster{}, err
 	}
-	var vhosts []struct {
-		// ClusterState is the vhost's state on each node.
-		ClusterState map[string]string `json:"cluster_state"`
-	}
-	if err := c.get(ctx, path("vhosts")+"?columns=cluster_state", &vhosts); err != nil {
+	vhosts, err := c.vhosts(ctx)
+	if err != nil {
 		return cluster{}, err
 	}
 	known := cluster{version: version}
 	for _, v := range vhosts {
 		known.nodes = max(known.nodes, len(v.ClusterState))
 	}
-	c.cluster = known
+	if known.nodes > 0 {
+		c.cluster = known
+	}
 	return known, nil
 }
 

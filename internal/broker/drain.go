@@ -7,8 +7,7 @@ import (
 )
 
 // lastingHoldings are holdings that are still there after the time that the change gives its queues
-// to drain, and at least after staleTime: a queue that was emptied a moment ago, by a consumer or a
-// purge, is reported as empty only seconds later.
+// to drain, and at least after staleTime.
 func (c *changer) lastingHoldings(ctx context.Context, queues subjects) (map[string]string, error) {
 	deadline := time.Now().Add(staleTime)
 	if c.drainUntil.After(deadline) {
@@ -29,7 +28,8 @@ func (c *changer) lastingHoldings(ctx context.Context, queues subjects) (map[str
 }
 
 // untilDrained tries again as long as there is time to drain: what was published a moment ago may
-// show up only in the middle of a proof.
+// show up only in the middle of a proof. So may what was published and consumed before the change
+// began, which is no reason to refuse: hence the time is at least staleTime.
 func (c *changer) untilDrained(attempt func() error) error {
 	for {
 		err := attempt()

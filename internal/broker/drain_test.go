@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // A queue whose consumers reject all the time has dead letters on their way at most looks. What is
@@ -34,5 +36,34 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// What was published and consumed a moment before may be reported after a report that the queue is
+// empty. The change begins anew instead of refusing what the user has already seen to.
+func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int32
+	var deleted atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			deleted.Store(true)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		messages := 0
+		if looks.Add(1) == 2 {
+			messages = 1
+		}
+		_, _ = fmt.Fprintf(w, `{"name":"paid","type":"quorum","state":"running","messages":%d,"messages_dlx":0,"consumers":0}`, messages)
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.changer(Change{Vhost: "/"}).requireRemoved(t.Context(), map[string]topology.Queue{"paid": {Type: topology.Quorum}})
+	if err != nil || !deleted.Load() {
+		t.Errorf("got %v, deleted: %v", err, deleted.Load())
 	}
 }

@@ -10,7 +10,8 @@ import (
 const (
 	// settleTime passes after the last binding was removed, so that what was on its way is counted.
 	settleTime = 10 * time.Second
-	// staleTime is how long a queue may be reported to hold what is gone already, on a busy broker.
+	// staleTime is how long a queue that was emptied, by a consumer or a purge, may be reported to hold
+	// what is gone already, on a busy broker. Such a report can follow one that said it was empty.
 	staleTime = 15 * time.Second
 	// betweenLooks passes between two looks that both have to find nothing.
 	betweenLooks = 12 * time.Second

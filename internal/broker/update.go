@@ -55,11 +55,13 @@ func (c *Client) Update(ctx context.Context, change Change) (map[string]string, 
 
 // requireRemoved deletes all of the queues, or fails with *KeptError and leaves them as they were.
 func (c *changer) requireRemoved(ctx context.Context, queues map[string]topology.Queue) error {
-	kept, err := c.removeQueues(ctx, queues, true)
-	if err == nil && len(kept) > 0 {
-		return &KeptError{Queues: kept}
-	}
-	return err
+	return c.untilDrained(func() error {
+		kept, err := c.removeQueues(ctx, queues, true)
+		if err == nil && len(kept) > 0 {
+			return &KeptError{Queues: kept}
+		}
+		return err
+	})
 }
 
 // split tells queues that others publish to from those that are the owner's alone.

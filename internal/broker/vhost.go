@@ -1,0 +1,65 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// vhostInfo is what vhosts are listed with.
+type vhostInfo struct {
+	Name string `json:"name"`
+	// ClusterState is the vhost's state on each node.
+	ClusterState map[string]string `json:"cluster_state"`
+}
+
+// vhostList is an answer that may have an empty list in place of a vhost: one that is deleted just
+// then is listed so, seen on 3.10 and 4.3.
+type vhostList []vhostInfo
+
+// UnmarshalJSON leaves out what is no vhost any more.
+func (l *vhostList) UnmarshalJSON(text []byte) error {
+	var listed []json.RawMessage
+	if err := json.Unmarshal(text, &listed); err != nil {
+		return err
+	}
+	for _, element := range listed {
+		if string(element) == "[]" {
+			continue
+		}
+		var v vhostInfo
+		if err := json.Unmarshal(element, &v); err != nil {
+			return err
+		}
+		*l = append(*l, v)
+	}
+	return nil
+}
+
+// vhosts lists the vhosts that the user may see.
+func (c *Client) vhosts(ctx context.Context) (vhostList, error) {
+	var listed vhostList
+	err := c.get(ctx, path("vhosts")+"?columns=name,cluster_state", &listed)
+	return listed, err
+}
+
+// Vhosts lists the names of the vhosts that the user may see.
+func (c *Client) Vhosts(ctx context.Context) ([]string, error) {
+	listed, err := c.vhosts(ctx)
+	var names []string
+	for _, v := range listed {
+		names = append(names, v.Name)
+	}
+	return names, err
+}
+
+// VhostGone tells whether a vhost is known not to exist. A user who sees only some of the vhosts
+// cannot know: to such a user false is returned for what is merely out of sight.
+func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
+	user, err := c.User(ctx)
+	if err != nil || !user.seesEveryVhost() {
+		return false, err
+	}
+	visible, err := c.Vhosts(ctx)
+	return err == nil && !slices.Contains(visible, vhost), err
+}
