@@ -14,7 +14,7 @@ import (
 // without its policy for a moment, and none that stands behind another beats it: either would delete
 // the dead letters that the queue holds. So what takes over from another policy comes first, then
 // priorities fall from the weakest policy up, then the rest is written from the strongest down, and
-// what only stands behind comes last, what is new before what may let go of queues.
+// what only stands behind comes last, what receives queues before what may let go of them.
 func (c *changer) writePolicies(ctx context.Context, policies map[string]topology.Policy) error {
 	order := slices.Sorted(maps.Keys(policies))
 	slices.SortStableFunc(order, func(a, b string) int {
@@ -23,20 +23,22 @@ func (c *changer) writePolicies(ctx context.Context, policies map[string]topolog
 		if phaseA == falling && phaseB == falling {
 			return weakestFirst
 		}
-		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst, c.newFirst(a, b))
+		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst, c.receivingFirst(a, b))
 	})
 	return c.steadily(ctx, policies, func(ctx context.Context) error {
 		return each(ctx, order, func(ctx context.Context, name string) error { return c.writePolicy(ctx, name, policies[name]) })
 	})
 }
 
-// newFirst sorts policies that are not there yet before those that are, which may let go of queues.
-func (c *changer) newFirst(a, b string) int {
+// receivingFirst sorts policies that are not there yet before those that are, which may let go of queues.
+// Where queues are spread over several, those with higher numbers receive what the others let go of; they
+// are there already if a change that was to delete them was interrupted.
+func (c *changer) receivingFirst(a, b string) int {
 	_, aExists := c.Live.Policies[a]
 	_, bExists := c.Live.Policies[b]
 	switch {
 	case aExists == bExists:
-		return 0
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b, a))
 	case bExists:
 		return -1
 	}

@@ -53,6 +53,7 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 		"lowered with one taking over": {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5), "own": policyOf(5)}, []string{"own", "back", "front"}},
 		"raised with one taking over":  {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20), "own": policyOf(20)}, []string{"own", "front", "back"}},
 		"spread over more":             {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(9), "back1": policyOf(9), "front": policyOf(10), "front1": policyOf(10)}, []string{"front1", "front", "back1", "back"}},
+		"spread again":                 {map[string]topology.Policy{"queues": policyOf(10), "queues/2": policyOf(10), "queues/10": policyOf(10)}, map[string]topology.Policy{"queues": policyOf(10), "queues/2": policyOf(10), "queues/10": policyOf(10)}, []string{"10", "2", "queues"}},
 		"raised with a new one behind": {map[string]topology.Policy{"front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,20 +70,34 @@ func (x *proxy) cut() {
 	}
 }
 
-func TestCheckAsksTheNextBroker(t *testing.T) {
+func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	uris, err := worker.ParseURIs("amqp://" + deadAddress(t) + " " + p.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
 	config, err := worker.ParseConfig(configOf(t, p.spec.Worker()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	if err := worker.Check(t.Context(), worker.Options{Config: config, Brokers: worker.FixedBrokers(uris...)}, &out); err != nil {
-		t.Errorf("%v: %s", err, &out)
+	dead := "amqp://" + deadAddress(t)
+	other := "amqp://" + deadAddress(t)
+	for brokers, want := range map[string][]string{
+		dead + " " + p.URI: {"warning: connect to " + dead, "ok: orders.inbox"},
+		dead + " " + other: {"error: connect to " + dead, "error: connect to " + other},
+	} {
+		uris, err := worker.ParseURIs(brokers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		err = worker.Check(t.Context(), worker.Options{Config: config, Brokers: worker.FixedBrokers(uris...)}, &out)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if (err != nil) != strings.HasPrefix(want[0], "error") || len(lines) != len(want) {
+			t.Fatalf("%v:\n%s", err, &out)
+		}
+		for i, line := range lines {
+			if !strings.Contains(line, want[i]) {
+				t.Errorf("got %q, want %q", line, want[i])
+			}
+		}
 	}
 }
 

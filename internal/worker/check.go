@@ -13,25 +13,42 @@ import (
 )
 
 // Check connects to the vhost of each pipeline, on the first broker that serves it, and looks for its
-// inbox and the exchanges that the worker publishes to. It writes a line per pipeline, and returns an
-// error if any of them cannot be worked on. It consumes and changes nothing.
+// inbox and the exchanges that the worker publishes to. It writes a line per pipeline, and one for each
+// broker that does not serve it, and returns an error if any of them cannot be worked on. It consumes and
+// changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	var failed error
 	for _, p := range o.Config.Pipelines {
-		var queue amqp.Queue
-		_, err := o.tryBrokers(ctx, slog.New(slog.DiscardHandler), 0, func(uri URI) (err error) {
-			queue, err = checkPipeline(ctx, uri, p)
-			return err
-		})
-		if err != nil {
-			failed = errors.New("not every pipeline can be worked on")
-			_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: error: %v\n", p.Names, p.Vhost, err)
-			continue
+		say := func(format string, values ...any) {
+			_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: %s\n", p.Names, p.Vhost, fmt.Sprintf(format, values...))
 		}
-		_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: ok: %s has %d messages and %d consumers\n",
-			p.Names, p.Vhost, queue.Name, queue.Messages, queue.Consumers)
+		queue, unserved, err := o.checkBrokers(ctx, p)
+		severity := "warning"
+		if err != nil {
+			severity, failed = "error", errors.New("not every pipeline can be worked on")
+		}
+		for _, reason := range unserved {
+			say("%s: %v", severity, reason)
+		}
+		if err == nil {
+			say("ok: %s has %d messages and %d consumers", queue.Name, queue.Messages, queue.Consumers)
+		}
 	}
 	return failed
+}
+
+// checkBrokers asks one broker after the other until one serves, and says why others do not.
+func (o Options) checkBrokers(ctx context.Context, p *deadletter.Pipeline) (queue amqp.Queue, unserved []error, err error) {
+	_, err = o.tryBrokers(ctx, slog.New(slog.DiscardHandler), 0, func(uri URI) (err error) {
+		if queue, err = checkPipeline(ctx, uri, p); err != nil {
+			unserved = append(unserved, err)
+		}
+		return err
+	})
+	if err != nil && unserved == nil {
+		unserved = []error{err} // nobody was asked
+	}
+	return queue, unserved, err
 }
 
 func checkPipeline(ctx context.Context, uri URI, p *deadletter.Pipeline) (amqp.Queue, error) {
