@@ -22,6 +22,8 @@ type changer struct {
 	madeMutex sync.Mutex
 	// wrote are the policies that were written, perhaps several times.
 	wrote map[string]bool
+	// doubtful are queues whose deletion the broker did not answer: it may still take effect.
+	doubtful map[string]bool
 	// undo is for what can be undone at once, exchanges for what must wait until no queue needs them.
 	undo, exchanges journal
 	// drainUntil is when the change's time to drain is over: at least staleTime after its beginning.
@@ -30,7 +32,7 @@ type changer struct {
 
 func (c *Client) changer(change Change) *changer {
 	drain := max(change.Drain, staleTime)
-	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, wrote: map[string]bool{}, drainUntil: time.Now().Add(drain)}
+	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, wrote: map[string]bool{}, doubtful: map[string]bool{}, drainUntil: time.Now().Add(drain)}
 }
 
 // lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.
@@ -94,18 +96,25 @@ func (c *changer) createBinding(ctx context.Context, b topology.Binding) error {
 }
 
 func (c *changer) removeBinding(ctx context.Context, b topology.Binding) error {
-	c.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return c.bind(ctx, c.Vhost, b) })
+	c.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return c.rebind(ctx, []topology.Binding{b}) })
 	if err := c.unbind(ctx, c.Vhost, b); err != nil {
 		return fmt.Errorf("delete binding %q: %w", b, err)
 	}
 	return nil
 }
 
+// removeQueue deletes a queue. If the broker does not say whether it did, the queue gets no bindings any
+// more: what it received would be deleted with it.
 func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Queue) error {
-	if err := c.deleteQueue(ctx, c.Vhost, name, queue.Type); err != nil {
-		return fmt.Errorf("delete queue %q: %w", name, err)
+	err := c.deleteQueue(ctx, c.Vhost, name, queue.Type)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if isUnanswered(err) {
+		c.doubtful[name] = true
+		return fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; it stays unbound until the next apply: %w", name, err)
+	}
+	return fmt.Errorf("delete queue %q: %w", name, err)
 }
 
 func (c *changer) removeExchange(ctx context.Context, name string, _ topology.Exchange) error {

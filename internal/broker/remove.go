@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -14,7 +15,23 @@ func (c *Client) Remove(ctx context.Context, change Change) error {
 	do := c.changer(change)
 	everything := judging(deadLetters, change.HeldIn...)
 	maps.Copy(everything, do.contents(change.Live.Queues))
-	return do.untilDrained(func() error { return do.removeOrRestore(ctx, everything) })
+	if err := do.untilDrained(func() error { return do.removeOrRestore(ctx, everything) }); err != nil {
+		return err
+	}
+	return c.stillSees(ctx, change.Vhost)
+}
+
+// stillSees is an error if the vhost is there but may not be seen any more: to such a user everything
+// looks as if it were deleted.
+func (c *Client) stillSees(ctx context.Context, vhost string) error {
+	_, err := c.List(ctx, vhost)
+	if !IsNotFound(err) {
+		return err
+	}
+	if gone, goneErr := c.VhostGone(ctx, vhost); goneErr != nil || !gone {
+		return fmt.Errorf("whether everything was deleted is not known, since the vhost may not be seen any more: %w", errors.Join(err, goneErr))
+	}
+	return nil
 }
 
 func (c *changer) removeOrRestore(ctx context.Context, everything subjects) error {

@@ -49,16 +49,25 @@ func (c *changer) replaceExchange(ctx context.Context, name string, exchange top
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.deleteExchange(ctx, c.Vhost, name); err != nil {
-		return fmt.Errorf("delete exchange %q: %w", name, err)
+	err := c.deleteExchange(ctx, c.Vhost, name)
+	if err != nil {
+		err = fmt.Errorf("delete exchange %q: %w", name, err)
 	}
-	return errors.Join(c.createExchange(ctx, name, exchange), c.rebind(ctx, bindings))
+	if err != nil && !isUnanswered(err) {
+		return err
+	}
+	// Without an answer it may be gone all the same; if it is not, making it anew is refused.
+	return errors.Join(err, c.createExchange(ctx, name, exchange), c.rebind(ctx, bindings))
 }
 
-// rebind makes all bindings that can be made, and reports the others.
+// rebind makes all bindings that can be made, and reports the others. Queues that may still be deleted
+// get none.
 func (c *changer) rebind(ctx context.Context, bindings []topology.Binding) error {
 	var failed []error
 	for _, b := range bindings {
+		if !b.ToExchange && c.doubtful[b.Destination] {
+			continue
+		}
 		if err := c.bind(ctx, c.Vhost, b); err != nil {
 			failed = append(failed, fmt.Errorf("restore binding %q: %w", b, err))
 		}

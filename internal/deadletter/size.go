@@ -20,6 +20,9 @@ const (
 	typeSize         = 1
 )
 
+// maxEntries is how many entries of a table amqp091-go reads, whether in a delivery or in a return.
+const maxEntries = 8192
+
 // deathOverhead is what x-death, x-first-death-* and x-last-death-* take besides names, when a
 // message has waited in one retry queue and was then rejected.
 const deathOverhead = 640
@@ -46,7 +49,7 @@ func (p *Pipeline) frameBudget(v Verdict, r Route, frameMax int) int {
 
 // headerFrameSize is the size of the frame with the message's properties: a broker closes the
 // connection over one that is larger than the negotiated frame_max. It is -1 if the headers hold
-// what cannot be encoded.
+// what cannot be encoded, or are too many for a return of the message to be read.
 func headerFrameSize(m amqp.Publishing) int {
 	size := frameOverhead + headerOverhead + scalarProperties
 	for _, s := range []string{
@@ -62,8 +65,11 @@ func headerFrameSize(m amqp.Publishing) int {
 	return size + headers
 }
 
-// tableSize is the encoded size of a table, -1 if it cannot be encoded.
+// tableSize is the encoded size of a table, -1 if it cannot be encoded, or not read again.
 func tableSize(t amqp.Table) int {
+	if len(t) > maxEntries {
+		return -1
+	}
 	size := lengthSize
 	for key, value := range t {
 		n := fieldSize(value)

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"errors"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +211,23 @@ func TestWhatCannotBeEncodedIsNotRepublished(t *testing.T) {
 		d := rejected("orders.created", amqp.Table{"value": value})
 		if _, err := p.Publishing(judge(p, d), d, stamp); !errors.Is(err, ErrNotRepublishable) {
 			t.Errorf("%T: error %v", value, err)
+		}
+	}
+}
+
+// A message whose headers are too many for the client library could be published, but its return not be
+// read: whose it is would be unknown, and the message taken for kept.
+func TestWhatCouldNotBeReadInAReturnIsNotRepublished(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	for n, refused := range map[int]bool{8000: false, 8190: true} {
+		headers := amqp.Table{}
+		for i := range n {
+			headers[strconv.Itoa(i)] = true
+		}
+		d := rejected("orders.created", headers)
+		if _, err := p.Publishing(judge(p, d), d, stamp); errors.Is(err, ErrNotRepublishable) != refused {
+			t.Errorf("%d headers: error %v", n, err)
 		}
 	}
 }

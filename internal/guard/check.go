@@ -18,6 +18,7 @@ var (
 	errTooMany     = errors.New("the headers have a table or list of more than 8192 entries")
 	errUnknownType = errors.New("the headers have a value of an unknown type")
 	errMalformed   = errors.New("the properties are malformed")
+	errForged      = errors.New("its publisher gave it the header " + HeaderUndecodable)
 )
 
 // scalars are the types of values whose size does not vary.

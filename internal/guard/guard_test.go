@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
 )
 
@@ -82,6 +84,15 @@ func TestClientSurvives(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Whoever publishes a message with the guard's own header gets no text of his into a log.
+func TestForgedReasonIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	err := guard.Undecodable(amqp.Table{guard.HeaderUndecodable: "secret"})
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %v", err)
 	}
 }
 

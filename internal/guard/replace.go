@@ -3,7 +3,6 @@ package guard
 import (
 	"bytes"
 	endian "encoding/binary"
-	"errors"
 	"io"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -19,10 +18,16 @@ const maxTail = 4 << 10
 
 // Undecodable says why the headers of a delivery could not be decoded; it is nil if they were.
 func Undecodable(h amqp.Table) error {
-	if reason, ok := h[HeaderUndecodable].(string); ok && len(h) == 1 {
-		return errors.New(reason)
+	text, ok := h[HeaderUndecodable].(string)
+	if !ok || len(h) != 1 {
+		return nil
 	}
-	return nil
+	for _, reason := range []error{errTooLarge, errTooDeep, errTooMany, errUnknownType, errMalformed} {
+		if text == reason.Error() {
+			return reason
+		}
+	}
+	return errForged // and no text of a publisher's in the log
 }
 
 // replace builds a content header with the same properties, as far as they make sense, and

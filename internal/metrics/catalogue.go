@@ -53,7 +53,7 @@ var (
 	consuming = gauge("consuming", "1 if the worker is consuming the inbox.", labelPipeline, labelVhost)
 	blocked   = gauge("blocked", "1 if the broker blocks publishers: it has a memory or disk alarm.", labelPipeline, labelVhost)
 	inFlight  = gauge("in_flight_messages", "Deliveries that are not acknowledged yet.", labelPipeline, labelVhost)
-	held      = gauge("held_messages", "Deliveries that the broker refuses, or has no exchange or failed queue for; a new session keeps the number until it has looked itself.", labelPipeline, labelVhost)
+	held      = gauge("held_messages", "Deliveries that the broker refuses, does not confirm within ten seconds, or has no exchange or failed queue for; a new session keeps the number until it has looked itself.", labelPipeline, labelVhost)
 	oldest    = gauge("inbox_oldest_message_age_seconds", "Time since the broker dead-lettered the oldest delivery that is in flight, or was received within the last second; 0 if there is none, absent while not consuming.", labelPipeline, labelVhost)
 )
 

@@ -110,7 +110,7 @@ func (s *state) problem(now time.Time) string {
 	case s.report.Blocked:
 		return "the broker blocks publishers: wait for its alarm to clear"
 	case s.report.Held > 0:
-		return fmt.Sprintf("%d message(s) held: the broker refuses them, or has no exchange or failed queue for them", s.report.Held)
+		return fmt.Sprintf("%d message(s) held: the broker refuses them, does not confirm them, or has no exchange or failed queue for them", s.report.Held)
 	}
 	return ""
 }

@@ -26,7 +26,7 @@ func (s *session) confirm(ctx context.Context, p *publisher, c amqp.Confirmation
 		return err
 	case !m.taken():
 		err = s.nacked(p, m)
-	case returned && p.told && m.holds < bindingHolds:
+	case returned && p.told && p != s.rescue && m.holds < bindingHolds: // the default exchange has no bindings to wait for
 		s.hold(m)
 	case returned:
 		err = s.returned(m)

@@ -107,23 +107,6 @@ func (s *session) publisherOf(v deadletter.Verdict) *publisher {
 	}
 }
 
-// reject leaves a message that cannot be published again to the broker, which moves the untouched
-// original to the failed queue.
-func (s *session) reject(m *message, reason error) error {
-	if s.failed.told || s.failed.unbound {
-		// The exchange is missing, or its queue: the broker would drop the message.
-		s.hold(m)
-		return nil
-	}
-	s.inFlight--
-	if err := m.delivery.Reject(false); err != nil {
-		return fmt.Errorf("reject: %w", err)
-	}
-	s.ramp.finished++
-	s.leftToBroker(m, reason)
-	return nil
-}
-
 // finish acknowledges a message that the broker has taken.
 func (s *session) finish(m *message) error {
 	s.inFlight--

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -164,6 +165,23 @@ func (p *pipeline) expectOriginals(t *testing.T, ids []string) {
 			t.Errorf("%q is not in the failed queue", id)
 		}
 	}
+}
+
+// Together with ours the headers are too many for the library. It could publish them, but their return
+// would not say whose it is.
+func TestReturnOfMoreHeadersThanCanBeRead(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	p.set(t, http.MethodDelete, p.Path("bindings", "e", "orders.retry", "q", "orders.retry.100ms")+"/delay:100ms", nil)
+	p.start(t)
+	headers := amqp.Table{}
+	for i := range 8180 {
+		headers[strconv.Itoa(i)] = true
+	}
+	p.consume(t, "orders.created", nil)
+	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "many", Headers: headers})
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+	p.expectOriginals(t, []string{"many"})
 }
 
 // The headers fit a frame, but not together with ours: the history goes first, and then the message.

@@ -119,6 +119,30 @@ func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
 	}
 }
 
+// A worker that knows nothing of the failed queue looks for it before it leaves a message to the broker.
+func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"exchanges", "queues"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			p := newPipelineOf(t, newSpec(topology.Classic, []string{"100ms"}, 2, "orders.created"))
+			p.set(t, "DELETE", p.Path(kind, "orders.failed"), nil)
+			p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "large", Headers: amqp.Table{
+				"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200),
+			}})
+			for range 2 {
+				r := p.work(t)
+				r.log.await(t, "the failed exchange or its queue is missing", 1)
+				r.stop(t)
+				brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 1) })
+			}
+			p.work(t)
+			p.apply(t, topology.Expand(p.spec))
+			p.await(t, "orders.failed")
+		})
+	}
+}
+
 // expectHeld has a message that fails, and one that cannot be published again, wait for the failed
 // exchange.
 func (p *pipeline) expectHeld(t *testing.T) {

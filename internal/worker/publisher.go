@@ -111,6 +111,18 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	return m, returned, nil
 }
 
+// noteReturn remembers whose a return is. One that does not say may be for any outstanding message, and
+// none of them may be taken for kept.
+func (p *publisher) noteReturn(r amqp.Return) {
+	if id, ok := r.Headers[deadletter.HeaderPublishID].(string); ok {
+		p.returned[id] = true
+		return
+	}
+	for _, m := range p.outstanding {
+		p.returned[m.publishID] = true
+	}
+}
+
 func (p *publisher) drainReturns() {
 	for {
 		select {
@@ -118,8 +130,7 @@ func (p *publisher) drainReturns() {
 			if !ok {
 				return
 			}
-			id, _ := r.Headers[deadletter.HeaderPublishID].(string)
-			p.returned[id] = true
+			p.noteReturn(r)
 		default:
 			return
 		}

@@ -71,6 +71,43 @@ func TestConfirmOfAnUnknownTagIsAnError(t *testing.T) {
 	}
 }
 
+// Nothing that may have been returned is taken for kept.
+func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
+	t.Parallel()
+	returns := make(chan amqp.Return, 1)
+	returns <- amqp.Return{Headers: amqp.Table{"retry-undecodable": "x"}}
+	p := &publisher{outlet: outlet{returns: returns}, returned: map[string]bool{}, outstanding: []*message{
+		{publishTag: 1, publishID: "a", confirmation: answered(true)}, {publishTag: 2, publishID: "b", confirmation: answered(true)},
+	}}
+	for tag := range uint64(2) {
+		if _, returned, err := p.settle(amqp.Confirmation{DeliveryTag: tag + 1, Ack: true}); err != nil || !returned {
+			t.Errorf("message %d: returned %v, error %v", tag+1, returned, err)
+		}
+	}
+}
+
+// What waits for a confirm for long counts as held, unless the broker has just had an alarm.
+func TestUnansweredIsHeld(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	m := &message{publishedAt: now.Add(-11 * time.Second)}
+	for name, test := range map[string]struct {
+		session session
+		want    bool
+	}{
+		"late":             {session{}, true},
+		"blocked":          {session{blocked: true}, false},
+		"blocked just now": {session{unblockedAt: now.Add(-time.Second)}, false},
+	} {
+		if got := test.session.unanswered(m, now); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if (&session{}).unanswered(&message{publishedAt: now.Add(-9 * time.Second)}, now) {
+		t.Error("9 s are late")
+	}
+}
+
 func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -13,7 +13,7 @@ func (s *session) reconfigure(p *deadletter.Pipeline) {
 	s.pipeline = p
 	for _, publisher := range s.publishers() {
 		// What was refused may go elsewhere now, and would never be answered there.
-		publisher.nackedSince, publisher.unbound = time.Time{}, false
+		publisher.nackedSince = time.Time{}
 	}
 	s.log.Info("configuration changed")
 }

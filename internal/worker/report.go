@@ -8,6 +8,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
+// lateAfter is how long a broker may take to confirm a message before it counts as held.
+const lateAfter = 10 * time.Second
+
 // arrived counts a delivery.
 func (s *session) arrived(m *message) {
 	s.watch.Received()
@@ -57,20 +60,27 @@ func (s *session) details(m *message, first slog.Attr) []any {
 func (s *session) report() {
 	r := metrics.Report{InFlight: s.inFlight, Blocked: s.blocked, Oldest: s.oldest}
 	s.oldest = time.Time{}
-	look := func(messages []*message, held bool) {
+	now := time.Now()
+	look := func(messages []*message, held func(*message) bool) {
 		for _, m := range messages {
 			r.Oldest = earlier(r.Oldest, m.diedAt)
-			if held || m.holds > 0 {
+			if m.holds > 0 || held(m) {
 				r.Held++
 			}
 		}
 	}
-	look(s.held, true)
+	look(s.held, func(*message) bool { return true })
 	for _, p := range s.publishers() {
-		look(p.outstanding, p.told)
-		look(p.waiting, p.told)
+		look(p.outstanding, func(m *message) bool { return p.told || s.unanswered(m, now) })
+		look(p.waiting, func(*message) bool { return p.told })
 	}
 	s.watch.Report(r)
+}
+
+// unanswered tells whether the broker takes too long to confirm a message. What waits for an alarm to
+// clear is not late.
+func (s *session) unanswered(m *message, now time.Time) bool {
+	return !s.blocked && now.Sub(m.publishedAt) > lateAfter && now.Sub(s.unblockedAt) > lateAfter
 }
 
 // earlier ignores times that are not known.

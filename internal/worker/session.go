@@ -10,6 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // stableAfter is how long a session has to last to count as a success.
@@ -45,6 +46,12 @@ type session struct {
 	// majority, does not silence the others. Back is for the return exchange, rescue for the default
 	// one.
 	retry, back, failed, rescue *publisher
+
+	// lookForFailed is an error if the failed exchange or its queue is missing.
+	lookForFailed func(topology.Names) error
+
+	look       failedLook
+	rejections []rejection // that wait for a look
 
 	held      heldMessages
 	heldTimer *time.Timer
@@ -96,11 +103,13 @@ func (s *session) open(ctx context.Context, uri URI) (err error) {
 		}
 		(*p).watch = s.watch.Exchange(exchange)
 	}
-	s.completions = make(chan func() error, len(s.publishers())+2) // each has one at a time, and so have the ramp and the drain
+	s.completions = make(chan func() error, len(s.publishers())+3) // each has one at a time, and so have the ramp, the drain and the look at the failed queue
 	if s.consuming, err = connect(ctx, uri, s.pipeline, "consume"); err != nil {
 		return err
 	}
 	s.watch.Enter(metrics.Connected)
+	looking := context.WithoutCancel(ctx) // longer than the opening
+	s.lookForFailed = func(names topology.Names) error { return lookForFailed(looking, s.consuming, names) }
 	return s.consume(ctx)
 }
 

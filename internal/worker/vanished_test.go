@@ -85,6 +85,18 @@ func TestRescueIsRefused(t *testing.T) {
 	p.set(t, "PUT", p.Path("permissions", user), map[string]string{
 		"configure": permissions.Configure, "write": permissions.Write, "read": permissions.Read,
 	})
+	// A queue that is gone has no binding to wait for, whether the worker has the permission by now or not.
+	p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
+	for began := time.Now(); time.Since(began) < 4*time.Second; {
+		published := time.Now()
+		p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+		p.await(t, p.names.FailedQueue())
+		if took := time.Since(published); took > 4*time.Second {
+			t.Errorf("parked after %s", took)
+		}
+	}
+	p.declare(t, "orders.created")
+	p.consume(t, "orders.created", nil)
 	brokertest.Eventually(t, patience, func() error {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
 		if reason := p.await(t, p.names.FailedQueue()).Headers["dead-letter-reason"]; reason != "exhausted" {
@@ -128,5 +140,10 @@ func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
 func (p *pipeline) recreate(t *testing.T, queue string) {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("queues", queue), nil)
+	p.declare(t, queue)
+}
+
+func (p *pipeline) declare(t *testing.T, queue string) {
+	t.Helper()
 	p.set(t, "PUT", p.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
 }

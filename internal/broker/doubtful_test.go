@@ -1,0 +1,100 @@
+package broker
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// A queue whose deletion was not answered may still be deleted, with what it would receive by then.
+func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := small(b)
+	if err := create(t, newClient(t, b, b.Endpoint), p); err != nil {
+		t.Fatal(err)
+	}
+	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+		arrives := r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/orders.failed")
+		return arrives, arrives
+	})
+	all, err := c.List(t.Context(), p.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := topology.Owned(p, all.Topology)
+	err = c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"})
+	if err == nil || !strings.Contains(err.Error(), "stays unbound") {
+		t.Fatalf("got %v", err)
+	}
+	after, err := c.List(t.Context(), p.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, binding := range after.Bindings {
+		if binding.Source != "" && binding.Destination == "orders.failed" && !binding.ToExchange {
+			t.Errorf("bound again: %s", binding)
+		}
+	}
+	if !slices.ContainsFunc(after.Bindings, func(binding topology.Binding) bool {
+		return binding.Source == "orders.dlx" && binding.Destination == "orders.inbox"
+	}) {
+		t.Error("the inbox is not bound again")
+	}
+}
+
+// An exchange whose deletion was not answered comes back with its bindings.
+func TestExchangeIsMadeAnewWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := small(b)
+	if err := create(t, newClient(t, b, b.Endpoint), p); err != nil {
+		t.Fatal(err)
+	}
+	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+		return true, r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/orders.retry")
+	})
+	all, err := c.List(t.Context(), p.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.changer(Change{Vhost: p.Vhost, All: all}).replaceExchange(t.Context(), "orders.retry", all.Exchanges["orders.retry"]); err == nil {
+		t.Error("no error")
+	}
+	after, err := c.List(t.Context(), p.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := topology.Diff(topology.Owned(p, all.Topology), topology.Owned(p, after.Topology)); !changes.Empty() {
+		t.Errorf("different now: %+v", changes)
+	}
+}
+
+// To a user who may not see the vhost, everything looks as if it were deleted.
+func TestWhatIsOutOfSightIsNotTakenForDeleted(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c, err := New(Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.stillSees(t.Context(), b.Vhost); err != nil {
+		t.Error(err)
+	}
+	if err := c.stillSees(t.Context(), b.Vhost+"-gone"); err != nil {
+		t.Error(err)
+	}
+	other := brokertest.New(t)
+	name, password := other.User(t, "management", ".*", ".*", ".*")
+	blind, err := New(Config{Endpoint: b.Endpoint, Username: name, Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := blind.stillSees(t.Context(), b.Vhost); err == nil {
+		t.Error("no error")
+	}
+}
