@@ -141,7 +141,7 @@ func TestProblems(t *testing.T) {
 		"consuming":         {s(Consuming, Report{InFlight: 256}, 9*time.Second, nil), ""},
 		"hangs in a write":  {s(Consuming, Report{}, 11*time.Second, nil), "the session has been silent for 11s: the broker does not read what it writes"},
 		"blocked":           {s(Consuming, Report{Blocked: true}, 0, nil), "the broker blocks publishers: wait for its alarm to clear"},
-		"held":              {s(Consuming, Report{Held: 3}, 0, nil), "3 message(s) held: the broker refuses them, or has no exchange or failed queue for them"},
+		"held":              {s(Consuming, Report{Held: 3}, 0, nil), "3 message(s) held: the broker refuses them, does not confirm them, or has no exchange or failed queue for them"},
 	} {
 		if got := test.state.problem(now); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

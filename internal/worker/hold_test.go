@@ -136,8 +136,8 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 				r.stop(t)
 				brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 1) })
 			}
-			p.work(t)
 			p.apply(t, topology.Expand(p.spec))
+			p.work(t)
 			p.await(t, "orders.failed")
 		})
 	}
