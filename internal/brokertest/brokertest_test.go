@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"strings"
@@ -217,4 +218,28 @@ func (f *failing) Fatal(args ...any) { f.Fatalf("%s", args...) }
 func (f *failing) Fatalf(format string, args ...any) {
 	f.message = strings.TrimSpace(fmt.Sprintf(format, args...))
 	runtime.Goexit()
+}
+
+// The fault is made by a server of ours, since a broker cannot be made to answer so.
+func TestRequestsThatFailAreSentAgain(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]struct{ status, requests int }{
+		http.MethodDelete: {http.StatusNoContent, 2},
+		http.MethodGet:    {http.StatusNotFound, 2},
+		http.MethodPost:   {http.StatusInternalServerError, 1},
+	} {
+		requests := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if requests++; requests == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+		}))
+		status, _ := (&brokertest.Broker{Endpoint: server.URL}).Request(t, method, "/api/queues/v/q", nil)
+		server.Close()
+		if status != want.status || requests != want.requests {
+			t.Errorf("%s: %d after %d requests, want %d after %d", method, status, requests, want.status, want.requests)
+		}
+	}
 }

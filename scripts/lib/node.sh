@@ -110,6 +110,12 @@ await_node() {
   done
 }
 
+# Why the node answered requests with 500, for somebody who finds one in a failed test.
+report_crashes() {
+  [[ -n $node_folder ]] || return 0
+  grep -h -B4 -A15 'initial call: cowboy_stream_h:request_process' "$node_folder"/log/*.log | tail -n 60 >&2 || true
+}
+
 # Without ceremony: its data is not needed any more.
 stop_node() {
   if [[ -n $node_pid ]]; then
