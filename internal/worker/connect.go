@@ -15,8 +15,9 @@ const (
 	// defaultConnectTimeout bounds the TCP connection and the TLS and AMQP handshakes together, unless
 	// the URI has a connection_timeout.
 	defaultConnectTimeout = 30 * time.Second
-	// closeTimeout bounds the closing handshake, which flushes the last acknowledgements.
-	closeTimeout = 5 * time.Second
+	// closeTimeout bounds the closing handshake, which flushes the last acknowledgements. With
+	// [DefaultDrainTimeout] a worker has stopped before orchestrators kill, after 30 s.
+	closeTimeout = 3 * time.Second
 )
 
 // connect opens a connection to the pipeline's vhost. Purpose and version are shown in the management

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -263,6 +264,25 @@ func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
 		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
+}
+
+func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	var silent atomic.Bool
+	hang := func([]byte) {
+		if silent.Load() {
+			<-t.Context().Done()
+		}
+	}
+	uri := p.throughProxy(t, &proxy{rewrite: hang, rewriteBack: hang})
+	w := startWith(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, "--drain-timeout", "1s")
+	silent.Store(true)
+	began := time.Now()
+	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
+	if code != 0 || took > 8*time.Second {
+		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
+	}
 }
 
 // holdOne starts a worker that cannot get rid of a message.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -144,9 +145,11 @@ func (s *session) stable() bool { return time.Since(s.openedAt) > stableAfter }
 
 // close ends the connections, and with them the channels.
 func (s *session) close() {
+	var closing sync.WaitGroup
 	for _, conn := range []*amqp.Connection{s.consuming, s.publishing} {
 		if conn != nil {
-			hangUp(conn)
+			closing.Go(func() { hangUp(conn) })
 		}
 	}
+	closing.Wait()
 }
