@@ -18,7 +18,7 @@ var (
 	types   = flag.String("types", topology.Quorum+","+topology.Classic, "types of the queues")
 	sizes   = flag.String("sizes", "256,1024,16384", "sizes of the bodies, in bytes")
 	windows = flag.String("windows", "1,32,256,2000", "messages in flight")
-	sides   = flag.String("sides", strings.Join([]string{bare, one, many, shovel, remote}, ","), "who moves messages")
+	sides   = flag.String("sides", strings.Join([]string{bare, one, many, shovel, remote}, ","), "who moves messages; there is also "+pair)
 	rounds  = flag.Int("rounds", 3, "how often each side has its turn; twice as often if a target is missed")
 	factor  = flag.Float64("factor", 1, "move so many times as many messages")
 	versus  = flag.String("versus", "", "another build of the sidecar, to measure next to this one")

@@ -18,6 +18,7 @@ const (
 	bare    = "bare"   // the pipe
 	one     = "worker" // the sidecar, with one work queue
 	many    = "many"   // the same with 500
+	pair    = "pair"   // two of the sidecar, which share the inbox
 	shovel  = "shovel" // within the broker
 	remote  = "remote" // a shovel that connects as any client does
 	another = "versus"
@@ -49,6 +50,7 @@ func newContenders(t *testing.T, queueType, binary string) []contender {
 	all := []contender{
 		{bare, single, startBare},
 		{one, single, sidecar(binary)},
+		{pair, single, replicas(binary)},
 		{shovel, single, startShovel(false)},
 		{remote, single, startShovel(true)},
 	}
@@ -108,6 +110,19 @@ func sidecar(binary string) func(t *testing.T, p *pipeline, n, window int) func(
 			t.Fatal(err)
 		}
 		return start(t, binary, []string{"worker", "--config", file, "--prefetch", strconv.Itoa(window)}, "RABBITMQ_URI="+p.URI)
+	}
+}
+
+// replicas starts two of it, each with the whole window.
+func replicas(binary string) func(t *testing.T, p *pipeline, n, window int) func() usage {
+	return func(t *testing.T, p *pipeline, n, window int) func() usage {
+		t.Helper()
+		first, second := sidecar(binary)(t, p, n, window), sidecar(binary)(t, p, n, window)
+		return func() usage {
+			t.Helper()
+			a, b := first(), second()
+			return usage{cpu: a.cpu + b.cpu, peak: max(a.peak, b.peak), calls: a.calls + b.calls}
+		}
 	}
 }
 

@@ -31,6 +31,16 @@ func (want onlyDiffers) CheckPlan(_ context.Context, req plancheck.CheckPlanRequ
 	resp.Error = fmt.Errorf("%s is not in the plan", address)
 }
 
+// either passes if one of the two does.
+type either [2]onlyDiffers
+
+func (e either) CheckPlan(ctx context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	if e[0].CheckPlan(ctx, req, resp); resp.Error != nil {
+		resp.Error = nil
+		e[1].CheckPlan(ctx, req, resp)
+	}
+}
+
 func topologyOf(value any) map[string]any {
 	attributes, _ := value.(map[string]any)
 	topology, _ := attributes["topology"].(map[string]any)
