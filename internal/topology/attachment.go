@@ -91,9 +91,15 @@ func UnprotectedAttachment(prior Attachment, next *Attachment) []string {
 	return Unprotected(prior.pipeline(), after)
 }
 
-// Attached lists the queues that attachments joined to the pipeline.
+// Attached lists the queues that attachments joined to the pipeline. The binding of a queue goes with it
+// when an application makes it anew, the policy stays.
 func Attached(n Names, vhost Topology) []string {
 	var queues []string
+	for name := range vhost.Policies {
+		if queue, isAttachment := strings.CutPrefix(name, n.AttachmentPolicy("")); isAttachment {
+			queues = append(queues, queue)
+		}
+	}
 	for _, b := range vhost.Bindings {
 		if _, marked := b.Arguments[AttachmentArgument]; marked && b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) {
 			queues = append(queues, b.Destination)
@@ -125,7 +131,8 @@ func CheckLiveAttachment(a Attachment, prior *Attachment, vhost Vhost, leaving .
 	if slices.ContainsFunc(vhost.Bindings, n.returnBinding(a.Queue).equal) {
 		f.warn(Path{"queue"}, "Queue is attached twice",
 			"Queue %q is one of the work_queues of the pipeline %q too. That is the way to hand it over without losing a message, but remove one of the two in the end.", a.Queue, a.Pipeline)
-		q.checkSameAsPipeline(&f)
+		theirs, exists := policyOf(n, a.Queue, vhost.Topology)
+		q.checkHandOver(&f, theirs, exists, "the pipeline")
 	}
 	q.check(&f)
 	if prior == nil {
@@ -150,5 +157,11 @@ func CheckAttachment(a Attachment) []Problem {
 		}
 		return attributes
 	}, Names(a.Pipeline), a.Queue, a.WorkQueue)...)
+	if strings.Contains(a.Queue, "~") {
+		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
+		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside",
+			"The name %q has a ~. RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, which mark what belongs to an attachment. "+
+				"List the queue in the work_queues of the pipeline itself, whose bindings have none.", a.Queue))
+	}
 	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.WorkQueue, a.WorkQueue.PolicyDefinition)...)
 }

@@ -33,6 +33,7 @@ func CheckLive(p Pipeline, prior *Pipeline, vhost Vhost, leaving ...string) Find
 		q.check(&f)
 	}
 	checkOwnQueues(&f, p, vhost, others)
+	checkAlternateExchanges(&f, p, vhost)
 	checkListeners(&f, p, vhost)
 	checkCluster(&f, p, vhost)
 	f.Exists = existing(p, prior, vhost.Topology)
@@ -55,6 +56,14 @@ func existing(p Pipeline, prior *Pipeline, vhost Topology) []string {
 		// Every policy of such a name would be taken for the pipeline's from then on.
 		found = appendCommon(found, "policy", Owned(p, vhost).Policies, vhost.Policies)
 		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
+	}
+	known := Expand(*prior).Queues
+	for _, name := range slices.Sorted(maps.Keys(wanted.Queues)) {
+		live, exists := vhost.Queues[name]
+		_, had := known[name]
+		if exists && !had && p.Names().OwnsQueue(name) && !p.Names().isRetryQueue(name, live) {
+			found = append(found, fmt.Sprintf("queue %q", name))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		live, exists := vhost.Queues[name]

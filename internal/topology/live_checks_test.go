@@ -67,6 +67,11 @@ func TestCheckLiveFinds(t *testing.T) {
 		{Source: "bills.return", Destination: "work", RoutingKey: "return:work"},
 	}
 
+	tapped := with(Queue{Type: Quorum}, nil)
+	tapped.Bindings = []Binding{{Source: "orders.retry", Destination: "work", RoutingKey: "delay:1s"}}
+	attachedTwice := with(Queue{Type: Quorum}, map[string]Policy{
+		"retry/orders/attachment/work": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: one(atMostOnce).policyDefinition("work")},
+	})
 	for name, test := range map[string]struct {
 		pipeline Pipeline
 		vhost    Vhost
@@ -104,6 +109,13 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a harmless policy above the shield": {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
 		"an operator policy":                 {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},
 		"another listener":                   {one(quorum), listening, "", "Another listener"},
+		"a listener to what waits":           {one(quorum), tapped, "", "is there twice"},
+		"an alternate exchange":              {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `retry$`, ApplyTo: "exchanges", Definition: Arguments{"alternate-exchange": "lost"}}}), `Policy "org" applies to exchange "orders.retry"`, ""},
+		"an alternate exchange of others":    {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^amq`, ApplyTo: "exchanges", Definition: Arguments{"alternate-exchange": "lost"}}}), "", ""},
+		"an attachment that differs":         {one(quorum), attachedTwice, "Queue is attached in two ways", "Queue is attached twice"},
+		"an attachment that is the same":     {one(atMostOnce), attachedTwice, "", "Queue is attached twice"},
+		"what a pipeline has left":           {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"retry/aged/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 5000, Definition: Arguments{"dead-letter-exchange": "aged.dlx"}}}), "policy_priority = 5002", ""},
+		"a declared queue of another type":   {one(WorkQueue{Type: Quorum, Declare: true}), with(Queue{Type: Classic, Arguments: Arguments{DeclaredByArgument: "orders"}}, map[string]Policy{"org": {Pattern: "work", ApplyTo: "quorum_queues", Priority: 5000}}), "policy_priority = 5002", ""},
 		"a loop":                             {one(quorum), looping, "thousands of times a second", ""},
 		"a queue of another pipeline":        {one(quorum), taken, `is a work queue of the pipeline "bills"`, ""},
 		"a classic pipeline in a cluster":    {classicPipeline, cluster, "", "Classic pipeline in a cluster"},
@@ -175,4 +187,53 @@ func TestAttachmentIsJudgedWithTheWholePipeline(t *testing.T) {
 	expectSaid(t, "in company", CheckLiveAttachment(a, nil, vhost).Problems, "stop everybody's retries")
 	vhost.Bindings = append(vhost.Bindings, Binding{Source: "orders.dlx", Destination: "work"})
 	expectSaid(t, "in a loop", CheckLiveAttachment(a, nil, vhost).Problems, "thousands of times a second")
+}
+
+func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
+	t.Parallel()
+	prior, next := one(WorkQueue{Type: Quorum}), one(WorkQueue{Type: Quorum})
+	next.Delays = append(next.Delays, Delay{7 * time.Second, "7s"})
+	for name, test := range map[string]struct {
+		queue Queue
+		want  int
+	}{
+		"of somebody else":  {Queue{Type: Quorum}, 1},
+		"one that returns":  {Queue{Type: Quorum, Arguments: Arguments{"x-dead-letter-exchange": "orders.return"}}, 0},
+		"one that was made": {Expand(next).Queues["orders.retry.7s"], 0},
+	} {
+		vhost := with(Queue{Type: Quorum}, nil)
+		vhost.Queues["orders.retry.1s"], vhost.Queues["orders.retry.7s"] = Queue{Type: Classic}, test.queue
+		if got := CheckLive(next, &prior, vhost).Exists; len(got) != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestAttachmentsAreSeenWithoutTheirBinding(t *testing.T) {
+	t.Parallel()
+	a := Attachment{Pipeline: "orders", Queue: "work", WorkQueue: WorkQueue{Type: Quorum}, PolicyPriority: 1000}
+	anew := ExpandAttachment(a)
+	anew.Bindings = nil
+	if got := Attached("orders", anew); len(got) != 1 || got[0] != "work" {
+		t.Errorf("got %q", got)
+	}
+	if got := Attached("order", anew); len(got) != 0 {
+		t.Errorf("another pipeline has %q", got)
+	}
+	if got := Attached("orders", Expand(one(WorkQueue{Type: Quorum}))); len(got) != 0 {
+		t.Errorf("the pipeline's own are %q", got)
+	}
+}
+
+// A binding with such a key and arguments makes every listing of bindings fail.
+func TestTildeCannotBeAttached(t *testing.T) {
+	t.Parallel()
+	a := Attachment{Pipeline: "orders", Queue: "work~1", WorkQueue: WorkQueue{Type: Quorum}, PolicyPriority: 1000}
+	if got := CheckAttachment(a); len(got) != 1 || got[0].Path[0] != "queue" {
+		t.Errorf("got %v", got)
+	}
+	a.Queue = "work"
+	if got := CheckAttachment(a); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
 }

@@ -50,11 +50,35 @@ func checkOwnQueues(f *Findings, p Pipeline, vhost Vhost, others others) {
 	}
 }
 
-// checkListeners finds bindings of others to the exchanges that dead and failed messages go through.
+// checkAlternateExchanges finds policies that route elsewhere what cannot be routed. The worker learns
+// from a returned message that its delay, its work queue or the failed queue is not bound, and these
+// would not be returned.
+func checkAlternateExchanges(f *Findings, p Pipeline, vhost Vhost) {
+	n, ofExchanges := p.Names(), maps.Clone(vhost.Policies)
+	maps.DeleteFunc(ofExchanges, func(_ string, policy Policy) bool { return !policy.meantForExchanges() })
+	lookup := Lookup{policies: compileAll(ofExchanges)}
+	for _, exchange := range []string{n.RetryExchange(), n.ReturnExchange(), n.FailedExchange()} {
+		policy, has := lookup.alternatePolicy(exchange)
+		if !has {
+			continue
+		}
+		f.refuse(Path{"name"}, "A policy gives the pipeline's exchange an alternate exchange",
+			"Policy %q applies to exchange %q and sets alternate-exchange: what cannot be routed would go to %q, where nobody brings it back, and the worker would take it for delivered. "+
+				"Change its pattern so that the pipeline's exchanges do not match, or name the pipeline otherwise.", policy.Name, exchange, valueText(policy.Definition["alternate-exchange"]))
+	}
+}
+
+// checkListeners finds bindings of others to the pipeline's exchanges.
 func checkListeners(f *Findings, p Pipeline, vhost Vhost) {
 	n := p.Names()
 	for _, b := range vhost.Bindings {
-		if (b.Source != n.DeadLetterExchange() && b.Source != n.FailedExchange()) || n.ownsBinding(b) {
+		_, ofAttachment := b.Arguments[AttachmentArgument]
+		if !n.ownsExchange(b.Source) || n.ownsBinding(b) || ofAttachment {
+			continue
+		}
+		if b.Source == n.RetryExchange() || b.Source == n.ReturnExchange() {
+			f.warn(Path{"name"}, "Another listener on the pipeline's exchange",
+				"There is a binding %q. It is left alone, but what is routed by it is there twice: a message that waits is delivered before its time, too, or to somebody else. Remove that binding.", b.String())
 			continue
 		}
 		if _, isWorkQueue := p.WorkQueues[b.Destination]; isWorkQueue && !b.ToExchange {

@@ -35,7 +35,7 @@ func newLiveWorkQueue(p Pipeline, prior *Pipeline, name string, vhost Vhost, oth
 		q.attachedBefore = had && before.byPolicy()
 	}
 	q.live, q.exists = vhost.Queues[name]
-	if !q.exists {
+	if !q.exists || q.Declare { // it will be as it is declared
 		q.live = Queue{Type: q.Type, Arguments: q.Arguments}
 	}
 	var doubtful []NamedPolicy
@@ -82,6 +82,8 @@ func (q liveWorkQueue) check(f *Findings) {
 	if !q.attachment && slices.Contains(Attached(q.pipeline.Names(), q.vhost.Topology), q.name) {
 		f.warn(q.at(), "Queue is attached twice",
 			"Queue %q is attached to this pipeline by a rabbitmq_retry_attachment too. That is the way to hand it over without losing a message, but remove one of the two in the end.", q.name)
+		theirs, exists := q.vhost.Policies[q.pipeline.Names().AttachmentPolicy(q.name)]
+		q.checkHandOver(f, theirs, exists, "a rabbitmq_retry_attachment")
 	}
 	if q.exists && !q.Declare {
 		unusable := q.checkKind()

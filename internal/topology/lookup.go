@@ -75,12 +75,19 @@ func (l Lookup) AlternateExchange(name string) (alternate string, has bool) {
 	if alternate, has = l.vhost.Exchanges[name].Arguments["alternate-exchange"].(string); has {
 		return alternate, true
 	}
-	policies := matchingOf(l.policies, name, func(p Policy) bool { return p.ApplyTo == "all" || p.ApplyTo == "exchanges" })
-	if len(policies) == 0 {
-		return "", false
-	}
-	alternate, has = policies[0].Definition["alternate-exchange"].(string)
+	policy, has := l.alternatePolicy(name)
+	alternate, _ = policy.Definition["alternate-exchange"].(string)
 	return alternate, has
+}
+
+// alternatePolicy finds the policy that gives an exchange an alternate one.
+func (l Lookup) alternatePolicy(exchange string) (policy NamedPolicy, has bool) {
+	policies := matchingOf(l.policies, exchange, Policy.meantForExchanges)
+	if len(policies) == 0 {
+		return policy, false
+	}
+	_, has = policies[0].Definition["alternate-exchange"].(string)
+	return policies[0], has
 }
 
 func matchingOf(policies []compiledPolicy, name string, meant func(Policy) bool) []NamedPolicy {

@@ -69,6 +69,8 @@ func (p Policy) meant(queueType string) bool {
 	return false
 }
 
+func (p Policy) meantForExchanges() bool { return p.ApplyTo == "all" || p.ApplyTo == "exchanges" }
+
 func compiled(text string) (*regexp2.Regexp, error) {
 	pattern, err := regexp2.Compile(text, regexp2.None)
 	if err == nil {

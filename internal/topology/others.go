@@ -13,7 +13,7 @@ type others struct {
 	pipelines []Names
 	// returning are their work queues, each with the first pipeline that messages return to it from.
 	returning map[string]Names
-	// policies are those of no pipeline.
+	// policies are those of no pipeline, and those that a pipeline without a definition has left.
 	policies map[string]Policy
 }
 
@@ -21,11 +21,15 @@ var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|(fallback|queues)(/
 
 // othersIn finds what belongs to others than these pipelines.
 func othersIn(vhost Vhost, mine []string) others {
-	o := others{policies: maps.Clone(vhost.Policies)}
+	o, pipelines := others{policies: maps.Clone(vhost.Policies)}, Pipelines(vhost.Topology)
+	defined := map[string]bool{}
+	for _, name := range pipelines {
+		defined[name] = true
+	}
 	maps.DeleteFunc(o.policies, func(name string, policy Policy) bool {
-		return pipelineOf(name, policy) != "" || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
+		return defined[pipelineOf(name, policy)] || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
 	})
-	for _, name := range Pipelines(vhost.Topology) {
+	for _, name := range pipelines {
 		if !slices.Contains(mine, name) {
 			o.pipelines = append(o.pipelines, Names(name))
 		}

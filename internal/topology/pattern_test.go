@@ -2,8 +2,10 @@ package topology
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
+	"time"
 )
 
 // attached tells which policy each of so many work queues has.
@@ -68,5 +70,22 @@ func TestSpreadOfLongNames(t *testing.T) {
 	}
 	if n := len(spread([]string{"a", "b"})); n != 1 {
 		t.Errorf("%d groups for two short names", n)
+	}
+}
+
+func TestShieldCoversEveryDelay(t *testing.T) {
+	t.Parallel()
+	pattern := regexp.MustCompile(Names("or.ders").ownPattern())
+	for _, delay := range []time.Duration{
+		time.Millisecond, 1500 * time.Millisecond, time.Second, 90500 * time.Millisecond, time.Minute, time.Hour, 90*time.Minute + 3*time.Millisecond, MaxDelay,
+	} {
+		if name := Names("or.ders").RetryQueue(delay); !pattern.MatchString(name) {
+			t.Errorf("%s is not covered", name)
+		}
+	}
+	for _, other := range []string{"or.ders.retry.", "or.ders.retry.x", "or.ders.retry.1", "or.ders.retry.1.s", "orxders.inbox", "or.ders.retry.1s.x"} {
+		if pattern.MatchString(other) {
+			t.Errorf("%s is covered", other)
+		}
 	}
 }
