@@ -40,7 +40,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			go func() {
 				removed <- c.Remove(t.Context(), Change{
 					Vhost: p.Vhost, All: all, Live: live,
-					HeldIn: topology.Unprotected(p, topology.Pipeline{}), FailedQueue: "orders.failed",
+					HeldIn: topology.Unprotected(p.Names(), live, topology.Topology{}, all), FailedQueue: "orders.failed",
 				})
 			}()
 			awaitUnbound(t, c, p)

@@ -81,16 +81,6 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost Topology) (Attac
 	return a, nil
 }
 
-// UnprotectedAttachment tells whether the change from prior to next, nil for a removal, would delete
-// dead letters that the queue still holds.
-func UnprotectedAttachment(prior Attachment, next *Attachment) []string {
-	after := Pipeline{Name: prior.Pipeline}
-	if next != nil {
-		after = next.pipeline()
-	}
-	return Unprotected(prior.pipeline(), after)
-}
-
 // Attached lists the queues that attachments joined to the pipeline. The binding of a queue goes with it
 // when an application makes it anew, the policy stays.
 func Attached(n Names, vhost Topology) []string {

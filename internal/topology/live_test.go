@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -120,15 +121,63 @@ func TestDiffFindsEveryAttribute(t *testing.T) {
 func TestUnprotectedWorkQueues(t *testing.T) {
 	t.Parallel()
 	prior, next := orders(), orders()
-	if got := Unprotected(prior, next); got != nil {
+	if got := unprotected(prior, Expand(next)); got != nil {
 		t.Errorf("nothing changed, but %q", got)
 	}
 	next.WorkQueues = map[string]WorkQueue{"created": {Type: Quorum}, "paid": {Type: Classic, Declare: true}}
-	if got := Unprotected(prior, next); !slices.Equal(got, []string{"a|b.c", "paid"}) {
+	if got := unprotected(prior, Expand(next)); !slices.Equal(got, []string{"a|b.c", "paid"}) {
 		t.Errorf("got %q", got)
 	}
-	if got := Unprotected(prior, Pipeline{}); !slices.Equal(got, []string{"a|b.c", "created", "paid"}) {
+	if got := unprotected(prior, Topology{}); !slices.Equal(got, []string{"a|b.c", "created", "paid"}) {
 		t.Errorf("destroy: got %q", got)
+	}
+}
+
+// unprotected is Unprotected for a pipeline of which everything is on the broker.
+func unprotected(p Pipeline, wanted Topology) []string {
+	vhost := Vhost{Topology: Expand(p), Version: Version{4, 3}}
+	for name, w := range p.WorkQueues {
+		if w.Declare {
+			continue
+		}
+		vhost.Queues[name] = Queue{Type: w.Type}
+		if !w.byPolicy() {
+			vhost.Queues[name] = Queue{Type: w.Type, Arguments: w.deadLetterArguments(p.Names())}
+		}
+	}
+	return Unprotected(p.Names(), Owned(p, vhost.Topology), wanted, vhost)
+}
+
+// What the broker has tells: an update that failed half-way leaves policies that no configuration knows.
+func TestUnprotectedByWhatIsLive(t *testing.T) {
+	t.Parallel()
+	strong, weak := one(WorkQueue{Type: Quorum}), one(WorkQueue{Type: Quorum, DeadLetterStrategy: AtMostOnce})
+	vhost := func(live Pipeline) Vhost {
+		v := Vhost{Topology: Expand(live), Version: Version{4, 3}}
+		v.Queues["work"], v.Queues["other"] = Queue{Type: Quorum}, Queue{Type: Quorum}
+		return v
+	}
+	foreign := vhost(strong)
+	delete(foreign.Policies, "retry/orders/queues")
+	delete(foreign.Policies, "retry/orders/fallback")
+	foreign.Policies["org"] = Policy{Pattern: "^work$", ApplyTo: "all", Definition: Arguments{"dead-letter-exchange": "x", "dead-letter-strategy": AtLeastOnce, "overflow": "reject-publish"}}
+	handed := vhost(strong)
+	maps.Copy(handed.Policies, ExpandAttachment(Attachment{Pipeline: "orders", Queue: "work", WorkQueue: WorkQueue{Type: Quorum}, PolicyPriority: 1000}).Policies)
+	for name, test := range map[string]struct {
+		vhost  Vhost
+		wanted Topology
+		want   int
+	}{
+		"attached although no state says so":         {vhost(strong), Expand(orders()), 1},
+		"stronger than the configuration":            {vhost(strong), Expand(weak), 1},
+		"weaker than the configuration":              {vhost(weak), Expand(strong), 0},
+		"not weaker than what it takes the place of": {foreign, Expand(strong), 0},
+		"weaker than what it takes the place of":     {foreign, Expand(weak), 1},
+		"attached by an attachment, too":             {handed, Expand(orders()), 0},
+	} {
+		if got := Unprotected("orders", Owned(strong, test.vhost.Topology), test.wanted, test.vhost); len(got) != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

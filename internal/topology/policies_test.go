@@ -104,17 +104,17 @@ func TestUnprotectedOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 		w := next.WorkQueues["work"]
 		test.change(&w)
 		next.WorkQueues["work"] = w
-		if got := Unprotected(one(WorkQueue{Type: Quorum}), next); len(got) != test.want {
+		if got := unprotected(one(WorkQueue{Type: Quorum}), Expand(next)); len(got) != test.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	argued := one(WorkQueue{Type: Quorum, Attach: AttachArguments})
 	detached := one(WorkQueue{})
 	detached.WorkQueues = nil
-	if got := Unprotected(argued, detached); len(got) != 0 {
+	if got := unprotected(argued, Expand(detached)); len(got) != 0 {
 		t.Errorf("detaching a queue that keeps its arguments: %q", got)
 	}
-	if got := Unprotected(argued, Pipeline{}); len(got) != 1 {
+	if got := unprotected(argued, Topology{}); len(got) != 1 {
 		t.Errorf("destroying what its arguments point at: %q", got)
 	}
 }

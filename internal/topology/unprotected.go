@@ -2,51 +2,53 @@ package topology
 
 import "slices"
 
-// Displaced lists the quorum work queues that hold dead letters at-least-once for somebody else, whose
-// policy a new attachment replaces by one that does not: what they hold would be deleted.
-func Displaced(next Pipeline, prior *Pipeline, vhost Vhost) []string {
-	lookup := NewLookup(vhost)
+// Unprotected lists the quorum queues whose undelivered dead letters are deleted, or have nowhere to go
+// any more, once an owner has wanted in place of live: a queue that holds some loses them with its
+// policy, or when the policy's strategy, overflow or dead-letter exchange is taken away. What the broker
+// has tells, and not what a configuration says: a change that failed half-way left other policies than
+// either. Queues that are the pipeline's own do not count when they go as a whole.
+func Unprotected(n Names, live, wanted Topology, vhost Vhost) []string {
+	after := vhost
+	after.Topology = Merge(vhost.without(live), wanted)
+	before, then := NewLookup(vhost), NewLookup(after)
 	var queues []string
-	for _, name := range next.attachedByPolicy() {
-		attachedBefore := false
-		if prior != nil {
-			before, had := prior.WorkQueues[name]
-			attachedBefore = had && before.byPolicy()
+	for _, name := range touched(live, wanted, vhost) {
+		now, next := before.Queue(name), then.Queue(name)
+		_, stays := after.Queues[name]
+		if !now.AtLeastOnce() || !stays && n.OwnsQueue(name) {
+			continue
 		}
-		_, exists := vhost.Queues[name]
-		if exists && !attachedBefore && next.WorkQueues[name].Strategy() != AtLeastOnce && lookup.Queue(name).AtLeastOnce() {
+		if !stays || !next.AtLeastOnce() || leadsToNothing(next, live, after.Topology) {
 			queues = append(queues, name)
 		}
 	}
 	return queues
 }
 
-// DisplacedByAttachment is Displaced for an attachment.
-func DisplacedByAttachment(next Attachment, prior *Attachment, vhost Vhost) []string {
-	var before *Pipeline
-	if prior != nil {
-		was := prior.pipeline()
-		before = &was
-	}
-	return Displaced(next.pipeline(), before, vhost)
+// leadsToNothing tells whether a queue dead-letters to an exchange that goes.
+func leadsToNothing(s Settings, live, after Topology) bool {
+	exchange, _ := s.Text("dead-letter-exchange")
+	_, is := live.Exchanges[exchange]
+	_, stays := after.Exchanges[exchange]
+	return is && !stays
 }
 
-// Unprotected lists the quorum work queues whose undelivered dead letters the change from prior to
-// next would delete: a queue that holds some loses them with its policy, or when the policy's
-// strategy, overflow or dead-letter exchange is taken away. Those of a queue that is attached by
-// arguments have nowhere to go once the pipeline itself is gone, which an empty next stands for.
-func Unprotected(prior, next Pipeline) []string {
+// touched lists the queues that a change can matter to: a whole vhost is a large number of queues times
+// a large number of policies.
+func touched(live, wanted Topology, vhost Vhost) []string {
+	changes := Diff(wanted, live)
+	replaced := changes.Delete.Policies
+	for name := range changes.Update.Policies {
+		replaced[name] = live.Policies[name]
+	}
+	policies := slices.Concat(compileAll(changes.Create.Policies), compileAll(changes.Update.Policies), compileAll(replaced))
+	always := func(Policy) bool { return true }
 	var queues []string
-	for name, before := range prior.WorkQueues {
-		if before.Strategy() != AtLeastOnce {
-			continue
-		}
-		after, stays := next.WorkQueues[name]
-		kept := stays && after.Type == before.Type && after.Strategy() == AtLeastOnce && after.byPolicy()
-		if !before.byPolicy() {
-			kept = next.Name != ""
-		}
-		if !kept {
+	for name, queue := range vhost.Queues {
+		exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
+		_, goes := changes.Delete.Exchanges[exchange]
+		_, owned := live.Queues[name]
+		if goes || owned || len(matchingOf(policies, name, always)) > 0 {
 			queues = append(queues, name)
 		}
 	}

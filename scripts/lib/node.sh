@@ -2,6 +2,7 @@
 # A private RabbitMQ node: loopback ports, a temporary folder, and nothing left when it has ended.
 
 node_pid='' node_folder='' # the leader of the node's process group; where its data and logs are
+logged=0                   # how much it had logged when it was ready: a starting node fails requests
 
 # The packages' plain start script. Their wrapper in /usr/sbin would change to another user.
 installed_server() {
@@ -33,7 +34,7 @@ start_node() { # [CHROOT]
   stop=stop_node username=test password=$(random)
   for attempt in 1 2 3; do # somebody else may take one of the ports in the meantime
     launch_node "$@"
-    await_node && return
+    await_node && logged=$(cat "$node_folder"/log/*.log | wc -c) && return
     say "the node did not start (attempt $attempt); the end of its log:"
     tail -qn 15 "$node_folder"/out "$node_folder"/log/*.log >&2 2>/dev/null || true
     stop_node
@@ -113,7 +114,8 @@ await_node() {
 # Why the node answered requests with 500, for somebody who finds one in a failed test.
 report_crashes() {
   [[ -n $node_folder ]] || return 0
-  grep -h -B4 -A15 'initial call: cowboy_stream_h:request_process' "$node_folder"/log/*.log | tail -n 60 >&2 || true
+  cat "$node_folder"/log/*.log | tail -c +$((logged + 1)) |
+    grep -B4 -A15 'initial call: cowboy_stream_h:request_process' | tail -n 60 >&2 || true
 }
 
 # Without ceremony: its data is not needed any more.

@@ -30,9 +30,9 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	live, wanted := topology.OwnedByAttachment(a, all.Topology), topology.ExpandAttachment(a)
 	err := r.session.Client.Create(ctx, broker.Change{
-		Vhost: a.Vhost, All: all, Live: topology.OwnedByAttachment(a, all.Topology), Wanted: topology.ExpandAttachment(a),
-		HeldIn: topology.DisplacedByAttachment(a, nil, all),
+		Vhost: a.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: topology.Unprotected(a.Names(), live, wanted, all),
 	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot attach the queue", fmt.Sprintf("Queue %q was not attached to the pipeline %q.\n\n%s", a.Queue, a.Pipeline, err))

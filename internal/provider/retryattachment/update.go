@@ -52,20 +52,19 @@ func (r *attachmentResource) Update(ctx context.Context, req resource.UpdateRequ
 // change leads from the attachment as it was to the next one, nil for none. It is refused as long as
 // dead letters that the queue holds would be lost.
 func (r *attachmentResource) change(ctx context.Context, all topology.Vhost, prior topology.Attachment, next *topology.Attachment, drain time.Duration) diag.Diagnostics {
-	held := topology.UnprotectedAttachment(prior, next)
+	var wanted topology.Topology
 	if next != nil {
-		held = append(held, topology.DisplacedByAttachment(*next, &prior, all)...)
+		wanted = topology.ExpandAttachment(*next)
 	}
+	live := topology.OwnedByAttachment(prior, all.Topology)
 	change := broker.Change{
 		Vhost:   prior.Vhost,
 		All:     all,
-		Live:    topology.OwnedByAttachment(prior, all.Topology),
-		HeldIn:  held,
+		Live:    live,
+		Wanted:  wanted,
+		HeldIn:  topology.Unprotected(prior.Names(), live, wanted, all),
 		Drain:   drain,
 		Waiting: report.LogWaiting(ctx),
-	}
-	if next != nil {
-		change.Wanted = topology.ExpandAttachment(*next)
 	}
 	var diags diag.Diagnostics
 	_, err := r.session.Client.Update(ctx, change)

@@ -155,14 +155,16 @@ func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.Modif
 		return
 	}
 	r.session.Leaves(p.Vhost, p.Name)
-	if vhost, err := r.session.Listing(ctx, p.Vhost); err == nil {
-		if attached := topology.Attached(p.Names(), vhost.Topology); len(attached) > 0 {
-			resp.Diagnostics.AddWarning("Queues are attached to the pipeline", "Destroy refuses as long as these queues are attached by a rabbitmq_retry_attachment that is not destroyed first:\n"+report.Bullets(attached))
-		}
-	}
-	holdings, err := r.session.Client.Holdings(ctx, p.Vhost, ownQueues(p), topology.Unprotected(p, topology.Pipeline{}))
-	if err != nil || len(holdings) == 0 {
+	vhost, err := r.session.Listing(ctx, p.Vhost)
+	if err != nil {
 		return // Delete looks again, and is the one that refuses.
+	}
+	if attached := topology.Attached(p.Names(), vhost.Topology); len(attached) > 0 {
+		resp.Diagnostics.AddWarning("Queues are attached to the pipeline", "Destroy refuses as long as these queues are attached by a rabbitmq_retry_attachment that is not destroyed first:\n"+report.Bullets(attached))
+	}
+	holdings, err := r.session.Client.Holdings(ctx, p.Vhost, ownQueues(p), unprotected(p, vhost))
+	if err != nil || len(holdings) == 0 {
+		return
 	}
 	resp.Diagnostics.AddWarning("Destroying the pipeline would lose messages", report.Refusal(holdings))
 }

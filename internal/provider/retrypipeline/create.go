@@ -33,8 +33,9 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	live, wanted := topology.Owned(p, all.Topology), topology.Expand(p)
 	err := r.session.Client.Create(ctx, broker.Change{
-		Vhost: p.Vhost, All: all, Live: topology.Owned(p, all.Topology), Wanted: topology.Expand(p), HeldIn: topology.Displaced(p, nil, all),
+		Vhost: p.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: topology.Unprotected(p.Names(), live, wanted, all),
 	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created.\n\n%s", p.Name, p.Vhost, err))

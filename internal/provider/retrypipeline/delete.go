@@ -62,7 +62,7 @@ func (r *pipelineResource) remove(ctx context.Context, p topology.Pipeline, all 
 		Vhost:       p.Vhost,
 		All:         all,
 		Live:        destroyed(p, all.Topology),
-		HeldIn:      topology.Unprotected(p, topology.Pipeline{}),
+		HeldIn:      unprotected(p, all),
 		Published:   declared(p),
 		FailedQueue: p.Names().FailedQueue(),
 		Shield:      p.Names().ShieldPolicy(),
@@ -87,6 +87,11 @@ func destroyed(p topology.Pipeline, vhost topology.Topology) topology.Topology {
 	return topology.Disowned(topology.Owned(p, vhost), p, nil, vhost)
 }
 
+// unprotected lists the work queues whose dead letters a destroy would delete.
+func unprotected(p topology.Pipeline, vhost topology.Vhost) []string {
+	return topology.Unprotected(p.Names(), destroyed(p, vhost.Topology), topology.Topology{}, vhost)
+}
+
 // renew looks again after a wait: queues may have been attached meanwhile.
 func (r *pipelineResource) renew(p topology.Pipeline) func(context.Context) (topology.Vhost, topology.Topology, error) {
 	return func(ctx context.Context) (topology.Vhost, topology.Topology, error) {
@@ -103,7 +108,8 @@ func refuseWhileAttached(p topology.Pipeline, vhost topology.Topology) diag.Diag
 	var diags diag.Diagnostics
 	if attached := topology.Attached(p.Names(), vhost); len(attached) > 0 {
 		diags.AddError("Queues are attached to the pipeline",
-			"These queues were attached by a rabbitmq_retry_attachment:\n"+report.Bullets(attached)+"\n\nNothing was deleted, since what they reject would be lost. Destroy the attachments first.")
+			"These queues were attached by a rabbitmq_retry_attachment:\n"+report.Bullets(attached)+"\n\nNothing was deleted, since what they reject would be lost. Destroy the attachments first. "+
+				"What is left of one that no state has is the policy retry/"+p.Name+"/attachment/QUEUE, or a binding from "+p.Names().ReturnExchange()+" with the argument "+topology.AttachmentArgument+".")
 	}
 	return diags
 }

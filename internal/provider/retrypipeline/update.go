@@ -55,12 +55,13 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 		return diags
 	}
 	live := topology.Disowned(topology.Merge(topology.Owned(*prior, all.Topology), topology.Owned(p, all.Topology)), *prior, &p, all.Topology)
+	next := wanted(p, live)
 	kept, err := r.session.Client.Update(ctx, broker.Change{
 		Vhost:     p.Vhost,
 		All:       all,
 		Live:      live,
-		Wanted:    wanted(p, live),
-		HeldIn:    append(topology.Unprotected(*prior, p), topology.Displaced(p, prior, all)...),
+		Wanted:    next,
+		HeldIn:    topology.Unprotected(p.Names(), live, next, all),
 		Published: declared(*prior, p),
 		Rerouted:  topology.Rerouted(*prior, all.Topology),
 		Drain:     drain,

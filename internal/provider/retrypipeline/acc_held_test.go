@@ -1,0 +1,109 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// The fallback policy, which knows no at-least-once, would win when the priority of the other has fallen
+// and it is still there. The broker deletes the dead letters that a queue holds then.
+func TestAcc_LoweredPriorityKeepsWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	const messages = 3
+	work := `work_queues = { "work" = {} }`
+	accept(t, b,
+		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, work)},
+		resource.TestStep{
+			PreConfig: func() { holdDeadLetters(t, b, "work", messages) },
+			Config:    pipeline(b, `delays = ["5s"]`, work, `policy_priority = 900`, `shield = false`),
+			Check: func(*terraform.State) error {
+				emptyInbox(t, b, messages)
+				return nil
+			},
+		},
+	)
+}
+
+// holdDeadLetters has a work queue hold so many dead letters, since the dead-letter exchange is missing.
+func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages int) {
+	t.Helper()
+	call(t, b, http.MethodDelete, b.Path("exchanges", "orders.dlx"), nil, nil)
+	for range messages {
+		rejectOne(t, b, queue)
+	}
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		if held := reported(t, b, queue, "messages_dlx"); held != messages {
+			return fmt.Errorf("%d dead letters are held, want %d", held, messages)
+		}
+		return nil
+	})
+}
+
+// An update that fails half-way leaves policies that neither the state nor the configuration knows. What
+// the queues hold because of them is not lost with the next change, nor with a destroy.
+func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work", "quorum")
+	declare(t, b, "worse", "quorum")
+	const messages = 3
+	delays := `delays = ["5s"]`
+	loses := regexp.MustCompile(`(?s)would lose messages.*work: 3 `)
+	accept(t, b,
+		resource.TestStep{Config: pipeline(b, delays)},
+		resource.TestStep{
+			Config:      pipeline(b, delays, `work_queues = { work = {}, worse = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
+			ExpectError: regexp.MustCompile(`(?s)begun but not finished.*max-nonsense`),
+		},
+		resource.TestStep{
+			PreConfig:   func() { holdDeadLetters(t, b, "work", messages) },
+			Config:      pipeline(b, delays),
+			ExpectError: loses,
+		},
+		resource.TestStep{Config: pipeline(b, delays), Destroy: true, ExpectError: loses},
+		resource.TestStep{
+			PreConfig: func() { call(t, b, http.MethodDelete, b.Path("queues", "worse"), nil, nil) },
+			Config:    pipeline(b, delays, `work_queues = { work = {} }`),
+			Check: func(*terraform.State) error {
+				emptyInbox(t, b, messages)
+				return nil
+			},
+		},
+	)
+}
+
+// The shield is there for every delay that can be written.
+func TestAcc_ShieldCoversFractionsOfASecond(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	accept(t, b, resource.TestStep{
+		PreConfig: func() {
+			call(t, b, http.MethodPut, b.Path("policies", "org"), map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"expires": 600_000}}, nil)
+		},
+		Config: pipeline(b, `delays = ["1500ms", "90500ms"]`),
+		Check: func(*terraform.State) error {
+			for _, queue := range []string{"orders.retry.1.5s", "orders.retry.1m30.5s"} {
+				brokertest.Eventually(t, 30*time.Second, func() error {
+					var found struct{ Policy string }
+					call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
+					if found.Policy != "retry/orders/own" {
+						return fmt.Errorf("%s has the policy %q", queue, found.Policy)
+					}
+					return nil
+				})
+			}
+			call(t, b, http.MethodDelete, b.Path("policies", "org"), nil, nil)
+			return nil
+		},
+	})
+}
