@@ -111,6 +111,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"another listener":                   {one(quorum), listening, "", "Another listener"},
 		"a listener to what waits":           {one(quorum), tapped, "", "is there twice"},
 		"an alternate exchange":              {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `retry$`, ApplyTo: "exchanges", Definition: Arguments{"alternate-exchange": "lost"}}}), `Policy "org" applies to exchange "orders.retry"`, ""},
+		"an alternate exchange of no effect": {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `return$`, ApplyTo: "exchanges", Definition: Arguments{"alternate-exchange": "lost"}}}), "", ""},
 		"an alternate exchange of others":    {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^amq`, ApplyTo: "exchanges", Definition: Arguments{"alternate-exchange": "lost"}}}), "", ""},
 		"an attachment that differs":         {one(quorum), attachedTwice, "Queue is attached in two ways", "Queue is attached twice"},
 		"an attachment that is the same":     {one(atMostOnce), attachedTwice, "", "Queue is attached twice"},

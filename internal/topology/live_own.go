@@ -51,13 +51,13 @@ func checkOwnQueues(f *Findings, p Pipeline, vhost Vhost, others others) {
 }
 
 // checkAlternateExchanges finds policies that route elsewhere what cannot be routed. The worker learns
-// from a returned message that its delay, its work queue or the failed queue is not bound, and these
-// would not be returned.
+// from a returned message that its delay or the failed queue is not bound, and these would not be
+// returned. The return exchange has an alternate exchange as an argument, which beats policies.
 func checkAlternateExchanges(f *Findings, p Pipeline, vhost Vhost) {
 	n, ofExchanges := p.Names(), maps.Clone(vhost.Policies)
 	maps.DeleteFunc(ofExchanges, func(_ string, policy Policy) bool { return !policy.meantForExchanges() })
 	lookup := Lookup{policies: compileAll(ofExchanges)}
-	for _, exchange := range []string{n.RetryExchange(), n.ReturnExchange(), n.FailedExchange()} {
+	for _, exchange := range []string{n.RetryExchange(), n.FailedExchange()} {
 		policy, has := lookup.alternatePolicy(exchange)
 		if !has {
 			continue

@@ -3,12 +3,13 @@ package topology
 import "slices"
 
 // Rerouted tells whether dead letters may be held because they had no way to go, and have one again
-// once what is missing of the pipeline is restored.
+// once what is missing of the pipeline is restored, or an exchange is made anew.
 func Rerouted(p Pipeline, live Topology) bool {
-	n, missing := p.Names(), Diff(Expand(p), live).Create
+	n, changes := p.Names(), Diff(Expand(p), live)
+	missing := changes.Create
 	_, noInbox := missing.Queues[n.Inbox()]
 	_, noFailed := missing.Queues[n.FailedQueue()]
 	// What the worker publishes to the retry exchange is never held by a queue.
 	isRoute := func(b Binding) bool { return b.Source != n.RetryExchange() }
-	return noInbox || noFailed || len(missing.Exchanges) > 0 || slices.ContainsFunc(missing.Bindings, isRoute)
+	return noInbox || noFailed || len(missing.Exchanges)+len(changes.Replace.Exchanges) > 0 || slices.ContainsFunc(missing.Bindings, isRoute)
 }

@@ -63,10 +63,10 @@ func (r *attachmentResource) ModifyPlan(ctx context.Context, req resource.Modify
 
 // checkConfiguration finds what another resource of this configuration has already. Within one run
 // each resource is planned once with what it is to Terraform; a replacement is planned a second time,
-// which does not count.
+// which does not count. No pipeline has a slash in its name.
 func (r *attachmentResource) checkConfiguration(a topology.Attachment, counts bool) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if counts && r.session.PlannedBefore(a.Vhost, "attachment "+a.Queue) {
+	if counts && r.session.PlannedBefore(a.Vhost, "attachment/"+a.Queue) {
 		diags.AddAttributeError(path.Root("queue"), "Queue attached twice",
 			fmt.Sprintf("Another rabbitmq_retry_attachment in this configuration attaches the queue %q of vhost %q as well. Remove one of them.", a.Queue, a.Vhost))
 	}
