@@ -35,3 +35,24 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 		t.Error("the listing was changed")
 	}
 }
+
+func TestReroutedWhereDeadLettersMayBeHeld(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	for name, test := range map[string]struct {
+		alter func(live Topology)
+		want  bool
+	}{
+		"nothing is missing": {func(Topology) {}, false},
+		"no exchange":        {func(live Topology) { delete(live.Exchanges, "orders.dlx") }, true},
+		"another exchange":   {func(live Topology) { live.Exchanges["orders.dlx"] = Exchange{Type: "topic"} }, true},
+		"no inbox":           {func(live Topology) { delete(live.Queues, "orders.inbox") }, true},
+		"no retry queue":     {func(live Topology) { delete(live.Queues, "orders.retry.5s") }, false},
+	} {
+		live := Expand(p)
+		test.alter(live)
+		if got := Rerouted(p, live); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
