@@ -3,18 +3,23 @@
 #
 #   create-user.sh USER DIRECTORY
 #
+# The permissions take the place of those that the user has in the vhost: for a second pipeline there, take another user.
 # Writes USER and a random password to the files "username" and "password" in DIRECTORY. The password is in no state,
 # no plan, no log and no process list. Needs curl, Terraform (or TERRAFORM=tofu), and RABBITMQ_ENDPOINT,
-# RABBITMQ_USERNAME and RABBITMQ_PASSWORD of an administrator, as the provider takes them.
+# RABBITMQ_USERNAME and RABBITMQ_PASSWORD of an administrator, and RABBITMQ_CACERT if needed, as the provider takes them.
 set -euo pipefail
 
 user=$1 directory=$2
 terraform=${TERRAFORM:-terraform}
 
+# escaped is a text within quotes of curl's configuration.
+escaped() { local text=${1//\\/\\\\} && printf %s "${text//\"/\\\"}"; }
+
 # api PATH sends its standard input to the management API.
 api() {
   curl --silent --show-error --fail --request PUT --header 'Content-Type: application/json' --data-binary @- \
-    --config <(printf 'user = "%s:%s"\n' "$RABBITMQ_USERNAME" "$RABBITMQ_PASSWORD") "${RABBITMQ_ENDPOINT%/}/api/$1"
+    ${RABBITMQ_CACERT:+--cacert "$RABBITMQ_CACERT"} \
+    --config <(printf 'user = "%s"\n' "$(escaped "$RABBITMQ_USERNAME:$RABBITMQ_PASSWORD")") "${RABBITMQ_ENDPOINT%/}/api/$1"
 }
 
 # escape percent-encodes a name for a URL.

@@ -25,6 +25,11 @@ func TestAcc_ExampleOfTheSidecarsUser(t *testing.T) {
 	user := "retry-" + b.Vhost[len(b.Vhost)-8:] // as unique as the vhost
 	credentials := filepath.Join(e.dir, "credentials")
 	t.Cleanup(func() { b.Request(t, http.MethodDelete, "/api/users/"+user, nil) })
+	admin := "admin-" + user
+	t.Cleanup(func() { b.Request(t, http.MethodDelete, "/api/users/"+admin, nil) })
+	hostile := `a "b\" c\\d : $(e) '`
+	b.Request(t, http.MethodPut, "/api/users/"+admin, map[string]string{"password": hostile, "tags": "administrator"})
+	e.env = append(e.env, "RABBITMQ_USERNAME="+admin, "RABBITMQ_PASSWORD="+hostile)
 	e.run(t, "./create-user.sh", user, credentials)
 	first := readFile(t, filepath.Join(credentials, "password"))
 	e.run(t, "./create-user.sh", user, credentials)
