@@ -18,7 +18,7 @@ const (
 	Warning Severity = "warning"
 )
 
-// Object is what a finding is about: a queue, an exchange, a policy, or a pipeline.
+// Object is what a finding is about: a queue, a policy, a pipeline or the vhost.
 type Object struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`

@@ -27,6 +27,10 @@ import (
 
 const maxAttempts = 4
 
+var providers = map[string]func() (tfprotov6.ProviderServer, error){
+	"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
+}
+
 // A queue's name may hold anything; the routing key has nothing to do with it.
 var workQueues = map[string]string{
 	"work orders/créés 100%.#": "eu.order.created",
@@ -55,9 +59,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 }
 output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] }) }`, b.Vhost)
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
-			"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
-		},
+		ProtoV6ProviderFactories: providers,
 		Steps: []resource.TestStep{{Config: config, Check: func(state *terraform.State) error {
 			startSidecar(t, b, state.RootModule().Outputs["worker"].Value.(string))
 			for queue, key := range workQueues {

@@ -8,13 +8,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// AttachAttributes describe how a work queue joins a pipeline.
-func AttachAttributes() map[string]schema.Attribute {
+// AttachAttributes describe how a work queue joins a pipeline. The two texts say what is special about attach and
+// policy_definition there.
+func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"attach": schema.StringAttribute{
 			Optional: true, Computed: true,
 			Default:             stringdefault.StaticString(topology.AttachPolicy),
-			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, or `arguments`, with which the application declares it and the provider checks that it did. For a declared queue the pipeline writes the arguments itself.",
+			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, or `arguments`, with which the application declares it and the provider checks that it did." + attach,
 		},
 		"dead_letter_strategy": schema.StringAttribute{
 			Optional:            true,
@@ -23,7 +24,7 @@ func AttachAttributes() map[string]schema.Attribute {
 		"policy_definition": schema.StringAttribute{
 			Optional:            true,
 			CustomType:          jsontypes.NormalizedType{},
-			MarkdownDescription: "More keys for the policy of this queue, as JSON. They win over those of the whole pipeline; `null` takes a key away.",
+			MarkdownDescription: "More keys for the policy of this queue, as JSON. " + definition,
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Schema describes the data source.
 func (*auditDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Finds the ways in which a virtual host loses dead letters, whoever made its queues: dead-letter exchanges that do not exist or lead nowhere, cycles, policies that shadow others, limits that empty a queue of failed messages. It only reads. The guide [Dead-letter audit](../guides/dead-letter-audit) has every rule.",
+		MarkdownDescription: "Finds the ways in which a virtual host loses dead letters, whoever made its queues: dead-letter exchanges that do not exist or lead nowhere, cycles, policies that shadow others, limits that empty a queue of failed messages. It only reads. The guide [Dead-letter audit](../guides/dead-letter-audit.md) has every rule.",
 		Attributes: map[string]schema.Attribute{
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true,

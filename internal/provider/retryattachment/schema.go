@@ -49,10 +49,11 @@ func (*attachmentResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long a change waits for dead letters that the queue still holds. Unset, it refuses at once if they would be lost.",
-				DeleteDescription: "The same, for a destroy.",
+				DeleteDescription: "How long a destroy waits for dead letters that the queue still holds. Unset, it refuses if they would be lost.",
 			}),
 			"topology": attribute.TopologyAttribute(),
 		},
 	}
-	maps.Copy(resp.Schema.Attributes, attribute.AttachAttributes())
+	maps.Copy(resp.Schema.Attributes, attribute.AttachAttributes("",
+		"The pipeline's own `policy_definition` does not apply here. `null` gives up a key that the queue has from another policy."))
 }

@@ -153,6 +153,8 @@ func workQueueAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "More arguments for a declared queue, as JSON, for example `jsonencode({ x-single-active-consumer = true })`.",
 		},
 	}
-	maps.Copy(attributes, attribute.AttachAttributes())
+	maps.Copy(attributes, attribute.AttachAttributes(
+		" For a declared queue the pipeline writes the arguments itself.",
+		"They win over those of the whole pipeline; `null` takes a key away."))
 	return attributes
 }
