@@ -14,7 +14,7 @@ import (
 
 // Check connects to the vhost of each pipeline, on the first broker that serves it, and looks for its
 // inbox and the exchanges that the worker publishes to. It writes a line per pipeline, and one for each
-// broker that does not serve it, and returns an error if any of them cannot be worked on. It consumes and
+// broker that it tried in vain before, and returns an error if any of them cannot be worked on. It consumes and
 // changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	var failed error
