@@ -61,8 +61,8 @@ func unreadablePolicies(g graph) []Finding {
 	for _, policy := range g.lookup.Unreadable() {
 		found = append(found, Finding{
 			Object: Object{"policy", policy.Name}, queues: g.mortal(),
-			Message: fmt.Sprintf("Which queues policy %q matches cannot be told here: its pattern %q is no regular expression that can be read. The findings are as if it matched none.", policy.Name, policy.Pattern),
-			Remedy:  "Write the pattern more simply, without the rarer parts of PCRE.",
+			Message: fmt.Sprintf("Which queues policy %q matches cannot be told here: its pattern %q is no regular expression that can be read, or not for each of their names. The findings are as if it matched none of those.", policy.Name, policy.Pattern),
+			Remedy:  "Write the pattern more simply, without the rarer parts of PCRE; for names that are not ASCII, without \\w, \\b, (?i) and POSIX classes.",
 		})
 	}
 	return found

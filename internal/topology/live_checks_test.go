@@ -55,6 +55,8 @@ func TestCheckLiveFinds(t *testing.T) {
 	operator.OperatorPolicies = everything(Arguments{"message-ttl": int64(200)})
 	boundedByOperator := with(Queue{Type: Quorum}, nil)
 	boundedByOperator.OperatorPolicies = map[string]Policy{"op": {Pattern: "^work$", ApplyTo: "queues", Definition: Arguments{"max-length": int64(9)}}}
+	undecidable := with(Queue{Type: Quorum}, nil)
+	undecidable.OperatorPolicies = map[string]Policy{"op": {Pattern: `^orders\.(failed|inbox)++$`, ApplyTo: "queues", Definition: Arguments{"message-ttl": int64(200)}}}
 	old := with(Queue{Type: Quorum, Arguments: Arguments{"x-message-ttl": int64(1000)}}, nil)
 	old.Version = Version{3, 12}
 	listening := with(Queue{Type: Quorum}, nil)
@@ -106,6 +108,9 @@ func TestCheckLiveFinds(t *testing.T) {
 		"another strategy as argument":       {one(quorum), with(Queue{Type: Quorum, Arguments: Arguments{"x-dead-letter-strategy": AtMostOnce}}, nil), "dead-letter arguments of its own", ""},
 		"an unshielded pipeline":             {noShield, with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Definition: Arguments{"expires": int64(9)}}}), "", "shield = true"},
 		"a pierced shield":                   {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: Arguments{"expires": int64(9)}}}), "policy_priority = 2002", ""},
+		"a shield pierced by a POSIX class":  {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^[[:lower:].]+$`, ApplyTo: "all", Priority: 2000, Definition: Arguments{"expires": int64(9)}}}), "policy_priority = 2002", ""},
+		"a shield pierced, perhaps":          {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^\Qorders\E`, ApplyTo: "all", Priority: 2000, Definition: Arguments{"expires": int64(9)}}}), "", "the pipeline's own cannot be told here"},
+		"an undecidable operator policy":     {one(quorum), undecidable, "", "Whether operator policy \"op\""},
 		"a harmless policy above the shield": {one(quorum), with(Queue{Type: Quorum}, map[string]Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
 		"an operator policy":                 {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},
 		"another listener":                   {one(quorum), listening, "", "Another listener"},

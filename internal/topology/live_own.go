@@ -26,18 +26,32 @@ func harmful(definition Arguments) []string {
 // checkOwnQueues finds policies that reach the pipeline's own queues.
 func checkOwnQueues(f *Findings, p Pipeline, vhost Vhost, others others) {
 	own := p.ownQueues()
-	reached := map[string]NamedPolicy{}
+	reached, doubtful := map[string]NamedPolicy{}, map[string]NamedPolicy{}
+	doubt := func(kind string, unread []NamedPolicy, spoils func(NamedPolicy) bool) {
+		for _, policy := range unread {
+			if spoils(policy) {
+				doubtful[fmt.Sprintf("%s %q", kind, policy.Name)] = policy
+			}
+		}
+	}
 	for _, queue := range slices.Sorted(maps.Keys(own)) {
-		policies, _ := matching(others.policies, queue, own[queue].Type)
-		if len(policies) > 0 && len(harmful(policies[0].Definition)) > 0 && (!p.Shield || policies[0].Priority >= p.PolicyPriority) {
+		policies, unread := matching(others.policies, queue, own[queue].Type)
+		doubt("policy", unread, p.pierced)
+		if len(policies) > 0 && p.pierced(policies[0]) {
 			reached[policies[0].Name] = policies[0]
 		}
-		operator, _ := matching(vhost.OperatorPolicies, queue, own[queue].Type)
-		if len(operator) > 0 && len(harmful(operator[0].Definition)) > 0 {
+		operator, unread := matching(vhost.OperatorPolicies, queue, own[queue].Type)
+		doubt("operator policy", unread, harms)
+		if len(operator) > 0 && harms(operator[0]) {
 			f.refuse(Path{"name"}, "Operator policy on the pipeline's own queue",
 				"Operator policy %q sets %q and matches %q, which would lose or misdirect the messages it holds; no policy keeps it away. Change its pattern so that the pipeline's queues do not match, or name the pipeline otherwise.",
 				operator[0].Name, harmful(operator[0].Definition), queue)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(doubtful)) {
+		f.warn(Path{"name"}, "Policy whose pattern cannot be evaluated",
+			"Whether %s with the pattern %q matches queues of the pipeline's own cannot be told here. If it does, it would lose or misdirect the messages they hold: it sets %q. Write the pattern more simply.",
+			name, doubtful[name].Pattern, harmful(doubtful[name].Definition))
 	}
 	for _, name := range slices.Sorted(maps.Keys(reached)) {
 		policy := reached[name]
@@ -48,6 +62,14 @@ func checkOwnQueues(f *Findings, p Pipeline, vhost Vhost, others others) {
 			f.warn(Path{"shield"}, "Policy on the pipeline's own queues", "%s Change its pattern, or write\n\n  shield = true", what)
 		}
 	}
+}
+
+// harms tells whether a policy would spoil one of a pipeline's own queues.
+func harms(policy NamedPolicy) bool { return len(harmful(policy.Definition)) > 0 }
+
+// pierced tells whether it would do so in spite of the shield.
+func (p Pipeline) pierced(policy NamedPolicy) bool {
+	return harms(policy) && (!p.Shield || policy.Priority >= p.PolicyPriority)
 }
 
 // checkAlternateExchanges finds policies that route elsewhere what cannot be routed. The worker learns

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"github.com/dlclark/regexp2"
 )
 
 // Lookup finds the policies that apply to the objects of a vhost. It reads each pattern once: a
@@ -18,7 +16,7 @@ type Lookup struct {
 // compiledPolicy has no pattern if it cannot be evaluated.
 type compiledPolicy struct {
 	NamedPolicy
-	pattern *regexp2.Regexp
+	pattern *brokerPattern
 }
 
 // NewLookup prepares a vhost for questions.
@@ -38,15 +36,27 @@ func compileAll(policies map[string]Policy) []compiledPolicy {
 	return all
 }
 
-// Unreadable lists the policies whose patterns cannot be evaluated.
+// Unreadable lists the policies whose patterns cannot be evaluated, or not for each queue.
 func (l Lookup) Unreadable() []NamedPolicy {
 	var found []NamedPolicy
+	types := l.typesOfForeignNames()
 	for _, p := range slices.Concat(l.policies, l.operator) {
-		if p.pattern == nil {
+		if p.pattern == nil || p.pattern.onlyASCII && slices.ContainsFunc(types, p.meant) {
 			found = append(found, p.NamedPolicy)
 		}
 	}
 	return found
+}
+
+// typesOfForeignNames are the types of the queues whose names are not ASCII.
+func (l Lookup) typesOfForeignNames() []string {
+	var types []string
+	for name, queue := range l.vhost.Queues {
+		if !isASCII(name) && !slices.Contains(types, queue.Type) {
+			types = append(types, queue.Type)
+		}
+	}
+	return types
 }
 
 // Queue tells how a queue of the vhost behaves. Policies whose patterns cannot be evaluated count
@@ -96,7 +106,7 @@ func matchingOf(policies []compiledPolicy, name string, meant func(Policy) bool)
 		if p.pattern == nil || !meant(p.Policy) {
 			continue
 		}
-		if matches, err := p.pattern.MatchString(name); err == nil && matches {
+		if matches, err := p.pattern.matches(name); err == nil && matches {
 			found = append(found, p.NamedPolicy)
 		}
 	}

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
-
-	"github.com/dlclark/regexp2"
 )
 
 // Keys that a queue type does not support: a policy with one of them does not apply to queues of that
@@ -25,9 +22,6 @@ var (
 		Classic: {"queue-leader-locator", "max-in-memory-length", "max-in-memory-bytes", "target-group-size", "selector-fields", "selector-field-max-bytes"},
 	}
 )
-
-// matchTimeout bounds the matching of one name: patterns with backtracking can take for ever.
-const matchTimeout = 200 * time.Millisecond
 
 // applicable tells whether a policy with this definition can apply to queues of the type.
 func applicable(queueType string, definition Arguments) bool {
@@ -55,7 +49,7 @@ func (p Policy) AppliesTo(queue, queueType string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return pattern.MatchString(queue)
+	return pattern.matches(queue)
 }
 
 // meant tells whether the policy is for queues of the type.
@@ -70,14 +64,6 @@ func (p Policy) meant(queueType string) bool {
 }
 
 func (p Policy) meantForExchanges() bool { return p.ApplyTo == "all" || p.ApplyTo == "exchanges" }
-
-func compiled(text string) (*regexp2.Regexp, error) {
-	pattern, err := regexp2.Compile(text, regexp2.None)
-	if err == nil {
-		pattern.MatchTimeout = matchTimeout
-	}
-	return pattern, err
-}
 
 // NamedPolicy is a policy with its name.
 type NamedPolicy struct {

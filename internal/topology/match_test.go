@@ -49,3 +49,67 @@ func TestStrongestPolicyComesFirst(t *testing.T) {
 		t.Errorf("doubtful %v", doubtful)
 	}
 }
+
+// What would be read otherwise than by brokers is unreadable. internal/broker asks brokers.
+func TestPatternsAreReadAsBrokersDo(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		pattern, queue, want string
+	}{
+		{`^[[:lower:].]+$`, "orders.failed", "yes"},
+		{`^[[:upper:].]+$`, "orders.failed", "no"},
+		{`^[^[:punct:]]+$`, "orders.failed", "no"},
+		{`^[[:^digit:]]+$`, "orders", "yes"},
+		{`^[a-f-[:digit:]]$`, "-", "yes"},
+		{`[[:<:]]orders`, "orders", "unreadable"},
+		{`[[:lower:]`, "orders", "yes"},
+		{`^[a-z-[x]]$`, "a]", "yes"},
+		{`^[a-z-[x]]$`, "a", "no"},
+		{`^[*-\-]$`, "+", "yes"},
+		{`^[\D\w]$`, "1", "yes"},
+		{`^[]`, "]", "unreadable"},
+		{`^.{5}$`, "größe", "no"},
+		{`^.{7}$`, "größe", "yes"},
+		{`^gr[ö]e$`, "gr\u00b6e", "no"},
+		{`^größe$`, "größe", "yes"},
+		{`^\S+$`, "voilà", "yes"},
+		{`^\d+$`, "١٢", "no"},
+		{`^\w+$`, "orders", "yes"},
+		{`^\w+$`, "größe", "unreadable"},
+		{`^[[:alpha:]]+$`, "größe", "unreadable"},
+		{`gr\b`, "größe", "unreadable"},
+		{`(?i)^GRÖSSE$`, "grösse", "unreadable"},
+		{`(?i)^ORDERS$`, "orders", "yes"},
+		{`\u006frders`, "orders", "unreadable"},
+		{`^(o)\1`, "oo", "unreadable"},
+		{`^o{,3}$`, "oo", "unreadable"},
+		{`^(?(DEFINE)x)o`, "o", "unreadable"},
+		{`\Qorders.failed\E`, "orders.failed", "unreadable"},
+	} {
+		matches, err := Policy{Pattern: test.pattern, ApplyTo: "all"}.AppliesTo(test.queue, Quorum)
+		got := map[bool]string{true: "yes", false: "no"}[matches]
+		if err != nil {
+			got = "unreadable"
+		}
+		if got != test.want {
+			t.Errorf("%s matches %s: %s, want %s", test.pattern, test.queue, got, test.want)
+		}
+	}
+}
+
+func TestPatternThatIsUnreadableForSomeQueues(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		queues map[string]Queue
+		want   int
+	}{
+		"ASCII":           {map[string]Queue{"orders": {Type: Quorum}}, 0},
+		"another type":    {map[string]Queue{"größe": {Type: Classic}}, 0},
+		"more than ASCII": {map[string]Queue{"größe": {Type: Quorum}}, 1},
+	} {
+		policies := map[string]Policy{"letters": {Pattern: `^\w+$`, ApplyTo: "quorum_queues"}, "any": {Pattern: ".*", ApplyTo: "all"}}
+		if got := NewLookup(Vhost{Topology: Topology{Queues: test.queues, Policies: policies}}).Unreadable(); len(got) != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
