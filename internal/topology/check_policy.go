@@ -50,13 +50,12 @@ func unusableKey(key string, value any, w WorkQueue) string {
 	if value == nil {
 		return ""
 	}
-	unsupported := slices.Contains(unsupportedKeys[w.Type], key) || slices.Contains(sometimesUnsupportedKeys[w.Type], key)
 	switch {
 	case key == "dead-letter-exchange" || key == "dead-letter-strategy":
 		return "the pipeline sets it itself"
 	case key == "dead-letter-routing-key":
 		return "the message's own routing key would be lost"
-	case unsupported:
+	case !alwaysApplicable(w.Type, Arguments{key: value}):
 		return "a " + w.Type + " queue does not support it, and the broker would not apply the policy to the queue at all"
 	case key == "overflow" && w.Strategy() == AtLeastOnce && value != "reject-publish":
 		return "at-least-once dead-lettering needs overflow = reject-publish; with dead_letter_strategy = \"at-most-once\" it can be chosen"

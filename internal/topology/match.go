@@ -28,6 +28,14 @@ func applicable(queueType string, definition Arguments) bool {
 	return len(Unsupported(queueType, definition)) == 0
 }
 
+// alwaysApplicable tells whether it can on every version.
+func alwaysApplicable(queueType string, definition Arguments) bool {
+	return applicable(queueType, definition) && !slices.ContainsFunc(sometimesUnsupportedKeys[queueType], func(key string) bool {
+		_, has := definition[key]
+		return has
+	})
+}
+
 // Unsupported lists the keys because of which a policy does not apply to queues of the type at all.
 func Unsupported(queueType string, definition Arguments) []string {
 	var found []string

@@ -118,3 +118,22 @@ func TestUnprotectedOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 		t.Errorf("destroying what its arguments point at: %q", got)
 	}
 }
+
+// A policy with a key that classic queues do not support on some version does not apply to a queue that
+// an application re-creates as a classic one.
+func TestFallbackStandsInForKeysOfQuorumQueues(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]bool{
+		"target-group-size": true, "max-in-memory-length": true, "max-in-memory-bytes": true, "queue-leader-locator": true, "delivery-limit": true,
+		"consumer-timeout": false, "max-length": false,
+	} {
+		w := WorkQueue{Type: Quorum, DeadLetterStrategy: AtMostOnce, PolicyDefinition: Arguments{key: int64(3)}}
+		if _, got := Expand(one(w)).Policies["retry/orders/fallback"]; got != want {
+			t.Errorf("a pipeline's %s: %t, want %t", key, got, want)
+		}
+		attachment := ExpandAttachment(Attachment{Pipeline: "orders", Queue: "work", WorkQueue: w, PolicyPriority: 9})
+		if _, got := attachment.Policies["retry/orders/attachment-fallback/work"]; got != want {
+			t.Errorf("an attachment's %s: %t, want %t", key, got, want)
+		}
+	}
+}

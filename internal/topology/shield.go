@@ -46,11 +46,11 @@ func fallbackDefinition(n Names) Arguments {
 // fallbackPriority is lower than that of the policies it stands in for.
 func fallbackPriority(priority int) int { return priority - 1 }
 
-// needFallback lists the work queues whose policy would not apply at all any more if an application
-// re-created them as classic queues: the broker then falls through to the next policy.
+// needFallback lists the work queues whose policy would not apply at all any more, on some version, if an
+// application re-created them as classic queues: the broker then falls through to the next policy.
 func (p Pipeline) needFallback() []string {
 	return slices.DeleteFunc(p.attachedByPolicy(), func(name string) bool {
-		return applicable(Classic, p.policyDefinition(name))
+		return alwaysApplicable(Classic, p.policyDefinition(name))
 	})
 }
 

@@ -145,8 +145,24 @@ func TestAcc_OperatorPoliciesAndShield(t *testing.T) {
 func TestAcc_FallbackCatchesAQueueOfAnotherType(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
+	fallbackCatches(t, b, `{}`)
+}
+
+// Likewise if it is a key of the user's that classic queues of the release do not support.
+func TestAcc_FallbackStandsInForKeysOfQuorumQueues(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	key := `"queue-leader-locator" = "balanced"`
+	if b.VersionAtLeast("4.0") {
+		key = `"target-group-size" = 3`
+	}
+	fallbackCatches(t, b, `{ dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ `+key+` }) }`)
+}
+
+func fallbackCatches(t *testing.T, b *brokertest.Broker, workQueue string) {
+	t.Helper()
 	declare(t, b, "work", "quorum")
-	config := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
+	config := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = `+workQueue+` }`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
