@@ -166,12 +166,19 @@ func CheckDefinition(p Pipeline) []Problem {
 	if definition.fits() {
 		return nil
 	}
-	size := len(definition.String())
-	at, remedy := Path{"delays"}, "List fewer delays: the last one repeats"
-	definition.QueueMaxAttempts = nil
-	if definition.fits() {
-		at, remedy = Path{"work_queues"}, "Set max_attempts of a work queue only where it differs from the pipeline's, or divide the queues among several pipelines"
+	at, remedy := definition.largestPart()
+	return []Problem{problem(Path{at}, "Definition too long",
+		"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), maxDefinition, remedy)}
+}
+
+// largestPart is the attribute that takes most of the definition, and how to make it shorter.
+func (d Definition) largestPart() (attribute, remedy string) {
+	delays, policy, queues := len(Arguments{"": d.Delays}.key()), len(d.PolicyDefinition.key()), len(Arguments{"": d.QueueMaxAttempts}.key())
+	switch max(delays, policy, queues) {
+	case queues:
+		return "work_queues", "Set max_attempts of a work queue only where it differs from the pipeline's, or divide the queues among several pipelines"
+	case policy:
+		return "policy_definition", "Shorten it, or move keys that only some work queues need into the policy_definition of those, which is kept elsewhere"
 	}
-	return []Problem{problem(at, "Definition too long",
-		"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d, and fewer with many quotes in it. %s.", size, maxDefinition, remedy)}
+	return "delays", "List fewer delays: the last one repeats"
 }

@@ -44,15 +44,19 @@ func TestRecoverRefusesAnAgeThatIsNone(t *testing.T) {
 func TestDefinitionThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		delays, workQueues int
-		at, remedy         string
+		delays, workQueues, policy int
+		at, remedy                 string
 	}{
-		"neither":     {20, 100, "", ""},
-		"delays":      {700, 0, "delays", "List fewer delays"},
-		"work queues": {20, 200, "work_queues", "only where it differs"},
+		"neither":               {20, 100, 100, "", ""},
+		"delays":                {700, 0, 0, "delays", "List fewer delays"},
+		"work queues":           {20, 200, 0, "work_queues", "only where it differs"},
+		"policy":                {1, 0, 4100, "policy_definition", "Shorten it"},
+		"policy and the others": {200, 50, 3000, "policy_definition", "the policy_definition of those"},
+		"delays and the others": {400, 20, 1000, "delays", "List fewer delays"},
+		"queues and the others": {20, 90, 1800, "work_queues", "only where it differs"},
 	} {
 		p := orders()
-		p.Delays = nil
+		p.Delays, p.PolicyDefinition = nil, Arguments{"key": strings.Repeat("v", c.policy)}
 		for i := range c.delays {
 			p.Delays = append(p.Delays, Delay{time.Second, fmt.Sprintf("%ds", i+1)})
 		}

@@ -59,6 +59,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"reserved argument":        {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
 		"arguments no object":      {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
 		"definition too long":      {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
+		"long policy definition":   {"delays = [\"5s\"]\n  policy_definition = jsonencode({ consumer-timeout = \"" + strings.Repeat("9", 4000) + "\" })", `policy_definition = .*may have at most 4000.*Shorten it`},
 		"long work queue":          {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
 	} {
 		t.Run(name, func(t *testing.T) {
