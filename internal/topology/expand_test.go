@@ -63,7 +63,7 @@ func TestExpandQuorum(t *testing.T) {
 				"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish",
 			}},
 			"retry/orders/own": {
-				`^(orders\.failed|orders\.inbox|orders\.retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, "queues", 1000,
+				`^orders\.(failed|inbox|retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, "queues", 1000,
 				map[string]string{"max-length": "1000000000", "overflow": "reject-publish"},
 			},
 			"retry/orders/fallback":     {`^(a\|b\.c|created|paid)$`, "queues", 999, map[string]string{"dead-letter-exchange": "orders.dlx"}},

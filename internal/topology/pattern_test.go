@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -87,5 +88,13 @@ func TestShieldCoversEveryDelay(t *testing.T) {
 		if pattern.MatchString(other) {
 			t.Errorf("%s is covered", other)
 		}
+	}
+}
+
+// The longest name that queues leave room for, all of it escaped.
+func TestShieldPatternFitsEveryName(t *testing.T) {
+	t.Parallel()
+	if pattern := Names(strings.Repeat(".", 250)).ownPattern(); len(pattern) > maxPattern {
+		t.Errorf("%d bytes, and brokers take %d", len(pattern), maxPattern)
 	}
 }

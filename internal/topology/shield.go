@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 )
@@ -35,8 +34,7 @@ func shieldDefinition(queueType string) Arguments {
 // ownPattern matches the names that the pipeline gives to its own queues. It covers every delay, so
 // that no change of the schedule leaves a queue unprotected for a moment.
 func (n Names) ownPattern() string {
-	return fmt.Sprintf(`^(%s|%s|%s([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`,
-		regexp.QuoteMeta(n.FailedQueue()), regexp.QuoteMeta(n.Inbox()), regexp.QuoteMeta(n.retryQueuePrefix()))
+	return `^` + regexp.QuoteMeta(string(n)) + `\.(failed|inbox|retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`
 }
 
 func fallbackDefinition(n Names) Arguments {
