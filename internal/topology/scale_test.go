@@ -36,6 +36,9 @@ func TestLookingAtALiveVhostGrowsWithItsSize(t *testing.T) {
 	for what, look := range map[string]func(Vhost, Pipeline){
 		"CheckLive": func(vhost Vhost, p Pipeline) { CheckLive(p, &p, vhost) },
 		"Owned":     func(vhost Vhost, p Pipeline) { Owned(p, vhost.Topology) },
+		"Unprotected": func(vhost Vhost, p Pipeline) {
+			Unprotected(p.Names(), Owned(p, vhost.Topology), Topology{}, vhost)
+		},
 	} {
 		few, lots := shortest(50, look), shortest(1000, look)
 		t.Logf("%s: %s with 50 pipelines, %s with 1000", what, few, lots)
@@ -60,8 +63,9 @@ func shortest(pipelines int, look func(Vhost, Pipeline)) time.Duration {
 func BenchmarkPlanInAVhostOfManyPipelines(b *testing.B) {
 	vhost, p := many(200)
 	for what, look := range map[string]func(){
-		"CheckLive": func() { CheckLive(p, &p, vhost) },
-		"Owned":     func() { Owned(p, vhost.Topology) },
+		"CheckLive":   func() { CheckLive(p, &p, vhost) },
+		"Owned":       func() { Owned(p, vhost.Topology) },
+		"Unprotected": func() { Unprotected(p.Names(), Owned(p, vhost.Topology), Topology{}, vhost) },
 	} {
 		b.Run(what, func(b *testing.B) {
 			b.ReportAllocs()

@@ -8,11 +8,13 @@ import "slices"
 // has tells, and not what a configuration says: a change that failed half-way left other policies than
 // either. Queues that are the pipeline's own do not count when they go as a whole.
 func Unprotected(n Names, live, wanted Topology, vhost Vhost) []string {
+	names := touched(live, wanted, vhost)
+	vhost.Policies, vhost.OperatorPolicies = matchingAny(vhost.Policies, names), matchingAny(vhost.OperatorPolicies, names)
 	after := vhost
 	after.Topology = Merge(vhost.without(live), wanted)
 	before, then := NewLookup(vhost), NewLookup(after)
 	var queues []string
-	for _, name := range touched(live, wanted, vhost) {
+	for _, name := range names {
 		now, next := before.Queue(name), then.Queue(name)
 		_, stays := after.Queues[name]
 		if !now.AtLeastOnce() || !stays && n.OwnsQueue(name) {
@@ -33,8 +35,22 @@ func leadsToNothing(s Settings, live, after Topology) bool {
 	return is && !stays
 }
 
-// touched lists the queues that a change can matter to: a whole vhost is a large number of queues times
-// a large number of policies.
+// matchingAny are the policies that match any of the names: to read a pattern takes longer than all else.
+func matchingAny(policies map[string]Policy, names []string) map[string]Policy {
+	found := map[string]Policy{}
+	compiled := compileAll(policies)
+	for _, name := range names {
+		for _, p := range matchingOf(compiled, name, always) {
+			found[p.Name] = p.Policy
+		}
+	}
+	return found
+}
+
+func always(Policy) bool { return true }
+
+// touched lists the quorum queues that a change can matter to: a whole vhost is a large number of queues
+// times a large number of policies.
 func touched(live, wanted Topology, vhost Vhost) []string {
 	changes := Diff(wanted, live)
 	replaced := changes.Delete.Policies
@@ -42,9 +58,11 @@ func touched(live, wanted Topology, vhost Vhost) []string {
 		replaced[name] = live.Policies[name]
 	}
 	policies := slices.Concat(compileAll(changes.Create.Policies), compileAll(changes.Update.Policies), compileAll(replaced))
-	always := func(Policy) bool { return true }
 	var queues []string
 	for name, queue := range vhost.Queues {
+		if queue.Type != Quorum {
+			continue
+		}
 		exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
 		_, goes := changes.Delete.Exchanges[exchange]
 		_, owned := live.Queues[name]
