@@ -17,22 +17,32 @@ type changer struct {
 	Change
 	// onlyNew refuses objects that exist already: another one's would be taken over.
 	onlyNew bool
-	// made are the queues that were created; several are at once.
-	made      map[string]topology.Queue
+	// made is what was created or written; several objects are at once.
+	made      topology.Topology
 	madeMutex sync.Mutex
-	// wrote are the policies that were written, perhaps several times.
-	wrote map[string]bool
 	// doubtful are queues whose deletion the broker did not answer: it may still take effect.
 	doubtful map[string]bool
-	// undo is for what can be undone at once, exchanges for what must wait until no queue needs them.
-	undo, exchanges journal
+	// goesOn is for a removal that nobody can take up again: what the broker does not answer is noted in
+	// unanswered, and does not stop it once all queues are proved to be empty.
+	goesOn     bool
+	unanswered []error
+	// undo puts back what was removed.
+	undo journal
 	// drainUntil is when the change's time to drain is over: at least staleTime after its beginning.
 	drainUntil time.Time
 }
 
 func (c *Client) changer(change Change) *changer {
 	drain := max(change.Drain, staleTime)
-	return &changer{Client: c, Change: change, made: map[string]topology.Queue{}, wrote: map[string]bool{}, doubtful: map[string]bool{}, drainUntil: time.Now().Add(drain)}
+	made := topology.Topology{Exchanges: map[string]topology.Exchange{}, Queues: map[string]topology.Queue{}, Policies: map[string]topology.Policy{}}
+	return &changer{Client: c, Change: change, made: made, doubtful: map[string]bool{}, drainUntil: time.Now().Add(drain)}
+}
+
+// remember notes what was made.
+func (c *changer) remember(note func(made *topology.Topology)) {
+	c.madeMutex.Lock()
+	defer c.madeMutex.Unlock()
+	note(&c.made)
 }
 
 // lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.
@@ -65,7 +75,7 @@ func (c *changer) createExchange(ctx context.Context, name string, exchange topo
 		func() (bool, error) { return c.putExchange(ctx, c.Vhost, name, exchange) },
 		func(now topology.Topology) bool { _, exists := now.Exchanges[name]; return exists })
 	if written {
-		c.exchanges.add("delete exchange "+name, func(ctx context.Context) error { return c.deleteExchange(ctx, c.Vhost, name) })
+		c.remember(func(made *topology.Topology) { made.Exchanges[name] = exchange })
 	}
 	return err
 }
@@ -75,9 +85,7 @@ func (c *changer) createQueue(ctx context.Context, name string, queue topology.Q
 		func() (bool, error) { return c.putQueue(ctx, c.Vhost, name, queue) },
 		func(now topology.Topology) bool { _, exists := now.Queues[name]; return exists })
 	if written {
-		c.madeMutex.Lock()
-		defer c.madeMutex.Unlock()
-		c.made[name] = queue
+		c.remember(func(made *topology.Topology) { made.Queues[name] = queue })
 	}
 	return err
 }
@@ -90,7 +98,7 @@ func (c *changer) createBinding(ctx context.Context, b topology.Binding) error {
 			return slices.ContainsFunc(now.Bindings, func(have topology.Binding) bool { return have.String() == b.String() })
 		})
 	if written {
-		c.undo.add("delete binding "+b.String(), func(ctx context.Context) error { return c.unbind(ctx, c.Vhost, b) })
+		c.remember(func(made *topology.Topology) { made.Bindings = append(made.Bindings, b) })
 	}
 	return err
 }
@@ -103,6 +111,15 @@ func (c *changer) removeBinding(ctx context.Context, b topology.Binding) error {
 	return nil
 }
 
+// unlessGoingOn notes a failure to answer instead of returning it, if the removal goes on all the same.
+func (c *changer) unlessGoingOn(err error) error {
+	if err == nil || !c.goesOn || !isUnanswered(err) {
+		return err
+	}
+	c.unanswered = append(c.unanswered, err)
+	return nil
+}
+
 // removeQueue deletes a queue. If the broker does not say whether it did, the queue gets no bindings any
 // more: what it received would be deleted with it.
 func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Queue) error {
@@ -112,14 +129,14 @@ func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Q
 	}
 	if isUnanswered(err) {
 		c.doubtful[name] = true
-		return fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; it stays unbound until the next apply: %w", name, err)
+		return c.unlessGoingOn(fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; it stays unbound until the next apply: %w", name, err))
 	}
 	return fmt.Errorf("delete queue %q: %w", name, err)
 }
 
 func (c *changer) removeExchange(ctx context.Context, name string, _ topology.Exchange) error {
 	if err := c.deleteExchange(ctx, c.Vhost, name); err != nil {
-		return fmt.Errorf("delete exchange %q: %w", name, err)
+		return c.unlessGoingOn(fmt.Errorf("delete exchange %q: %w", name, err))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // Create creates objects that do not exist yet, policies last. If one exists already or anything
-// fails, what this call made is removed again, and nothing else; what could not be removed is in a
-// *NotUndoneError.
+// fails, what this call made is removed again, and nothing else. If that would lose messages, all of
+// it stays; what stays, for whatever reason, is in a *NotUndoneError.
 func (c *Client) Create(ctx context.Context, change Change) error {
 	do := c.changer(change)
 	do.onlyNew = true
@@ -60,17 +61,55 @@ func (c *changer) create(ctx context.Context, t topology.Topology) error {
 	return sideBySide(ctx, t.Bindings, c.createBinding)
 }
 
-// undoCreate removes what was created. The queues go with the proof: as soon as policies were
-// written, consumers could reject into them. A queue that is kept keeps its exchanges.
+// undoCreate removes what was created as Remove does, since consumers reject as soon as a policy is
+// written. So all of it stays if messages would be lost: what is held can be imported, sent back and
+// consumed only as long as the definition, the ways back and the policies are there.
 func (c *changer) undoCreate(ctx context.Context) error {
+	if c.made.Empty() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
-	undone := c.undo.rollback(ctx)
-	kept, err := c.removeQueues(ctx, c.made, false)
-	if len(kept) > 0 {
-		return errors.Join(undone, err, &KeptError{Queues: kept})
+	if err := c.countRejected(ctx); err != nil {
+		return err
 	}
-	return errors.Join(undone, err, c.exchanges.rollback(ctx))
+	all, err := c.List(ctx, c.Vhost)
+	if err != nil {
+		return fmt.Errorf("nothing of what was made is removed again: %w", err)
+	}
+	removal := c.Change
+	removal.All, removal.Live, removal.HeldIn = all, c.made, heldBehind(c.made.Policies, all.Queues)
+	undo := c.changer(removal)
+	undo.goesOn = true
+	err = undo.removeUnlessHeld(ctx)
+	var kept *KeptError
+	if errors.As(err, &kept) {
+		return fmt.Errorf("all that was made stays, since removing it would lose what these queues hold:\n%w", err)
+	}
+	return errors.Join(append(undo.unanswered, err)...)
+}
+
+// countRejected waits until the broker counts what was rejected since the policies were written: a removal
+// that begins without knowing of it unbinds the inbox, and what follows goes to the failed queue.
+func (c *changer) countRejected(ctx context.Context) error {
+	if len(c.made.Policies) == 0 {
+		return nil
+	}
+	return pause(ctx, settleTime)
+}
+
+// heldBehind lists the quorum queues that would lose the dead letters that they hold with the policies.
+func heldBehind(policies map[string]topology.Policy, queues map[string]topology.Queue) []string {
+	var held []string
+	for name, queue := range queues {
+		for _, policy := range policies {
+			applies, err := policy.AppliesTo(name, queue.Type)
+			if err == nil && applies && queue.Type == topology.Quorum && policy.Definition["dead-letter-strategy"] == topology.AtLeastOnce {
+				held = append(held, name)
+			}
+		}
+	}
+	return held
 }
 
 func notUndone(err error) error {

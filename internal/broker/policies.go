@@ -71,15 +71,15 @@ func (c *changer) writePolicy(ctx context.Context, name string, policy topology.
 	written, err := c.write(ctx, fmt.Sprintf("write policy %q", name),
 		func() (bool, error) {
 			isNew, err := c.putPolicy(ctx, c.Vhost, name, policy)
-			return isNew || c.wrote[name], err
+			_, again := c.made.Policies[name]
+			return isNew || again, err
 		},
 		func(now topology.Topology) bool {
 			have, exists := now.Policies[name]
 			return exists && have.Equal(policy)
 		})
-	if written && !c.wrote[name] {
-		c.wrote[name] = true
-		c.undo.add("delete policy "+name, func(ctx context.Context) error { return c.deletePolicy(ctx, c.Vhost, name) })
+	if written {
+		c.remember(func(made *topology.Topology) { made.Policies[name] = policy })
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -12,13 +13,16 @@ import (
 // Remove deletes every object of the owner, or none: if messages would be lost, everything is put
 // back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
 func (c *Client) Remove(ctx context.Context, change Change) error {
-	do := c.changer(change)
-	everything := judging(deadLetters, change.HeldIn...)
-	maps.Copy(everything, do.contents(change.Live.Queues))
-	if err := do.untilDrained(func() error { return do.removeOrRestore(ctx, everything) }); err != nil {
+	if err := c.changer(change).removeUnlessHeld(ctx); err != nil {
 		return err
 	}
 	return c.stillSees(ctx, change.Vhost)
+}
+
+func (c *changer) removeUnlessHeld(ctx context.Context) error {
+	everything := judging(deadLetters, c.HeldIn...)
+	maps.Copy(everything, c.contents(c.Live.Queues))
+	return c.untilDrained(func() error { return c.removeOrRestore(ctx, everything) })
 }
 
 // stillSees is an error if the vhost is there but may not be seen any more: to such a user everything
@@ -82,10 +86,22 @@ func (c *changer) removeAll(ctx context.Context, everything subjects) error {
 			return err
 		}
 	}
-	if err := c.removePolicies(ctx, c.shield()); err != nil {
+	if err := c.unlessGoingOn(c.removePolicies(ctx, c.shield())); err != nil {
+		return err
+	}
+	if err := each(ctx, bindingsOfOthers(objects), c.removeBinding); err != nil {
 		return err
 	}
 	return eachByName(ctx, objects.Exchanges, c.removeExchange)
+}
+
+// bindingsOfOthers lists the bindings that go neither with their exchange nor with their queue.
+func bindingsOfOthers(t topology.Topology) []topology.Binding {
+	return slices.DeleteFunc(slices.Clone(t.Bindings), func(b topology.Binding) bool {
+		_, withExchange := t.Exchanges[b.Source]
+		_, withQueue := t.Queues[b.Destination]
+		return withExchange || withQueue
+	})
 }
 
 func (c *changer) shield() map[string]topology.Policy {
@@ -97,7 +113,7 @@ func (c *changer) shield() map[string]topology.Policy {
 }
 
 func (c *changer) unbindAndRequireEmpty(ctx context.Context, unbind map[string]topology.Queue, empty subjects) error {
-	if err := c.unbindAll(ctx, unbind); err != nil {
+	if err := c.unbindAll(ctx, unbind); err != nil || len(empty) == 0 {
 		return err
 	}
 	against, err := c.settleAndProve(ctx, c.Vhost, empty, true)

@@ -65,11 +65,12 @@ func OwnedByAttachment(a Attachment, vhost Topology) Topology {
 	return owned
 }
 
-// RecoverAttachment reads an attachment's specification back from a vhost that holds it.
+// RecoverAttachment reads an attachment's specification back from a vhost that holds it, or what a
+// failed creation left of it: the policy is written first, and may be kept for what the queue holds.
 func RecoverAttachment(pipeline, vhostName, queue string, vhost Topology) (Attachment, error) {
 	a := Attachment{Pipeline: pipeline, Vhost: vhostName, Queue: queue, PolicyPriority: DefaultPolicyPriority}
 	if !slices.Contains(Attached(a.Names(), vhost), queue) {
-		return a, fmt.Errorf("no binding from %q to %q has the argument %s: the queue is not attached to the pipeline, or by the pipeline's own work_queues",
+		return a, fmt.Errorf("no binding from %q to %q has the argument %s, and there is no policy of an attachment: the queue is not attached to the pipeline, or by the pipeline's own work_queues",
 			a.Names().ReturnExchange(), queue, AttachmentArgument)
 	}
 	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]

@@ -6,6 +6,15 @@ import (
 	"strings"
 )
 
+// FormatID is the id that an import takes.
+func FormatID(parts ...string) string {
+	escaped := make([]string, len(parts))
+	for i, part := range parts {
+		escaped[i] = url.PathEscape(part)
+	}
+	return strings.Join(escaped, "/")
+}
+
 // ParseID splits the id that an import takes, parts that are percent-encoded and separated by
 // slashes. The names of the parts are for the error.
 func ParseID(id string, names ...string) ([]string, error) {

@@ -16,6 +16,9 @@ func TestParseID(t *testing.T) {
 			t.Errorf("%s: got %q, %v", id, parts, err)
 		}
 	}
+	if parts, err := ParseID(FormatID("a/b %", "ü"), "vhost", "name"); err != nil || !slices.Equal(parts, []string{"a/b %", "ü"}) {
+		t.Errorf("formatted: got %q, %v", parts, err)
+	}
 	for _, id := range []string{"", "orders", "/orders", "v/", "a/b/c", "%zz/orders", "//orders"} {
 		if parts, err := ParseID(id, "vhost", "name"); err == nil {
 			t.Errorf("%q was read as %q", id, parts)

@@ -55,6 +55,21 @@ func NotUndone(err error) diag.Diagnostics {
 	return diags
 }
 
+// LeftBehind says how to get at what a failed creation left on the broker, which no state has: a state
+// would be tainted, and what replaces it would destroy it, messages included where force_destroy is set.
+// Unimportable is why an import would fail, nil if it would not.
+func LeftBehind(resourceType, importID string, unimportable error) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if unimportable != nil {
+		diags.AddError("What is left is not in the state", "It cannot be imported either: "+unimportable.Error()+
+			".\n\nIf that does not change, look into the queues that are left, and delete by hand what the next apply says exists already.")
+		return diags
+	}
+	diags.AddError("What is left is not in the state", "Import it, whether you go on or give it up. The next plan then shows what is missing, and a destroy refuses while messages would be lost:"+
+		"\n\n  terraform import "+resourceType+".<name> '"+importID+"'")
+	return diags
+}
+
 // Bullets lists texts, one in a line.
 func Bullets(texts []string) string {
 	return "  - " + strings.Join(texts, "\n  - ")

@@ -2,6 +2,7 @@ package retryattachment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,7 +15,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Create attaches the queue. If it fails, it removes what it made and leaves no state behind.
+// Create attaches the queue. If it fails, it removes what it made, unless messages would be lost, and
+// leaves no state behind.
 func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -36,12 +38,25 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot attach the queue", fmt.Sprintf("Queue %q was not attached to the pipeline %q.\n\n%s", a.Queue, a.Pipeline, err))
-		resp.Diagnostics.Append(report.NotUndone(err)...)
+		resp.Diagnostics.Append(r.leftBehind(ctx, a, err)...)
 		return
 	}
 	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// leftBehind reports what is left on the broker, which a cancellation does not change.
+func (r *attachmentResource) leftBehind(ctx context.Context, a topology.Attachment, err error) diag.Diagnostics {
+	var left *broker.NotUndoneError
+	if !errors.As(err, &left) {
+		return nil
+	}
+	all, unimportable := r.session.Client.List(context.WithoutCancel(ctx), a.Vhost)
+	if unimportable == nil {
+		_, unimportable = topology.RecoverAttachment(a.Pipeline, a.Vhost, a.Queue, all.Topology)
+	}
+	return report.LeftBehind("rabbitmq_retry_attachment", attribute.FormatID(a.Vhost, a.Pipeline, a.Queue), unimportable)
 }
 
 // listForWrite reads the vhost just before it is changed and reports everything that stands in the

@@ -2,8 +2,11 @@ package retrypipeline_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -44,6 +47,48 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
 		},
+	)
+}
+
+// A creation that the broker refuses half-way, when a consumer has rejected a message already: everything
+// stays, the import that the error names finds it, the next plan shows what is missing and nothing else,
+// and the message is still there.
+func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	declare(t, b, "work.a", "quorum")
+	declare(t, b, "work.b", "quorum")
+	var once sync.Once
+	endpoint := b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/queues") {
+			once.Do(func() {
+				eventuallyPolicy(t, b, "work.a", "retry/orders/queue/work.a")
+				rejectOne(t, b, "work.a")
+			})
+		}
+	})
+	id := importID(b.Vhost, "orders")
+	refused := pipeline(b, `delays = ["5s"]`, `force_destroy = true`, `policy_definition = jsonencode({ nonsense = 1 })`,
+		`work_queues = { "work.a" = { policy_definition = jsonencode({ nonsense = null, max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
+	right := pipeline(b, `delays = ["5s"]`,
+		`work_queues = { "work.a" = { policy_definition = jsonencode({ max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
+	const before = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"policy_definition":{"nonsense":1}}`
+	const after = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
+	accept(t, b,
+		resource.TestStep{
+			Config: fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint) + refused,
+			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*answered 400.*all that was made stays.*orders\.inbox: 1 message` +
+				`.*What is left is not in the state.*terraform import rabbitmq_retry_pipeline\.<name> '` + regexp.QuoteMeta(id) + `'`),
+		},
+		resource.TestStep{Config: right, ResourceName: address, ImportState: true, ImportStateId: id, ImportStatePersist: true},
+		resource.TestStep{
+			Config: right,
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply:             []plancheck.PlanCheck{onlyDiffers{before, after, "policies retry/orders/fallback", "policies retry/orders/own", "policies retry/orders/queues"}},
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+		},
+		resource.TestStep{PreConfig: func() { emptyInbox(t, b, 1) }, Config: right},
 	)
 }
 

@@ -2,6 +2,7 @@ package retrypipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -15,7 +16,7 @@ import (
 )
 
 // Create makes a pipeline out of objects that do not exist yet. If it fails, it removes what it
-// made and leaves no state behind.
+// made, unless messages would be lost, and leaves no state behind.
 func (r *pipelineResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -36,15 +37,29 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	live, wanted := topology.Owned(p, all.Topology), topology.Expand(p)
 	err := r.session.Client.Create(ctx, broker.Change{
 		Vhost: p.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: topology.Unprotected(p.Names(), live, wanted, all),
+		Published: declared(p), FailedQueue: p.Names().FailedQueue(), Shield: p.Names().ShieldPolicy(),
 	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created.\n\n%s", p.Name, p.Vhost, err))
-		resp.Diagnostics.Append(report.NotUndone(err)...)
+		resp.Diagnostics.Append(r.leftBehind(ctx, p, err)...)
 		return
 	}
 	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// leftBehind reports what is left on the broker, which a cancellation does not change.
+func (r *pipelineResource) leftBehind(ctx context.Context, p topology.Pipeline, err error) diag.Diagnostics {
+	var left *broker.NotUndoneError
+	if !errors.As(err, &left) {
+		return nil
+	}
+	all, unimportable := r.session.Client.List(context.WithoutCancel(ctx), p.Vhost)
+	if unimportable == nil {
+		_, unimportable = topology.Recover(p.Name, p.Vhost, all.Topology)
+	}
+	return report.LeftBehind("rabbitmq_retry_pipeline", attribute.FormatID(p.Vhost, p.Name), unimportable)
 }
 
 // resolve computes what the plan left unknown. Within apply all inputs are known.

@@ -1,0 +1,133 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// The broker refuses the second policy. What consumers have rejected since the first is still there, be it in the
+// inbox or held by its work queue, and so is everything that it needs to come back.
+func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
+	t.Parallel()
+	for holder, reject := range map[string]func(*testing.T, *brokertest.Broker){
+		"orders.inbox": rejectUntilInInbox,
+		"work":         holdOne,
+	} {
+		t.Run(holder, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			var once sync.Once
+			c := newClient(t, b, b.Before(t, func(r *http.Request) {
+				if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/queues") {
+					once.Do(func() { reject(t, b) })
+				}
+				if r.Method == http.MethodDelete {
+					t.Errorf("%s is deleted, although messages are held", r.URL.Path)
+				}
+			}))
+			err := create(t, c, refusedInTheMiddle(t, b))
+			var left *NotUndoneError
+			var kept *KeptError
+			if !errors.As(err, &left) || !errors.As(left, &kept) || len(kept.Queues) != 1 || kept.Queues[holder] == "" {
+				t.Fatalf("got %v", err)
+			}
+			if !strings.Contains(err.Error(), "400") {
+				t.Errorf("the reason is gone: %v", err)
+			}
+			now, err := c.List(t.Context(), b.Vhost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := topology.Recover("orders", b.Vhost, now.Topology); err != nil {
+				t.Error(err)
+			}
+			if _, stays := now.Policies["retry/orders/queue/work"]; !stays {
+				t.Error("the policy is gone")
+			}
+		})
+	}
+}
+
+// Nothing was rejected, so nothing is left.
+func TestFailedCreateRemovesPoliciesToo(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := newClient(t, b, b.Endpoint)
+	p := refusedInTheMiddle(t, b)
+	err := create(t, c, p)
+	var left *NotUndoneError
+	if err == nil || errors.As(err, &left) {
+		t.Fatalf("got %v", err)
+	}
+	now, err := c.List(t.Context(), b.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := topology.Owned(p, now.Topology); !left.Empty() {
+		t.Errorf("left behind: %+v", left)
+	}
+}
+
+// refusedInTheMiddle has a policy that the broker takes, and then one that it does not.
+func refusedInTheMiddle(t *testing.T, b *brokertest.Broker) topology.Pipeline {
+	t.Helper()
+	for _, queue := range []string{"work", "refused"} {
+		b.Request(t, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	}
+	p := small(b)
+	p.PolicyDefinition = topology.Arguments{"nonsense": int64(1)}
+	p.WorkQueues = map[string]topology.WorkQueue{
+		"work":    {Type: topology.Quorum, PolicyDefinition: topology.Arguments{"nonsense": nil}},
+		"refused": {Type: topology.Quorum},
+	}
+	return p
+}
+
+// rejectUntilInInbox publishes and rejects until the policy has taken effect.
+func rejectUntilInInbox(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	ch := b.Channel(t)
+	brokertest.Eventually(t, 10*time.Second, func() error {
+		rejectSlowly(t, b, "work", 1)
+		inbox, err := ch.QueueDeclarePassive("orders.inbox", true, false, false, false, nil)
+		if err == nil && inbox.Messages == 0 {
+			err = errors.New("nothing in the inbox")
+		}
+		return err
+	})
+}
+
+// holdOne makes the work queue hold a dead letter, which has nowhere to go for a while.
+func holdOne(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	rejectUntilInInbox(t, b)
+	c := newClient(t, b, b.Endpoint)
+	all, err := c.List(t.Context(), b.Vhost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
+	do := c.changer(Change{Vhost: b.Vhost, All: all})
+	if err := do.unbindAll(t.Context(), targets); err != nil {
+		t.Fatal(err)
+	}
+	rejectSlowly(t, b, "work", 1)
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		if work, err := c.queue(t.Context(), b.Vhost, "work"); err != nil || work.MessagesDLX == nil || *work.MessagesDLX != 1 {
+			return fmt.Errorf("no dead letter is held: %+v, %w", work, err)
+		}
+		return nil
+	})
+	b.Request(t, http.MethodDelete, b.Path("queues", "orders.inbox")+"/contents", nil)
+	if err := do.rebind(t.Context(), do.bindingsTo(targets)); err != nil {
+		t.Fatal(err)
+	}
+}
