@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,29 +13,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// fault sits between client and broker. It answers false to let the request's answer get lost.
-type fault func(r *http.Request) (forward, answer bool)
-
-func clientThrough(t *testing.T, b *brokertest.Broker, f fault) *Client {
+func clientThrough(t *testing.T, b *brokertest.Broker, fault brokertest.Fault) *Client {
 	t.Helper()
-	target, err := url.Parse(b.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		forward, answer := f(r)
-		if forward && answer {
-			proxy.ServeHTTP(w, r)
-			return
-		}
-		if forward {
-			proxy.ServeHTTP(httptest.NewRecorder(), r)
-		}
-		panic(http.ErrAbortHandler)
-	}))
-	t.Cleanup(server.Close)
-	return newClient(t, b, server.URL)
+	return newClient(t, b, b.Through(t, fault))
 }
 
 func newClient(t *testing.T, b *brokertest.Broker, endpoint string) *Client {

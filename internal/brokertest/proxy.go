@@ -8,9 +8,12 @@ import (
 	"testing"
 )
 
-// Before is the endpoint of a management API that calls this with each request before the broker gets it: what it
-// does is done by then. It stands until the test ends.
-func (b *Broker) Before(t testing.TB, call func(*http.Request)) (endpoint string) {
+// Fault sits between a client and the management API. It tells whether the broker gets a request, and the client its
+// answer.
+type Fault func(r *http.Request) (forward, answer bool)
+
+// Through is the endpoint of a management API with a fault. It stands until the test ends.
+func (b *Broker) Through(t testing.TB, fault Fault) (endpoint string) {
 	t.Helper()
 	target, err := url.Parse(b.Endpoint)
 	if err != nil {
@@ -18,9 +21,26 @@ func (b *Broker) Before(t testing.TB, call func(*http.Request)) (endpoint string
 	}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		call(r)
-		proxy.ServeHTTP(w, r)
+		forward, answer := fault(r)
+		if forward && answer {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		if forward {
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		panic(http.ErrAbortHandler)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// Before is the endpoint of a management API that calls this with each request before the broker gets it: what it
+// does is done by then.
+func (b *Broker) Before(t testing.TB, call func(*http.Request)) (endpoint string) {
+	t.Helper()
+	return b.Through(t, func(r *http.Request) (forward, answer bool) {
+		call(r)
+		return true, true
+	})
 }
