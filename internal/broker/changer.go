@@ -123,7 +123,7 @@ func (c *changer) unlessGoingOn(err error) error {
 // removeQueue deletes a queue. If the broker does not say whether it did, the queue gets no bindings any
 // more: what it received would be deleted with it.
 func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Queue) error {
-	err := c.deleteQueue(ctx, c.Vhost, name, queue.Type)
+	err := c.deleteUntilAnswered(ctx, name, queue)
 	if err == nil {
 		return nil
 	}
@@ -132,6 +132,22 @@ func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Q
 		return c.unlessGoingOn(fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; it stays unbound until the next apply: %w", name, err))
 	}
 	return fmt.Errorf("delete queue %q: %w", name, err)
+}
+
+// deleteUntilAnswered deletes a queue, again while the broker does not say whether it did: a node that
+// dies in the middle of a deletion leaves a quorum queue without members, of which nothing can be
+// proved any more (seen on 3.10 and 4.0). What is unbound receives nothing, and the first attempt may
+// take effect at any time, so the next one can lose no more than that. But a queue that applications
+// declare and publish to may be another one by then.
+func (c *changer) deleteUntilAnswered(ctx context.Context, name string, queue topology.Queue) error {
+	deadline := time.Now().Add(lookupTime)
+	for {
+		err := c.deleteQueue(ctx, c.Vhost, name, queue.Type)
+		final := len(c.doubtful) > 0 || slices.Contains(c.Published, name) || time.Now().After(deadline)
+		if !isUnanswered(err) || final || pause(ctx, reportPeriod) != nil {
+			return err
+		}
+	}
 }
 
 func (c *changer) removeExchange(ctx context.Context, name string, _ topology.Exchange) error {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -44,6 +45,61 @@ func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
 		return binding.Source == "orders.dlx" && binding.Destination == "orders.inbox"
 	}) {
 		t.Error("the inbox is not bound again")
+	}
+}
+
+// A node that dies in the middle of a deletion answers nothing, and may leave half a queue.
+func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, arrives := range map[string]bool{"arrived": true, "lost": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			p := small(b)
+			if err := create(t, newClient(t, b, b.Endpoint), p); err != nil {
+				t.Fatal(err)
+			}
+			var deletions atomic.Int32
+			c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+				if r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/orders.retry.1s") || deletions.Add(1) > 2 {
+					return true, true
+				}
+				return arrives, false
+			})
+			all, err := c.List(t.Context(), p.Vhost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			live := topology.Owned(p, all.Topology)
+			if err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"}); err != nil {
+				t.Fatal(err)
+			}
+			after, err := c.List(t.Context(), p.Vhost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := topology.Owned(p, after.Topology); !left.Empty() || deletions.Load() != 3 {
+				t.Errorf("after %d deletions: %+v", deletions.Load(), left)
+			}
+		})
+	}
+}
+
+// A queue that applications declare may be a new one, with messages, after the first deletion.
+func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.Request(t, http.MethodPut, b.Path("queues", "work"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	var deletions atomic.Int32
+	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+		if r.Method == http.MethodDelete {
+			deletions.Add(1)
+		}
+		return true, r.Method != http.MethodDelete
+	})
+	do := c.changer(Change{Vhost: b.Vhost, Published: []string{"work"}})
+	if err := do.removeQueue(t.Context(), "work", topology.Queue{Type: topology.Quorum}); err == nil || deletions.Load() != 1 {
+		t.Errorf("%d deletions, %v", deletions.Load(), err)
 	}
 }
 
