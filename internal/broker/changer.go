@@ -22,6 +22,8 @@ type changer struct {
 	madeMutex sync.Mutex
 	// doubtful are queues whose deletion the broker did not answer: it may still take effect.
 	doubtful map[string]bool
+	// anew are queues that are made anew after their deletion.
+	anew map[string]bool
 	// goesOn is for a removal that nobody can take up again: what the broker does not answer is noted in
 	// unanswered, and does not stop it once all queues are proved to be empty.
 	goesOn     bool
@@ -35,7 +37,7 @@ type changer struct {
 func (c *Client) changer(change Change) *changer {
 	drain := max(change.Drain, staleTime)
 	made := topology.Topology{Exchanges: map[string]topology.Exchange{}, Queues: map[string]topology.Queue{}, Policies: map[string]topology.Policy{}}
-	return &changer{Client: c, Change: change, made: made, doubtful: map[string]bool{}, drainUntil: time.Now().Add(drain)}
+	return &changer{Client: c, Change: change, made: made, doubtful: map[string]bool{}, anew: map[string]bool{}, drainUntil: time.Now().Add(drain)}
 }
 
 // remember notes what was made.
@@ -127,8 +129,7 @@ func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Q
 	if err == nil {
 		return nil
 	}
-	if isUnanswered(err) {
-		c.doubtful[name] = true
+	if c.doubtful[name] {
 		return c.unlessGoingOn(fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; it stays unbound until the next apply: %w", name, err))
 	}
 	return fmt.Errorf("delete queue %q: %w", name, err)
@@ -136,15 +137,26 @@ func (c *changer) removeQueue(ctx context.Context, name string, queue topology.Q
 
 // deleteUntilAnswered deletes a queue, again while the broker does not say whether it did: a node that
 // dies in the middle of a deletion leaves a quorum queue without members, of which nothing can be
-// proved any more (seen on 3.10 and 4.0). What is unbound receives nothing, and the first attempt may
-// take effect at any time, so the next one can lose no more than that. But a queue that applications
-// declare and publish to may be another one by then.
+// proved any more (3.10 to 4.3). What is unbound receives nothing, and the first attempt may take
+// effect at any time, so the next one can lose no more than that. But a queue that is made anew
+// afterwards, here or by an application, may be another one by then.
 func (c *changer) deleteUntilAnswered(ctx context.Context, name string, queue topology.Queue) error {
-	deadline := time.Now().Add(lookupTime)
+	var deadline time.Time
+	once := len(c.doubtful) > 0 || c.anew[name] || slices.Contains(c.Published, name)
 	for {
 		err := c.deleteQueue(ctx, c.Vhost, name, queue.Type)
-		final := len(c.doubtful) > 0 || slices.Contains(c.Published, name) || time.Now().After(deadline)
-		if !isUnanswered(err) || final || pause(ctx, reportPeriod) != nil {
+		if err == nil {
+			delete(c.doubtful, name)
+			return nil
+		}
+		if !isUnanswered(err) {
+			return err
+		}
+		c.doubtful[name] = true
+		if deadline.IsZero() {
+			deadline = time.Now().Add(lookupTime)
+		}
+		if once || time.Now().After(deadline) || pause(ctx, reportPeriod) != nil {
 			return err
 		}
 	}

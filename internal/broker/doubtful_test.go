@@ -2,6 +2,7 @@ package broker
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -99,6 +100,25 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 	})
 	do := c.changer(Change{Vhost: b.Vhost, Published: []string{"work"}})
 	if err := do.removeQueue(t.Context(), "work", topology.Queue{Type: topology.Quorum}); err == nil || deletions.Load() != 1 {
+		t.Errorf("%d deletions, %v", deletions.Load(), err)
+	}
+}
+
+// The first deletion may still take effect, whatever the broker answers to the second.
+func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
+	t.Parallel()
+	var deletions atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader([]int{http.StatusBadGateway, http.StatusForbidden}[min(deletions.Add(1), 2)-1])
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := c.changer(Change{Vhost: "/"})
+	err = do.removeQueue(t.Context(), "orders.retry.5s", topology.Queue{Type: topology.Quorum})
+	if err == nil || !strings.Contains(err.Error(), "stays unbound") || !do.doubtful["orders.retry.5s"] || deletions.Load() != 2 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)
 	}
 }

@@ -21,7 +21,7 @@ type look struct {
 func content(q queueInfo) look {
 	switch {
 	case q.Messages == nil:
-		return look{unknown: "the broker does not report how many messages it holds"}
+		return look{unknown: "the broker does not report how many messages it holds: does its leader run?"}
 	case *q.Messages > 0:
 		return look{holds: count(*q.Messages, "message", "messages")}
 	}

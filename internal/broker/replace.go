@@ -14,7 +14,7 @@ import (
 func (c *changer) replaceQueues(ctx context.Context, wanted map[string]topology.Queue) error {
 	live := map[string]topology.Queue{}
 	for name := range wanted {
-		live[name] = c.All.Queues[name]
+		live[name], c.anew[name] = c.All.Queues[name], true
 	}
 	if used := c.usedByOthers(live); len(used) > 0 {
 		return &KeptError{Queues: used}

@@ -83,15 +83,20 @@ func (a *application) startProducers(t *testing.T, perSecond int) (stop func()) 
 	return func() { cancel(); running.Wait() }
 }
 
-// drain waits until every message has ended, or the broker has held nothing for so long that nothing
-// can come any more.
-func (a *application) drain(t *testing.T, quiet, atMost time.Duration) {
+// startCollecting takes what is parked, and returns what ends that.
+func (a *application) startCollecting(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var collecting sync.WaitGroup
 	collecting.Go(func() { a.always(ctx, a.consumers, a.collectFailed) })
-	defer collecting.Wait()
-	defer cancel()
+	return func() { cancel(); collecting.Wait() }
+}
+
+// drain waits until every message has ended, or the broker has held nothing for so long that nothing
+// can come any more.
+func (a *application) drain(t *testing.T, quiet, atMost time.Duration) {
+	t.Helper()
+	defer a.startCollecting(t)()
 	began := time.Now()
 	emptySince := began
 	for {

@@ -64,7 +64,9 @@ func (s *session) nacked(p *publisher, m *message) error {
 	s.log.Debug("message held: the broker refused it", "queue", m.verdict.Letter.Queue, "message_id", m.delivery.MessageId)
 	if !m.verdict.ToWorkQueue() {
 		// A work queue may well be full. Nothing but a fault refuses what goes to a queue of ours.
-		p.refused(time.Now())
+		now := time.Now()
+		p.refused(now)
+		s.refused(m.verdict, now)
 	}
 	s.hold(m)
 	return nil

@@ -75,6 +75,7 @@ func (s *session) publish(m *message) error {
 // send publishes a message now.
 func (s *session) send(p *publisher, m *message) error {
 	now := time.Now()
+	m.verdict = s.detour(m.verdict, now)
 	s.idCount++
 	m.publishID = s.idPrefix + strconv.FormatUint(s.idCount, 36)
 	publishing, err := s.build(m, deadletter.Stamp{
@@ -114,6 +115,7 @@ func (s *session) finish(m *message) error {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
 	s.ramp.finished++
+	s.taken(m.verdict)
 	s.done(m)
 	return nil
 }

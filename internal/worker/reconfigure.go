@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -15,6 +17,8 @@ func (s *session) reconfigure(p *deadletter.Pipeline) {
 		// What was refused may go elsewhere now, and would never be answered there.
 		publisher.nackedSince = time.Time{}
 	}
+	s.refusedSince = nil
+	maps.DeleteFunc(s.detours, func(delay time.Duration, _ time.Time) bool { return !slices.Contains(p.Delays(), delay) })
 	s.log.Info("configuration changed")
 }
 

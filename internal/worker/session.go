@@ -31,6 +31,10 @@ type session struct {
 	// changes are later configurations of the same pipeline.
 	changes      <-chan *deadletter.Pipeline
 	drainTimeout time.Duration
+	// detours outlive the session.
+	detours detours
+	// refusedSince is when the queue of a delay began to refuse messages.
+	refusedSince map[time.Duration]time.Time
 
 	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
 	// their connections, and acknowledgements have to get through.

@@ -21,6 +21,10 @@ func (s *session) stalled(now time.Time) error {
 	if s.inFlight > 0 && now.Sub(s.ramp.receivedAt) > rampSlow {
 		s.ramp.slow = true
 	}
+	s.avoidRefusing(now)
+	if err := s.avoidSilent(now); err != nil {
+		return err
+	}
 	for _, p := range s.publishers() {
 		if err := p.stalled(now, s.unblockedAt); err != nil {
 			return err

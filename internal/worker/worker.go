@@ -70,7 +70,7 @@ func supervise(ctx context.Context, o Options, p *deadletter.Pipeline, changes <
 	log := o.Logger.With("pipeline", string(p.Names), "vhost", p.Vhost)
 	watch := o.Metrics.Pipeline(p)
 	wait := newBackOff()
-	broker := 0
+	broker, around := 0, detours{}
 	for {
 		select {
 		case p = <-changes:
@@ -86,7 +86,7 @@ func supervise(ctx context.Context, o Options, p *deadletter.Pipeline, changes <
 		broker = next
 		if err == nil {
 			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch, "broker", address)
-			s.changes, s.drainTimeout = changes, o.DrainTimeout
+			s.changes, s.drainTimeout, s.detours = changes, o.DrainTimeout, around
 			err = s.run(ctx)
 			s.close()
 			p = s.pipeline

@@ -1,0 +1,69 @@
+//go:build chaos
+
+package chaos
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// forgetMembers is the first half of the deletion of a queue. A node that dies in the middle of one leaves a
+// queue that is there by name only: the broker routes to it, and neither confirms nor refuses.
+const forgetMembers = `{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)), {Name, _} = amqqueue:get_pid(Q),
+Nodes = case maps:get(nodes, amqqueue:get_type_state(Q)) of Uids when is_map(Uids) -> maps:keys(Uids); List -> List end,
+{ok, _} = ra:delete_cluster([{Name, Node} || Node <- Nodes], 5000).`
+
+// TestDelayWithoutMembers has one of three delays fall silent for longer than a session waits for a
+// confirm, and then does what the guide says.
+//
+//nolint:paralleltest // the faults of other tests are not for this one
+func TestDelayWithoutMembers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("part of the long form")
+	}
+	c := newChaos(t, "worker")
+	worker := c.replicas[0]
+	if err := c.nodes[0].ctl(t.Context(), "eval", fmt.Sprintf(forgetMembers, c.Vhost, "chaos.retry.1s")); err != nil {
+		t.Fatal(err)
+	}
+	stopConsumers := c.startConsumers(t)
+	stopProducers := c.startProducers(t, 50)
+	var open []int
+	for range 10 {
+		pause(t.Context().Done(), 10*time.Second)
+		_, left := c.ledger.sent()
+		open = append(open, left)
+	}
+	t.Logf("RabbitMQ %s: messages on their way every ten seconds: %d", c.Version, open)
+	stopProducers()
+	stopCollecting := c.startCollecting(t)
+	brokertest.Eventually(t, 2*time.Minute, func() error {
+		if _, left := c.ledger.sent(); left > 0 {
+			return fmt.Errorf("%d messages have not come to an end:\n%s", left, worker.end())
+		}
+		return nil
+	})
+	stopCollecting()
+	if n := worker.count("messages take another delay"); n != 1 {
+		t.Errorf("%d lines about the delay, want 1:\n%s", n, worker.end())
+	}
+
+	if err := c.nodes[1].ctl(t.Context(), "delete_queue", "--vhost", c.Vhost, "chaos.retry.1s"); err != nil {
+		t.Fatal(err)
+	}
+	c.checkTerraform(t)
+	stopProducers = c.startProducers(t, 5)
+	brokertest.Eventually(t, 3*time.Minute, func() error {
+		if worker.count("takes messages again") == 0 {
+			return fmt.Errorf("the delay is not used again:\n%s", worker.end())
+		}
+		return nil
+	})
+	stopProducers()
+	c.drain(t, 15*time.Second, time.Minute)
+	stopConsumers()
+	c.report(t)
+}

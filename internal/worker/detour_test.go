@@ -1,0 +1,194 @@
+package worker
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+const short, medium, long = time.Second, 5 * time.Second, 30 * time.Second
+
+func detouring(t *testing.T) *session {
+	t.Helper()
+	spec, err := deadletter.NewPipeline(topology.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"1s", "5s", "30s"}, MaxAttempts: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &session{
+		pipeline: spec, watch: metrics.New("").Pipeline(spec), log: slog.New(slog.NewTextHandler(io.Discard, nil)), detours: detours{},
+		retry: &publisher{}, back: &publisher{}, failed: &publisher{}, rescue: &publisher{},
+	}
+}
+
+func retry(delay time.Duration) deadletter.Verdict {
+	return deadletter.Verdict{Action: deadletter.Retry, Delay: delay}
+}
+
+func TestDetour(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		shut          []time.Duration
+		delay, wanted time.Duration
+	}{
+		"all answer":           {nil, medium, medium},
+		"another is shut":      {[]time.Duration{short}, medium, medium},
+		"the next longer one":  {[]time.Duration{medium}, medium, long},
+		"the one after that":   {[]time.Duration{short, medium}, short, long},
+		"then a shorter one":   {[]time.Duration{long}, long, medium},
+		"none answers":         {[]time.Duration{short, medium, long}, medium, medium},
+		"the longest of three": {[]time.Duration{medium, long}, medium, short},
+	}
+	for name, test := range tests {
+		s := detouring(t)
+		for _, delay := range test.shut {
+			s.avoid(delay, time.Now().Add(probePeriod))
+		}
+		if got := s.detour(retry(test.delay), time.Now()); got.Action != deadletter.Retry || got.Delay != test.wanted {
+			t.Errorf("%s: %+v, want %s", name, got, test.wanted)
+		}
+	}
+}
+
+// Rather late than at once, as often as there are attempts.
+func TestNoDetourWithoutADelay(t *testing.T) {
+	t.Parallel()
+	spec, err := deadletter.NewPipeline(topology.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"0s", "5s"}, MaxAttempts: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := detouring(t)
+	s.pipeline = spec
+	s.avoid(medium, time.Now().Add(time.Hour))
+	if got := s.detour(retry(medium), time.Now()); got.Delay != medium {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What does not wait does not go through the retry exchange.
+func TestNoDetourForOthers(t *testing.T) {
+	t.Parallel()
+	s := detouring(t)
+	s.avoid(0, time.Now())
+	for _, v := range []deadletter.Verdict{retry(0), {Action: deadletter.Rescue}, {Action: deadletter.Fail}} {
+		if got := s.detour(v, time.Now()); got.Action != v.Action || got.Delay != v.Delay {
+			t.Errorf("%+v became %+v", v, got)
+		}
+	}
+}
+
+func TestOneMessageTriesADelayThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	d := detours{short: now.Add(probePeriod)}
+	later := now.Add(probePeriod + time.Second)
+	for i, test := range []struct {
+		at   time.Time
+		want bool
+	}{{now, true}, {later, false}, {later, true}, {later.Add(probePeriod + time.Second), false}} {
+		if got := d.avoids(short, test.at); got != test.want {
+			t.Errorf("%d: %t", i, got)
+		}
+	}
+}
+
+func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	sent := func(delay, ago time.Duration, taken bool) *message {
+		return &message{verdict: retry(delay), publishTag: 1, publishedAt: now.Add(-ago), confirmation: answered(taken)}
+	}
+	closed := &message{verdict: retry(medium), publishedAt: now.Add(-time.Hour)}
+	tests := map[string]struct {
+		unblocked   time.Duration
+		outstanding []*message
+		want        bool
+	}{
+		"nothing":                          {time.Hour, nil, false},
+		"a moment":                         {time.Hour, []*message{sent(medium, 14*time.Second, false), sent(short, time.Second, true)}, false},
+		"longer, and later ones are taken": {time.Hour, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, true)}, true},
+		"longer, and none is taken":        {time.Hour, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, false)}, false},
+		"longer, after one that is taken":  {time.Hour, []*message{sent(short, 17*time.Second, true), sent(medium, 16*time.Second, false)}, false},
+		"so long that any session ends":    {time.Hour, []*message{sent(medium, 76*time.Second, false)}, true},
+		"longer, but blocked until now":    {time.Second, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, true)}, false},
+		"the channel is closed":            {time.Hour, []*message{closed, sent(short, time.Second, true)}, false},
+	}
+	for name, test := range tests {
+		s := detouring(t)
+		s.unblockedAt = now.Add(-test.unblocked)
+		s.retry = &publisher{outstanding: test.outstanding}
+		err := s.avoidSilent(now)
+		if _, got := s.detours[medium]; got != test.want || (err != nil) != test.want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+		if s.detour(retry(medium), now).Delay == medium == test.want {
+			t.Errorf("%s: the next message takes the wrong way", name)
+		}
+	}
+}
+
+func TestDelayIsAvoidedWhenItsQueueRefuses(t *testing.T) {
+	t.Parallel()
+	s, now := detouring(t), time.Now()
+	s.refused(retry(short), now)
+	s.refused(retry(medium), now)
+	s.refused(deadletter.Verdict{Action: deadletter.Fail}, now)
+	s.taken(retry(medium))
+	s.refused(retry(medium), now.Add(4*time.Second))
+	s.refused(retry(short), now.Add(4*time.Second))
+	s.avoidRefusing(now.Add(4 * time.Second))
+	if len(s.detours) != 0 {
+		t.Errorf("after four seconds: %v", s.detours)
+	}
+	s.avoidRefusing(now.Add(6 * time.Second))
+	if _, shut := s.detours[short]; !shut || len(s.detours) != 1 {
+		t.Errorf("after six seconds: %v", s.detours)
+	}
+}
+
+// A new channel may be served at once where the old one is not.
+func TestOneMessageStillTriesADelayAtOnce(t *testing.T) {
+	t.Parallel()
+	s := detouring(t)
+	s.avoid(medium, time.Now().Add(-time.Millisecond))
+	for i, want := range []time.Duration{medium, long, long} {
+		if got := s.detour(retry(medium), time.Now()); got.Delay != want {
+			t.Errorf("message %d: %s, want %s", i, got.Delay, want)
+		}
+		s.avoid(medium, time.Now())
+	}
+}
+
+func TestDetourEndsWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := detouring(t)
+	s.avoid(short, time.Now())
+	s.avoid(long, time.Now())
+	var acks acknowledged
+	if err := s.finish(&message{verdict: retry(long), delivery: amqp.Delivery{Acknowledger: &acks}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, shut := s.detours[long]; shut || len(s.detours) != 1 {
+		t.Errorf("%v", s.detours)
+	}
+}
+
+// What is not in the configuration any more is not tried again either.
+func TestReloadForgetsDelays(t *testing.T) {
+	t.Parallel()
+	s := detouring(t)
+	for _, delay := range []time.Duration{short, medium, time.Minute} {
+		s.avoid(delay, time.Now())
+		s.refused(retry(delay), time.Now())
+	}
+	s.reconfigure(s.pipeline)
+	if len(s.detours) != 2 || len(s.refusedSince) != 0 {
+		t.Errorf("%v, %v", s.detours, s.refusedSince)
+	}
+}
