@@ -95,7 +95,7 @@ func refusedInTheMiddle(t *testing.T, b *brokertest.Broker) topology.Pipeline {
 func rejectUntilInInbox(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	ch := b.Channel(t)
-	brokertest.Eventually(t, 10*time.Second, func() error {
+	brokertest.Eventually(t, 30*time.Second, func() error {
 		rejectSlowly(t, b, "work", 1)
 		inbox, err := ch.QueueDeclarePassive("orders.inbox", true, false, false, false, nil)
 		if err == nil && inbox.Messages == 0 {
