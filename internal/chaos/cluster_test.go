@@ -54,7 +54,14 @@ func host(t *testing.T, address string) string {
 }
 
 // kill ends the node's processes without warning.
-func (n *node) kill() error {
+func (n *node) kill() error { return n.signal(syscall.SIGKILL) }
+
+// freeze stops the node's processes until they are thawed. Their connections stay open.
+func (n *node) freeze() error { return n.signal(syscall.SIGSTOP) }
+
+func (n *node) thaw() error { return n.signal(syscall.SIGCONT) }
+
+func (n *node) signal(s syscall.Signal) error {
 	content, err := os.ReadFile(filepath.Join(n.folder, "group"))
 	if err != nil {
 		return err
@@ -63,7 +70,7 @@ func (n *node) kill() error {
 	if err != nil {
 		return err
 	}
-	return syscall.Kill(-group, syscall.SIGKILL)
+	return syscall.Kill(-group, s)
 }
 
 // start waits until the node's processes are gone, and begins to start it again.

@@ -18,10 +18,10 @@ const chunk = 8 << 10
 type proxy struct {
 	name     string
 	address  string
-	nodes    []string
 	listener net.Listener
 
 	mu    sync.Mutex
+	nodes []string
 	next  int
 	conns map[net.Conn]bool
 	// passing is closed while data may pass.
@@ -77,15 +77,23 @@ func (p *proxy) serve(serving *sync.WaitGroup) {
 func (p *proxy) dial() net.Conn {
 	p.mu.Lock()
 	p.next++
-	first := p.next
+	first, nodes := p.next, p.nodes
 	p.mu.Unlock()
 	dialer := net.Dialer{Timeout: 5 * time.Second}
-	for i := range p.nodes {
-		if conn, err := dialer.DialContext(context.Background(), "tcp", p.nodes[(first+i)%len(p.nodes)]); err == nil {
+	for i := range nodes {
+		if conn, err := dialer.DialContext(context.Background(), "tcp", nodes[(first+i)%len(nodes)]); err == nil {
 			return conn
 		}
 	}
 	return nil
+}
+
+// lead takes all connections to these nodes from now on.
+func (p *proxy) lead(nodes ...string) {
+	p.mu.Lock()
+	p.nodes = nodes
+	p.mu.Unlock()
+	p.cut()
 }
 
 // track remembers a connection until the function that it returns closes it.

@@ -60,7 +60,10 @@ cd "\${0%/*}"
 while read -r <start; do
   $inside $server >>out 2>&1 </dev/null &
   echo "\$!" >group
-  wait "\$!"
+  while kill -0 "\$!"; do # or it is only stopped
+    wait "\$!"
+    sleep 0.1
+  done
   rm group
 done
 SH

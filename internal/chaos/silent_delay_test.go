@@ -67,3 +67,72 @@ func TestDelayWithoutMembers(t *testing.T) {
 	stopConsumers()
 	c.report(t)
 }
+
+// dropOthers leaves the node that evaluates it as the only one with a member of the queue.
+const dropOthers = `[ok = rabbit_quorum_queue:delete_member(<<"%s">>, <<"%s">>, Node) || Node <- nodes()].`
+
+// TestDelayOnAFrozenNode has one of three delays answer nothing for a while: its queue has a single member,
+// on a node that freezes.
+//
+//nolint:paralleltest // the faults of other tests are not for this one
+func TestDelayOnAFrozenNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("part of the long form")
+	}
+	c := newChaos(t, "worker")
+	worker := c.replicas[0]
+	frozen, err := c.leader("chaos.retry.1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.avoid(frozen)
+	if err := frozen.ctl(t.Context(), "eval", fmt.Sprintf(dropOthers, c.Vhost, "chaos.retry.1s")); err != nil {
+		t.Fatal(err)
+	}
+
+	stopConsumers := c.startConsumers(t)
+	stopProducers := c.startProducers(t, 50)
+	pause(t.Context().Done(), 5*time.Second)
+	if err := frozen.freeze(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = frozen.thaw() })
+	brokertest.Eventually(t, time.Minute, func() error {
+		if worker.count("messages take another delay") == 0 {
+			return fmt.Errorf("no detour:\n%s", worker.end())
+		}
+		return nil
+	})
+	pause(t.Context().Done(), 10*time.Second)
+	before := c.ledger.balance()
+	pause(t.Context().Done(), 10*time.Second)
+	after := c.ledger.balance()
+	t.Logf("RabbitMQ %s: processed within ten seconds of the detour: %d", c.Version, after.processed-before.processed)
+	if after.processed-before.processed < 400 {
+		t.Errorf("the other delays stand still:\n%s", worker.end())
+	}
+	if err := frozen.thaw(); err != nil {
+		t.Fatal(err)
+	}
+	stopProducers()
+	c.drain(t, 15*time.Second, 3*time.Minute)
+	stopConsumers()
+	c.report(t)
+}
+
+// avoid has no connection lead to the node any more.
+func (c *chaos) avoid(n *node) {
+	var amqp, management []string
+	for _, other := range c.nodes {
+		if other != n {
+			amqp, management = append(amqp, other.amqp), append(management, other.management)
+		}
+	}
+	c.management.lead(management...)
+	for _, p := range []*proxy{c.producers, c.consumers} {
+		p.lead(amqp...)
+	}
+	for _, r := range c.replicas {
+		r.proxy.lead(amqp...)
+	}
+}
