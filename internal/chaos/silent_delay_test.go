@@ -11,13 +11,13 @@ import (
 )
 
 // forgetMembers is the first half of the deletion of a queue. A node that dies in the middle of one leaves a
-// queue that is there by name only: the broker routes to it, and neither confirms nor refuses.
+// queue that is there by name only: the broker routes to it, and refuses all messages.
 const forgetMembers = `{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)), {Name, _} = amqqueue:get_pid(Q),
 Nodes = case maps:get(nodes, amqqueue:get_type_state(Q)) of Uids when is_map(Uids) -> maps:keys(Uids); List -> List end,
 {ok, _} = ra:delete_cluster([{Name, Node} || Node <- Nodes], 5000).`
 
-// TestDelayWithoutMembers has one of three delays fall silent for longer than a session waits for a
-// confirm, and then does what the guide says.
+// TestDelayWithoutMembers has one of three delays take nothing for a while, and then does what the guide
+// says.
 //
 //nolint:paralleltest // the faults of other tests are not for this one
 func TestDelayWithoutMembers(t *testing.T) {
