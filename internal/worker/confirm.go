@@ -5,6 +5,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // bindingHolds is how often, in nine seconds, a message is held when an exchange that was missing is
@@ -41,6 +43,10 @@ func (s *session) confirm(ctx context.Context, p *publisher, c amqp.Confirmation
 
 // returned tries the next best after the broker had no queue for a message.
 func (s *session) returned(m *message) error {
+	if m.verdict.Action == deadletter.Retry && m.sent.Delay != m.verdict.Delay {
+		s.hold(m) // its own delay may be bound, and take it again
+		return nil
+	}
 	next, ok := s.pipeline.Returned(m.verdict)
 	if !ok {
 		if !s.failed.unbound {
@@ -66,7 +72,7 @@ func (s *session) nacked(p *publisher, m *message) error {
 		// A work queue may well be full. Nothing but a fault refuses what goes to a queue of ours.
 		now := time.Now()
 		p.refused(now)
-		s.refused(m.verdict, now)
+		s.refused(m.sent, now)
 	}
 	s.hold(m)
 	return nil

@@ -75,7 +75,7 @@ func (s *session) publish(m *message) error {
 // send publishes a message now.
 func (s *session) send(p *publisher, m *message) error {
 	now := time.Now()
-	m.verdict = s.detour(m.verdict, now)
+	m.sent = s.detour(m.verdict, now)
 	s.idCount++
 	m.publishID = s.idPrefix + strconv.FormatUint(s.idCount, 36)
 	publishing, err := s.build(m, deadletter.Stamp{
@@ -92,7 +92,7 @@ func (s *session) send(p *publisher, m *message) error {
 		p.cleared()
 		return s.reject(m, err)
 	}
-	return p.publish(m, s.pipeline.Route(m.verdict), publishing, now)
+	return p.publish(m, s.pipeline.Route(m.sent), publishing, now)
 }
 
 func (s *session) publisherOf(v deadletter.Verdict) *publisher {
@@ -115,7 +115,7 @@ func (s *session) finish(m *message) error {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
 	s.ramp.finished++
-	s.taken(m.verdict)
+	s.taken(m.sent)
 	s.done(m)
 	return nil
 }

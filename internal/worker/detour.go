@@ -61,17 +61,21 @@ func (s *session) avoidRefusing(now time.Time) {
 
 // avoidSilent begins detours around the queues that have not answered for too long while the broker took
 // later messages. The session has to be renewed then: the library holds back the confirms of what
-// follows an unanswered message, and what waits fills the window.
+// follows an unanswered message, and what waits fills the window. If nothing is answered, the first
+// message may be what the channel hangs at.
 func (s *session) avoidSilent(now time.Time) error {
 	silent, takenLater := false, false
-	for _, m := range slices.Backward(s.retry.outstanding) {
+	for i, m := range slices.Backward(s.retry.outstanding) {
+		waits := s.sinceUnblocked(m.publishedAt, now)
 		switch {
 		case m.publishTag == 0: // the channel is closed
 		case m.taken():
 			takenLater = true
-		case takenLater && s.sinceUnblocked(m.publishedAt, now) > detourAfter, s.sinceUnblocked(m.publishedAt, now) > confirmTimeout:
-			s.avoid(m.verdict.Delay, now.Add(probePeriod))
+		case takenLater && waits > detourAfter:
 			silent = true
+			s.avoid(m.sent.Delay, now.Add(probePeriod))
+		case i == 0 && waits > confirmTimeout:
+			s.avoid(m.sent.Delay, now.Add(probePeriod))
 		}
 	}
 	if silent {
@@ -108,14 +112,15 @@ func (s *session) refused(v deadletter.Verdict, now time.Time) {
 	}
 }
 
-// taken notes that a message was taken, which ends a detour around its delay.
+// taken notes that a message was taken. If that ends a detour, all others end with it: after an outage
+// of the whole broker, nothing should take a much shorter delay than its own for longer than need be.
 func (s *session) taken(v deadletter.Verdict) {
 	if v.Action != deadletter.Retry {
 		return
 	}
 	delete(s.refusedSince, v.Delay)
 	if _, shut := s.detours[v.Delay]; shut {
-		delete(s.detours, v.Delay)
+		clear(s.detours)
 		s.log.Info("the queue of a delay takes messages again", "delay", v.Delay, "queue", s.pipeline.Names.RetryQueue(v.Delay))
 	}
 }

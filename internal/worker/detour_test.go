@@ -102,9 +102,9 @@ func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	sent := func(delay, ago time.Duration, taken bool) *message {
-		return &message{verdict: retry(delay), publishTag: 1, publishedAt: now.Add(-ago), confirmation: answered(taken)}
+		return &message{sent: retry(delay), publishTag: 1, publishedAt: now.Add(-ago), confirmation: answered(taken)}
 	}
-	closed := &message{verdict: retry(medium), publishedAt: now.Add(-time.Hour)}
+	closed := &message{sent: retry(medium), publishedAt: now.Add(-time.Hour)}
 	tests := map[string]struct {
 		unblocked   time.Duration
 		outstanding []*message
@@ -115,7 +115,8 @@ func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 		"longer, and later ones are taken": {time.Hour, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, true)}, true},
 		"longer, and none is taken":        {time.Hour, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, false)}, false},
 		"longer, after one that is taken":  {time.Hour, []*message{sent(short, 17*time.Second, true), sent(medium, 16*time.Second, false)}, false},
-		"so long that any session ends":    {time.Hour, []*message{sent(medium, 76*time.Second, false)}, true},
+		"the channel hangs at it":          {time.Hour, []*message{sent(medium, 76*time.Second, false)}, true},
+		"the channel hangs at another":     {time.Hour, []*message{sent(short, 77*time.Second, false), sent(medium, 76*time.Second, false)}, false},
 		"longer, but blocked until now":    {time.Second, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, true)}, false},
 		"the channel is closed":            {time.Hour, []*message{closed, sent(short, time.Second, true)}, false},
 	}
@@ -124,7 +125,7 @@ func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 		s.unblockedAt = now.Add(-test.unblocked)
 		s.retry = &publisher{outstanding: test.outstanding}
 		err := s.avoidSilent(now)
-		if _, got := s.detours[medium]; got != test.want || (err != nil) != test.want {
+		if _, got := s.detours[medium]; got != test.want || (err != nil) != (test.want && len(test.outstanding) == 2) {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 		if s.detour(retry(medium), now).Delay == medium == test.want {
@@ -165,17 +166,35 @@ func TestOneMessageStillTriesADelayAtOnce(t *testing.T) {
 	}
 }
 
-func TestDetourEndsWithAnAnswer(t *testing.T) {
+// Where one queue is back, so may be the others: nothing should take a shorter delay than need be.
+func TestDetoursEndWithAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := detouring(t)
-	s.avoid(short, time.Now())
-	s.avoid(long, time.Now())
 	var acks acknowledged
-	if err := s.finish(&message{verdict: retry(long), delivery: amqp.Delivery{Acknowledger: &acks}}); err != nil {
-		t.Fatal(err)
+	for _, delay := range []time.Duration{short, long} {
+		s.avoid(delay, time.Now().Add(probePeriod))
 	}
-	if _, shut := s.detours[long]; shut || len(s.detours) != 1 {
-		t.Errorf("%v", s.detours)
+	for _, test := range []struct {
+		delay time.Duration
+		left  int
+	}{{medium, 2}, {long, 0}} {
+		if err := s.finish(&message{sent: retry(test.delay), delivery: amqp.Delivery{Acknowledger: &acks}}); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.detours) != test.left {
+			t.Errorf("%s taken: %v", test.delay, s.detours)
+		}
+	}
+}
+
+// The own delay is bound, as far as anybody knows: a substitute that is not is no reason to park the message.
+func TestSubstituteThatIsNotBoundIsNoReasonToPark(t *testing.T) {
+	t.Parallel()
+	s := detouring(t)
+	s.heldTimer = time.NewTimer(0)
+	m := &message{verdict: retry(medium), sent: retry(long)}
+	if err := s.returned(m); err != nil || len(s.held) != 1 || m.verdict.Delay != medium {
+		t.Errorf("%+v, %d held, %v", m.verdict, len(s.held), err)
 	}
 }
 

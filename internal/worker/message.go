@@ -12,6 +12,8 @@ import (
 type message struct {
 	delivery amqp.Delivery
 	verdict  deadletter.Verdict
+	// sent is what it was published by: the verdict, or a detour around its delay.
+	sent deadletter.Verdict
 	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
 	diedAt time.Time
 	// judgedBy is the configuration that the verdict comes from.

@@ -32,7 +32,7 @@ func (s *session) judge(m *message) (v deadletter.Verdict) {
 // build builds what is published for a message. One that can only be parked is.
 func (s *session) build(m *message, stamp deadletter.Stamp) (publishing amqp.Publishing, err error) {
 	if panicked := s.survive(m, func() {
-		publishing, err = build(s.pipeline, m.verdict, &m.delivery, stamp)
+		publishing, err = build(s.pipeline, m.sent, &m.delivery, stamp)
 	}); panicked != nil {
 		return amqp.Publishing{}, panicked
 	}

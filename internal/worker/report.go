@@ -30,10 +30,10 @@ func (s *session) done(m *message) {
 	case deadletter.Rescue:
 		s.watch.Rescued()
 	case deadletter.Retry:
-		s.watch.Retried(v.Delay)
+		s.watch.Retried(m.sent.Delay)
 	}
 	if s.verbose { // or the line would be put together in vain
-		s.log.Debug("message sent back", s.details(m, slog.Duration("delay", v.Delay))...)
+		s.log.Debug("message sent back", s.details(m, slog.Duration("delay", m.sent.Delay))...)
 	}
 }
 
