@@ -53,7 +53,7 @@ func (s *session) detour(v deadletter.Verdict, now time.Time) deadletter.Verdict
 // message still tries: if the session ends over it, too, its successor's channel may be served at once.
 func (s *session) avoidRefusing(now time.Time) {
 	for delay, since := range s.refusedSince {
-		if s.sinceUnblocked(since, now) > nackTimeout {
+		if unblockedSince(since, s.unblockedAt, now) > nackTimeout {
 			s.avoid(delay, now)
 		}
 	}
@@ -66,7 +66,7 @@ func (s *session) avoidRefusing(now time.Time) {
 func (s *session) avoidSilent(now time.Time) error {
 	silent, takenLater := false, false
 	for i, m := range slices.Backward(s.retry.outstanding) {
-		waits := s.sinceUnblocked(m.publishedAt, now)
+		waits := unblockedSince(m.publishedAt, s.unblockedAt, now)
 		switch {
 		case m.publishTag == 0: // the channel is closed
 		case m.taken():
@@ -84,14 +84,6 @@ func (s *session) avoidSilent(now time.Time) error {
 	return nil
 }
 
-// sinceUnblocked is how long ago something was, without the time until the broker stopped blocking.
-func (s *session) sinceUnblocked(then, now time.Time) time.Duration {
-	if then.Before(s.unblockedAt) {
-		then = s.unblockedAt
-	}
-	return now.Sub(then)
-}
-
 // avoid begins a detour. The next message tries the delay again after the given time.
 func (s *session) avoid(delay time.Duration, next time.Time) {
 	if _, shut := s.detours[delay]; shut {
@@ -104,10 +96,7 @@ func (s *session) avoid(delay time.Duration, next time.Time) {
 
 // refused notes that the queue of a delay refused a message.
 func (s *session) refused(v deadletter.Verdict, now time.Time) {
-	if s.refusedSince == nil {
-		s.refusedSince = map[time.Duration]time.Time{}
-	}
-	if _, since := s.refusedSince[v.Delay]; !since && v.Action == deadletter.Retry {
+	if _, noted := s.refusedSince[v.Delay]; !noted && v.Action == deadletter.Retry {
 		s.refusedSince[v.Delay] = now
 	}
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -15,14 +14,18 @@ import (
 
 const short, medium, long = time.Second, 5 * time.Second, 30 * time.Second
 
-func detouring(t *testing.T) *session {
+func detouring(t *testing.T, delays ...string) *session {
 	t.Helper()
-	spec, err := deadletter.NewPipeline(topology.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"1s", "5s", "30s"}, MaxAttempts: 9})
+	if len(delays) == 0 {
+		delays = []string{"1s", "5s", "30s"}
+	}
+	spec, err := deadletter.NewPipeline(topology.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &session{
-		pipeline: spec, watch: metrics.New("").Pipeline(spec), log: slog.New(slog.NewTextHandler(io.Discard, nil)), detours: detours{},
+		pipeline: spec, watch: metrics.New("").Pipeline(spec), log: slog.New(slog.DiscardHandler),
+		detours: detours{}, refusedSince: map[time.Duration]time.Time{},
 		retry: &publisher{}, back: &publisher{}, failed: &publisher{}, rescue: &publisher{},
 	}
 }
@@ -59,12 +62,7 @@ func TestDetour(t *testing.T) {
 // Rather late than at once, as often as there are attempts.
 func TestNoDetourWithoutADelay(t *testing.T) {
 	t.Parallel()
-	spec, err := deadletter.NewPipeline(topology.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"0s", "5s"}, MaxAttempts: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := detouring(t)
-	s.pipeline = spec
+	s := detouring(t, "0s", "5s")
 	s.avoid(medium, time.Now().Add(time.Hour))
 	if got := s.detour(retry(medium), time.Now()); got.Delay != medium {
 		t.Errorf("%+v", got)

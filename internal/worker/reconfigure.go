@@ -17,7 +17,7 @@ func (s *session) reconfigure(p *deadletter.Pipeline) {
 		// What was refused may go elsewhere now, and would never be answered there.
 		publisher.nackedSince = time.Time{}
 	}
-	s.refusedSince = nil
+	clear(s.refusedSince)
 	maps.DeleteFunc(s.detours, func(delay time.Duration, _ time.Time) bool { return !slices.Contains(p.Delays(), delay) })
 	s.log.Info("configuration changed")
 }

@@ -21,7 +21,7 @@ func (s *session) arrived(m *message) {
 // done counts and logs a message that was acknowledged: a line for each that is parked, none for
 // those that are sent back, of which there may be thousands a second.
 func (s *session) done(m *message) {
-	v := m.verdict
+	v := m.sent
 	switch v.Action {
 	case deadletter.Fail:
 		s.watch.Failed(v.Reason)
@@ -30,10 +30,10 @@ func (s *session) done(m *message) {
 	case deadletter.Rescue:
 		s.watch.Rescued()
 	case deadletter.Retry:
-		s.watch.Retried(m.sent.Delay)
+		s.watch.Retried(v.Delay)
 	}
 	if s.verbose { // or the line would be put together in vain
-		s.log.Debug("message sent back", s.details(m, slog.Duration("delay", m.sent.Delay))...)
+		s.log.Debug("message sent back", s.details(m, slog.Duration("delay", v.Delay))...)
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *session) report() {
 // unanswered tells whether the broker takes too long to confirm a message. What waits for an alarm to
 // clear is not late.
 func (s *session) unanswered(m *message, now time.Time) bool {
-	return !s.blocked && now.Sub(m.publishedAt) > lateAfter && now.Sub(s.unblockedAt) > lateAfter
+	return !s.blocked && unblockedSince(m.publishedAt, s.unblockedAt, now) > lateAfter
 }
 
 // earlier ignores times that are not known.

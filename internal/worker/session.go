@@ -84,7 +84,9 @@ func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window in
 		watch:     watch,
 		heldTimer: time.NewTimer(0),
 		openedAt:  time.Now(),
-		idPrefix:  rand.Text()[:12] + "-",
+
+		refusedSince: map[time.Duration]time.Time{},
+		idPrefix:     rand.Text()[:12] + "-",
 	}
 	if err := s.open(ctx, uri); err != nil {
 		s.watch.Enter(metrics.Disconnected)

@@ -37,19 +37,21 @@ func (s *session) stalled(now time.Time) error {
 // renewed then: a channel that met the election of a queue's leader may go on refusing for as long
 // as the old leader's node is down, when a new one is served at once.
 func (p *publisher) stalled(now, unblockedAt time.Time) error {
-	longerThan := func(since time.Time, limit time.Duration) bool {
-		if since.Before(unblockedAt) {
-			since = unblockedAt
-		}
-		return now.Sub(since) > limit
-	}
-	if !p.nackedSince.IsZero() && longerThan(p.nackedSince, nackTimeout) {
+	if !p.nackedSince.IsZero() && unblockedSince(p.nackedSince, unblockedAt, now) > nackTimeout {
 		return fmt.Errorf("the broker has refused every message for %s", nackTimeout)
 	}
-	if len(p.outstanding) > 0 && longerThan(p.outstanding[0].publishedAt, confirmTimeout) {
+	if len(p.outstanding) > 0 && unblockedSince(p.outstanding[0].publishedAt, unblockedAt, now) > confirmTimeout {
 		return fmt.Errorf("the broker has not confirmed a message for %s", confirmTimeout)
 	}
 	return nil
+}
+
+// unblockedSince is how long ago something was, without the time until the broker stopped blocking.
+func unblockedSince(then, unblockedAt, now time.Time) time.Duration {
+	if then.Before(unblockedAt) {
+		then = unblockedAt
+	}
+	return now.Sub(then)
 }
 
 // refused notes that the broker did not take a message that has to go where it was going.
