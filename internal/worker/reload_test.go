@@ -176,6 +176,7 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 	}
 
 	file.replace(t, configOf(t, p.spec.Worker(), q.spec.Worker()))
+	r.log.await(t, "msg=consuming pipeline=orders", 2) // the inbox may have been empty before
 	a.awaitAtLeast(t, messages)
 	p.expectSettled(t, r, a)
 	t.Logf("%d of %d messages had arrived when the pipeline had drained", stopped, messages)
