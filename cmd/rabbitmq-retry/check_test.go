@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
 	for exchange, kind := range map[string]string{"orders.retry": "direct", "orders.return": "direct", "orders.failed": "fanout"} {
 		b.Request(t, "PUT", b.Path("exchanges", exchange), map[string]any{"type": kind, "durable": true})
 	}
-	permissions := topology.WorkerPermissions("orders")
+	permissions := pipeline.WorkerPermissions("orders")
 	user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 	uri, err := url.Parse(b.URI)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // imageUser is the user of the Dockerfile.
@@ -40,14 +40,14 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 	for name, deployment := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, pipeline := brokertest.New(t), topology.Names("orders")
-			stage(t, b, pipeline)
-			permissions := topology.WorkerPermissions(pipeline)
+			b, names := brokertest.New(t), pipeline.Names("orders")
+			stage(t, b, names)
+			permissions := pipeline.WorkerPermissions(names)
 			user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 
 			image := image{root: t.TempDir()}
 			image.add(t, "rabbitmq-retry", read(t, binary), 0o755)
-			image.add(t, deployment.flag("config"), config(t, b.Vhost, pipeline), 0o644)
+			image.add(t, deployment.flag("config"), config(t, b.Vhost, names), 0o644)
 			image.add(t, deployment.flag("username-file"), []byte(user), 0o440)
 			image.add(t, deployment.flag("password-file"), []byte(password+"\n"), 0o440)
 
@@ -85,18 +85,18 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 }
 
 // stage makes what the worker needs to consume.
-func stage(t *testing.T, b *brokertest.Broker, pipeline topology.Names) {
+func stage(t *testing.T, b *brokertest.Broker, names pipeline.Names) {
 	t.Helper()
-	b.Request(t, http.MethodPut, b.Path("queues", pipeline.Inbox()), map[string]any{"durable": true})
-	for _, exchange := range []string{pipeline.RetryExchange(), pipeline.ReturnExchange(), pipeline.FailedExchange()} {
+	b.Request(t, http.MethodPut, b.Path("queues", names.Inbox()), map[string]any{"durable": true})
+	for _, exchange := range []string{names.RetryExchange(), names.ReturnExchange(), names.FailedExchange()} {
 		b.Request(t, http.MethodPut, b.Path("exchanges", exchange), map[string]any{"type": "direct", "durable": true})
 	}
 }
 
-func config(t *testing.T, vhost string, pipeline topology.Names) []byte {
+func config(t *testing.T, vhost string, names pipeline.Names) []byte {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"pipelines": []topology.Worker{{
-		Version: topology.WorkerVersion, Name: string(pipeline), Vhost: vhost, Delays: []string{"5s"}, MaxAttempts: 2, RetryOn: []string{"rejected"},
+	data, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{{
+		Version: pipeline.WorkerVersion, Name: string(names), Vhost: vhost, Delays: []string{"5s"}, MaxAttempts: 2, RetryOn: []string{"rejected"},
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -174,12 +174,12 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("chroot needs root")
 	}
-	b, pipeline := brokertest.New(t), topology.Names("orders")
-	stage(t, b, pipeline)
+	b, names := brokertest.New(t), pipeline.Names("orders")
+	stage(t, b, names)
 	uri, certificate := throughTLS(t, b.URI)
 	image := image{root: t.TempDir()}
 	image.add(t, "rabbitmq-retry", read(t, terraformtest.BuildSidecar(t)), 0o755)
-	image.add(t, "pipelines.json", config(t, b.Vhost, pipeline), 0o644)
+	image.add(t, "pipelines.json", config(t, b.Vhost, names), 0o644)
 	image.add(t, "uri", []byte(uri), 0o440)
 
 	check := []string{"worker", "--check", "--config=/pipelines.json", "--uri-file=/uri"}

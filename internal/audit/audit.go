@@ -3,6 +3,7 @@ package audit
 import (
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -25,7 +26,7 @@ func Vhost(vhost topology.Vhost) []Finding {
 // Pipeline returns the faults that concern a pipeline: those on any way that a message of one of its
 // work queues, of its own queues or of its exchanges may take. The vhost is one that the pipeline is
 // part of; a caller that plans one merges what it is going to create.
-func Pipeline(vhost topology.Vhost, pipeline topology.Names, workQueues []string) []Finding {
+func Pipeline(vhost topology.Vhost, pipeline pipeline.Names, workQueues []string) []Finding {
 	reached := newGraph(vhost).reach(pipeline, workQueues)
 	return slices.DeleteFunc(Vhost(vhost), func(f Finding) bool {
 		if f.Object.Kind == "pipeline" {

@@ -177,14 +177,14 @@ var faults = map[string]fault{
 	},
 	"pipeline without a failed queue": {
 		rules:  []string{"pipeline-failed-unbound", "dead-letter-unroutable"},
-		faulty: all(pipeline(topology.Classic), unbound("orders.failed")),
-		mended: pipeline(topology.Classic),
+		faulty: all(expanded(topology.Classic), unbound("orders.failed")),
+		mended: expanded(topology.Classic),
 		die:    rejectedFromQueue("orders.inbox"), left: 0, kept: 1,
 	},
 	"pipeline without a way back": {
 		rules:  []string{"pipeline-return-nowhere", "dead-letter-unroutable"},
-		faulty: all(pipeline(topology.Classic), unbound("orders.return"), exchange("orders.return", "direct", nil)),
-		mended: pipeline(topology.Classic),
+		faulty: all(expanded(topology.Classic), unbound("orders.return"), exchange("orders.return", "direct", nil)),
+		mended: expanded(topology.Classic),
 		die:    waited, left: 0, kept: 1,
 	},
 }

@@ -77,13 +77,13 @@ func TestFound(t *testing.T) {
 			[]string{"policy-tie"},
 		},
 		"unreadable policy":        {policy("a", "(?|a|b)", 1, args{"max-length": number(9)}), []string{"policy-pattern-unreadable"}},
-		"pipeline without a delay": {all(pipeline(topology.Quorum), unbound("orders.retry")), []string{"pipeline-delay-unbound"}},
+		"pipeline without a delay": {all(expanded(topology.Quorum), unbound("orders.retry")), []string{"pipeline-delay-unbound"}},
 		"pipeline whose inbox is gone": {
-			all(pipeline(topology.Classic), unbound("orders.dlx"), func(v *topology.Vhost) { delete(v.Queues, "orders.inbox") }),
+			all(expanded(topology.Classic), unbound("orders.dlx"), func(v *topology.Vhost) { delete(v.Queues, "orders.inbox") }),
 			[]string{"pipeline-inbox-unbound"},
 		},
 		"pipeline without a fallback": {
-			all(pipeline(topology.Quorum), classic("work", nil), func(v *topology.Vhost) { delete(v.Policies, "retry/orders/fallback") }),
+			all(expanded(topology.Quorum), classic("work", nil), func(v *topology.Vhost) { delete(v.Policies, "retry/orders/fallback") }),
 			[]string{"policy-not-applicable"},
 		},
 	} {
@@ -163,7 +163,7 @@ func TestErrorsComeFirst(t *testing.T) {
 // What a pipeline is told is about the ways of its own messages only.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
-	v := vhost(pipeline(topology.Quorum), unbound("orders.return"),
+	v := vhost(expanded(topology.Quorum), unbound("orders.return"),
 		classic("elsewhere", args{"x-dead-letter-exchange": "missing"}),
 		policy("elsewhere", "^elsewhere2$", 0, args{"dead-letter-exchange": "missing"}), classic("elsewhere2", nil),
 		classic("tap", args{"x-max-length": number(1), "x-overflow": "reject-publish"}), bind("orders.dlx", "tap", ""))

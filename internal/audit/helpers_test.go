@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -64,14 +65,14 @@ func all(parts ...part) part {
 }
 
 // pipeline is a whole retry pipeline "orders" with the work queue "work", which it declares.
-func pipeline(queueType string) part {
+func expanded(queueType string) part {
 	return func(v *topology.Vhost) {
-		p := topology.Pipeline{
-			Name: "orders", Vhost: "/", MaxAttempts: 3, RetryOn: []string{topology.ReasonRejected}, QueueType: queueType,
-			Delays: []topology.Delay{{Wait: time.Second, Spelling: "1s"}}, Shield: true, PolicyPriority: topology.DefaultPolicyPriority,
-			WorkQueues: map[string]topology.WorkQueue{"work": {Type: queueType, Declare: true}},
+		p := pipeline.Pipeline{
+			Name: "orders", Vhost: "/", MaxAttempts: 3, RetryOn: []string{pipeline.ReasonRejected}, QueueType: queueType,
+			Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, Shield: true, PolicyPriority: pipeline.DefaultPolicyPriority,
+			WorkQueues: map[string]pipeline.WorkQueue{"work": {Type: queueType, Declare: true}},
 		}
-		v.Topology = topology.Merge(v.Topology, topology.Expand(p))
+		v.Topology = topology.Merge(v.Topology, pipeline.Expand(p))
 	}
 }
 

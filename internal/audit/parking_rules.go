@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -98,4 +99,4 @@ func onQueue(name, message, remedy string) Finding {
 	return Finding{Object: Object{"queue", name}, Message: message, Remedy: remedy}
 }
 
-func milliseconds(n int64) string { return topology.FormatMilliseconds(n) }
+func milliseconds(n int64) string { return pipeline.FormatMilliseconds(n) }

@@ -2,13 +2,12 @@ package audit
 
 import (
 	"fmt"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"slices"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // attached lists the queues that dead-letter to the pipeline, other than its own.
-func (g graph) attached(n topology.Names) []string {
+func (g graph) attached(n pipeline.Names) []string {
 	return slices.DeleteFunc(g.deadLettering(), func(queue string) bool {
 		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
 		return exchange != n.DeadLetterExchange() || n.OwnsQueue(queue)
@@ -20,7 +19,7 @@ func unboundReturns(g graph) []Finding {
 	var found []Finding
 	for _, n := range g.pipelines() {
 		for _, queue := range g.attached(n) {
-			k := known(topology.ReturnKey(queue))
+			k := known(pipeline.ReturnKey(queue))
 			if !g.bound(n.ReturnExchange(), queue, k) && !g.route(n.ReturnExchange(), k).nowhere {
 				found = append(found, onQueue(queue,
 					fmt.Sprintf("Queue %q dead-letters to pipeline %q but is not bound to %q with the key %q. After each wait its messages go to the sidecar a second time, which publishes them to the queue by name, or parks them if it may not.", queue, n, n.ReturnExchange(), k),
@@ -36,7 +35,7 @@ func lostReturns(g graph) []Finding {
 	var found []Finding
 	for _, n := range g.pipelines() {
 		for _, queue := range g.attached(n) {
-			k := known(topology.ReturnKey(queue))
+			k := known(pipeline.ReturnKey(queue))
 			if g.route(n.ReturnExchange(), k).nowhere {
 				found = append(found, onQueue(queue,
 					fmt.Sprintf("Queue %q dead-letters to pipeline %q, but after the wait %q leads nowhere with the key %q: its messages are dropped, or held in the retry queues.", queue, n, n.ReturnExchange(), k), applyAgain))

@@ -6,23 +6,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // pipelines lists the retry pipelines in the vhost. A pipeline is known by its definition, or, if
 // that was taken away, by the exchange that returns messages with its alternate exchange.
-func (g graph) pipelines() []topology.Names {
-	found := topology.Pipelines(g.vhost.Topology)
+func (g graph) pipelines() []pipeline.Names {
+	found := pipeline.Pipelines(g.vhost.Topology)
 	for exchange := range g.vhost.Exchanges {
-		name, isReturn := strings.CutSuffix(exchange, topology.Names("").ReturnExchange())
-		if isReturn && g.alternates[exchange] == topology.Names(name).DeadLetterExchange() {
+		name, isReturn := strings.CutSuffix(exchange, pipeline.Names("").ReturnExchange())
+		if isReturn && g.alternates[exchange] == pipeline.Names(name).DeadLetterExchange() {
 			found = append(found, name)
 		}
 	}
 	slices.Sort(found)
-	var names []topology.Names
+	var names []pipeline.Names
 	for _, name := range slices.Compact(found) {
-		names = append(names, topology.Names(name))
+		names = append(names, pipeline.Names(name))
 	}
 	return names
 }
@@ -33,7 +34,7 @@ func (g graph) bound(exchange, queue string, k key) bool {
 	})
 }
 
-func onPipeline(n topology.Names, message, remedy string) Finding {
+func onPipeline(n pipeline.Names, message, remedy string) Finding {
 	return Finding{Object: Object{"pipeline", string(n)}, Message: message, Remedy: remedy}
 }
 
@@ -66,9 +67,9 @@ func unboundDelays(g graph) []Finding {
 	for _, n := range g.pipelines() {
 		for _, queue := range slices.Sorted(maps.Keys(g.vhost.Queues)) {
 			delay, isRetry := n.DelayOf(queue)
-			if isRetry && !g.bound(n.RetryExchange(), queue, known(topology.DelayKey(delay))) {
+			if isRetry && !g.bound(n.RetryExchange(), queue, known(pipeline.DelayKey(delay))) {
 				found = append(found, onQueue(queue,
-					fmt.Sprintf("Retry queue %q is not bound to %q with the key %q: messages that should wait there wait in another retry queue, or fail if there is none.", queue, n.RetryExchange(), topology.DelayKey(delay)), applyAgain))
+					fmt.Sprintf("Retry queue %q is not bound to %q with the key %q: messages that should wait there wait in another retry queue, or fail if there is none.", queue, n.RetryExchange(), pipeline.DelayKey(delay)), applyAgain))
 			}
 		}
 	}

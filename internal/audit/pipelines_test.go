@@ -18,12 +18,12 @@ func TestPipelinesOnABroker(t *testing.T) {
 		// queue is where the message comes to.
 		queue string
 	}{
-		"healthy":               {pipeline(topology.Quorum), nil, rejected(1), "orders.inbox"},
-		"healthy, classic":      {pipeline(topology.Classic), nil, rejected(1), "orders.inbox"},
-		"healthy, on its way":   {pipeline(topology.Quorum), nil, waited, "work"},
-		"unbound inbox":         {all(pipeline(topology.Quorum), unbound("orders.dlx")), []string{"pipeline-inbox-unbound"}, rejected(1), "orders.failed"},
-		"unbound work queue":    {all(pipeline(topology.Quorum), unbound("orders.return")), []string{"pipeline-return-unbound"}, waited, "orders.inbox"},
-		"policy for all queues": {all(pipeline(topology.Quorum), policy("org", ".*", 0, args{"dead-letter-exchange": "org", "message-ttl": number(1)})), nil, rejected(1), "orders.inbox"},
+		"healthy":               {expanded(topology.Quorum), nil, rejected(1), "orders.inbox"},
+		"healthy, classic":      {expanded(topology.Classic), nil, rejected(1), "orders.inbox"},
+		"healthy, on its way":   {expanded(topology.Quorum), nil, waited, "work"},
+		"unbound inbox":         {all(expanded(topology.Quorum), unbound("orders.dlx")), []string{"pipeline-inbox-unbound"}, rejected(1), "orders.failed"},
+		"unbound work queue":    {all(expanded(topology.Quorum), unbound("orders.return")), []string{"pipeline-return-unbound"}, waited, "orders.inbox"},
+		"policy for all queues": {all(expanded(topology.Quorum), policy("org", ".*", 0, args{"dead-letter-exchange": "org", "message-ttl": number(1)})), nil, rejected(1), "orders.inbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -38,7 +38,7 @@ func TestPipelinesOnABroker(t *testing.T) {
 // The sidecar hears of a delay that is not bound, since it publishes mandatory.
 func TestUnboundDelay(t *testing.T) {
 	t.Parallel()
-	s := perform(t, pipeline(topology.Quorum), unbound("orders.retry"))
+	s := perform(t, expanded(topology.Quorum), unbound("orders.retry"))
 	expectRules(t, s.audit(), "pipeline-delay-unbound")
 	ch := s.Channel(t)
 	returns := ch.NotifyReturn(make(chan amqp.Return, 1))

@@ -37,9 +37,9 @@ func TestQuiet(t *testing.T) {
 		"a stream":                  func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} },
 		"passing queues":            all(passing("amq.gen"), policy("dead", ".*", 0, args{"dead-letter-exchange": "", "dead-letter-strategy": "at-least-once"})),
 		"keys of passing queues":    all(passing("amq.gen"), exchange("dead", "direct", nil), bind("dead", "parked", "dead"), parked, policy("dead", "^amq", 0, args{"dead-letter-exchange": "dead"})),
-		"a quorum pipeline":         pipeline(topology.Quorum),
-		"a classic pipeline":        pipeline(topology.Classic),
-		"a pipeline of 3.10":        all(pipeline(topology.Quorum), version(3, 10)),
+		"a quorum pipeline":         expanded(topology.Quorum),
+		"a classic pipeline":        expanded(topology.Classic),
+		"a pipeline of 3.10":        all(expanded(topology.Quorum), version(3, 10)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,13 +1,12 @@
 package audit
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"maps"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // reach collects the queues that a message of the pipeline can come to.
-func (g graph) reach(n topology.Names, workQueues []string) map[string]bool {
+func (g graph) reach(n pipeline.Names, workQueues []string) map[string]bool {
 	var next []string
 	for name := range g.vhost.Queues {
 		if n.OwnsQueue(name) {

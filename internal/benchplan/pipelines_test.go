@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -63,17 +64,17 @@ func variables(t *testing.T, pipelines map[string]string, shield bool, delays []
 // objects are those of one pipeline.
 func objects(t *testing.T, name, vhost string, shield bool) topology.Topology {
 	t.Helper()
-	p := topology.Pipeline{
-		Name: name, Vhost: vhost, MaxAttempts: len(delays) + 1, RetryOn: []string{topology.ReasonRejected},
-		QueueType: topology.Quorum, Shield: shield, PolicyPriority: topology.DefaultPolicyPriority,
-		WorkQueues: map[string]topology.WorkQueue{workQueue(name): {Type: topology.Quorum}},
+	p := pipeline.Pipeline{
+		Name: name, Vhost: vhost, MaxAttempts: len(delays) + 1, RetryOn: []string{pipeline.ReasonRejected},
+		QueueType: topology.Quorum, Shield: shield, PolicyPriority: pipeline.DefaultPolicyPriority,
+		WorkQueues: map[string]pipeline.WorkQueue{workQueue(name): {Type: topology.Quorum}},
 	}
 	for _, spelling := range delays {
 		wait, err := time.ParseDuration(spelling)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Delays = append(p.Delays, topology.Delay{Wait: wait, Spelling: spelling})
+		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: spelling})
 	}
-	return topology.Expand(p)
+	return pipeline.Expand(p)
 }

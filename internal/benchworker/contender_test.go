@@ -30,9 +30,9 @@ const manyQueues = 500
 // contender moves messages from the inbox to the retry queue.
 type contender struct {
 	name string
-	at   *pipeline
+	at   *benchPipeline
 	// start begins to move messages, at most window at a time, and returns what ends it.
-	start func(t *testing.T, p *pipeline, n, window int) (stop func() usage)
+	start func(t *testing.T, p *benchPipeline, n, window int) (stop func() usage)
 }
 
 // result is what one turn took.
@@ -81,7 +81,7 @@ func (c contender) move(t *testing.T, of cell) result {
 
 // watch measures how fast messages arrive in the retry queue. The first ones do not count, since a
 // process has to start.
-func (p *pipeline) watch(t *testing.T, n int) (rate float64) {
+func (p *benchPipeline) watch(t *testing.T, n int) (rate float64) {
 	t.Helper()
 	const interval = 10 * time.Millisecond
 	var first time.Time
@@ -102,8 +102,8 @@ func (p *pipeline) watch(t *testing.T, n int) (rate float64) {
 }
 
 // sidecar starts a build of it.
-func sidecar(binary string) func(t *testing.T, p *pipeline, n, window int) func() usage {
-	return func(t *testing.T, p *pipeline, _, window int) func() usage {
+func sidecar(binary string) func(t *testing.T, p *benchPipeline, n, window int) func() usage {
+	return func(t *testing.T, p *benchPipeline, _, window int) func() usage {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "worker.json")
 		if err := os.WriteFile(file, p.config(t), 0o600); err != nil {
@@ -114,8 +114,8 @@ func sidecar(binary string) func(t *testing.T, p *pipeline, n, window int) func(
 }
 
 // replicas starts two of it, each with the whole window.
-func replicas(binary string) func(t *testing.T, p *pipeline, n, window int) func() usage {
-	return func(t *testing.T, p *pipeline, n, window int) func() usage {
+func replicas(binary string) func(t *testing.T, p *benchPipeline, n, window int) func() usage {
+	return func(t *testing.T, p *benchPipeline, n, window int) func() usage {
 		t.Helper()
 		first, second := sidecar(binary)(t, p, n, window), sidecar(binary)(t, p, n, window)
 		return func() usage {
@@ -127,12 +127,12 @@ func replicas(binary string) func(t *testing.T, p *pipeline, n, window int) func
 }
 
 // startBare runs the pipe in a process of its own, as the sidecar has one.
-func startBare(t *testing.T, p *pipeline, n, window int) func() usage {
+func startBare(t *testing.T, p *benchPipeline, n, window int) func() usage {
 	t.Helper()
 	return startSelf(t, pipeVariable, pipe{URI: p.VhostURI(), Messages: n, Window: window})
 }
 
-func startProfiled(t *testing.T, p *pipeline, _, window int) func() usage {
+func startProfiled(t *testing.T, p *benchPipeline, _, window int) func() usage {
 	t.Helper()
 	return startSelf(t, profileVariable, profiled{URI: p.URI, Window: window, Config: p.config(t), Dir: *profile})
 }

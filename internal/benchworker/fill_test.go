@@ -14,7 +14,7 @@ import (
 )
 
 // newBusy is a pipeline whose work queues have consumers.
-func newBusy(t *testing.T, queueType string, queues int) *pipeline {
+func newBusy(t *testing.T, queueType string, queues int) *benchPipeline {
 	t.Helper()
 	p := newPipeline(t, queueType, queues)
 	p.rejectAll(t)
@@ -22,7 +22,7 @@ func newBusy(t *testing.T, queueType string, queues int) *pipeline {
 }
 
 // rejectAll rejects whatever comes to the work queues, as their consumers would.
-func (p *pipeline) rejectAll(t *testing.T) {
+func (p *benchPipeline) rejectAll(t *testing.T) {
 	t.Helper()
 	ch, err := p.Dial(t).Channel()
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *pipeline) rejectAll(t *testing.T) {
 }
 
 // fill puts so many dead letters into the inbox, through the work queues in turn.
-func (p *pipeline) fill(t *testing.T, n, size int) {
+func (p *benchPipeline) fill(t *testing.T, n, size int) {
 	t.Helper()
 	const outstanding = 1000
 	ch, err := p.Dial(t).Channel()
@@ -76,7 +76,7 @@ func (p *pipeline) fill(t *testing.T, n, size int) {
 	})
 }
 
-func (p *pipeline) publish(t *testing.T, ch *amqp.Channel, i int, body []byte) {
+func (p *benchPipeline) publish(t *testing.T, ch *amqp.Channel, i int, body []byte) {
 	t.Helper()
 	err := ch.PublishWithContext(t.Context(), "", p.queues[i%len(p.queues)], true, false, amqp.Publishing{
 		ContentType: "application/json", MessageId: fmt.Sprintf("message-%d", i), Timestamp: time.Now(), DeliveryMode: amqp.Persistent,

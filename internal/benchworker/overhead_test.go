@@ -43,7 +43,7 @@ func TestOverhead(t *testing.T) {
 
 // waits are how long each of some messages took from its rejection to the queue, in order. Nothing else
 // is under way then.
-func (p *pipeline) waits(t *testing.T, queue string) []time.Duration {
+func (p *benchPipeline) waits(t *testing.T, queue string) []time.Duration {
 	t.Helper()
 	ch := p.Channel(t)
 	defer func() { _ = ch.Close() }()

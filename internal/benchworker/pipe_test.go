@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // What makes this program play another part.
@@ -114,7 +113,7 @@ func (p *pipe) move(conn *amqp.Connection, deliveries <-chan amqp.Delivery, stop
 
 func republish(ch *amqp.Channel, d amqp.Delivery) error {
 	const mandatory, immediate = true, false
-	return ch.Publish(names.RetryExchange(), topology.DelayKey(delay), mandatory, immediate, amqp.Publishing{
+	return ch.Publish(names.RetryExchange(), pipeline.DelayKey(delay), mandatory, immediate, amqp.Publishing{
 		Headers: d.Headers, ContentType: d.ContentType, DeliveryMode: d.DeliveryMode, MessageId: d.MessageId, Timestamp: d.Timestamp, Body: d.Body,
 	})
 }

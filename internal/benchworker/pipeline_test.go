@@ -13,43 +13,43 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 const (
-	names = topology.Names("bench")
+	names = pipeline.Names("bench")
 	// delay is longer than any test: nothing may leave the retry queue.
 	delay    = time.Hour
 	patience = 2 * time.Minute
 )
 
 // pipeline is what a user would have, with as many work queues.
-type pipeline struct {
+type benchPipeline struct {
 	*brokertest.Broker
-	spec   topology.Pipeline
+	spec   pipeline.Pipeline
 	queues []string
 	// control looks at queues and purges them.
 	control *amqp.Channel
 }
 
-func newPipeline(t *testing.T, queueType string, queues int) *pipeline {
+func newPipeline(t *testing.T, queueType string, queues int) *benchPipeline {
 	t.Helper()
-	p := &pipeline{Broker: brokertest.NewNamed(t, fmt.Sprintf("bench-%s-%d", queueType, queues))}
-	p.spec = topology.Pipeline{
-		Name: string(names), Vhost: p.Vhost, MaxAttempts: 5, QueueType: queueType, PolicyPriority: topology.DefaultPolicyPriority,
-		Delays: []topology.Delay{{Wait: delay, Spelling: "1h"}}, RetryOn: []string{topology.ReasonRejected},
-		WorkQueues: map[string]topology.WorkQueue{},
+	p := &benchPipeline{Broker: brokertest.NewNamed(t, fmt.Sprintf("bench-%s-%d", queueType, queues))}
+	p.spec = pipeline.Pipeline{
+		Name: string(names), Vhost: p.Vhost, MaxAttempts: 5, QueueType: queueType, PolicyPriority: pipeline.DefaultPolicyPriority,
+		Delays: []pipeline.Delay{{Wait: delay, Spelling: "1h"}}, RetryOn: []string{pipeline.ReasonRejected},
+		WorkQueues: map[string]pipeline.WorkQueue{},
 	}
 	for i := range queues {
 		queue := fmt.Sprintf("bench.work.%03d", i)
 		p.queues = append(p.queues, queue)
-		p.spec.WorkQueues[queue] = topology.WorkQueue{Type: queueType, Declare: true}
+		p.spec.WorkQueues[queue] = pipeline.WorkQueue{Type: queueType, Declare: true}
 	}
 	client, err := broker.New(broker.Config{Endpoint: p.Endpoint, Username: p.Username, Password: p.Password})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Create(t.Context(), broker.Change{Vhost: p.Vhost, Wanted: topology.Expand(p.spec)}); err != nil {
+	if err := client.Create(t.Context(), broker.Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p.spec)}); err != nil {
 		t.Fatal(err)
 	}
 	p.control = p.Channel(t)
@@ -58,7 +58,7 @@ func newPipeline(t *testing.T, queueType string, queues int) *pipeline {
 }
 
 // deleteQueues is for what takes the broker too long in one request, that for the vhost.
-func (p *pipeline) deleteQueues(t *testing.T) {
+func (p *benchPipeline) deleteQueues(t *testing.T) {
 	t.Helper()
 	for _, queue := range p.queues {
 		p.Request(t, http.MethodDelete, p.Path("queues", queue), nil)
@@ -66,16 +66,16 @@ func (p *pipeline) deleteQueues(t *testing.T) {
 }
 
 // config is the sidecar's.
-func (p *pipeline) config(t *testing.T) []byte {
+func (p *benchPipeline) config(t *testing.T) []byte {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"pipelines": []topology.Worker{p.spec.Worker()}})
+	text, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{p.spec.Worker()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func (p *pipeline) look(t *testing.T, queue string) amqp.Queue {
+func (p *benchPipeline) look(t *testing.T, queue string) amqp.Queue {
 	t.Helper()
 	q, err := p.control.QueueDeclarePassive(queue, true, false, false, false, nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *pipeline) look(t *testing.T, queue string) amqp.Queue {
 
 // clear checks that all messages were moved, once, and removes them. The inbox may have some again: a
 // broker can drop the last acknowledgements of a connection that closes.
-func (p *pipeline) clear(t *testing.T, moved int) {
+func (p *benchPipeline) clear(t *testing.T, moved int) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
 		if n := p.look(t, names.Inbox()).Consumers; n != 0 {
@@ -100,7 +100,7 @@ func (p *pipeline) clear(t *testing.T, moved int) {
 	}
 }
 
-func (p *pipeline) purge(t *testing.T, queue string) int {
+func (p *benchPipeline) purge(t *testing.T, queue string) int {
 	t.Helper()
 	purged, err := p.control.QueuePurge(queue, false)
 	if err != nil {

@@ -3,16 +3,15 @@
 package benchworker
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"net/http"
 	"net/url"
 	"testing"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // startShovel has the broker move the messages, with or without a network in between.
-func startShovel(connects bool) func(t *testing.T, p *pipeline, n, window int) func() usage {
-	return func(t *testing.T, p *pipeline, _, window int) func() usage {
+func startShovel(connects bool) func(t *testing.T, p *benchPipeline, n, window int) func() usage {
+	return func(t *testing.T, p *benchPipeline, _, window int) func() usage {
 		t.Helper()
 		uri := "amqp:///" + url.PathEscape(p.Vhost)
 		if connects {
@@ -21,7 +20,7 @@ func startShovel(connects bool) func(t *testing.T, p *pipeline, n, window int) f
 		path := p.Path("parameters/shovel", "bench")
 		status, answer := p.Request(t, http.MethodPut, path, map[string]any{"value": map[string]any{
 			"src-protocol": "amqp091", "src-uri": uri, "src-queue": names.Inbox(), "src-prefetch-count": window,
-			"dest-protocol": "amqp091", "dest-uri": uri, "dest-exchange": names.RetryExchange(), "dest-exchange-key": topology.DelayKey(delay),
+			"dest-protocol": "amqp091", "dest-uri": uri, "dest-exchange": names.RetryExchange(), "dest-exchange-key": pipeline.DelayKey(delay),
 			"ack-mode": "on-confirm",
 		}})
 		if status != http.StatusCreated {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -27,20 +28,20 @@ func newClient(t *testing.T, b *brokertest.Broker, endpoint string) *Client {
 	return client
 }
 
-func small(b *brokertest.Broker) topology.Pipeline {
-	return topology.Pipeline{
+func small(b *brokertest.Broker) pipeline.Pipeline {
+	return pipeline.Pipeline{
 		Name: "orders", Vhost: b.Vhost, MaxAttempts: 2, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
-		Delays: []topology.Delay{{Wait: time.Second, Spelling: "1s"}},
+		Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}},
 	}
 }
 
-func create(t *testing.T, c *Client, p topology.Pipeline) error {
+func create(t *testing.T, c *Client, p pipeline.Pipeline) error {
 	t.Helper()
 	all, err := c.List(t.Context(), p.Vhost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: topology.Owned(p, all.Topology), Wanted: topology.Expand(p)})
+	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), Wanted: pipeline.Expand(p)})
 }
 
 func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
@@ -57,7 +58,7 @@ func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changes := topology.Diff(topology.Expand(p), topology.Owned(p, all.Topology)); !changes.Empty() {
+	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, all.Topology)); !changes.Empty() {
 		t.Errorf("not everything was created: %+v", changes)
 	}
 }
@@ -78,7 +79,7 @@ func TestWriteThatNeverArrivedFailsAndIsRolledBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := topology.Owned(p, all.Topology); !left.Empty() {
+	if left := pipeline.Owned(p, all.Topology); !left.Empty() {
 		t.Errorf("left behind: %+v", left)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -46,7 +47,7 @@ func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := topology.Recover("orders", b.Vhost, now.Topology); err != nil {
+			if _, err := pipeline.Recover("orders", b.Vhost, now.Topology); err != nil {
 				t.Error(err)
 			}
 			if _, stays := now.Policies["retry/orders/queue/work"]; !stays {
@@ -71,20 +72,20 @@ func TestFailedCreateRemovesPoliciesToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := topology.Owned(p, now.Topology); !left.Empty() {
+	if left := pipeline.Owned(p, now.Topology); !left.Empty() {
 		t.Errorf("left behind: %+v", left)
 	}
 }
 
 // refusedInTheMiddle has a policy that the broker takes, and then one that it does not.
-func refusedInTheMiddle(t *testing.T, b *brokertest.Broker) topology.Pipeline {
+func refusedInTheMiddle(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	t.Helper()
 	for _, queue := range []string{"work", "refused"} {
 		b.Request(t, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
 	}
 	p := small(b)
 	p.PolicyDefinition = topology.Arguments{"nonsense": int64(1)}
-	p.WorkQueues = map[string]topology.WorkQueue{
+	p.WorkQueues = map[string]pipeline.WorkQueue{
 		"work":    {Type: topology.Quorum, PolicyDefinition: topology.Arguments{"nonsense": nil}},
 		"refused": {Type: topology.Quorum},
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -28,7 +29,7 @@ func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := topology.Owned(p, all.Topology)
+	live := pipeline.Owned(p, all.Topology)
 	err = c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"})
 	if err == nil || !strings.Contains(err.Error(), "stays unbound") {
 		t.Fatalf("got %v", err)
@@ -71,7 +72,7 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			live := topology.Owned(p, all.Topology)
+			live := pipeline.Owned(p, all.Topology)
 			if err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"}); err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +80,7 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if left := topology.Owned(p, after.Topology); !left.Empty() || deletions.Load() != 3 {
+			if left := pipeline.Owned(p, after.Topology); !left.Empty() || deletions.Load() != 3 {
 				t.Errorf("after %d deletions: %+v", deletions.Load(), left)
 			}
 		})
@@ -145,7 +146,7 @@ func TestExchangeIsMadeAnewWithoutAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changes := topology.Diff(topology.Owned(p, all.Topology), topology.Owned(p, after.Topology)); !changes.Empty() {
+	if changes := topology.Diff(pipeline.Owned(p, all.Topology), pipeline.Owned(p, after.Topology)); !changes.Empty() {
 		t.Errorf("different now: %+v", changes)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -26,7 +27,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			c := newClient(t, b, b.Endpoint)
 			p := small(b)
 			p.QueueType = queueType
-			p.WorkQueues = map[string]topology.WorkQueue{"work": {Type: queueType}}
+			p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: queueType}}
 			b.Request(t, http.MethodPut, b.Path("queues", "work"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": queueType}})
 			if err := create(t, c, p); err != nil {
 				t.Fatal(err)
@@ -35,12 +36,12 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			live := topology.Owned(p, all.Topology)
+			live := pipeline.Owned(p, all.Topology)
 			removed := make(chan error, 1)
 			go func() {
 				removed <- c.Remove(t.Context(), Change{
 					Vhost: p.Vhost, All: all, Live: live,
-					HeldIn: topology.Unprotected(p.Names(), live, topology.Topology{}, all), FailedQueue: "orders.failed",
+					HeldIn: pipeline.Unprotected(p.Names(), live, topology.Topology{}, all), FailedQueue: "orders.failed",
 				})
 			}()
 			awaitUnbound(t, c, p)
@@ -54,7 +55,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if changes := topology.Diff(live, topology.Owned(p, after.Topology)); !changes.Empty() {
+			if changes := topology.Diff(live, pipeline.Owned(p, after.Topology)); !changes.Empty() {
 				t.Errorf("not everything was put back: %+v", changes)
 			}
 			found := 0
@@ -73,7 +74,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 	}
 }
 
-func awaitUnbound(t *testing.T, c *Client, p topology.Pipeline) {
+func awaitUnbound(t *testing.T, c *Client, p pipeline.Pipeline) {
 	t.Helper()
 	brokertest.Eventually(t, 10*time.Second, func() error {
 		now, err := c.List(t.Context(), p.Vhost)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -91,7 +92,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	both.Go(func() {
 		defer close(goOn)
 		<-begun
-		change := Change{Vhost: p.Vhost, Wanted: topology.Expand(p)} // as if it had listed before the first began
+		change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p)} // as if it had listed before the first began
 		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "exists already") {
 			t.Errorf("the second got %v", err)
 		}
@@ -108,7 +109,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changes := topology.Diff(topology.Expand(p), topology.Owned(p, now.Topology)); !changes.Empty() {
+	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, now.Topology)); !changes.Empty() {
 		t.Errorf("missing or different: %+v", changes)
 	}
 }

@@ -1,10 +1,9 @@
 package deadletter
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"slices"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Action is what happens to a dead letter.
@@ -141,7 +140,7 @@ func fail(l Letter, reason string) Verdict {
 
 // knownReason keeps out of the failed queue what is no reason of the broker.
 func knownReason(reason string) string {
-	if slices.Contains(topology.Reasons(), reason) {
+	if slices.Contains(pipeline.Reasons(), reason) {
 		return reason
 	}
 	return ReasonMalformed

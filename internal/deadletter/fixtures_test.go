@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 var (
@@ -18,18 +17,18 @@ var (
 // orders is a pipeline with four deliveries.
 func orders(t testing.TB, delays ...string) *Pipeline {
 	t.Helper()
-	return compile(t, topology.Worker{Delays: delays})
+	return compile(t, pipeline.Worker{Delays: delays})
 }
 
 // compile makes a pipeline like that of [orders] with other settings.
-func compile(t testing.TB, w topology.Worker) *Pipeline {
+func compile(t testing.TB, w pipeline.Worker) *Pipeline {
 	t.Helper()
-	w.Version, w.Name, w.Vhost, w.MaxAttempts = topology.WorkerVersion, "orders", "/", 4
+	w.Version, w.Name, w.Vhost, w.MaxAttempts = pipeline.WorkerVersion, "orders", "/", 4
 	if len(w.Delays) == 0 {
 		w.Delays = []string{"5s", "30s"}
 	}
 	if w.WorkQueues == nil {
-		w.WorkQueues = map[string]topology.WorkerQueue{"orders.created": {}, "orders.paid": {}}
+		w.WorkQueues = map[string]pipeline.WorkerQueue{"orders.created": {}, "orders.paid": {}}
 	}
 	p, err := NewPipeline(w)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // seed adds deliveries that are nearly right, so that the fuzzer need not find them first; see
@@ -69,7 +68,7 @@ func FuzzHeaders(f *testing.F) {
 		seed(f, tooMuch)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, tooMuch uint16) {
-		p, d := compile(t, topology.Worker{MaxAge: "720h"}), (&source{data}).delivery()
+		p, d := compile(t, pipeline.Worker{MaxAge: "720h"}), (&source{data}).delivery()
 		before := len(d.Headers)
 		letter := p.Read(d)
 		if !reflect.DeepEqual(letter, p.Read(d)) {
@@ -190,19 +189,19 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-var pipelines = []topology.Worker{
+var pipelines = []pipeline.Worker{
 	{},
 	{Delays: []string{"0s"}},
-	{Delays: []string{"30s", "5s", "1m", "0s", "30s"}, RetryOn: topology.Reasons()},
+	{Delays: []string{"30s", "5s", "1m", "0s", "30s"}, RetryOn: pipeline.Reasons()},
 	{MaxAge: "1ms"},
-	{MaxAge: "10s", RetryOn: topology.Reasons()},
-	{MaxAge: "2562047h", WorkQueues: map[string]topology.WorkerQueue{"orders.created": {MaxAttempts: 1}, "orders.paid": {MaxAttempts: 2147483647}}},
+	{MaxAge: "10s", RetryOn: pipeline.Reasons()},
+	{MaxAge: "2562047h", WorkQueues: map[string]pipeline.WorkerQueue{"orders.created": {MaxAttempts: 1}, "orders.paid": {MaxAttempts: 2147483647}}},
 }
 
 func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 	t.Helper()
 	l := v.Letter
-	reasons := append(topology.Reasons(), ReasonExhausted, ReasonTooOld, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed)
+	reasons := append(pipeline.Reasons(), ReasonExhausted, ReasonTooOld, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed)
 	wrong := false
 	switch v.Action {
 	case Fail:
@@ -222,11 +221,11 @@ func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 // checkTarget looks where a message would go.
 func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
 	t.Helper()
-	back := topology.ReturnKey(v.Letter.Queue)
+	back := pipeline.ReturnKey(v.Letter.Queue)
 	want := map[Action]Route{
 		Fail:   {Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey},
 		Rescue: {Key: v.Letter.Queue},
-		Retry:  {Exchange: p.Names.RetryExchange(), Key: v.Letter.RoutingKey, CC: []string{topology.DelayKey(v.Delay), back}},
+		Retry:  {Exchange: p.Names.RetryExchange(), Key: v.Letter.RoutingKey, CC: []string{pipeline.DelayKey(v.Delay), back}},
 	}[v.Action]
 	if v.Action == Retry && v.Delay == 0 {
 		want.Exchange, want.CC = p.Names.ReturnExchange(), []string{back}

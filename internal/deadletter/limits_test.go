@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // A message comes back up to max_age after its first failure, and not later.
@@ -49,7 +48,7 @@ func TestMaxAge(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := compile(t, topology.Worker{MaxAge: test.maxAge})
+			p := compile(t, pipeline.Worker{MaxAge: test.maxAge})
 			v := judge(p, test.delivery)
 			if v.Delay != test.delay || v.Reason != test.reason || (v.Action == Fail) != (test.reason != "") {
 				t.Errorf("verdict %d after %s for %q, want %s for %q", v.Action, v.Delay, v.Reason, test.delay, test.reason)
@@ -61,7 +60,7 @@ func TestMaxAge(t *testing.T) {
 // A message that was on its way back has had its wait, and has not failed.
 func TestMaxAgeDoesNotStopARescue(t *testing.T) {
 	t.Parallel()
-	p := compile(t, topology.Worker{MaxAge: "1ms"})
+	p := compile(t, pipeline.Worker{MaxAge: "1ms"})
 	if v := judge(p, lost(ours("orders.created", 1))); v.Action != Rescue {
 		t.Errorf("%+v", v)
 	}
@@ -69,7 +68,7 @@ func TestMaxAgeDoesNotStopARescue(t *testing.T) {
 
 func TestMaxAttemptsOfAWorkQueue(t *testing.T) {
 	t.Parallel()
-	p := compile(t, topology.Worker{WorkQueues: map[string]topology.WorkerQueue{
+	p := compile(t, pipeline.Worker{WorkQueues: map[string]pipeline.WorkerQueue{
 		"plain": {}, "fewer": {MaxAttempts: 2}, "more": {MaxAttempts: 6}, "none": {MaxAttempts: 1},
 	}})
 	for queue, want := range map[string]int64{"plain": 4, "fewer": 2, "more": 6, "none": 1, "attached": 4} {

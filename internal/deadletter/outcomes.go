@@ -4,9 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Delays are those that a retried message can wait.
@@ -19,8 +18,8 @@ func (p *Pipeline) Delays() []time.Duration {
 // FailReasons are all that can stand in the dead-letter-reason of a failed message.
 func FailReasons() []string {
 	reasons := []string{ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonWorkerError}
-	for _, reason := range topology.Reasons() {
-		if reason != topology.ReasonRejected { // always retried
+	for _, reason := range pipeline.Reasons() {
+		if reason != pipeline.ReasonRejected { // always retried
 			reasons = append(reasons, reason)
 		}
 	}

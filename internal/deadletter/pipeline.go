@@ -2,12 +2,11 @@ package deadletter
 
 import (
 	"fmt"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // maxShortString is the longest name or routing key that AMQP 0-9-1 can carry, in bytes.
@@ -15,7 +14,7 @@ const maxShortString = 255
 
 // Pipeline is what has to be known of a retry pipeline to decide about its dead letters.
 type Pipeline struct {
-	Names topology.Names
+	Names pipeline.Names
 	Vhost string
 
 	delays      []time.Duration
@@ -23,7 +22,7 @@ type Pipeline struct {
 	// maxAge is 0 for none.
 	maxAge     time.Duration
 	retryOn    []string
-	workQueues map[string]topology.WorkerQueue
+	workQueues map[string]pipeline.WorkerQueue
 }
 
 // FieldError is a value in a pipeline's configuration that cannot work.
@@ -38,23 +37,23 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 func (e *FieldError) Unwrap() error { return e.Err }
 
 // NewPipeline compiles one element of the worker's configuration. An error is a [*FieldError].
-func NewPipeline(w topology.Worker) (*Pipeline, error) {
+func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	p := &Pipeline{
-		Names:       topology.Names(w.Name),
+		Names:       pipeline.Names(w.Name),
 		Vhost:       w.Vhost,
 		maxAttempts: int64(w.MaxAttempts),
 		retryOn:     w.RetryOn,
 		workQueues:  w.WorkQueues,
 	}
 	if len(p.retryOn) == 0 {
-		p.retryOn = []string{topology.ReasonRejected}
+		p.retryOn = []string{pipeline.ReasonRejected}
 	}
 	switch w.Version {
-	case topology.WorkerVersion:
+	case pipeline.WorkerVersion:
 	case 0:
-		return nil, fieldErrorf("version", "is missing: write %d", topology.WorkerVersion)
+		return nil, fieldErrorf("version", "is missing: write %d", pipeline.WorkerVersion)
 	default:
-		return nil, fieldErrorf("version", "%d is not a version that this worker reads: it must be %d", w.Version, topology.WorkerVersion)
+		return nil, fieldErrorf("version", "%d is not a version that this worker reads: it must be %d", w.Version, pipeline.WorkerVersion)
 	}
 	if w.Vhost == "" {
 		return nil, fieldErrorf("vhost", `is missing: write the virtual host's name, "/" for the default one`)
@@ -83,7 +82,7 @@ func parseDelays(spelled []string) ([]time.Duration, error) {
 	}
 	delays := make([]time.Duration, len(spelled))
 	for i, s := range spelled {
-		d, err := topology.ParseDelay(s)
+		d, err := pipeline.ParseDelay(s)
 		if err != nil {
 			return nil, &FieldError{Field: fmt.Sprintf("delays[%d]", i), Err: err}
 		}
@@ -96,7 +95,7 @@ func parseMaxAge(spelled string) (time.Duration, error) {
 	if spelled == "" {
 		return 0, nil
 	}
-	age, err := topology.ParseMaxAge(spelled)
+	age, err := pipeline.ParseMaxAge(spelled)
 	if err != nil {
 		return 0, &FieldError{Field: "max_age", Err: err}
 	}
@@ -116,8 +115,8 @@ func (p *Pipeline) checkName() error {
 	if name == "" {
 		return fieldErrorf("name", "is missing")
 	}
-	if strings.Contains(name, topology.Separator) {
-		return fieldErrorf("name", "%q contains %q, which is reserved", name, topology.Separator)
+	if strings.Contains(name, pipeline.Separator) {
+		return fieldErrorf("name", "%q contains %q, which is reserved", name, pipeline.Separator)
 	}
 	for _, delay := range p.delays {
 		if queue := p.Names.RetryQueue(delay); len(queue) > maxShortString {
@@ -128,14 +127,14 @@ func (p *Pipeline) checkName() error {
 }
 
 func (p *Pipeline) checkRetryOn() error {
-	known := topology.Reasons()
+	known := pipeline.Reasons()
 	for i, reason := range p.retryOn {
 		if !slices.Contains(known, reason) {
 			return fieldErrorf(fmt.Sprintf("retry_on[%d]", i), "%q is not a reason: write one of %s", reason, strings.Join(known, ", "))
 		}
 	}
-	if !slices.Contains(p.retryOn, topology.ReasonRejected) {
-		return fieldErrorf("retry_on", "must contain %q: it adds reasons to that one", topology.ReasonRejected)
+	if !slices.Contains(p.retryOn, pipeline.ReasonRejected) {
+		return fieldErrorf("retry_on", "must contain %q: it adds reasons to that one", pipeline.ReasonRejected)
 	}
 	return nil
 }

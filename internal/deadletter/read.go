@@ -4,9 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Letter is what can be believed of a delivery from the inbox.
@@ -70,7 +69,7 @@ func (p *Pipeline) readLost(d *amqp.Delivery) Letter {
 // readFailed reads a message from the dead-letter exchange, where the broker publishes and where
 // consumers may.
 func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
-	l := Letter{After: -1, RoutingKey: d.RoutingKey, Reason: topology.ReasonRejected}
+	l := Letter{After: -1, RoutingKey: d.RoutingKey, Reason: pipeline.ReasonRejected}
 	if last := newestDeath(d.Headers); p.isDeath(last, d.Headers) {
 		l.dead = true
 		l.Queue, l.Reason, l.Exchange, l.RoutingKey = last.queue, last.reason, last.exchange, last.key

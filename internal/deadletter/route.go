@@ -1,9 +1,8 @@
 package deadletter
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"strings"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Route is where a message is published. It is always mandatory.
@@ -17,7 +16,7 @@ type Route struct {
 // Route tells where to publish a message with the verdict. The original routing key survives, so
 // that the consumer sees the one it has always seen; the addresses are in CC.
 func (p *Pipeline) Route(v Verdict) Route {
-	back := topology.ReturnKey(v.Letter.Queue)
+	back := pipeline.ReturnKey(v.Letter.Queue)
 	switch {
 	case v.Action == Fail:
 		return Route{Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey}
@@ -29,7 +28,7 @@ func (p *Pipeline) Route(v Verdict) Route {
 		return Route{
 			Exchange: p.Names.RetryExchange(),
 			Key:      escape(v.Letter.RoutingKey),
-			CC:       []string{topology.DelayKey(v.Delay), back},
+			CC:       []string{pipeline.DelayKey(v.Delay), back},
 		}
 	}
 }
@@ -37,8 +36,8 @@ func (p *Pipeline) Route(v Verdict) Route {
 // escape replaces a routing key that could be one of ours: the message would be routed by it, too,
 // and double with each attempt.
 func escape(key string) string {
-	if strings.HasPrefix(key, topology.DelayKeyPrefix) || strings.HasPrefix(key, topology.ReturnKeyPrefix) {
-		return topology.EscapedKey
+	if strings.HasPrefix(key, pipeline.DelayKeyPrefix) || strings.HasPrefix(key, pipeline.ReturnKeyPrefix) {
+		return pipeline.EscapedKey
 	}
 	return key
 }

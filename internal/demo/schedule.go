@@ -2,22 +2,21 @@ package main
 
 import (
 	"fmt"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // schedule is what the pipeline promises, read from the sidecar's configuration.
 type schedule struct {
-	names       topology.Names
+	names       pipeline.Names
 	maxAttempts int
 	delays      []time.Duration
 }
 
-func newSchedule(w topology.Worker) (schedule, error) {
-	s := schedule{names: topology.Names(w.Name), maxAttempts: w.MaxAttempts}
+func newSchedule(w pipeline.Worker) (schedule, error) {
+	s := schedule{names: pipeline.Names(w.Name), maxAttempts: w.MaxAttempts}
 	for _, spelled := range w.Delays {
-		delay, err := topology.ParseDelay(spelled)
+		delay, err := pipeline.ParseDelay(spelled)
 		if err != nil {
 			return s, fmt.Errorf("the output worker_config: %w", err)
 		}

@@ -5,13 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // example is what is applied, relative to the repository's root, where the demo runs.
@@ -22,7 +21,7 @@ var delays = []string{"1s", "2s"}
 
 // workerConfig is the sidecar's configuration.
 type workerConfig struct {
-	Pipelines []topology.Worker `json:"pipelines"`
+	Pipelines []pipeline.Worker `json:"pipelines"`
 	// file holds it as Terraform wrote it.
 	file string
 }

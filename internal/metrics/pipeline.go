@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // otherReason counts what is no known reason, whatever it says.
@@ -40,7 +40,7 @@ func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
 	}
 	p.received, p.redeliveries, p.rescued, p.restarts = p.counter(received), p.counter(redeliveries), p.counter(rescued), p.counter(restarts)
 	for _, delay := range spec.Delays() {
-		p.retried[delay] = p.counter(retried, topology.FormatDelay(delay))
+		p.retried[delay] = p.counter(retried, pipeline.FormatDelay(delay))
 	}
 	p.failed[otherReason] = p.counter(failed, otherReason)
 	for _, reason := range deadletter.FailReasons() {
@@ -55,7 +55,7 @@ func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
 // expect shows delays with zero before there is anything to count.
 func (p *Pipeline) expect(delays []time.Duration) {
 	for _, delay := range delays {
-		p.counter(retried, topology.FormatDelay(delay))
+		p.counter(retried, pipeline.FormatDelay(delay))
 	}
 }
 
@@ -74,7 +74,7 @@ func (p *Pipeline) Retried(delay time.Duration) {
 	c, found := p.retried[delay]
 	if !found {
 		// The configuration has changed; it bounds how many there are.
-		c = p.counter(retried, topology.FormatDelay(delay))
+		c = p.counter(retried, pipeline.FormatDelay(delay))
 	}
 	c.Inc()
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeline {
 	t.Helper()
-	p, err := deadletter.NewPipeline(topology.Worker{
-		Version: topology.WorkerVersion, Name: name, Vhost: "/", Delays: delays, MaxAttempts: 3,
+	p, err := deadletter.NewPipeline(pipeline.Worker{
+		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: delays, MaxAttempts: 3,
 	})
 	if err != nil {
 		t.Fatal(err)

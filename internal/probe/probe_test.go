@@ -13,8 +13,8 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/probe"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 func get(t *testing.T, h http.Handler, path string) (status int, body string) {
@@ -26,8 +26,8 @@ func get(t *testing.T, h http.Handler, path string) (status int, body string) {
 
 func newPipeline(t *testing.T, name string) *deadletter.Pipeline {
 	t.Helper()
-	p, err := deadletter.NewPipeline(topology.Worker{
-		Version: topology.WorkerVersion, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3,
+	p, err := deadletter.NewPipeline(pipeline.Worker{
+		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -46,3 +46,12 @@ func decodedValue(decoded any) any {
 		return value
 	}
 }
+
+// Key is a text that is equal for equal arguments: encoding/json sorts keys.
+func (a Arguments) Key() string {
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic("arguments hold JSON values only: " + err.Error())
+	}
+	return string(text)
+}

@@ -26,7 +26,7 @@ func (c Changes) Empty() bool {
 
 // Diff compares two sets of objects.
 func Diff(wanted, live Topology) Changes {
-	c := Changes{Create: newTopology(), Replace: newTopology(), Update: newTopology(), Delete: newTopology()}
+	c := Changes{Create: New(), Replace: New(), Update: New(), Delete: New()}
 	diffMap(wanted.Exchanges, live.Exchanges, c.Create.Exchanges, c.Replace.Exchanges, c.Delete.Exchanges, Exchange.equal)
 	diffMap(wanted.Queues, live.Queues, c.Create.Queues, c.Replace.Queues, c.Delete.Queues, Queue.equal)
 	diffMap(wanted.Policies, live.Policies, c.Create.Policies, c.Update.Policies, c.Delete.Policies, Policy.Equal)
@@ -55,7 +55,7 @@ func diffMap[T any](wanted, live, missing, different, extra map[string]T, equal 
 func bindingsWithout(from, without []Binding) []Binding {
 	var rest []Binding
 	for _, binding := range from {
-		if !slices.ContainsFunc(without, binding.equal) {
+		if !slices.ContainsFunc(without, binding.Equal) {
 			rest = append(rest, binding)
 		}
 	}
@@ -64,36 +64,36 @@ func bindingsWithout(from, without []Binding) []Binding {
 
 func (e Exchange) equal(other Exchange) bool {
 	return e.Type == other.Type && e.Transient == other.Transient && e.AutoDelete == other.AutoDelete &&
-		e.Internal == other.Internal && e.Arguments.equal(other.Arguments)
+		e.Internal == other.Internal && e.Arguments.Equal(other.Arguments)
 }
 
 func (q Queue) equal(other Queue) bool {
 	return q.Type == other.Type && q.Transient == other.Transient && q.AutoDelete == other.AutoDelete &&
-		q.Exclusive == other.Exclusive && q.Arguments.equal(other.Arguments)
+		q.Exclusive == other.Exclusive && q.Arguments.Equal(other.Arguments)
 }
 
 // Equal tells whether two policies are the same.
 func (p Policy) Equal(other Policy) bool {
 	return p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority &&
-		p.Definition.equal(other.Definition)
+		p.Definition.Equal(other.Definition)
 }
 
-func (b Binding) equal(other Binding) bool {
+func (b Binding) Equal(other Binding) bool {
 	return b.Source == other.Source && b.Destination == other.Destination && b.ToExchange == other.ToExchange &&
-		b.RoutingKey == other.RoutingKey && b.Arguments.equal(other.Arguments)
+		b.RoutingKey == other.RoutingKey && b.Arguments.Equal(other.Arguments)
 }
 
-func (a Arguments) equal(other Arguments) bool {
+func (a Arguments) Equal(other Arguments) bool {
 	return len(a) == len(other) && (len(a) == 0 || reflect.DeepEqual(a, other))
 }
 
-func sortBindings(bindings []Binding) {
+func SortBindings(bindings []Binding) {
 	slices.SortFunc(bindings, func(a, b Binding) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 // Merge joins two sets of objects read from the same vhost.
 func Merge(a, b Topology) Topology {
-	merged := newTopology()
+	merged := New()
 	for _, t := range []Topology{a, b} {
 		maps.Copy(merged.Exchanges, t.Exchanges)
 		maps.Copy(merged.Queues, t.Queues)
@@ -101,4 +101,14 @@ func Merge(a, b Topology) Topology {
 	}
 	merged.Bindings = append(slices.Clone(a.Bindings), bindingsWithout(b.Bindings, a.Bindings)...)
 	return merged
+}
+
+// Without returns the objects that the other set does not have.
+func (t Topology) Without(other Topology) Topology {
+	rest := Topology{Exchanges: maps.Clone(t.Exchanges), Queues: maps.Clone(t.Queues), Policies: maps.Clone(t.Policies)}
+	maps.DeleteFunc(rest.Exchanges, func(name string, _ Exchange) bool { _, drop := other.Exchanges[name]; return drop })
+	maps.DeleteFunc(rest.Queues, func(name string, _ Queue) bool { _, drop := other.Queues[name]; return drop })
+	maps.DeleteFunc(rest.Policies, func(name string, _ Policy) bool { _, drop := other.Policies[name]; return drop })
+	rest.Bindings = bindingsWithout(t.Bindings, other.Bindings)
+	return rest
 }

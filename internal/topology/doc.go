@@ -1,6 +1,5 @@
-// Package topology knows what a retry pipeline is made of on a RabbitMQ broker.
+// Package topology is a model of RabbitMQ objects: exchanges, queues, bindings and policies of a
+// vhost, how they differ from one another, how a plan shows them, and which policies apply to them.
 //
-// It is pure: a pipeline's specification goes in, the exchanges, queues, bindings and policies it
-// expands to come out, together with their order, their differences from what a broker has, and
-// every reason why a specification cannot work. It talks to no broker and knows nothing of Terraform.
+// It is pure: it talks to no broker, knows nothing of Terraform, and nothing of retries.
 package topology

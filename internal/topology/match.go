@@ -29,7 +29,7 @@ func applicable(queueType string, definition Arguments) bool {
 }
 
 // alwaysApplicable tells whether it can on every version.
-func alwaysApplicable(queueType string, definition Arguments) bool {
+func AlwaysApplicable(queueType string, definition Arguments) bool {
 	return applicable(queueType, definition) && !slices.ContainsFunc(sometimesUnsupportedKeys[queueType], func(key string) bool {
 		_, has := definition[key]
 		return has
@@ -71,7 +71,7 @@ func (p Policy) meant(queueType string) bool {
 	return false
 }
 
-func (p Policy) meantForExchanges() bool { return p.ApplyTo == "all" || p.ApplyTo == "exchanges" }
+func (p Policy) MeantForExchanges() bool { return p.ApplyTo == "all" || p.ApplyTo == "exchanges" }
 
 // NamedPolicy is a policy with its name.
 type NamedPolicy struct {
@@ -81,7 +81,7 @@ type NamedPolicy struct {
 
 // matching lists the policies that match a queue, the strongest first. Of equal priorities it is
 // undefined which one the broker takes. Those whose pattern cannot be evaluated are in doubtful.
-func matching(policies map[string]Policy, queue, queueType string) (found, doubtful []NamedPolicy) {
+func Matching(policies map[string]Policy, queue, queueType string) (found, doubtful []NamedPolicy) {
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		matches, err := policies[name].AppliesTo(queue, queueType)
 		switch {

@@ -36,7 +36,7 @@ func TestPolicyAppliesTo(t *testing.T) {
 
 func TestStrongestPolicyComesFirst(t *testing.T) {
 	t.Parallel()
-	found, doubtful := matching(map[string]Policy{
+	found, doubtful := Matching(map[string]Policy{
 		"weak":   {Pattern: ".*", ApplyTo: "all", Priority: 1},
 		"strong": {Pattern: "o", ApplyTo: "all", Priority: 5},
 		"else":   {Pattern: "x", ApplyTo: "all", Priority: 9},

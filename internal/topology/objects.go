@@ -57,7 +57,7 @@ type Policy struct {
 	Definition Arguments
 }
 
-func newTopology() Topology {
+func New() Topology {
 	return Topology{Exchanges: map[string]Exchange{}, Queues: map[string]Queue{}, Policies: map[string]Policy{}}
 }
 

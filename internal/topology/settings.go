@@ -2,6 +2,9 @@ package topology
 
 import "cmp"
 
+// UnreachableLength is a length limit that no queue reaches.
+const UnreachableLength = int64(1_000_000_000)
+
 // Settings are how a queue behaves: its arguments, the one policy and the one operator policy that
 // apply to it, each setting merged as the broker merges it.
 type Settings struct {
@@ -67,7 +70,7 @@ func (s Settings) PolicyOf(key string) string {
 func (s Settings) Limited() bool {
 	messages, limited := s.Number("max-length")
 	_, limitedBytes := s.Number("max-length-bytes")
-	return limited && messages < shieldLength || limitedBytes
+	return limited && messages < UnreachableLength || limitedBytes
 }
 
 // AtLeastOnce tells whether the queue keeps its dead letters until they were taken. Wanting it is
@@ -92,12 +95,6 @@ func (s Settings) DeliveryLimit() (limit int64, explicit, limited bool) {
 
 // defaultDeliveryLimit is that of quorum queues from 4.0 on.
 const defaultDeliveryLimit = 20
-
-// IsShield tells whether a policy is the shield of a pipeline, there to keep others away.
-func IsShield(policy NamedPolicy) bool {
-	pipeline := pipelineOf(policy.Name, policy.Policy)
-	return pipeline != "" && policy.Name == Names(pipeline).ShieldPolicy() && policy.Definition["max-length"] == shieldLength
-}
 
 func first(policies []NamedPolicy, key string) any {
 	if len(policies) == 0 {

@@ -61,11 +61,19 @@ func (b Binding) String() string {
 	if b.RoutingKey != "" {
 		parts = append(parts, "["+b.RoutingKey+"]")
 	}
-	arguments := b.Arguments.render(Arguments{DefinitionArgument: ""})
-	for _, key := range slices.Sorted(maps.Keys(arguments)) {
-		parts = append(parts, key+"="+arguments[key])
+	for _, key := range slices.Sorted(maps.Keys(b.Arguments)) {
+		parts = append(parts, key+"="+argumentText(b.Arguments[key]))
 	}
 	return strings.Join(parts, " ")
+}
+
+// argumentText tells tables and lists from texts that look like them.
+func argumentText(value any) string {
+	switch kind := kindOf(value); kind {
+	case "table", "list":
+		return ValueText(value) + " (" + kind + ")"
+	}
+	return ValueText(value)
 }
 
 type flag struct {
@@ -94,14 +102,14 @@ func (a Arguments) render(expected Arguments) map[string]string {
 }
 
 func renderValue(value, expected any) string {
-	text := valueText(value)
+	text := ValueText(value)
 	if expected != nil && kindOf(value) != kindOf(expected) {
 		text += " (" + kindOf(value) + ")"
 	}
 	return text
 }
 
-func valueText(value any) string {
+func ValueText(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v

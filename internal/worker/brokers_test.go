@@ -12,12 +12,12 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 // retries checks that a rejected message comes back.
-func (p *pipeline) retries(t *testing.T) {
+func (p *testPipeline) retries(t *testing.T) {
 	t.Helper()
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 	p.await(t, "orders.created")
@@ -114,7 +114,7 @@ func TestConnectionsShowPipelineAndVersion(t *testing.T) {
 func TestRotatedPassword(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	permissions := topology.WorkerPermissions(p.names)
+	permissions := pipeline.WorkerPermissions(p.names)
 	user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 	folder := t.TempDir()
 	file := func(name, content string) string {

@@ -7,6 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -48,7 +49,7 @@ func TestUserIDBecomesAHeader(t *testing.T) {
 			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 			uri := p.URI
 			if name == "of another" {
-				permissions := topology.WorkerPermissions(p.names)
+				permissions := pipeline.WorkerPermissions(p.names)
 				user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 				uri = withUser(t, p.URI, user, password)
 			}
@@ -76,7 +77,7 @@ func TestReasonsThatAreNotRetried(t *testing.T) {
 func TestReasonsThatAreRetriedWhenConfigured(t *testing.T) {
 	t.Parallel()
 	spec := newSpec(topology.Quorum, []string{"100ms"}, 3, "orders.created")
-	spec.RetryOn = []string{topology.ReasonRejected, topology.ReasonExpired}
+	spec.RetryOn = []string{pipeline.ReasonRejected, pipeline.ReasonExpired}
 	p := newPipelineOf(t, spec)
 	p.work(t)
 	p.Publish(t, "", "orders.created", amqp.Publishing{Expiration: "1"})

@@ -8,6 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -44,7 +45,7 @@ func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 				failed.awaitAtLeast(t, 20)
 				p.awaitHeld(t, r, 180)
 			}
-			p.apply(t, topology.Expand(p.spec))
+			p.apply(t, pipeline.Expand(p.spec))
 			created.awaitAtLeast(t, 180)
 			failed.awaitAtLeast(t, 20)
 			p.expectSettled(t, r, created, failed)
@@ -68,7 +69,7 @@ func TestExchangeThatIsBackBeforeItsBindings(t *testing.T) {
 	p.awaitHeld(t, r, 20)
 	p.set(t, "PUT", p.Path("exchanges", "orders.retry"), map[string]any{"type": "direct", "durable": true})
 	time.Sleep(4 * time.Second) // longer than the worker waits before it tries again
-	p.apply(t, topology.Expand(p.spec))
+	p.apply(t, pipeline.Expand(p.spec))
 	created.awaitAtLeast(t, 20)
 	p.expectSettled(t, r, created)
 	p.expectEmpty(t, "orders.failed")
@@ -159,7 +160,7 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 }
 
 // awaitHeld waits until the inbox has so many messages, held by the worker, and looks whether they stay.
-func (p *pipeline) awaitHeld(t *testing.T, r *running, want int) {
+func (p *testPipeline) awaitHeld(t *testing.T, r *running, want int) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
 		if countLines(r.log.String(), "messages held")+countLines(r.log.String(), "message held") == 0 {
@@ -170,7 +171,7 @@ func (p *pipeline) awaitHeld(t *testing.T, r *running, want int) {
 }
 
 // expectSettled checks that the inbox becomes empty, in one session and without copies.
-func (p *pipeline) expectSettled(t *testing.T, r *running, queues ...*arrivals) {
+func (p *testPipeline) expectSettled(t *testing.T, r *running, queues ...*arrivals) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 0) })
 	r.stop(t) // what it has published is there then

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Config is what the worker has to do.
@@ -51,7 +51,7 @@ func ParseConfig(data []byte) (Config, error) {
 }
 
 func parsePipeline(element value) (*deadletter.Pipeline, error) {
-	var w topology.Worker
+	var w pipeline.Worker
 	err := element.object(fields{
 		"version":      decode(&w.Version, "a whole number"),
 		"name":         decode(&w.Name, "a string"),
@@ -113,16 +113,16 @@ func decodeStrings(target *[]string) func(value) error {
 	}
 }
 
-func decodeWorkQueues(target *map[string]topology.WorkerQueue) func(value) error {
+func decodeWorkQueues(target *map[string]pipeline.WorkerQueue) func(value) error {
 	return func(v value) error {
 		members, err := v.members()
 		if err != nil {
 			return err
 		}
-		*target = make(map[string]topology.WorkerQueue, len(members))
+		*target = make(map[string]pipeline.WorkerQueue, len(members))
 		for _, queue := range slices.Sorted(maps.Keys(members)) { // so that the error is always the same
 			member := value{path: fmt.Sprintf("%s[%q]", v.path, queue), raw: members[queue]}
-			var settings topology.WorkerQueue
+			var settings pipeline.WorkerQueue
 			if err := member.object(fields{"max_attempts": decodeAttempts(&settings.MaxAttempts)}); err != nil {
 				return err
 			}

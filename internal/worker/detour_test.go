@@ -9,7 +9,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 const short, medium, long = time.Second, 5 * time.Second, 30 * time.Second
@@ -19,7 +19,7 @@ func detouring(t *testing.T, delays ...string) *session {
 	if len(delays) == 0 {
 		delays = []string{"1s", "5s", "30s"}
 	}
-	spec, err := deadletter.NewPipeline(topology.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 9})
+	spec, err := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 9})
 	if err != nil {
 		t.Fatal(err)
 	}

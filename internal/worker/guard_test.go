@@ -61,7 +61,7 @@ func (c *consumer) has(n int) error {
 
 // publishPoisons publishes messages that the library cannot decode, each between good ones, and
 // returns the ids of those that the broker passes on as they are.
-func (p *pipeline) publishPoisons(t *testing.T) (ids []string) {
+func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 	t.Helper()
 	disguised := p.disguised(t)
 	nested := amqp.Table{}
@@ -97,7 +97,7 @@ func (p *pipeline) publishPoisons(t *testing.T) (ids []string) {
 
 // disguised returns a function that publishes through a proxy, which gives the header "Lunknown" the
 // type L.
-func (p *pipeline) disguised(t *testing.T) func(*testing.T, string, string, amqp.Publishing) {
+func (p *testPipeline) disguised(t *testing.T) func(*testing.T, string, string, amqp.Publishing) {
 	t.Helper()
 	uri := p.throughProxy(t, &proxy{rewrite: func(frame []byte) {
 		if at := bytes.Index(frame, []byte("\x08Lunknownl")); at >= 0 {
@@ -138,7 +138,7 @@ type apiMessage struct {
 }
 
 // take takes all messages of a queue through the management API.
-func (p *pipeline) take(t *testing.T, queue, ackMode string) (messages []apiMessage) {
+func (p *testPipeline) take(t *testing.T, queue, ackMode string) (messages []apiMessage) {
 	t.Helper()
 	_, answer := p.Request(t, http.MethodPost, p.Path("queues", queue)+"/get", map[string]any{
 		"count": 100, "ackmode": ackMode, "encoding": "auto",
@@ -150,7 +150,7 @@ func (p *pipeline) take(t *testing.T, queue, ackMode string) (messages []apiMess
 }
 
 // expectOriginals looks for the untouched messages in the failed queue.
-func (p *pipeline) expectOriginals(t *testing.T, ids []string) {
+func (p *testPipeline) expectOriginals(t *testing.T, ids []string) {
 	t.Helper()
 	found := map[string]bool{}
 	for _, m := range p.take(t, p.names.FailedQueue(), "ack_requeue_false") {

@@ -9,7 +9,7 @@ import (
 )
 
 // startFrom starts the command with a configuration file.
-func (p *pipeline) startFrom(t *testing.T, c *configFile) *process {
+func (p *testPipeline) startFrom(t *testing.T, c *configFile) *process {
 	t.Helper()
 	return startWith(t, []string{"RABBITMQ_URI=" + p.URI}, "--config", c.path)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -25,14 +26,14 @@ import (
 const patience = 30 * time.Second
 
 // pipeline is a retry pipeline on a broker, in a vhost of its own.
-type pipeline struct {
+type testPipeline struct {
 	*brokertest.Broker
-	spec  topology.Pipeline
-	names topology.Names
+	spec  pipeline.Pipeline
+	names pipeline.Names
 }
 
 // newPipeline makes the topology of a pipeline with these quorum work queues.
-func newPipeline(t *testing.T, name string, delays []string, attempts int, workQueues ...string) *pipeline {
+func newPipeline(t *testing.T, name string, delays []string, attempts int, workQueues ...string) *testPipeline {
 	t.Helper()
 	spec := newSpec(topology.Quorum, delays, attempts, workQueues...)
 	spec.Name = name
@@ -40,34 +41,34 @@ func newPipeline(t *testing.T, name string, delays []string, attempts int, workQ
 }
 
 // newSpec specifies a pipeline "orders" whose queues are all of one type.
-func newSpec(queueType string, delays []string, attempts int, workQueues ...string) topology.Pipeline {
-	spec := topology.Pipeline{
+func newSpec(queueType string, delays []string, attempts int, workQueues ...string) pipeline.Pipeline {
+	spec := pipeline.Pipeline{
 		Name: "orders", MaxAttempts: attempts, QueueType: queueType,
-		RetryOn: []string{topology.ReasonRejected}, WorkQueues: map[string]topology.WorkQueue{},
+		RetryOn: []string{pipeline.ReasonRejected}, WorkQueues: map[string]pipeline.WorkQueue{},
 	}
 	for _, d := range delays {
-		wait, err := topology.ParseDelay(d)
+		wait, err := pipeline.ParseDelay(d)
 		if err != nil {
 			panic(err)
 		}
-		spec.Delays = append(spec.Delays, topology.Delay{Wait: wait, Spelling: d})
+		spec.Delays = append(spec.Delays, pipeline.Delay{Wait: wait, Spelling: d})
 	}
 	for _, queue := range workQueues {
-		spec.WorkQueues[queue] = topology.WorkQueue{Type: queueType, Declare: true}
+		spec.WorkQueues[queue] = pipeline.WorkQueue{Type: queueType, Declare: true}
 	}
 	return spec
 }
 
-func newPipelineOf(t *testing.T, spec topology.Pipeline) *pipeline {
+func newPipelineOf(t *testing.T, spec pipeline.Pipeline) *testPipeline {
 	t.Helper()
-	p := &pipeline{Broker: brokertest.New(t), spec: spec, names: topology.Names(spec.Name)}
+	p := &testPipeline{Broker: brokertest.New(t), spec: spec, names: pipeline.Names(spec.Name)}
 	p.spec.Vhost = p.Vhost
-	p.apply(t, topology.Expand(p.spec))
+	p.apply(t, pipeline.Expand(p.spec))
 	return p
 }
 
 // apply makes all objects, the policies first: a queue has its policy from the first moment then.
-func (p *pipeline) apply(t *testing.T, objects topology.Topology) {
+func (p *testPipeline) apply(t *testing.T, objects topology.Topology) {
 	t.Helper()
 	for name, policy := range objects.Policies {
 		p.set(t, http.MethodPut, p.Path("policies", name), map[string]any{
@@ -89,14 +90,14 @@ func (p *pipeline) apply(t *testing.T, objects topology.Topology) {
 	}
 }
 
-func (p *pipeline) bind(t *testing.T, b topology.Binding) {
+func (p *testPipeline) bind(t *testing.T, b topology.Binding) {
 	t.Helper()
 	p.set(t, http.MethodPost, p.Path("bindings", "e", b.Source, "q", b.Destination), map[string]any{
 		"routing_key": b.RoutingKey, "arguments": arguments(b.Arguments),
 	})
 }
 
-func (p *pipeline) set(t *testing.T, method, path string, body any) {
+func (p *testPipeline) set(t *testing.T, method, path string, body any) {
 	t.Helper()
 	if status, answer := p.Request(t, method, path, body); status/100 != 2 {
 		t.Fatalf("%s %s: %d %s", method, path, status, answer)
@@ -109,7 +110,7 @@ func arguments(a topology.Arguments) map[string]any {
 	return copied
 }
 
-func configOf(t *testing.T, workers ...topology.Worker) []byte {
+func configOf(t *testing.T, workers ...pipeline.Worker) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"pipelines": workers})
 	if err != nil {
@@ -128,18 +129,18 @@ type running struct {
 }
 
 // work starts a worker, which stops when the test ends.
-func (p *pipeline) work(t *testing.T) *running {
+func (p *testPipeline) work(t *testing.T) *running {
 	t.Helper()
 	return p.workAs(t, p.URI, p.spec.Worker())
 }
 
-func (p *pipeline) workAs(t *testing.T, rawURI string, w topology.Worker) *running {
+func (p *testPipeline) workAs(t *testing.T, rawURI string, w pipeline.Worker) *running {
 	t.Helper()
 	return p.workWith(t, rawURI, w, func(context.Context, *worker.Options) {})
 }
 
 // workWith starts a worker on brokers with options that may be changed.
-func (p *pipeline) workWith(t *testing.T, rawURIs string, w topology.Worker, change func(context.Context, *worker.Options)) *running {
+func (p *testPipeline) workWith(t *testing.T, rawURIs string, w pipeline.Worker, change func(context.Context, *worker.Options)) *running {
 	t.Helper()
 	config, err := worker.ParseConfig(configOf(t, w))
 	if err != nil {
@@ -215,7 +216,7 @@ type consumer struct {
 }
 
 // consume handles each delivery of a queue; without a handler it rejects them.
-func (p *pipeline) consume(t *testing.T, queue string, handle func(amqp.Delivery) error) *consumer {
+func (p *testPipeline) consume(t *testing.T, queue string, handle func(amqp.Delivery) error) *consumer {
 	t.Helper()
 	if handle == nil {
 		handle = func(d amqp.Delivery) error { return d.Reject(false) }
@@ -249,7 +250,7 @@ func (c *consumer) deliveries() []amqp.Delivery {
 }
 
 // await waits until a message is in the queue and takes it.
-func (p *pipeline) await(t *testing.T, queue string) amqp.Delivery {
+func (p *testPipeline) await(t *testing.T, queue string) amqp.Delivery {
 	t.Helper()
 	var got amqp.Delivery
 	brokertest.Eventually(t, patience, func() error {
@@ -264,7 +265,7 @@ func (p *pipeline) await(t *testing.T, queue string) amqp.Delivery {
 }
 
 // awaitFailed waits for a message in the failed queue, checks its reason and takes it.
-func (p *pipeline) awaitFailed(t *testing.T, reason string) amqp.Delivery {
+func (p *testPipeline) awaitFailed(t *testing.T, reason string) amqp.Delivery {
 	t.Helper()
 	d := p.await(t, p.names.FailedQueue())
 	if got := d.Headers["dead-letter-reason"]; got != reason {
@@ -274,7 +275,7 @@ func (p *pipeline) awaitFailed(t *testing.T, reason string) amqp.Delivery {
 }
 
 // expectEmpty checks that the queue has no other message.
-func (p *pipeline) expectEmpty(t *testing.T, queue string) {
+func (p *testPipeline) expectEmpty(t *testing.T, queue string) {
 	t.Helper()
 	if d, ok := p.Get(t, queue); ok {
 		t.Errorf("%s has another message: %v", queue, d.Headers)

@@ -34,7 +34,7 @@ func withUser(t *testing.T, rawURI, user, password string) string {
 }
 
 // countIs compares the number of messages, ready or not, that the management API shows.
-func (p *pipeline) countIs(t *testing.T, queue string, want int) error {
+func (p *testPipeline) countIs(t *testing.T, queue string, want int) error {
 	t.Helper()
 	_, answer := p.Request(t, "GET", p.Path("queues", queue), nil)
 	var got struct {
@@ -50,13 +50,13 @@ func (p *pipeline) countIs(t *testing.T, queue string, want int) error {
 }
 
 // rejectOne rejects one message of orders.created.
-func (p *pipeline) rejectOne(t *testing.T) {
+func (p *testPipeline) rejectOne(t *testing.T) {
 	t.Helper()
 	p.getOne(t, p.Channel(t), "orders.created", func(d amqp.Delivery) error { return d.Reject(false) })
 }
 
 // getOne waits for a message and settles it.
-func (p *pipeline) getOne(t *testing.T, ch *amqp.Channel, queue string, settle func(amqp.Delivery) error) {
+func (p *testPipeline) getOne(t *testing.T, ch *amqp.Channel, queue string, settle func(amqp.Delivery) error) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
 		d, ok, err := ch.Get(queue, false)
@@ -71,7 +71,7 @@ func (p *pipeline) getOne(t *testing.T, ch *amqp.Channel, queue string, settle f
 }
 
 // fillInbox publishes messages to the dead-letter exchange as a consumer would, and returns their ids.
-func (p *pipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publishing) map[string]bool {
+func (p *testPipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publishing) map[string]bool {
 	t.Helper()
 	ch := p.Channel(t)
 	if err := ch.Confirm(false); err != nil {
@@ -102,7 +102,7 @@ func (p *pipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publishin
 }
 
 // fillQueue publishes to a queue with a length limit until it refuses.
-func (p *pipeline) fillQueue(t *testing.T, queue string) {
+func (p *testPipeline) fillQueue(t *testing.T, queue string) {
 	t.Helper()
 	ch := p.Channel(t)
 	if err := ch.Confirm(false); err != nil {
@@ -122,7 +122,7 @@ func (p *pipeline) fillQueue(t *testing.T, queue string) {
 
 // awaitAll takes messages off a queue until each of the ids has come. It returns how many came more
 // than once.
-func (p *pipeline) awaitAll(t *testing.T, queue string, ids map[string]bool) (duplicates int) {
+func (p *testPipeline) awaitAll(t *testing.T, queue string, ids map[string]bool) (duplicates int) {
 	t.Helper()
 	ch := p.Channel(t)
 	if err := ch.Qos(1000, 0, false); err != nil {

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -136,7 +137,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 				r.stop(t)
 				brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 1) })
 			}
-			p.apply(t, topology.Expand(p.spec))
+			p.apply(t, pipeline.Expand(p.spec))
 			p.work(t)
 			p.await(t, "orders.failed")
 		})
@@ -145,7 +146,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 
 // expectHeld has a message that fails, and one that cannot be published again, wait for the failed
 // exchange.
-func (p *pipeline) expectHeld(t *testing.T) {
+func (p *testPipeline) expectHeld(t *testing.T) {
 	t.Helper()
 	r := p.work(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "small", Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
@@ -154,7 +155,7 @@ func (p *pipeline) expectHeld(t *testing.T) {
 		"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200),
 	}})
 	p.awaitHeld(t, r, 2)
-	p.apply(t, topology.Expand(p.spec))
+	p.apply(t, pipeline.Expand(p.spec))
 	got := map[string]bool{}
 	for range 2 {
 		got[p.await(t, "orders.failed").MessageId] = true
@@ -221,13 +222,13 @@ func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 		}
 		return nil
 	})
-	p.apply(t, topology.Expand(p.spec))
+	p.apply(t, pipeline.Expand(p.spec))
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 	p.awaitFailed(t, "exhausted")
 }
 
 // closeConnection closes a connection as an operator does. The API lists it a few seconds late.
-func (p *pipeline) closeConnection(t *testing.T, clientName string) {
+func (p *testPipeline) closeConnection(t *testing.T, clientName string) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
 		_, answer := p.Request(t, "GET", "/api/vhosts/"+url.PathEscape(p.Vhost)+"/connections", nil)

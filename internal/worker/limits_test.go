@@ -6,6 +6,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestTooOldMessageIsParked(t *testing.T) {
 	t.Parallel()
 	spec := newSpec(topology.Quorum, []string{"300ms"}, 100, "orders.created")
-	spec.MaxAge = topology.Delay{Wait: 2 * time.Second, Spelling: "2s"}
+	spec.MaxAge = pipeline.Delay{Wait: 2 * time.Second, Spelling: "2s"}
 	p := newPipelineOf(t, spec)
 	p.work(t)
 	c := p.consume(t, "orders.created", nil)
@@ -39,7 +40,7 @@ func TestWorkQueuesWithAttemptsOfTheirOwn(t *testing.T) {
 	attempts := map[string]int{"fewer": 2, "more": 5, "plain": 3}
 	spec := newSpec(topology.Quorum, []string{"50ms"}, 3, "plain")
 	for _, queue := range []string{"fewer", "more"} {
-		spec.WorkQueues[queue] = topology.WorkQueue{Type: topology.Quorum, Declare: true, MaxAttempts: attempts[queue]}
+		spec.WorkQueues[queue] = pipeline.WorkQueue{Type: topology.Quorum, Declare: true, MaxAttempts: attempts[queue]}
 	}
 	p := newPipelineOf(t, spec)
 	p.work(t)

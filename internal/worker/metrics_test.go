@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -196,7 +197,7 @@ func TestMissingExchangeIsSeen(t *testing.T) {
 		}
 		return nil
 	})
-	p.apply(t, topology.Expand(p.spec))
+	p.apply(t, pipeline.Expand(p.spec))
 	r.awaitReady(t, "")
 	r.awaitSeries(t, map[string]float64{"failed_total{reason=exhausted}": 20, "held_messages": 0})
 }
@@ -209,7 +210,7 @@ func TestReadinessFollowsTheInbox(t *testing.T) {
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.inbox"), nil)
 	r.awaitReady(t, "no queue 'orders.inbox'")
 	r.awaitSeries(t, map[string]float64{"consuming": 0})
-	p.apply(t, topology.Expand(p.spec))
+	p.apply(t, pipeline.Expand(p.spec))
 	r.awaitReady(t, "")
 	if n := r.series(t)["session_restarts_total"]; n < 1 {
 		t.Errorf("%v restarts", n)

@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // get asks the process that was started to listen.
@@ -65,7 +65,7 @@ func TestProbesOfTheProcess(t *testing.T) {
 	}
 	expect("/readyz", http.StatusServiceUnavailable, `"stopping": true`)
 	expect("/healthz", http.StatusOK, "ok")
-	p.apply(t, topology.Expand(p.spec))
+	p.apply(t, pipeline.Expand(p.spec))
 	if err := w.cmd.Wait(); err != nil {
 		t.Errorf("%v:\n%s", err, w.log)
 	}
@@ -78,7 +78,7 @@ const (
 )
 
 // rejectTraced has one message retried, and then parked.
-func (p *pipeline) rejectTraced(t *testing.T) {
+func (p *testPipeline) rejectTraced(t *testing.T) {
 	t.Helper()
 	p.Publish(t, "", "orders.created", amqp.Publishing{
 		MessageId: "m\nmsg=forged", Body: []byte(secret), Headers: amqp.Table{"traceparent": trace, "secret": secret},

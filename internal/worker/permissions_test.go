@@ -10,7 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Whatever happens to a message, the permissions that the provider lists are enough for it.
@@ -19,7 +19,7 @@ func TestListedPermissionsSuffice(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms", "0s"}, 3, "orders.created", "orders.unbound", "orders.gone")
 	p.recreate(t, "orders.unbound")
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.gone"), nil)
-	r := p.workPermitted(t, topology.WorkerPermissions(p.names))
+	r := p.workPermitted(t, pipeline.WorkerPermissions(p.names))
 
 	for _, queue := range []string{"orders.created", "orders.unbound"} {
 		c := p.consume(t, queue, nil)
@@ -54,7 +54,7 @@ func TestEachListedPermissionIsNeeded(t *testing.T) {
 		t.Run(missing, func(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{test.delay}, 2, "orders.created")
-			all := topology.WorkerPermissions(p.names)
+			all := pipeline.WorkerPermissions(p.names)
 			r := p.workPermitted(t, without(all, missing))
 			p.consume(t, "orders.created", nil)
 			p.Publish(t, "", "orders.created", amqp.Publishing{})
@@ -80,13 +80,13 @@ type runningAs struct {
 	user string
 }
 
-func (p *pipeline) workPermitted(t *testing.T, permissions topology.Permissions) runningAs {
+func (p *testPipeline) workPermitted(t *testing.T, permissions pipeline.Permissions) runningAs {
 	t.Helper()
 	user, password := p.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 	return runningAs{p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker()), user}
 }
 
-func (p *pipeline) grant(t *testing.T, user string, permissions topology.Permissions) {
+func (p *testPipeline) grant(t *testing.T, user string, permissions pipeline.Permissions) {
 	t.Helper()
 	p.set(t, http.MethodPut, p.Path("permissions", user), map[string]string{
 		"configure": permissions.Configure, "write": permissions.Write, "read": permissions.Read,
@@ -94,7 +94,7 @@ func (p *pipeline) grant(t *testing.T, user string, permissions topology.Permiss
 }
 
 // without takes the permission on one exchange or queue away.
-func without(all topology.Permissions, name string) topology.Permissions {
+func without(all pipeline.Permissions, name string) pipeline.Permissions {
 	name = regexp.QuoteMeta(name)
 	all.Write = strings.ReplaceAll(all.Write, name, "none")
 	all.Read = strings.ReplaceAll(all.Read, name, "none")
@@ -102,7 +102,7 @@ func without(all topology.Permissions, name string) topology.Permissions {
 }
 
 // rejectAs publishes a message as a consumer does that has more to say than a nack.
-func (p *pipeline) rejectAs(t *testing.T, headers amqp.Table) {
+func (p *testPipeline) rejectAs(t *testing.T, headers amqp.Table) {
 	t.Helper()
 	p.Publish(t, p.names.DeadLetterExchange(), "", amqp.Publishing{Headers: headers})
 }

@@ -62,7 +62,7 @@ type process struct {
 
 // start runs the command with the pipeline's configuration and more environment, and waits until it
 // consumes.
-func (p *pipeline) start(t *testing.T, env ...string) *process {
+func (p *testPipeline) start(t *testing.T, env ...string) *process {
 	t.Helper()
 	return startWith(t, append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG="+string(configOf(t, p.spec.Worker()))))
 }
@@ -128,7 +128,7 @@ type arrivals struct {
 	duplicates int
 }
 
-func (p *pipeline) collect(t *testing.T, queue string) *arrivals {
+func (p *testPipeline) collect(t *testing.T, queue string) *arrivals {
 	t.Helper()
 	a := &arrivals{seen: map[string]bool{}}
 	deliveries, err := p.Channel(t).Consume(queue, "", true, false, false, false, nil)
@@ -286,7 +286,7 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 }
 
 // holdOne starts a worker that cannot get rid of a message.
-func (p *pipeline) holdOne(t *testing.T, args ...string) *process {
+func (p *testPipeline) holdOne(t *testing.T, args ...string) *process {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})

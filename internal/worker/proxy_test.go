@@ -24,7 +24,7 @@ type proxy struct {
 }
 
 // throughProxy returns the URI of a proxy to the broker.
-func (p *pipeline) throughProxy(t *testing.T, x *proxy) string {
+func (p *testPipeline) throughProxy(t *testing.T, x *proxy) string {
 	t.Helper()
 	u, err := url.Parse(p.URI)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
 const rampMessages = 40
 
 // endRamp has the session take the whole window.
-func (p *pipeline) endRamp(t *testing.T, a *arrivals) {
+func (p *testPipeline) endRamp(t *testing.T, a *arrivals) {
 	t.Helper()
 	p.fillInbox(t, rampMessages, func(i int) amqp.Publishing {
 		return amqp.Publishing{MessageId: fmt.Sprint("ramp-", i), Headers: amqp.Table{"retry-queue": "orders.created"}}

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const (
@@ -93,7 +92,7 @@ func (s *session) leave(r rejection) error {
 }
 
 // lookForFailed is an error if the failed exchange or its queue is missing.
-func lookForFailed(ctx context.Context, conn *amqp.Connection, names topology.Names) error {
+func lookForFailed(ctx context.Context, conn *amqp.Connection, names pipeline.Names) error {
 	channel, err := openChannel(ctx, conn)
 	if err != nil {
 		return err

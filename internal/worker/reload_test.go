@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
@@ -25,7 +26,7 @@ type configFile struct {
 	outcomes []reload.Outcome
 }
 
-func newConfigFile(t *testing.T, workers ...topology.Worker) *configFile {
+func newConfigFile(t *testing.T, workers ...pipeline.Worker) *configFile {
 	t.Helper()
 	c := &configFile{path: filepath.Join(t.TempDir(), "orders.json")}
 	c.replace(t, configOf(t, workers...))
@@ -57,7 +58,7 @@ func (c *configFile) awaitGeneration(t *testing.T, want int) {
 }
 
 // workFrom starts a worker that follows the file, which has the configuration w now.
-func (p *pipeline) workFrom(t *testing.T, rawURI string, c *configFile, w topology.Worker) *running {
+func (p *testPipeline) workFrom(t *testing.T, rawURI string, c *configFile, w pipeline.Worker) *running {
 	t.Helper()
 	return p.workWith(t, rawURI, w, func(ctx context.Context, o *worker.Options) {
 		file := reload.File{Path: c.path, Logger: o.Logger, Report: func(outcome reload.Outcome) {
@@ -69,7 +70,7 @@ func (p *pipeline) workFrom(t *testing.T, rawURI string, c *configFile, w topolo
 	})
 }
 
-func withDelays(w topology.Worker, delays ...string) topology.Worker {
+func withDelays(w pipeline.Worker, delays ...string) pipeline.Worker {
 	w.Delays = delays
 	return w
 }
@@ -116,7 +117,7 @@ func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 		if i%batch == batch/2 {
 			awaitBack(i - batch) // the others are on their way
 			generation++
-			file.replace(t, configOf(t, []topology.Worker{long, short}[generation%2]))
+			file.replace(t, configOf(t, []pipeline.Worker{long, short}[generation%2]))
 			file.awaitGeneration(t, generation)
 		}
 	}
@@ -141,11 +142,11 @@ func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 }
 
 // other makes a second pipeline in the same vhost.
-func (p *pipeline) other(t *testing.T) *pipeline {
+func (p *testPipeline) other(t *testing.T) *testPipeline {
 	t.Helper()
-	q := &pipeline{Broker: p.Broker, spec: newSpec(topology.Quorum, []string{"100ms"}, 3, "other.created"), names: "other"}
+	q := &testPipeline{Broker: p.Broker, spec: newSpec(topology.Quorum, []string{"100ms"}, 3, "other.created"), names: "other"}
 	q.spec.Name, q.spec.Vhost = "other", p.Vhost
-	q.apply(t, topology.Expand(q.spec))
+	q.apply(t, pipeline.Expand(q.spec))
 	return q
 }
 

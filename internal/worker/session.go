@@ -11,7 +11,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // stableAfter is how long a session has to last to count as a success.
@@ -53,7 +53,7 @@ type session struct {
 	retry, back, failed, rescue *publisher
 
 	// lookForFailed is an error if the failed exchange or its queue is missing.
-	lookForFailed func(topology.Names) error
+	lookForFailed func(pipeline.Names) error
 
 	look       failedLook
 	rejections []rejection // that wait for a look
@@ -116,7 +116,7 @@ func (s *session) open(ctx context.Context, uri URI) (err error) {
 	}
 	s.watch.Enter(metrics.Connected)
 	looking := context.WithoutCancel(ctx) // longer than the opening
-	s.lookForFailed = func(names topology.Names) error { return lookForFailed(looking, s.consuming, names) }
+	s.lookForFailed = func(names pipeline.Names) error { return lookForFailed(looking, s.consuming, names) }
 	return s.consume(ctx)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // answer is what the broker has said of a publish.
@@ -30,7 +30,7 @@ func (a *acknowledged) Reject(uint64, bool) error     { return nil }
 // acknowledged all the same when a session ends, or it would be published once more.
 func TestWhatIsTakenIsSettled(t *testing.T) {
 	t.Parallel()
-	spec, err := deadletter.NewPipeline(topology.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3})
+	spec, err := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

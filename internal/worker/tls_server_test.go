@@ -22,14 +22,14 @@ import (
 )
 
 // throughTLS returns the URI of a proxy that speaks TLS.
-func (p *pipeline) throughTLS(t *testing.T) string {
+func (p *testPipeline) throughTLS(t *testing.T) string {
 	t.Helper()
 	config, ca := serverTLS(t)
 	return p.throughTLSWith(t, config, "cacertfile", ca)
 }
 
 // throughTLSWith also says how the proxy speaks it, and the URI's parameters.
-func (p *pipeline) throughTLSWith(t *testing.T, config *tls.Config, parameters ...string) string {
+func (p *testPipeline) throughTLSWith(t *testing.T, config *tls.Config, parameters ...string) string {
 	t.Helper()
 	u, err := url.Parse(p.URI)
 	if err != nil {

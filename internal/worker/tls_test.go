@@ -35,7 +35,7 @@ func TestUndecodableMessageOverTLS(t *testing.T) {
 }
 
 // check looks whether a broker can be worked with.
-func (p *pipeline) check(t *testing.T, rawURI string) error {
+func (p *testPipeline) check(t *testing.T, rawURI string) error {
 	t.Helper()
 	config, err := worker.ParseConfig(configOf(t, p.spec.Worker()))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // An application that deletes and declares its queue anew takes the binding to the return exchange
@@ -81,7 +81,7 @@ func TestRescueIsRefused(t *testing.T) {
 		t.Errorf("%d lines about the permission, want 1:\n%s", n, r.log)
 	}
 
-	permissions := topology.WorkerPermissions(p.names)
+	permissions := pipeline.WorkerPermissions(p.names)
 	p.set(t, "PUT", p.Path("permissions", user), map[string]string{
 		"configure": permissions.Configure, "write": permissions.Write, "read": permissions.Read,
 	})
@@ -137,13 +137,13 @@ func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
 }
 
 // recreate deletes a queue and declares it again, as an application does: without the binding.
-func (p *pipeline) recreate(t *testing.T, queue string) {
+func (p *testPipeline) recreate(t *testing.T, queue string) {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("queues", queue), nil)
 	p.declare(t, queue)
 }
 
-func (p *pipeline) declare(t *testing.T, queue string) {
+func (p *testPipeline) declare(t *testing.T, queue string) {
 	t.Helper()
 	p.set(t, "PUT", p.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
 }

@@ -4,8 +4,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // AttachAttributes describe how a work queue joins a pipeline. The two texts say what is special about attach and
@@ -14,7 +13,7 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"attach": schema.StringAttribute{
 			Optional: true, Computed: true,
-			Default:             stringdefault.StaticString(topology.AttachPolicy),
+			Default:             stringdefault.StaticString(pipeline.AttachPolicy),
 			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, or `arguments`, with which the application declares it and the provider checks that it did." + attach,
 		},
 		"dead_letter_strategy": schema.StringAttribute{

@@ -3,8 +3,7 @@ package report
 import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 )
 
 // Places are the attributes that name the objects in question.
@@ -12,7 +11,7 @@ type Places struct{ Missing, Exists path.Path }
 
 // Planned reports what a live vhost has to say to a plan. What the same apply may still mend is a
 // warning, one for all objects, since Terraform folds warnings of one summary.
-func Planned(f topology.Findings, at Places) diag.Diagnostics {
+func Planned(f preflight.Findings, at Places) diag.Diagnostics {
 	diags := Errors(f.Problems)
 	diags.Append(Warnings(f.Warnings)...)
 	if f.MissingPipeline {
@@ -30,7 +29,7 @@ func Planned(f topology.Findings, at Places) diag.Diagnostics {
 }
 
 // Applied reports what stands in the way of a change that is about to begin.
-func Applied(f topology.Findings, at Places) diag.Diagnostics {
+func Applied(f preflight.Findings, at Places) diag.Diagnostics {
 	diags := Errors(f.Problems)
 	if f.MissingPipeline {
 		diags.AddAttributeError(path.Root("pipeline"), "Pipeline does not exist", missingPipeline+"\n\nNothing was changed. Make the pipeline first; where one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name.")

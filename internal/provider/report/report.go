@@ -9,11 +9,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 )
 
 // Errors reports problems at their attributes.
-func Errors(problems []topology.Problem) diag.Diagnostics {
+func Errors(problems []preflight.Problem) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
 		diags.AddAttributeError(attributePath(p.Path), p.Summary, p.Detail)
@@ -22,7 +22,7 @@ func Errors(problems []topology.Problem) diag.Diagnostics {
 }
 
 // Warnings reports problems that do not stand in the way.
-func Warnings(problems []topology.Problem) diag.Diagnostics {
+func Warnings(problems []preflight.Problem) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
 		diags.AddAttributeWarning(attributePath(p.Path), p.Summary, p.Detail)
@@ -30,7 +30,7 @@ func Warnings(problems []topology.Problem) diag.Diagnostics {
 	return diags
 }
 
-func attributePath(steps topology.Path) path.Path {
+func attributePath(steps preflight.Path) path.Path {
 	at := path.Empty()
 	for _, step := range steps {
 		switch s := step.(type) {
@@ -38,7 +38,7 @@ func attributePath(steps topology.Path) path.Path {
 			at = at.AtName(s)
 		case int:
 			at = at.AtListIndex(s)
-		case topology.MapKey:
+		case preflight.MapKey:
 			at = at.AtMapKey(string(s))
 		}
 	}

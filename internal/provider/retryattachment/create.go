@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -32,9 +34,9 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	live, wanted := topology.OwnedByAttachment(a, all.Topology), topology.ExpandAttachment(a)
+	live, wanted := pipeline.OwnedByAttachment(a, all.Topology), pipeline.ExpandAttachment(a)
 	err := r.session.Client.Create(ctx, broker.Change{
-		Vhost: a.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: topology.Unprotected(a.Names(), live, wanted, all),
+		Vhost: a.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: pipeline.Unprotected(a.Names(), live, wanted, all),
 	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot attach the queue", fmt.Sprintf("Queue %q was not attached to the pipeline %q.\n\n%s", a.Queue, a.Pipeline, err))
@@ -47,21 +49,21 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 }
 
 // leftBehind reports what is left on the broker, which a cancellation does not change.
-func (r *attachmentResource) leftBehind(ctx context.Context, a topology.Attachment, err error) diag.Diagnostics {
+func (r *attachmentResource) leftBehind(ctx context.Context, a pipeline.Attachment, err error) diag.Diagnostics {
 	var left *broker.NotUndoneError
 	if !errors.As(err, &left) {
 		return nil
 	}
 	all, unimportable := r.session.Client.List(context.WithoutCancel(ctx), a.Vhost)
 	if unimportable == nil {
-		_, unimportable = topology.RecoverAttachment(a.Pipeline, a.Vhost, a.Queue, all.Topology)
+		_, unimportable = pipeline.RecoverAttachment(a.Pipeline, a.Vhost, a.Queue, all.Topology)
 	}
 	return report.LeftBehind("rabbitmq_retry_attachment", attribute.FormatID(a.Vhost, a.Pipeline, a.Queue), unimportable)
 }
 
 // listForWrite reads the vhost just before it is changed and reports everything that stands in the
 // way, so that nothing is begun that cannot be finished.
-func (r *attachmentResource) listForWrite(ctx context.Context, a topology.Attachment, prior *topology.Attachment) (topology.Vhost, diag.Diagnostics) {
+func (r *attachmentResource) listForWrite(ctx context.Context, a pipeline.Attachment, prior *pipeline.Attachment) (topology.Vhost, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	all, err := r.session.Fresh(ctx, a.Vhost)
 	switch {
@@ -70,7 +72,7 @@ func (r *attachmentResource) listForWrite(ctx context.Context, a topology.Attach
 	case err != nil:
 		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed, so nothing was changed: %s", a.Vhost, err))
 	default:
-		diags.Append(report.Applied(topology.CheckLiveAttachment(a, prior, all), places)...)
+		diags.Append(report.Applied(preflight.CheckLiveAttachment(a, prior, all), places)...)
 	}
 	return all, diags
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // model is the resource as Terraform has it.
@@ -27,13 +27,13 @@ type model struct {
 }
 
 // attachment turns known inputs into a specification.
-func (m model) attachment() (topology.Attachment, diag.Diagnostics) {
+func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
-	return topology.Attachment{
+	return pipeline.Attachment{
 		Pipeline: m.Pipeline.ValueString(),
 		Vhost:    m.Vhost.ValueString(),
 		Queue:    m.Queue.ValueString(),
-		WorkQueue: topology.WorkQueue{
+		WorkQueue: pipeline.WorkQueue{
 			Type:               m.Type.ValueString(),
 			Attach:             m.Attach.ValueString(),
 			DeadLetterStrategy: m.DeadLetterStrategy.ValueString(),
@@ -49,7 +49,7 @@ func (m model) inputsKnown() bool {
 }
 
 // recovered sets the inputs from what the broker keeps.
-func (m *model) recovered(a topology.Attachment) {
+func (m *model) recovered(a pipeline.Attachment) {
 	m.Type = types.StringValue(a.WorkQueue.Type)
 	m.Attach = types.StringValue(a.WorkQueue.Attach)
 	m.DeadLetterStrategy = types.StringNull()

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -64,7 +66,7 @@ func (r *attachmentResource) ModifyPlan(ctx context.Context, req resource.Modify
 // checkConfiguration finds what another resource of this configuration has already. Within one run
 // each resource is planned once with what it is to Terraform; a replacement is planned a second time,
 // which does not count. No pipeline has a slash in its name.
-func (r *attachmentResource) checkConfiguration(a topology.Attachment, counts bool) diag.Diagnostics {
+func (r *attachmentResource) checkConfiguration(a pipeline.Attachment, counts bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if counts && r.session.PlannedBefore(a.Vhost, "attachment/"+a.Queue) {
 		diags.AddAttributeError(path.Root("queue"), "Queue attached twice",
@@ -78,13 +80,13 @@ func (r *attachmentResource) checkConfiguration(a topology.Attachment, counts bo
 }
 
 // compute sets the computed attributes of a model whose inputs are known.
-func (m *model) compute() (topology.Attachment, diag.Diagnostics) {
+func (m *model) compute() (pipeline.Attachment, diag.Diagnostics) {
 	a, diags := m.attachment()
-	diags.Append(report.Errors(topology.CheckAttachment(a))...)
+	diags.Append(report.Errors(preflight.CheckAttachment(a))...)
 	if diags.HasError() {
 		return a, diags
 	}
-	expanded := topology.ExpandAttachment(a)
+	expanded := pipeline.ExpandAttachment(a)
 	m.Topology = attribute.TopologyValue(topology.Render(expanded, expanded))
 	return a, diags
 }
@@ -92,7 +94,7 @@ func (m *model) compute() (topology.Attachment, diag.Diagnostics) {
 var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue")}
 
 // check compares the plan with the broker.
-func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, priorModel *model) diag.Diagnostics {
+func (r *attachmentResource) check(ctx context.Context, a pipeline.Attachment, priorModel *model) diag.Diagnostics {
 	var diags diag.Diagnostics
 	r.noteMove(a, priorModel)
 	// Within apply, what was listed before may be older than what this run has written.
@@ -103,7 +105,7 @@ func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, p
 	if diags.HasError() {
 		return diags
 	}
-	if user := r.session.User; len(topology.ExpandAttachment(a).Policies) > 0 && !user.CanWritePolicies() {
+	if user := r.session.User; len(pipeline.ExpandAttachment(a).Policies) > 0 && !user.CanWritePolicies() {
 		diags.AddAttributeError(path.Root("attach"), "User may not write policies",
 			fmt.Sprintf("Queues are attached by policy, which needs the tag policymaker, but the user %q has the tags %q. Add it, or write attach = \"arguments\".", user.Name, user.Tags))
 	}
@@ -114,7 +116,7 @@ func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, p
 	case err != nil:
 		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", a.Vhost, err))
 	default:
-		found := topology.CheckLiveAttachment(a, prior, vhost, append(r.session.Leaving(a.Vhost), r.session.Leaving(moves(a))...)...)
+		found := preflight.CheckLiveAttachment(a, prior, vhost, append(r.session.Leaving(a.Vhost), r.session.Leaving(moves(a))...)...)
 		found.MissingPipeline = found.MissingPipeline && !r.session.Plans(a.Vhost, a.Pipeline)
 		diags.Append(report.Planned(found, places)...)
 	}
@@ -122,17 +124,17 @@ func (r *attachmentResource) check(ctx context.Context, a topology.Attachment, p
 }
 
 // noteMove remembers the pipeline that a queue leaves for another one.
-func (r *attachmentResource) noteMove(a topology.Attachment, prior *model) {
+func (r *attachmentResource) noteMove(a pipeline.Attachment, prior *model) {
 	if prior != nil && prior.Queue.ValueString() == a.Queue && prior.Vhost.ValueString() == a.Vhost && prior.Pipeline.ValueString() != a.Pipeline {
 		r.session.Leaves(moves(a), prior.Pipeline.ValueString())
 	}
 }
 
 // moves is where the session remembers the pipelines that one queue leaves, apart from the vhosts.
-func moves(a topology.Attachment) string { return "queue " + a.Queue + " of " + a.Vhost }
+func moves(a pipeline.Attachment) string { return "queue " + a.Queue + " of " + a.Vhost }
 
 // specification is the attachment as it was, nil if it was none of this queue and pipeline.
-func specification(m *model, next topology.Attachment) (*topology.Attachment, diag.Diagnostics) {
+func specification(m *model, next pipeline.Attachment) (*pipeline.Attachment, diag.Diagnostics) {
 	if m == nil {
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -31,7 +32,7 @@ func (r *attachmentResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	if state.Type.IsNull() {
-		recovered, err := topology.RecoverAttachment(state.Pipeline.ValueString(), state.Vhost.ValueString(), state.Queue.ValueString(), vhost.Topology)
+		recovered, err := pipeline.RecoverAttachment(state.Pipeline.ValueString(), state.Vhost.ValueString(), state.Queue.ValueString(), vhost.Topology)
 		if err != nil {
 			resp.Diagnostics.AddError("Cannot import the attachment", fmt.Sprintf("Queue %q of vhost %q: %s.", state.Queue.ValueString(), state.Vhost.ValueString(), err))
 			return
@@ -40,12 +41,12 @@ func (r *attachmentResource) Read(ctx context.Context, req resource.ReadRequest,
 	}
 	a, diags := state.attachment()
 	resp.Diagnostics.Append(diags...)
-	owned := topology.OwnedByAttachment(a, vhost.Topology)
+	owned := pipeline.OwnedByAttachment(a, vhost.Topology)
 	if owned.Empty() {
 		resp.State.RemoveResource(ctx)
 		return
 	}
 	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
-	state.Topology = attribute.TopologyValue(topology.Render(owned, topology.ExpandAttachment(a)))
+	state.Topology = attribute.TopologyValue(topology.Render(owned, pipeline.ExpandAttachment(a)))
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }

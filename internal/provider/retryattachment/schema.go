@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -43,7 +44,7 @@ func (*attachmentResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			},
 			"policy_priority": schema.Int64Attribute{
 				Optional: true, Computed: true,
-				Default:             int64default.StaticInt64(topology.DefaultPolicyPriority),
+				Default:             int64default.StaticInt64(pipeline.DefaultPolicyPriority),
 				MarkdownDescription: "Priority of the attachment's policy. Only the policy of the highest priority applies to a queue. Default: `1000`.",
 			},
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -43,26 +44,26 @@ func (r *attachmentResource) Update(ctx context.Context, req resource.UpdateRequ
 	}
 	// What is on the broker now, with the inputs as they were: the next plan shows what is left to do.
 	if vhost, err := r.session.Client.List(ctx, a.Vhost); err == nil {
-		owned := topology.OwnedByAttachment(*prior, vhost.Topology)
-		state.Topology = attribute.TopologyValue(topology.Render(owned, topology.ExpandAttachment(*prior)))
+		owned := pipeline.OwnedByAttachment(*prior, vhost.Topology)
+		state.Topology = attribute.TopologyValue(topology.Render(owned, pipeline.ExpandAttachment(*prior)))
 		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 	}
 }
 
 // change leads from the attachment as it was to the next one, nil for none. It is refused as long as
 // dead letters that the queue holds would be lost.
-func (r *attachmentResource) change(ctx context.Context, all topology.Vhost, prior topology.Attachment, next *topology.Attachment, drain time.Duration) diag.Diagnostics {
+func (r *attachmentResource) change(ctx context.Context, all topology.Vhost, prior pipeline.Attachment, next *pipeline.Attachment, drain time.Duration) diag.Diagnostics {
 	var wanted topology.Topology
 	if next != nil {
-		wanted = topology.ExpandAttachment(*next)
+		wanted = pipeline.ExpandAttachment(*next)
 	}
-	live := topology.OwnedByAttachment(prior, all.Topology)
+	live := pipeline.OwnedByAttachment(prior, all.Topology)
 	change := broker.Change{
 		Vhost:   prior.Vhost,
 		All:     all,
 		Live:    live,
 		Wanted:  wanted,
-		HeldIn:  topology.Unprotected(prior.Names(), live, wanted, all),
+		HeldIn:  pipeline.Unprotected(prior.Names(), live, wanted, all),
 		Drain:   drain,
 		Waiting: report.LogWaiting(ctx),
 	}

@@ -24,8 +24,8 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
 	work := `work_queues = { work = {} }`
-	before := pipeline(b, `delays = ["5s", "40s"]`, work)
-	after := pipeline(b, `delays = ["5s", "1m"]`, work)
+	before := pipelineHCL(b, `delays = ["5s", "40s"]`, work)
+	after := pipelineHCL(b, `delays = ["5s", "1m"]`, work)
 	inPlace := plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)
 	retired := func(drained bool) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapExact(map[string]knownvalue.Check{
@@ -88,10 +88,10 @@ func TestAcc_DelayThatComesBackRevivesItsQueue(t *testing.T) {
 		awaitCount(t, b, "orders.retry.2h", 1)
 	}
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, both)},
-		resource.TestStep{PreConfig: publish, Config: pipeline(b, stays)},
+		resource.TestStep{Config: pipelineHCL(b, both)},
+		resource.TestStep{PreConfig: publish, Config: pipelineHCL(b, stays)},
 		resource.TestStep{
-			Config: pipeline(b, both),
+			Config: pipelineHCL(b, both),
 			ConfigPlanChecks: resource.ConfigPlanChecks{
 				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
@@ -102,7 +102,7 @@ func TestAcc_DelayThatComesBackRevivesItsQueue(t *testing.T) {
 					t.Error("the waiting message is gone")
 				}
 			},
-			Config: pipeline(b, both),
+			Config: pipelineHCL(b, both),
 		},
 	)
 }
@@ -113,13 +113,13 @@ func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 	declare(t, b, "work.a", "quorum")
 	declare(t, b, "work.b", "classic")
 	step := func(lines ...string) resource.TestStep {
-		return resource.TestStep{Config: pipeline(b, lines...), ConfigPlanChecks: resource.ConfigPlanChecks{
+		return resource.TestStep{Config: pipelineHCL(b, lines...), ConfigPlanChecks: resource.ConfigPlanChecks{
 			PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)},
 			PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 		}}
 	}
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`)},
 		step(`delays = ["5s"]`, `work_queues = { "work.a" = {} }`),
 		step(`delays = ["5s"]`, `work_queues = { "work.a" = {}, "work.b" = { type = "classic" } }`, `max_attempts = 7`),
 		step(`delays = ["5s"]`, `work_queues = { "work.b" = { type = "classic" } }`, `max_attempts = 7`, `retry_on = ["rejected", "maxlen"]`),

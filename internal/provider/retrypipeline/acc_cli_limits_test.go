@@ -12,7 +12,7 @@ import (
 // queue plan nothing.
 func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`))
 	tf.apply(t)
 
 	file := filepath.Join(tf.dir, "terraform.tfstate")
@@ -37,12 +37,12 @@ func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 // An age that lets nothing be retried may be meant so, for a while: the plan warns.
 func ageBelowTheFirstDelay(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5m"]`, `max_age = "299s"`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5m"]`, `max_age = "299s"`))
 	const warning = `Warning: No message is ever retried with rabbitmq_retry_pipeline.orders`
 	if printed := tf.plan(t); !strings.Contains(printed, warning) || !strings.Contains(printed, `max_age = "299s"`) {
 		t.Errorf("the plan does not warn:\n%s", printed)
 	}
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5m"]`, `max_age = "300s"`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5m"]`, `max_age = "300s"`))
 	if printed := tf.plan(t); strings.Contains(printed, "Warning: No message") {
 		t.Errorf("the plan warns:\n%s", printed)
 	}

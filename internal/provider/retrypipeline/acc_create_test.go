@@ -20,7 +20,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			config := pipeline(b, `delays = ["5s"]`)
+			config := pipelineHCL(b, `delays = ["5s"]`)
 			accept(t, b,
 				resource.TestStep{
 					PreConfig: func() {
@@ -52,7 +52,7 @@ func TestAcc_FailedCreateLeavesNothing(t *testing.T) {
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
 	accept(t, b,
 		resource.TestStep{
-			Config:      withUser + pipeline(b, `delays = ["5s"]`),
+			Config:      withUser + pipelineHCL(b, `delays = ["5s"]`),
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*orders\.retry\.5s.*401`),
 		},
 		resource.TestStep{
@@ -61,7 +61,7 @@ func TestAcc_FailedCreateLeavesNothing(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			Config: pipeline(b, `delays = ["5s"]`),
+			Config: pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
 }
@@ -101,7 +101,7 @@ func TestAcc_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCreated(t *test
 			ExpectError: regexp.MustCompile(`(?s)Vhost does not exist.*no such vhost`),
 		},
 		resource.TestStep{
-			Config:      pipeline(b, `delays = ["5s"]`, `work_queues = { "work.a" = {}, "work.b" = {} }`),
+			Config:      pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.a" = {}, "work.b" = {} }`),
 			ExpectError: regexp.MustCompile(`(?s)Work queues do not exist.*work\.a.*work\.b`),
 		},
 		resource.TestStep{
@@ -110,7 +110,7 @@ func TestAcc_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCreated(t *test
 					t.Error(err)
 				}
 			},
-			Config: pipeline(b, `delays = ["5s"]`),
+			Config: pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
 }
@@ -160,14 +160,14 @@ func TestAcc_UnknownEndpointIsNoErrorAtPlanTime(t *testing.T) {
 	config := fmt.Sprintf(`
 resource "terraform_data" "endpoint" { input = %q }
 provider "rabbitmq" { endpoint = terraform_data.endpoint.output }
-`, os.Getenv("RABBITMQ_ENDPOINT")) + pipeline(b, `delays = ["5s"]`)
+`, os.Getenv("RABBITMQ_ENDPOINT")) + pipelineHCL(b, `delays = ["5s"]`)
 	accept(t, b, resource.TestStep{Config: config})
 }
 
 func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	config := pipeline(b, `delays = ["5s"]`)
+	config := pipelineHCL(b, `delays = ["5s"]`)
 	twin := "resource \"rabbitmq_retry_pipeline\" \"twin\" {\n  name = \"orders\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n}\n"
 	twice := regexp.MustCompile(`configured twice`)
 	accept(t, b,
@@ -189,8 +189,8 @@ func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 	}
 	renamed := "resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n  " + work + "\n}\n"
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, work)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
 		resource.TestStep{Config: renamed, ConfigPlanChecks: replaced},
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, work, `queue_type = "classic"`), ConfigPlanChecks: replaced},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work, `queue_type = "classic"`), ConfigPlanChecks: replaced},
 	)
 }

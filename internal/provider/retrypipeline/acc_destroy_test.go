@@ -20,7 +20,7 @@ func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			declare(t, b, "work", queueType)
-			config := pipeline(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
+			config := pipelineHCL(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
 			accept(t, b,
 				resource.TestStep{Config: config},
 				resource.TestStep{PreConfig: func() {
@@ -36,8 +36,8 @@ func TestAcc_RetainLeavesEverything(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
-	config := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
-	retaining := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`, `on_destroy = "retain"`)
+	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
+	retaining := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`, `on_destroy = "retain"`)
 	accept(t, b,
 		resource.TestStep{Config: retaining},
 		resource.TestStep{PreConfig: func() { b.Publish(t, "orders.failed", "", persistent("parked")) }, Config: retaining, Destroy: true},
@@ -57,7 +57,7 @@ func TestAcc_RetainLeavesEverything(t *testing.T) {
 func TestAcc_DestroyWaitsUntilQueuesAreDrained(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	config := pipeline(b, `delays = ["5s"]`, `timeouts = { delete = "3m" }`)
+	config := pipelineHCL(b, `delays = ["5s"]`, `timeouts = { delete = "3m" }`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
@@ -79,13 +79,13 @@ func TestAcc_UpdateWaitsForRetiredQueues(t *testing.T) {
 	b := brokertest.New(t)
 	wait := `timeouts = { update = "2m" }`
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, `delays = ["5s", "15s"]`, wait)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s", "15s"]`, wait)},
 		resource.TestStep{
 			PreConfig: func() {
 				b.Publish(t, "orders.retry", "delay:15s", persistent("waiting"))
 				eventuallyReported(t, b, "orders.retry.15s", 1)
 			},
-			Config: pipeline(b, `delays = ["5s"]`, wait),
+			Config: pipelineHCL(b, `delays = ["5s"]`, wait),
 			ConfigPlanChecks: resource.ConfigPlanChecks{
 				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
@@ -101,7 +101,7 @@ func TestAcc_UpdateWaitsForRetiredQueues(t *testing.T) {
 					t.Errorf("the retired queue is still there: %d", status)
 				}
 			},
-			Config: pipeline(b, `delays = ["5s"]`, wait),
+			Config: pipelineHCL(b, `delays = ["5s"]`, wait),
 		},
 	)
 }
@@ -112,7 +112,7 @@ func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 	b := brokertest.New(t)
 	config := func(wait, delays string) string {
 		return "resource \"terraform_data\" \"wait\" {\n  input = \"" + wait + "\"\n}\n" +
-			pipeline(b, `delays = [`+delays+`]`, `timeouts = { update = terraform_data.wait.output }`)
+			pipelineHCL(b, `delays = [`+delays+`]`, `timeouts = { update = terraform_data.wait.output }`)
 	}
 	accept(t, b,
 		resource.TestStep{Config: config("1m", `"5s", "15s"`)},
@@ -125,10 +125,10 @@ func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 func TestAcc_RetainedPipelineIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	retained := pipeline(b, `delays = ["5s"]`, `on_destroy = "retain"`)
+	retained := pipelineHCL(b, `delays = ["5s"]`, `on_destroy = "retain"`)
 	accept(t, b,
 		resource.TestStep{Config: retained},
 		resource.TestStep{Config: strings.Replace(retained, `name = "orders"`, `name = "bills"`, 1), ExpectError: regexp.MustCompile(`A retained pipeline cannot be replaced`)},
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`)},
 	)
 }

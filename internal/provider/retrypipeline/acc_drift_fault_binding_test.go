@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -46,10 +47,10 @@ func bindingFaults(t topology.Topology, b topology.Binding) []fault {
 // anotherQueue is one of the pipeline's queues to which the exchange has no such binding: one of its own
 // for one of its own, a work queue for a work queue.
 func anotherQueue(t topology.Topology, b topology.Binding) string {
-	returns := strings.HasPrefix(b.RoutingKey, topology.ReturnKeyPrefix)
+	returns := strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix)
 	var queues []string
 	for _, other := range t.Bindings {
-		if strings.HasPrefix(other.RoutingKey, topology.ReturnKeyPrefix) == returns {
+		if strings.HasPrefix(other.RoutingKey, pipeline.ReturnKeyPrefix) == returns {
 			queues = append(queues, other.Destination)
 		}
 	}

@@ -1,11 +1,12 @@
 package retrypipeline_test
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // policyFaults: a policy can be written over.
-func policyFaults(n topology.Names, t topology.Topology, name string) []fault {
+func policyFaults(n pipeline.Names, t topology.Topology, name string) []fault {
 	object, want := "policies "+name, t.Policies[name]
 	faults := []fault{{
 		object: object, what: "deleted",

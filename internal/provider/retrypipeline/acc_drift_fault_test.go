@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -41,8 +42,8 @@ func (f fault) remakesQueue() bool { return len(f.change.queue) > 0 }
 
 // faultsOf generates every fault that a pipeline's objects can have, one per object and attribute,
 // from what the pipeline expands to.
-func faultsOf(p topology.Pipeline) []fault {
-	t := topology.Expand(p)
+func faultsOf(p pipeline.Pipeline) []fault {
+	t := pipeline.Expand(p)
 	var faults []fault
 	for _, name := range slices.Sorted(maps.Keys(t.Exchanges)) {
 		faults = append(faults, exchangeFaults(t, name)...)

@@ -4,46 +4,47 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // driftPipelines are pipelines that have every kind of object with every kind of attribute. Nothing
 // comes back from their retry queues while a test runs.
-func driftPipelines(vhost string) map[string]topology.Pipeline {
-	quorum := topology.Pipeline{
+func driftPipelines(vhost string) map[string]pipeline.Pipeline {
+	quorum := pipeline.Pipeline{
 		Name: "orders", Vhost: vhost, QueueType: topology.Quorum, MaxAttempts: 3,
-		Delays:           []topology.Delay{{Wait: time.Hour, Spelling: "1h"}, {Wait: 2 * time.Hour, Spelling: "120m"}},
-		RetryOn:          []string{topology.ReasonRejected, topology.ReasonExpired},
+		Delays:           []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}, {Wait: 2 * time.Hour, Spelling: "120m"}},
+		RetryOn:          []string{pipeline.ReasonRejected, pipeline.ReasonExpired},
 		Shield:           true,
 		PolicyPriority:   500,
 		PolicyDefinition: topology.Arguments{"delivery-limit": int64(100)},
-		WorkQueues: map[string]topology.WorkQueue{
+		WorkQueues: map[string]pipeline.WorkQueue{
 			"work.created": {Type: topology.Quorum},
 			"work.paid":    {Type: topology.Quorum},
 			"work.limited": {Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce, PolicyDefinition: topology.Arguments{"max-length": int64(1000), "overflow": "drop-head"}},
 			"work.legacy":  {Type: topology.Classic, PolicyDefinition: topology.Arguments{"delivery-limit": nil}},
 			"noted":        {Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-message-ttl": int64(86_400_000), "flag": true, "table": map[string]any{"a": "b"}}},
-			"billed":       {Type: topology.Quorum, Declare: true, Attach: topology.AttachArguments},
+			"billed":       {Type: topology.Quorum, Declare: true, Attach: pipeline.AttachArguments},
 		},
 	}
-	classic := topology.Pipeline{
+	classic := pipeline.Pipeline{
 		Name: "orders", Vhost: vhost, QueueType: topology.Classic, MaxAttempts: 2,
-		Delays:         []topology.Delay{{Wait: time.Hour, Spelling: "1h"}},
-		RetryOn:        []string{topology.ReasonRejected},
+		Delays:         []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}},
+		RetryOn:        []string{pipeline.ReasonRejected},
 		Shield:         true,
-		PolicyPriority: topology.DefaultPolicyPriority,
-		WorkQueues: map[string]topology.WorkQueue{
+		PolicyPriority: pipeline.DefaultPolicyPriority,
+		WorkQueues: map[string]pipeline.WorkQueue{
 			"work.created": {Type: topology.Quorum},
 			"work.legacy":  {Type: topology.Classic},
 			"old":          {Type: topology.Classic, Declare: true, Arguments: topology.Arguments{"x-max-priority": int64(5)}},
-			"older":        {Type: topology.Classic, Declare: true, Attach: topology.AttachArguments},
+			"older":        {Type: topology.Classic, Declare: true, Attach: pipeline.AttachArguments},
 		},
 	}
-	return map[string]topology.Pipeline{"quorum": quorum, "classic": classic}
+	return map[string]pipeline.Pipeline{"quorum": quorum, "classic": classic}
 }
 
 // configurationOf is the pipeline as a user configures it.
-func configurationOf(p topology.Pipeline) map[string]any {
+func configurationOf(p pipeline.Pipeline) map[string]any {
 	var delays []string
 	for _, delay := range p.Delays {
 		delays = append(delays, delay.Spelling)
@@ -62,7 +63,7 @@ func configurationOf(p topology.Pipeline) map[string]any {
 	return configuration
 }
 
-func configurationOfQueue(w topology.WorkQueue) map[string]any {
+func configurationOfQueue(w pipeline.WorkQueue) map[string]any {
 	configuration := map[string]any{"type": w.Type, "declare": w.Declare}
 	if w.Attach != "" {
 		configuration["attach"] = w.Attach

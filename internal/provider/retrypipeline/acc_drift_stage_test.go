@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -15,7 +16,7 @@ import (
 // that meet the pipeline's.
 type stage struct {
 	*brokertest.Broker
-	pipeline topology.Pipeline
+	pipeline pipeline.Pipeline
 	wanted   topology.Topology
 	core     core
 	// applied is the resource as it was created.
@@ -30,7 +31,7 @@ func newStage(t *testing.T, kind string) *stage {
 	t.Helper()
 	b := brokertest.NewNamed(t, "drift "+kind)
 	p := driftPipelines(b.Vhost)[kind]
-	s := &stage{Broker: b, pipeline: p, wanted: topology.Expand(p), core: core{config: configurationOf(p)}, holds: map[string]int{}}
+	s := &stage{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p)}, holds: map[string]int{}}
 	for name, w := range p.WorkQueues {
 		if !w.Declare {
 			declare(t, b, name, w.Type)

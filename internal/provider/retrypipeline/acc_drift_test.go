@@ -118,7 +118,7 @@ func acceptDrift(t *testing.T, cases []drift) {
 	declare(t, b, "work.paid", "quorum")
 	declare(t, b, "work.foreign", "quorum")
 	declare(t, b, "work.legacy", "classic")
-	config := pipeline(b, driftConfig)
+	config := pipelineHCL(b, driftConfig)
 	empty := []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}
 	steps := []resource.TestStep{{Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: empty}}}
 	for _, c := range cases {

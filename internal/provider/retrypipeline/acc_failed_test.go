@@ -24,8 +24,8 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	declare(t, b, "work", "quorum")
 	user, password := b.User(t, "policymaker", `^(orders\.(dlx|failed|retry|return|inbox|retry\.(5s|1m))|work)$`, ".*", ".*")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
-	before := pipeline(b, `delays = ["5s"]`)
-	after := pipeline(b, `delays = ["5s", "1m", "2m"]`, `work_queues = { work = {} }`)
+	before := pipelineHCL(b, `delays = ["5s"]`)
+	after := pipelineHCL(b, `delays = ["5s", "1m", "2m"]`, `work_queues = { work = {} }`)
 	const definition = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
 	const next = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s","1m","2m"],"max_attempts":4,"retry_on":["rejected"]}`
 	left := onlyDiffers{
@@ -68,9 +68,9 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 		}
 	})
 	id := importID(b.Vhost, "orders")
-	refused := pipeline(b, `delays = ["5s"]`, `force_destroy = true`, `policy_definition = jsonencode({ nonsense = 1 })`,
+	refused := pipelineHCL(b, `delays = ["5s"]`, `force_destroy = true`, `policy_definition = jsonencode({ nonsense = 1 })`,
 		`work_queues = { "work.a" = { policy_definition = jsonencode({ nonsense = null, max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
-	right := pipeline(b, `delays = ["5s"]`,
+	right := pipelineHCL(b, `delays = ["5s"]`,
 		`work_queues = { "work.a" = { policy_definition = jsonencode({ max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
 	const before = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"policy_definition":{"nonsense":1}}`
 	const after = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
@@ -100,14 +100,14 @@ func TestAcc_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 	work := `work_queues = { work = {} }`
 	renamed := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = %q\n  delays = [\"5s\"]\n  %s\n}\n", b.Vhost, work)
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, work)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
 		resource.TestStep{
 			PreConfig:   func() { b.Publish(t, "orders.failed", "k", persistent("parked")) },
 			Config:      renamed,
 			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
 		},
 		resource.TestStep{
-			Config:           pipeline(b, `delays = ["5s"]`, work),
+			Config:           pipelineHCL(b, `delays = ["5s"]`, work),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},
 		resource.TestStep{

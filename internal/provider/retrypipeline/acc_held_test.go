@@ -22,10 +22,10 @@ func TestAcc_LoweredPriorityKeepsWhatIsHeld(t *testing.T) {
 	const messages = 3
 	work := `work_queues = { "work" = {} }`
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, work)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
 		resource.TestStep{
 			PreConfig: func() { holdDeadLetters(t, b, "work", messages) },
-			Config:    pipeline(b, `delays = ["5s"]`, work, `policy_priority = 900`, `shield = false`),
+			Config:    pipelineHCL(b, `delays = ["5s"]`, work, `policy_priority = 900`, `shield = false`),
 			Check: func(*terraform.State) error {
 				emptyInbox(t, b, messages)
 				return nil
@@ -60,20 +60,20 @@ func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	delays := `delays = ["5s"]`
 	loses := regexp.MustCompile(`(?s)would lose messages.*work: 3 `)
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, delays)},
+		resource.TestStep{Config: pipelineHCL(b, delays)},
 		resource.TestStep{
-			Config:      pipeline(b, delays, `work_queues = { work = {}, worse = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
+			Config:      pipelineHCL(b, delays, `work_queues = { work = {}, worse = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
 			ExpectError: regexp.MustCompile(`(?s)begun but not finished.*max-nonsense`),
 		},
 		resource.TestStep{
 			PreConfig:   func() { holdDeadLetters(t, b, "work", messages) },
-			Config:      pipeline(b, delays),
+			Config:      pipelineHCL(b, delays),
 			ExpectError: loses,
 		},
-		resource.TestStep{Config: pipeline(b, delays), Destroy: true, ExpectError: loses},
+		resource.TestStep{Config: pipelineHCL(b, delays), Destroy: true, ExpectError: loses},
 		resource.TestStep{
 			PreConfig: func() { call(t, b, http.MethodDelete, b.Path("queues", "worse"), nil, nil) },
-			Config:    pipeline(b, delays, `work_queues = { work = {} }`),
+			Config:    pipelineHCL(b, delays, `work_queues = { work = {} }`),
 			Check: func(*terraform.State) error {
 				emptyInbox(t, b, messages)
 				return nil
@@ -90,7 +90,7 @@ func TestAcc_ShieldCoversFractionsOfASecond(t *testing.T) {
 		PreConfig: func() {
 			call(t, b, http.MethodPut, b.Path("policies", "org"), map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"expires": 600_000}}, nil)
 		},
-		Config: pipeline(b, `delays = ["1500ms", "90500ms"]`),
+		Config: pipelineHCL(b, `delays = ["1500ms", "90500ms"]`),
 		Check: func(*terraform.State) error {
 			for _, queue := range []string{"orders.retry.1.5s", "orders.retry.1m30.5s"} {
 				brokertest.Eventually(t, 30*time.Second, func() error {

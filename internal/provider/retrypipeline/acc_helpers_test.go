@@ -104,7 +104,7 @@ func declare(t *testing.T, b *brokertest.Broker, name, queueType string) {
 }
 
 // pipeline is a configuration of one pipeline named "orders" with these more lines.
-func pipeline(b *brokertest.Broker, lines ...string) string {
+func pipelineHCL(b *brokertest.Broker, lines ...string) string {
 	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  %s\n}\n",
 		b.Vhost, strings.Join(lines, "\n  "))
 }

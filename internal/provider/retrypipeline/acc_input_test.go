@@ -64,7 +64,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failsToPlan(t, pipeline(b, c.lines), c.says)
+			failsToPlan(t, pipelineHCL(b, c.lines), c.says)
 		})
 	}
 	for name, c := range map[string]struct{ pipeline, says string }{
@@ -80,13 +80,13 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	}
 	t.Run("wrong password", func(t *testing.T) {
 		t.Parallel()
-		failsToPlan(t, "provider \"rabbitmq\" {\n  password = \"wrong\"\n}\n"+pipeline(b, `delays = ["5s"]`), `answered 401.*Check username and password`)
+		failsToPlan(t, "provider \"rabbitmq\" {\n  password = \"wrong\"\n}\n"+pipelineHCL(b, `delays = ["5s"]`), `answered 401.*Check username and password`)
 	})
 	t.Run("no policymaker", func(t *testing.T) {
 		t.Parallel()
 		user, password := b.User(t, "management", ".*", ".*", ".*")
 		config := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
-		failsToPlan(t, config+pipeline(b, `delays = ["5s"]`, `work_queues = { "work.classic" = { type = "classic" } }`), `needs the tag policymaker`)
+		failsToPlan(t, config+pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.classic" = { type = "classic" } }`), `needs the tag policymaker`)
 	})
 }
 
@@ -102,7 +102,7 @@ func failsToPlan(t *testing.T, config, message string) {
 func TestAcc_InvalidImports(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	config := pipeline(b, `delays = ["5s"]`)
+	config := pipelineHCL(b, `delays = ["5s"]`)
 	imports := func(id, message string) resource.TestStep {
 		return resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: id, ExpectError: says(message)}
 	}

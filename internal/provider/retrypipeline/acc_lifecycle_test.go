@@ -31,7 +31,7 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 	b := brokertest.NewNamed(t, "life/cycle %")
 	declare(t, b, "work.created", "quorum")
 	declare(t, b, "work.legacy", "classic")
-	config := pipeline(b, everything)
+	config := pipelineHCL(b, everything)
 	accept(t, b,
 		resource.TestStep{
 			Config: config,
@@ -60,7 +60,7 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 func TestAcc_ClassicPipelineWithoutWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	config := pipeline(b, `delays = ["1m30s"]`, `queue_type = "classic"`)
+	config := pipelineHCL(b, `delays = ["1m30s"]`, `queue_type = "classic"`)
 	accept(t, b,
 		resource.TestStep{
 			Config: config,

@@ -39,8 +39,8 @@ func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 	for _, queue := range []string{"work", "work.b", "work.c"} {
 		declare(t, b, queue, "quorum")
 	}
-	plain := pipeline(b, `delays = ["5s", "30s"]`, `work_queues = { work = {}, "work.b" = {}, "work.c" = {} }`)
-	limited := pipeline(b, `delays = ["5s", "30s"]`, `max_age = "60m"`,
+	plain := pipelineHCL(b, `delays = ["5s", "30s"]`, `work_queues = { work = {}, "work.b" = {}, "work.c" = {} }`)
+	limited := pipelineHCL(b, `delays = ["5s", "30s"]`, `max_age = "60m"`,
 		`work_queues = { work = { max_attempts = 2 }, "work.b" = { max_attempts = 9 }, "work.c" = {} }`)
 	none, in := knownvalue.Null(), plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)
 	unlimited := workerHas(none, map[string]knownvalue.Check{"work": none, "work.b": none, "work.c": none})
@@ -104,7 +104,7 @@ func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := "resource \"terraform_data\" \"later\" { input = { work = { declare = true } } }\n" +
-		pipeline(b, `delays = ["5s", "30s"]`, `max_age = "20s"`, `work_queues = terraform_data.later.output`, `force_destroy = true`)
+		pipelineHCL(b, `delays = ["5s", "30s"]`, `max_age = "20s"`, `work_queues = terraform_data.later.output`, `force_destroy = true`)
 	sum := tfjsonpath.New("gives_up_after")
 	accept(t, b, resource.TestStep{
 		Config: config,

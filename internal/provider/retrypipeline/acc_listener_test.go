@@ -57,13 +57,13 @@ func reported(t *testing.T, b *brokertest.Broker, queue, count string) int {
 // the queue with all that follow. The plan warns, and with its remedy the honest ones go on.
 func clientCopiesDeaths(t *testing.T, tf *cli) {
 	declareWith(t, tf.Broker, "work", map[string]any{"x-queue-type": "quorum", "x-message-ttl": 5000})
-	tf.configure(t, pipeline(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { work = {} }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { work = {} }`))
 	const warning, remedy = "A copied x-death header can stop the work queue", `"work" = { dead_letter_strategy = "at-most-once" }`
 	output := tf.plan(t)
 	if old := !tf.VersionAtLeast("3.13"); old != strings.Contains(output, warning) || old != strings.Contains(output, remedy) {
 		t.Errorf("on %s the plan says:\n%s", tf.Version, output)
 	}
-	tf.configure(t, pipeline(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { `+remedy+` }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { `+remedy+` }`))
 	if output := tf.apply(t); strings.Contains(output, warning) {
 		t.Errorf("warned in spite of the remedy:\n%s", output)
 	}

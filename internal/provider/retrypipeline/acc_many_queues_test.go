@@ -22,7 +22,7 @@ func TestAcc_ManyWorkQueues(t *testing.T) {
 		declare(t, b, fmt.Sprintf("work-queue.of.the.shop.%d", i), "classic")
 	}
 	config := func(queues int) string {
-		return pipeline(b, `delays = ["5s"]`, `queue_type = "classic"`,
+		return pipelineHCL(b, `delays = ["5s"]`, `queue_type = "classic"`,
 			fmt.Sprintf(`work_queues = { for i in range(%d) : "work-queue.of.the.shop.${i}" => { type = "classic" } }`, queues))
 	}
 	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}

@@ -15,7 +15,7 @@ func keyed(b *brokertest.Broker, key string) string {
 
 func pipelineMoves(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.apply(t)
 	before := list(t, tf.Broker)
 	moved := "moved {\n  from = rabbitmq_retry_pipeline.orders\n  to = rabbitmq_retry_pipeline.all[\"a\"]\n}\n"
@@ -53,7 +53,7 @@ func keyChangesWithoutMove(t *testing.T, tf *cli) {
 // The new one finds the objects of the old one, and adopts nothing.
 func replacementCreatesFirst(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `lifecycle { create_before_destroy = true }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `lifecycle { create_before_destroy = true }`))
 	tf.apply(t)
 	before := list(t, tf.Broker)
 	tf.plan(t, "-replace="+address)

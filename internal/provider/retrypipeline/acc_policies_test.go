@@ -34,10 +34,10 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
 	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
-	kept := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
+	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
 	accept(t, b,
 		resource.TestStep{
-			Config:      pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`),
+			Config:      pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`),
 			ExpectError: regexp.MustCompile(`(?s)Another policy would be shadowed.*"work" = \{ policy_definition = jsonencode\(\{ "expires" = null,\s+"queue-leader-locator" = "balanced" \}\) \}`),
 		},
 		resource.TestStep{
@@ -56,7 +56,7 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 			Config:      kept,
 			ExpectError: regexp.MustCompile(`(?s)Another policy would beat the pipeline's.*policy_priority = 1002`),
 		},
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, `policy_priority = 1002`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `policy_priority = 1002`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
 	)
 }
 
@@ -69,7 +69,7 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 	declareWith(t, b, "work rejecting", map[string]any{"x-queue-type": "quorum", "x-max-length": 5, "x-overflow": "reject-publish"})
 	declareWith(t, b, "work classic", map[string]any{"x-queue-type": "classic", "x-max-length": 5})
 	putPolicy(t, b, "policies", "org", "^work classic$", 3, map[string]any{"overflow": "reject-publish"})
-	one := func(queue string) string { return pipeline(b, `delays = ["5s"]`, `work_queues = { `+queue+` }`) }
+	one := func(queue string) string { return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { `+queue+` }`) }
 	accept(t, b,
 		resource.TestStep{Config: one(`"work bounded" = {}`), ExpectError: regexp.MustCompile(`(?s)Length limit.*"work bounded" = \{ dead_letter_strategy = "at-most-once" \}`)},
 		resource.TestStep{Config: one(`"work rejecting" = {}, "work bounded" = { dead_letter_strategy = "at-most-once" }`), ExpectError: regexp.MustCompile(`(?s)would stop everybody's retries.*"overflow" =\s+"drop-head"`)},
@@ -101,8 +101,8 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 func TestAcc_OperatorPoliciesAndShield(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	config := pipeline(b, `delays = ["5s"]`)
-	open := pipeline(b, `delays = ["5s"]`, `shield = false`)
+	config := pipelineHCL(b, `delays = ["5s"]`)
+	open := pipelineHCL(b, `delays = ["5s"]`, `shield = false`)
 	putPolicy(t, b, "operator-policies", "op", `^orders\.`, 1, map[string]any{"message-ttl": 200})
 	accept(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Operator policy on the pipeline's own queue.*message-ttl`)},
@@ -162,7 +162,7 @@ func TestAcc_FallbackStandsInForKeysOfQuorumQueues(t *testing.T) {
 func fallbackCatches(t *testing.T, b *brokertest.Broker, workQueue string) {
 	t.Helper()
 	declare(t, b, "work", "quorum")
-	config := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = `+workQueue+` }`)
+	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = `+workQueue+` }`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
@@ -175,7 +175,7 @@ func fallbackCatches(t *testing.T, b *brokertest.Broker, workQueue string) {
 			Config:      config,
 			ExpectError: regexp.MustCompile(`(?s)another type.*type = "classic"`),
 		},
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`)},
 	)
 }
 
@@ -183,7 +183,7 @@ func TestAcc_AttachByArguments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
-	config := pipeline(b, `delays = ["5s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
+	config := pipelineHCL(b, `delays = ["5s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
 	accept(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},
 		resource.TestStep{
@@ -211,7 +211,7 @@ func TestAcc_WithoutPolicymaker(t *testing.T) {
 	b := brokertest.New(t)
 	user, password := b.User(t, "management", ".*", ".*", ".*")
 	as := func(lines ...string) string {
-		return "provider \"rabbitmq\" {\n  username = \"" + user + "\"\n  password = \"" + password + "\"\n}\n" + pipeline(b, lines...)
+		return "provider \"rabbitmq\" {\n  username = \"" + user + "\"\n  password = \"" + password + "\"\n}\n" + pipelineHCL(b, lines...)
 	}
 	accept(t, b,
 		resource.TestStep{Config: as(`delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*shield = false`)},

@@ -27,7 +27,7 @@ resource "terraform_data" "policy" {
   }
 }
 `, serial, b.Username, b.Password, b.Endpoint, b.Path("policies", "made")) +
-			pipeline(b, append(lines, `delays = ["5s"]`, `force_destroy = true`, `depends_on = [terraform_data.policy]`)...)
+			pipelineHCL(b, append(lines, `delays = ["5s"]`, `force_destroy = true`, `depends_on = [terraform_data.policy]`)...)
 	}
 	accept(t, b,
 		resource.TestStep{Config: config(1, `work_queues = { work = {} }`), ExpectError: says(`Another policy would be shadowed.*"delivery-limit" = 9`)},

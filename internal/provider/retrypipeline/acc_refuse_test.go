@@ -22,7 +22,7 @@ func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			declare(t, b, "work", "quorum")
-			config := pipeline(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
+			config := pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
 			accept(t, b,
 				resource.TestStep{Config: config},
 				resource.TestStep{
@@ -52,7 +52,7 @@ func TestAcc_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T)
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
-	attached := pipeline(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
+	attached := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	accept(t, b,
 		resource.TestStep{Config: attached},
 		resource.TestStep{
@@ -61,7 +61,7 @@ func TestAcc_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T)
 				unbound("orders.failed", "orders.failed")(t, b)
 				rejectOne(t, b, "work")
 			},
-			Config:      pipeline(b, `delays = ["5s"]`),
+			Config:      pipelineHCL(b, `delays = ["5s"]`),
 			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
 		},
 		resource.TestStep{
@@ -78,8 +78,8 @@ func TestAcc_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T)
 func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	with := pipeline(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
-	without := pipeline(b, `delays = ["5s"]`)
+	with := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
+	without := pipelineHCL(b, `delays = ["5s"]`)
 	accept(t, b,
 		resource.TestStep{Config: with},
 		resource.TestStep{
@@ -112,15 +112,15 @@ func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	accept(t, b,
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`)},
-		resource.TestStep{Config: pipeline(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`)},
 		resource.TestStep{
 			PreConfig: func() {
 				if !slices.Contains(names(t, b, "queues"), "work.paid") {
 					t.Error("the queue was deleted")
 				}
 			},
-			Config: pipeline(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`),
+			Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`),
 		},
 	)
 }
@@ -129,7 +129,7 @@ func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
 func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	config := pipeline(b, `delays = ["5s"]`)
+	config := pipelineHCL(b, `delays = ["5s"]`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
@@ -157,8 +157,8 @@ func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
 func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	before := pipeline(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
-	after := pipeline(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true, arguments_json = jsonencode({ x-single-active-consumer = true }) } }`)
+	before := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
+	after := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true, arguments_json = jsonencode({ x-single-active-consumer = true }) } }`)
 	var consuming *amqp.Connection
 	unchanged := resource.TestStep{Config: before, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}}
 	accept(t, b,
@@ -216,7 +216,7 @@ func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, "work.audit", "quorum")
-	config := pipeline(b, `delays = ["5s"]`)
+	config := pipelineHCL(b, `delays = ["5s"]`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{

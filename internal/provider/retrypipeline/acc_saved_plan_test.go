@@ -28,10 +28,10 @@ func (tf *cli) wait(t *testing.T, delay, body string, count int) {
 func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 	t.Helper()
 	output := "output \"retired\" { value = rabbitmq_retry_pipeline.orders.retired_queues }\n"
-	tf.configure(t, output+pipeline(tf.Broker, `delays = ["1h", "2h"]`))
+	tf.configure(t, output+pipelineHCL(tf.Broker, `delays = ["1h", "2h"]`))
 	tf.apply(t)
 	tf.wait(t, "2h", "first", 1)
-	tf.configure(t, output+pipeline(tf.Broker, `delays = ["1h"]`))
+	tf.configure(t, output+pipelineHCL(tf.Broker, `delays = ["1h"]`))
 	tf.apply(t)
 	tf.settled(t)
 	tf.wait(t, "2h", "second", 2)
@@ -42,7 +42,7 @@ func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 		}
 	}
 	awaitCount(t, tf.Broker, "orders.retry.2h", 0)
-	tf.configure(t, pipeline(tf.Broker, `delays = ["1h"]`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`))
 	tf.plan(t)
 	tf.wait(t, "2h", "late", 0)
 	if printed := tf.apply(t, saved...); !strings.Contains(printed, "Retired queues are kept") {
@@ -72,7 +72,7 @@ func (tf *cli) putPolicy(t *testing.T, priority int, definition map[string]any) 
 func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
 	declare(t, tf.Broker, "work", "quorum")
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
 	tf.plan(t)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
 	before := list(t, tf.Broker)
@@ -80,7 +80,7 @@ func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 	if err := before.requireSame(list(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`))
 	tf.apply(t)
 	tf.settled(t)
 }
@@ -90,16 +90,16 @@ func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 	declare(t, tf.Broker, "work", "quorum")
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
 	keeping := `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, keeping))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, keeping))
 	tf.apply(t)
 
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s", "9s"]`, keeping, `policy_priority = 7`, `shield = false`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, keeping, `policy_priority = 7`, `shield = false`))
 	tf.plan(t)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 8, "queue-leader-locator": "balanced"})
 	tf.apply(t, saved...)
 	tf.settled(t)
 
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s", "9s", "10s"]`, keeping, `policy_priority = 7`, `shield = false`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s", "10s"]`, keeping, `policy_priority = 7`, `shield = false`))
 	tf.plan(t)
 	tf.putPolicy(t, 2000, map[string]any{"delivery-limit": 8})
 	before := list(t, tf.Broker)
@@ -116,7 +116,7 @@ func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 func workQueueChangesBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
 	declare(t, tf.Broker, "work", "quorum")
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { dead_letter_strategy = "at-least-once" } }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { dead_letter_strategy = "at-least-once" } }`))
 	tf.plan(t)
 	deleted("queues", "work")(t, tf.Broker)
 	empty := list(t, tf.Broker)
@@ -126,14 +126,14 @@ func workQueueChangesBeforeCreate(t *testing.T, tf *cli) {
 	}
 	declare(t, tf.Broker, "work", "classic")
 	tf.refuses(t, nil, "Work queue has another type", `"work" = { type = "classic" }`)
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { type = "classic" } }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { type = "classic" } }`))
 	tf.apply(t)
 	tf.settled(t)
 }
 
 func objectAppearsBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.plan(t)
 	declare(t, tf.Broker, "orders.failed", "classic")
 	before := list(t, tf.Broker)
@@ -149,9 +149,9 @@ func objectAppearsBeforeCreate(t *testing.T, tf *cli) {
 func objectsGoBeforeUpdate(t *testing.T, tf *cli) {
 	t.Helper()
 	declare(t, tf.Broker, "work", "quorum")
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
 	tf.apply(t)
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s", "9s"]`, `work_queues = { work = {} }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, `work_queues = { work = {} }`))
 	tf.plan(t)
 	deleted("queues", "orders.inbox")(t, tf.Broker)
 	deleted("exchanges", "orders.return")(t, tf.Broker)
@@ -163,9 +163,9 @@ func objectsGoBeforeUpdate(t *testing.T, tf *cli) {
 func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 	t.Helper()
 	declare(t, tf.Broker, "work", "quorum")
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
 	tf.apply(t)
-	renamed := strings.Replace(pipeline(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `name = "orders"`, `name = "bills"`, 1)
+	renamed := strings.Replace(pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `name = "orders"`, `name = "bills"`, 1)
 	tf.configure(t, renamed)
 	tf.plan(t)
 	tf.Publish(t, "orders.failed", "k", persistent("parked"))
@@ -189,7 +189,7 @@ func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 
 func driftIsMendedByHand(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipeline(tf.Broker, `delays = ["5s"]`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.apply(t)
 	unbound("orders.retry", "orders.retry.5s")(t, tf.Broker)
 	tf.plan(t)
@@ -215,7 +215,7 @@ func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 		{`work_queues = { "work.b" = ` + limited + `, "work.d" = { declare = true, attach = "arguments" } }`, `policy_priority = 30`},
 		{`work_queues = { "work.b" = {}, "work.d" = { attach = "arguments" } }`, `shield = false`},
 	} {
-		tf.configure(t, pipeline(tf.Broker, append(lines, `delays = ["5s"]`)...))
+		tf.configure(t, pipelineHCL(tf.Broker, append(lines, `delays = ["5s"]`)...))
 		tf.plan(t)
 		declare(t, tf.Broker, "work.unrelated", "classic")
 		tf.apply(t, saved...)

@@ -86,7 +86,7 @@ func TestAcc_EndpointThatChangesTogetherWithItsSource(t *testing.T) {
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
 	at := func(endpoint string, lines ...string) string {
-		return fmt.Sprintf("resource \"terraform_data\" \"endpoint\" { input = %q }\nprovider \"rabbitmq\" { endpoint = terraform_data.endpoint.output }\n", endpoint) + pipeline(b, lines...)
+		return fmt.Sprintf("resource \"terraform_data\" \"endpoint\" { input = %q }\nprovider \"rabbitmq\" { endpoint = terraform_data.endpoint.output }\n", endpoint) + pipelineHCL(b, lines...)
 	}
 	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	accept(t, b,

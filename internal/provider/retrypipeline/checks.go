@@ -12,6 +12,8 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -49,7 +51,7 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 		r.session.Leaves(prior.Vhost, prior.Name)
 	}
 	resp.Diagnostics.Append(report.Errors(checkSpecification(p))...)
-	resp.Diagnostics.Append(report.Warnings(topology.WarnOfMaxAge(p))...)
+	resp.Diagnostics.Append(report.Warnings(preflight.WarnOfMaxAge(p))...)
 	if resp.Diagnostics.HasError() || !r.connected() {
 		return
 	}
@@ -67,7 +69,7 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 	case err != nil:
 		resp.Diagnostics.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", p.Vhost, err))
 	default:
-		found := topology.CheckLive(p, prior, vhost, r.session.Leaving(p.Vhost)...)
+		found := preflight.CheckLive(p, prior, vhost, r.session.Leaving(p.Vhost)...)
 		resp.Diagnostics.Append(report.Planned(found, places)...)
 		if len(found.Problems)+len(found.Exists) == 0 {
 			resp.Diagnostics.Append(auditPlan(p, prior, vhost)...)
@@ -77,17 +79,17 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 
 // auditPlan follows the messages of the pipeline through the vhost as it is planned. What it finds
 // lies with objects of others, or with what was chosen knowingly, so it warns and does not refuse.
-func auditPlan(p topology.Pipeline, prior *topology.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	var diags diag.Diagnostics
 	workQueues := slices.Sorted(maps.Keys(p.WorkQueues))
-	for _, f := range audit.Pipeline(topology.Planned(p, prior, vhost), p.Names(), workQueues) {
+	for _, f := range audit.Pipeline(pipeline.Planned(p, prior, vhost), p.Names(), workQueues) {
 		diags.AddAttributeWarning(path.Root("work_queues"), "Dead-letter audit: "+f.Rule, f.Message+"\n\n"+f.Remedy)
 	}
 	return diags
 }
 
 // checkClaims finds a work queue that two pipelines of this configuration have.
-func (r *pipelineResource) checkClaims(p topology.Pipeline, resp *resource.ModifyPlanResponse) {
+func (r *pipelineResource) checkClaims(p pipeline.Pipeline, resp *resource.ModifyPlanResponse) {
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		if other := r.session.Claim(p.Vhost, name, p.Name); other != "" {
 			resp.Diagnostics.AddAttributeError(path.Root("work_queues").AtMapKey(name), "Queue of two pipelines",
@@ -97,14 +99,14 @@ func (r *pipelineResource) checkClaims(p topology.Pipeline, resp *resource.Modif
 }
 
 // checkUser finds a user who may not write the policies that the pipeline needs.
-func (r *pipelineResource) checkUser(p topology.Pipeline, resp *resource.ModifyPlanResponse) {
+func (r *pipelineResource) checkUser(p pipeline.Pipeline, resp *resource.ModifyPlanResponse) {
 	user := r.session.User
-	if user.CanWritePolicies() || len(topology.Expand(p).Policies) == 0 {
+	if user.CanWritePolicies() || len(pipeline.Expand(p).Policies) == 0 {
 		return
 	}
 	at, why := path.Root("shield"), "The shield is a policy"
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		if p.WorkQueues[name].Attach != topology.AttachArguments {
+		if p.WorkQueues[name].Attach != pipeline.AttachArguments {
 			at, why = path.Root("work_queues").AtMapKey(name), "Work queues are attached by policy"
 		}
 	}
@@ -114,20 +116,20 @@ func (r *pipelineResource) checkUser(p topology.Pipeline, resp *resource.ModifyP
 }
 
 // checkSpecification checks what several attributes say together.
-func checkSpecification(p topology.Pipeline) []topology.Problem {
-	problems := topology.CheckAttempts(int64(p.MaxAttempts))
-	problems = append(problems, topology.CheckSchedule(p.MaxAttempts, len(p.Delays), p.WorkQueues)...)
-	problems = append(problems, topology.CheckLengths(p)...)
-	problems = append(problems, topology.CheckDefinition(p)...)
-	problems = append(problems, topology.CheckPolicies(p)...)
+func checkSpecification(p pipeline.Pipeline) []preflight.Problem {
+	problems := preflight.CheckAttempts(int64(p.MaxAttempts))
+	problems = append(problems, preflight.CheckSchedule(p.MaxAttempts, len(p.Delays), p.WorkQueues)...)
+	problems = append(problems, preflight.CheckLengths(p)...)
+	problems = append(problems, preflight.CheckDefinition(p)...)
+	problems = append(problems, preflight.CheckPolicies(p)...)
 	for name, workQueue := range p.WorkQueues {
-		problems = append(problems, topology.CheckWorkQueue(p.Names(), name, workQueue)...)
+		problems = append(problems, preflight.CheckWorkQueue(p.Names(), name, workQueue)...)
 	}
 	return problems
 }
 
 // warnOfDisowned says that a queue that is not declared any more is not deleted.
-func warnOfDisowned(p topology.Pipeline, prior *topology.Pipeline, resp *resource.ModifyPlanResponse) {
+func warnOfDisowned(p pipeline.Pipeline, prior *pipeline.Pipeline, resp *resource.ModifyPlanResponse) {
 	if prior == nil {
 		return
 	}
@@ -159,7 +161,7 @@ func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.Modif
 	if err != nil {
 		return // Delete looks again, and is the one that refuses.
 	}
-	if attached := topology.Attached(p.Names(), vhost.Topology); len(attached) > 0 {
+	if attached := pipeline.Attached(p.Names(), vhost.Topology); len(attached) > 0 {
 		resp.Diagnostics.AddWarning("Queues are attached to the pipeline", "Destroy refuses as long as these queues are attached by a rabbitmq_retry_attachment that is not destroyed first:\n"+report.Bullets(attached))
 	}
 	holdings, err := r.session.Client.Holdings(ctx, p.Vhost, ownQueues(p), unprotected(p, vhost))
@@ -169,16 +171,16 @@ func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.Modif
 	resp.Diagnostics.AddWarning("Destroying the pipeline would lose messages", report.Refusal(holdings))
 }
 
-func ownQueues(p topology.Pipeline) []string {
+func ownQueues(p pipeline.Pipeline) []string {
 	var queues []string
-	for queue := range topology.Expand(p).Queues {
+	for queue := range pipeline.Expand(p).Queues {
 		queues = append(queues, queue)
 	}
 	return queues
 }
 
 // specifications turns a plan and, if there is one, the state before it into specifications.
-func specifications(ctx context.Context, plan model, priorModel *model) (topology.Pipeline, *topology.Pipeline, diag.Diagnostics) {
+func specifications(ctx context.Context, plan model, priorModel *model) (pipeline.Pipeline, *pipeline.Pipeline, diag.Diagnostics) {
 	p, diags := plan.pipeline(ctx)
 	if priorModel == nil {
 		return p, nil, diags

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -34,9 +36,9 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	live, wanted := topology.Owned(p, all.Topology), topology.Expand(p)
+	live, wanted := pipeline.Owned(p, all.Topology), pipeline.Expand(p)
 	err := r.session.Client.Create(ctx, broker.Change{
-		Vhost: p.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: topology.Unprotected(p.Names(), live, wanted, all),
+		Vhost: p.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: pipeline.Unprotected(p.Names(), live, wanted, all),
 		Published: declared(p), FailedQueue: p.Names().FailedQueue(), Shield: p.Names().ShieldPolicy(),
 	})
 	if err != nil {
@@ -50,14 +52,14 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 }
 
 // leftBehind reports what is left on the broker, which a cancellation does not change.
-func (r *pipelineResource) leftBehind(ctx context.Context, p topology.Pipeline, err error) diag.Diagnostics {
+func (r *pipelineResource) leftBehind(ctx context.Context, p pipeline.Pipeline, err error) diag.Diagnostics {
 	var left *broker.NotUndoneError
 	if !errors.As(err, &left) {
 		return nil
 	}
 	all, unimportable := r.session.Client.List(context.WithoutCancel(ctx), p.Vhost)
 	if unimportable == nil {
-		_, unimportable = topology.Recover(p.Name, p.Vhost, all.Topology)
+		_, unimportable = pipeline.Recover(p.Name, p.Vhost, all.Topology)
 	}
 	return report.LeftBehind("rabbitmq_retry_pipeline", attribute.FormatID(p.Vhost, p.Name), unimportable)
 }
@@ -74,7 +76,7 @@ func (m *model) resolve(ctx context.Context, prior *model) diag.Diagnostics {
 
 // listForWrite reads the vhost just before it is changed and reports everything that stands in the
 // way, so that nothing is begun that cannot be finished.
-func (r *pipelineResource) listForWrite(ctx context.Context, p topology.Pipeline, prior *topology.Pipeline) (topology.Vhost, diag.Diagnostics) {
+func (r *pipelineResource) listForWrite(ctx context.Context, p pipeline.Pipeline, prior *pipeline.Pipeline) (topology.Vhost, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	all, err := r.session.Fresh(ctx, p.Vhost)
 	switch {
@@ -85,6 +87,6 @@ func (r *pipelineResource) listForWrite(ctx context.Context, p topology.Pipeline
 		diags.AddError("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed, so nothing was changed: %s", p.Vhost, err))
 		return all, diags
 	}
-	diags.Append(report.Applied(topology.CheckLive(p, prior, all), places)...)
+	diags.Append(report.Applied(preflight.CheckLive(p, prior, all), places)...)
 	return all, diags
 }

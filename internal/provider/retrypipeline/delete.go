@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -53,7 +54,7 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 	}
 }
 
-func (r *pipelineResource) remove(ctx context.Context, p topology.Pipeline, all topology.Vhost, drain time.Duration, force bool) diag.Diagnostics {
+func (r *pipelineResource) remove(ctx context.Context, p pipeline.Pipeline, all topology.Vhost, drain time.Duration, force bool) diag.Diagnostics {
 	remove := r.session.Client.Remove
 	if force {
 		remove = r.session.Client.ForceRemove
@@ -83,20 +84,20 @@ func (r *pipelineResource) remove(ctx context.Context, p topology.Pipeline, all 
 }
 
 // destroyed is what a destroy deletes.
-func destroyed(p topology.Pipeline, vhost topology.Topology) topology.Topology {
-	return topology.Disowned(topology.Owned(p, vhost), p, nil, vhost)
+func destroyed(p pipeline.Pipeline, vhost topology.Topology) topology.Topology {
+	return pipeline.Disowned(pipeline.Owned(p, vhost), p, nil, vhost)
 }
 
 // unprotected lists the work queues whose dead letters a destroy would delete.
-func unprotected(p topology.Pipeline, vhost topology.Vhost) []string {
-	return topology.Unprotected(p.Names(), destroyed(p, vhost.Topology), topology.Topology{}, vhost)
+func unprotected(p pipeline.Pipeline, vhost topology.Vhost) []string {
+	return pipeline.Unprotected(p.Names(), destroyed(p, vhost.Topology), topology.Topology{}, vhost)
 }
 
 // renew looks again after a wait: queues may have been attached meanwhile.
-func (r *pipelineResource) renew(p topology.Pipeline) func(context.Context) (topology.Vhost, topology.Topology, error) {
+func (r *pipelineResource) renew(p pipeline.Pipeline) func(context.Context) (topology.Vhost, topology.Topology, error) {
 	return func(ctx context.Context) (topology.Vhost, topology.Topology, error) {
 		all, err := r.session.Fresh(ctx, p.Vhost)
-		if attached := topology.Attached(p.Names(), all.Topology); err == nil && len(attached) > 0 {
+		if attached := pipeline.Attached(p.Names(), all.Topology); err == nil && len(attached) > 0 {
 			err = fmt.Errorf("queues were attached while the destroy waited: %s. Nothing was deleted", strings.Join(attached, ", "))
 		}
 		return all, destroyed(p, all.Topology), err
@@ -104,12 +105,12 @@ func (r *pipelineResource) renew(p topology.Pipeline) func(context.Context) (top
 }
 
 // refuseWhileAttached keeps a pipeline that queues of other configurations need.
-func refuseWhileAttached(p topology.Pipeline, vhost topology.Topology) diag.Diagnostics {
+func refuseWhileAttached(p pipeline.Pipeline, vhost topology.Topology) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if attached := topology.Attached(p.Names(), vhost); len(attached) > 0 {
+	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {
 		diags.AddError("Queues are attached to the pipeline",
 			"These queues were attached by a rabbitmq_retry_attachment:\n"+report.Bullets(attached)+"\n\nNothing was deleted, since what they reject would be lost. Destroy the attachments first. "+
-				"What is left of one that no state has is the policy retry/"+p.Name+"/attachment/QUEUE, or a binding from "+p.Names().ReturnExchange()+" with the argument "+topology.AttachmentArgument+".")
+				"What is left of one that no state has is the policy retry/"+p.Name+"/attachment/QUEUE, or a binding from "+p.Names().ReturnExchange()+" with the argument "+pipeline.AttachmentArgument+".")
 	}
 	return diags
 }

@@ -3,6 +3,7 @@ package retrypipeline_test
 import (
 	"testing"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -17,7 +18,7 @@ func TestDriftMatrixIsComplete(t *testing.T) {
 				covered[f.object+" "+attribute] = true
 			}
 		}
-		expanded := topology.Expand(p)
+		expanded := pipeline.Expand(p)
 		view := topology.Render(expanded, expanded)
 		require := func(object string, attributes ...string) {
 			for _, attribute := range attributes {

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // model is the resource as Terraform has it.
@@ -48,8 +48,8 @@ type retiredModel struct {
 
 // pipeline turns known inputs, which were validated, into a specification. The retired delays are
 // those that the model lists.
-func (m model) pipeline(ctx context.Context) (topology.Pipeline, diag.Diagnostics) {
-	p := topology.Pipeline{
+func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostics) {
+	p := pipeline.Pipeline{
 		Name:        m.Name.ValueString(),
 		Vhost:       m.Vhost.ValueString(),
 		MaxAttempts: int(m.MaxAttempts.ValueInt64()),
@@ -61,19 +61,19 @@ func (m model) pipeline(ctx context.Context) (topology.Pipeline, diag.Diagnostic
 	var delays []string
 	diags := m.Delays.ElementsAs(ctx, &delays, false)
 	for i, spelling := range delays {
-		wait, err := topology.ParseDelay(spelling)
+		wait, err := pipeline.ParseDelay(spelling)
 		if err != nil {
 			diags.AddAttributeError(path.Root("delays").AtListIndex(i), "Invalid delay", err.Error()+".")
 		}
-		p.Delays = append(p.Delays, topology.Delay{Wait: wait, Spelling: spelling})
+		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: spelling})
 	}
 	diags.Append(m.RetryOn.ElementsAs(ctx, &p.RetryOn, false)...)
 	if !m.MaxAge.IsNull() {
-		age, err := topology.ParseMaxAge(m.MaxAge.ValueString())
+		age, err := pipeline.ParseMaxAge(m.MaxAge.ValueString())
 		if err != nil {
 			diags.AddAttributeError(path.Root("max_age"), "Invalid age", err.Error()+".")
 		}
-		p.MaxAge = topology.Delay{Wait: age, Spelling: m.MaxAge.ValueString()}
+		p.MaxAge = pipeline.Delay{Wait: age, Spelling: m.MaxAge.ValueString()}
 	}
 	workQueues, more := m.workQueues(ctx)
 	diags.Append(more...)

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -81,9 +82,9 @@ func (m *model) compute(ctx context.Context, prior *model) diag.Diagnostics {
 		p.Retired, more = retiredAfter(ctx, p, prior)
 		diags.Append(more...)
 	}
-	expanded := topology.Expand(p)
+	expanded := pipeline.Expand(p)
 	m.Topology = attribute.TopologyValue(topology.Render(expanded, expanded))
-	m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
+	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = workerValue(p.Worker())
 	m.RetiredQueues = retiredValue(p, nil)
 	m.setNames()
@@ -91,11 +92,11 @@ func (m *model) compute(ctx context.Context, prior *model) diag.Diagnostics {
 }
 
 func (m *model) setNames() {
-	n := topology.Names(m.Name.ValueString())
+	n := pipeline.Names(m.Name.ValueString())
 	m.DeadLetterExchange = types.StringValue(n.DeadLetterExchange())
 	m.InboxQueue = types.StringValue(n.Inbox())
 	m.FailedQueue = types.StringValue(n.FailedQueue())
-	m.WorkerPermissions = permissionsValue(topology.WorkerPermissions(n))
+	m.WorkerPermissions = permissionsValue(pipeline.WorkerPermissions(n))
 }
 
 // computePartly sets the computed attributes of a model of which some input is known only later.
@@ -111,7 +112,7 @@ func (m *model) computePartly(ctx context.Context) {
 		return
 	}
 	m.setNames()
-	expanded := topology.Topology{Exchanges: topology.ExpandExchanges(topology.Names(m.Name.ValueString()))}
+	expanded := topology.Topology{Exchanges: pipeline.ExpandExchanges(pipeline.Names(m.Name.ValueString()))}
 	m.Topology = types.ObjectValueMust(attribute.TopologyType, map[string]attr.Value{
 		"exchanges": attribute.MapValue(attribute.ObjectType, topology.Render(expanded, expanded).Exchanges, attribute.ObjectValue),
 		"queues":    types.MapUnknown(attribute.ObjectType),
@@ -123,7 +124,7 @@ func (m *model) computePartly(ctx context.Context) {
 		schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
 		schedule.PolicyDefinition = jsontypes.NewNormalizedNull()
 		if p, diags := schedule.pipeline(ctx); !diags.HasError() {
-			m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
+			m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 		}
 	}
 }
@@ -140,7 +141,7 @@ func (m *model) waitsForRetired(ctx context.Context) (bool, diag.Diagnostics) {
 
 // retiredAfter lists the delays whose queues have to stay although they are not in the schedule:
 // all that the refreshed state has, less those that were seen to be empty when it was read.
-func retiredAfter(ctx context.Context, p topology.Pipeline, prior *model) ([]time.Duration, diag.Diagnostics) {
+func retiredAfter(ctx context.Context, p pipeline.Pipeline, prior *model) ([]time.Duration, diag.Diagnostics) {
 	if prior == nil || prior.Name != types.StringValue(p.Name) || prior.Vhost != types.StringValue(p.Vhost) {
 		return nil, nil
 	}
@@ -150,7 +151,7 @@ func retiredAfter(ctx context.Context, p topology.Pipeline, prior *model) ([]tim
 	if !isMap {
 		return nil, diags
 	}
-	scheduled := topology.Expand(p).Queues
+	scheduled := pipeline.Expand(p).Queues
 	for queue := range queues.Elements() {
 		delay, isRetry := p.Names().DelayOf(queue)
 		_, stays := scheduled[queue]

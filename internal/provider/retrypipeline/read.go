@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -59,12 +60,12 @@ func (r *pipelineResource) refresh(ctx context.Context, m *model, vhost topology
 	if diags.HasError() {
 		return false, diags
 	}
-	owned := topology.Owned(p, vhost)
+	owned := pipeline.Owned(p, vhost)
 	if owned.Empty() {
 		return false, diags
 	}
 	p.Retired = nil
-	scheduled := topology.Expand(p).Queues
+	scheduled := pipeline.Expand(p).Queues
 	drained := map[string]bool{}
 	for queue := range owned.Queues {
 		delay, isRetry := p.Names().DelayOf(queue)
@@ -78,8 +79,8 @@ func (r *pipelineResource) refresh(ctx context.Context, m *model, vhost topology
 		}
 		drained[queue] = isDrained
 	}
-	m.Topology = attribute.TopologyValue(topology.Render(owned, topology.Expand(p)))
-	m.GivesUpAfter = types.StringValue(topology.FormatDelay(p.GivesUpAfter()))
+	m.Topology = attribute.TopologyValue(topology.Render(owned, pipeline.Expand(p)))
+	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = workerValue(p.Worker())
 	m.RetiredQueues = retiredValue(p, drained)
 	m.setNames()
@@ -89,7 +90,7 @@ func (r *pipelineResource) refresh(ctx context.Context, m *model, vhost topology
 // recover sets the inputs from what the broker keeps.
 func (m *model) recover(vhost topology.Topology) diag.Diagnostics {
 	var diags diag.Diagnostics
-	p, err := topology.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost)
+	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost)
 	if err != nil {
 		diags.AddError("Cannot import the pipeline", fmt.Sprintf("Pipeline %q in vhost %q: %s.", m.Name.ValueString(), m.Vhost.ValueString(), err))
 		return diags

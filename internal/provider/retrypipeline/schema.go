@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -55,7 +56,7 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"retry_on": schema.SetAttribute{
 				Optional: true, Computed: true,
 				ElementType:         types.StringType,
-				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(topology.ReasonRejected)})),
+				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(pipeline.ReasonRejected)})),
 				MarkdownDescription: "Reasons for which messages are retried: `rejected`, which is always part of it, and any of `expired`, `maxlen` and `delivery_limit`. Other messages go to the failed queue at once. Default: `[\"rejected\"]`.",
 			},
 			"queue_type": schema.StringAttribute{
@@ -77,7 +78,7 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"policy_priority": schema.Int64Attribute{
 				Optional: true, Computed: true,
-				Default:             int64default.StaticInt64(topology.DefaultPolicyPriority),
+				Default:             int64default.StaticInt64(pipeline.DefaultPolicyPriority),
 				MarkdownDescription: "Priority of the pipeline's policies. Only the policy of the highest priority applies to a queue. Default: `1000`.",
 			},
 			"policy_definition": schema.StringAttribute{

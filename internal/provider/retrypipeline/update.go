@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -54,16 +55,16 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 	if diags.HasError() {
 		return diags
 	}
-	live := topology.Disowned(topology.Merge(topology.Owned(*prior, all.Topology), topology.Owned(p, all.Topology)), *prior, &p, all.Topology)
+	live := pipeline.Disowned(topology.Merge(pipeline.Owned(*prior, all.Topology), pipeline.Owned(p, all.Topology)), *prior, &p, all.Topology)
 	next := wanted(p, live)
 	kept, err := r.session.Client.Update(ctx, broker.Change{
 		Vhost:     p.Vhost,
 		All:       all,
 		Live:      live,
 		Wanted:    next,
-		HeldIn:    topology.Unprotected(p.Names(), live, next, all),
+		HeldIn:    pipeline.Unprotected(p.Names(), live, next, all),
 		Published: declared(*prior, p),
-		Rerouted:  topology.Rerouted(*prior, all.Topology),
+		Rerouted:  pipeline.Rerouted(*prior, all.Topology),
 		Drain:     drain,
 		Waiting:   report.LogWaiting(ctx),
 	})
@@ -74,8 +75,8 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 
 // wanted is what the pipeline expands to. A retired queue is left as it is: it goes as soon as it is
 // empty, and making it anew would be refused while it is not.
-func wanted(p topology.Pipeline, live topology.Topology) topology.Topology {
-	expanded := topology.Expand(p)
+func wanted(p pipeline.Pipeline, live topology.Topology) topology.Topology {
+	expanded := pipeline.Expand(p)
 	for _, delay := range p.Retired {
 		name := p.Names().RetryQueue(delay)
 		if queue, exists := live.Queues[name]; exists {
@@ -86,7 +87,7 @@ func wanted(p topology.Pipeline, live topology.Topology) topology.Topology {
 }
 
 // declared lists the work queues that the pipelines declare, to which others publish.
-func declared(pipelines ...topology.Pipeline) []string {
+func declared(pipelines ...pipeline.Pipeline) []string {
 	var names []string
 	for _, p := range pipelines {
 		for name, workQueue := range p.WorkQueues {

@@ -7,9 +7,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // ValidateConfig checks each attribute by itself, as far as it is known. What several of them say
@@ -21,22 +22,22 @@ func (*pipelineResource) ValidateConfig(ctx context.Context, req resource.Valida
 		return
 	}
 	if attribute.Known(m.Name) {
-		resp.Diagnostics.Append(report.Errors(topology.CheckName(m.Name.ValueString()))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckName(m.Name.ValueString()))...)
 	}
 	if attribute.Known(m.Vhost) && m.Vhost.ValueString() == "" {
 		resp.Diagnostics.AddAttributeError(path.Root("vhost"), "Empty vhost", "Name the virtual host, or leave the attribute out for \"/\".")
 	}
 	if attribute.Known(m.QueueType) {
-		resp.Diagnostics.Append(report.Errors(topology.CheckQueueType(m.QueueType.ValueString()))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckQueueType(m.QueueType.ValueString()))...)
 	}
 	m.validateSchedule(ctx, resp)
 	if attribute.FullyKnown(ctx, m.RetryOn) {
 		var reasons []string
 		resp.Diagnostics.Append(m.RetryOn.ElementsAs(ctx, &reasons, false)...)
-		resp.Diagnostics.Append(report.Errors(topology.CheckRetryOn(reasons))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckRetryOn(reasons))...)
 	}
 	if workQueues, known := m.validateWorkQueues(ctx, resp); known && attribute.Known(m.MaxAttempts) && attribute.Known(m.Delays) {
-		resp.Diagnostics.Append(report.Errors(topology.CheckSchedule(int(m.MaxAttempts.ValueInt64()), len(m.Delays.Elements()), workQueues))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckSchedule(int(m.MaxAttempts.ValueInt64()), len(m.Delays.Elements()), workQueues))...)
 	}
 	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	resp.Diagnostics.Append(diags...)
@@ -51,10 +52,10 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 		return
 	}
 	if attribute.Known(m.MaxAttempts) {
-		resp.Diagnostics.Append(report.Errors(topology.CheckAttempts(m.MaxAttempts.ValueInt64()))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckAttempts(m.MaxAttempts.ValueInt64()))...)
 	}
 	if attribute.Known(m.MaxAge) {
-		resp.Diagnostics.Append(report.Errors(topology.CheckMaxAge(m.MaxAge.ValueString()))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckMaxAge(m.MaxAge.ValueString()))...)
 	}
 	for i, element := range m.Delays.Elements() {
 		if element.IsNull() {
@@ -65,12 +66,12 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 	if attribute.FullyKnown(ctx, m.Delays) {
 		var delays []string
 		resp.Diagnostics.Append(m.Delays.ElementsAs(ctx, &delays, false)...)
-		resp.Diagnostics.Append(report.Errors(topology.CheckDelays(delays))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckDelays(delays))...)
 	}
 }
 
 // validateWorkQueues returns what it could check, and whether that is all of them.
-func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateConfigResponse) (map[string]topology.WorkQueue, bool) {
+func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateConfigResponse) (map[string]pipeline.WorkQueue, bool) {
 	if m.WorkQueues.IsUnknown() || m.WorkQueues.IsNull() {
 		return nil, m.WorkQueues.IsNull()
 	}
@@ -84,7 +85,7 @@ func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateCo
 	if !attribute.FullyKnown(ctx, m.WorkQueues) {
 		return nil, false
 	}
-	workQueues := map[string]topology.WorkQueue{}
+	workQueues := map[string]pipeline.WorkQueue{}
 	resp.Diagnostics.Append(m.WorkQueues.ElementsAs(ctx, &configured, false)...)
 	for name, w := range configured {
 		workQueue, diags := w.workQueue(name)
@@ -93,7 +94,7 @@ func (m model) validateWorkQueues(ctx context.Context, resp *resource.ValidateCo
 			continue
 		}
 		workQueues[name] = workQueue
-		resp.Diagnostics.Append(report.Errors(topology.CheckWorkQueue(topology.Names(m.Name.ValueString()), name, workQueue))...)
+		resp.Diagnostics.Append(report.Errors(preflight.CheckWorkQueue(pipeline.Names(m.Name.ValueString()), name, workQueue))...)
 	}
 	return workQueues, len(workQueues) == len(configured)
 }

@@ -4,11 +4,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-func workerValue(worker topology.Worker) types.Object {
+func workerValue(worker pipeline.Worker) types.Object {
 	return types.ObjectValueMust(workerType, map[string]attr.Value{
 		"version":      types.Int64Value(int64(worker.Version)),
 		"name":         types.StringValue(worker.Name),
@@ -17,7 +17,7 @@ func workerValue(worker topology.Worker) types.Object {
 		"max_attempts": types.Int64Value(int64(worker.MaxAttempts)),
 		"retry_on":     types.ListValueMust(types.StringType, attribute.StringValues(worker.RetryOn)),
 		"max_age":      ageValue(worker.MaxAge),
-		"work_queues": attribute.MapValue(workerQueueType, worker.WorkQueues, func(queue topology.WorkerQueue) attr.Value {
+		"work_queues": attribute.MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
 			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{"max_attempts": attemptsValue(queue.MaxAttempts)})
 		}),
 	})
@@ -38,7 +38,7 @@ func ageValue(spelling string) types.String {
 	return types.StringValue(spelling)
 }
 
-func permissionsValue(permissions topology.Permissions) types.Object {
+func permissionsValue(permissions pipeline.Permissions) types.Object {
 	return types.ObjectValueMust(permissionsType, map[string]attr.Value{
 		"configure": types.StringValue(permissions.Configure),
 		"write":     types.StringValue(permissions.Write),
@@ -47,10 +47,10 @@ func permissionsValue(permissions topology.Permissions) types.Object {
 }
 
 // retiredValue lists retired queues; drained tells which of them were seen to be empty.
-func retiredValue(p topology.Pipeline, drained map[string]bool) types.Map {
+func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 	entries := map[string]string{}
 	for _, delay := range p.Retired {
-		entries[p.Names().RetryQueue(delay)] = topology.FormatDelay(delay)
+		entries[p.Names().RetryQueue(delay)] = pipeline.FormatDelay(delay)
 	}
 	values := map[string]attr.Value{}
 	for queue, delay := range entries {

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -25,19 +27,19 @@ type workQueueModel struct {
 }
 
 // workQueue turns known settings into a specification. What is not set has its default.
-func (w workQueueModel) workQueue(name string) (topology.WorkQueue, diag.Diagnostics) {
+func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnostics) {
 	at := path.Root("work_queues").AtMapKey(name)
 	arguments, diags := attribute.ParseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
 	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition"))
 	diags.Append(more...)
 	if !w.MaxAttempts.IsNull() {
-		diags.Append(report.Errors(topology.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
+		diags.Append(report.Errors(preflight.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
 	}
 	queueType := topology.Quorum
 	if !w.Type.IsNull() {
 		queueType = w.Type.ValueString()
 	}
-	return topology.WorkQueue{
+	return pipeline.WorkQueue{
 		Type:               queueType,
 		Declare:            w.Declare.ValueBool(),
 		Arguments:          arguments,
@@ -48,10 +50,10 @@ func (w workQueueModel) workQueue(name string) (topology.WorkQueue, diag.Diagnos
 	}, diags
 }
 
-func (m model) workQueues(ctx context.Context) (map[string]topology.WorkQueue, diag.Diagnostics) {
+func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, diag.Diagnostics) {
 	var models map[string]workQueueModel
 	diags := m.WorkQueues.ElementsAs(ctx, &models, false)
-	workQueues := make(map[string]topology.WorkQueue, len(models))
+	workQueues := make(map[string]pipeline.WorkQueue, len(models))
 	for name, w := range models {
 		workQueue, more := w.workQueue(name)
 		diags.Append(more...)
@@ -60,7 +62,7 @@ func (m model) workQueues(ctx context.Context) (map[string]topology.WorkQueue, d
 	return workQueues, diags
 }
 
-func workQueueValue(workQueue topology.WorkQueue) attr.Value {
+func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
 	strategy := types.StringNull()
 	if workQueue.DeadLetterStrategy != "" {
 		strategy = types.StringValue(workQueue.DeadLetterStrategy)

@@ -1,0 +1,103 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// AttachmentArgument marks the return binding of a queue that is attached from outside of the
+// pipeline's configuration, so that the pipeline and its attachments never take each other's bindings
+// for their own.
+const AttachmentArgument = "retry-attachment"
+
+// Attachment joins one work queue to a pipeline that is configured elsewhere.
+type Attachment struct {
+	Pipeline       string
+	Vhost          string
+	Queue          string
+	WorkQueue      WorkQueue
+	PolicyPriority int
+}
+
+// Names of the pipeline's objects.
+func (a Attachment) Names() Names { return Names(a.Pipeline) }
+
+// pipeline is the attachment as a pipeline of this one work queue.
+func (a Attachment) AsPipeline() Pipeline {
+	return Pipeline{
+		Name: a.Pipeline, Vhost: a.Vhost, Shield: true, PolicyPriority: a.PolicyPriority,
+		WorkQueues: map[string]WorkQueue{a.Queue: a.WorkQueue},
+	}
+}
+
+// ExpandAttachment returns every object that the attachment owns.
+func ExpandAttachment(a Attachment) topology.Topology {
+	t, n, p := topology.New(), a.Names(), a.AsPipeline()
+	t.Bindings = append(t.Bindings, AttachmentBinding(n, a.Queue))
+	if !a.WorkQueue.ByPolicy() {
+		return t
+	}
+	t.Policies[n.AttachmentPolicy(a.Queue)] = exactPolicy(p.PolicyContent(a.Queue), a.PolicyPriority, a.Queue)
+	if len(p.NeedFallback()) > 0 {
+		t.Policies[n.AttachmentFallbackPolicy(a.Queue)] = exactPolicy(fallbackDefinition(n), FallbackPriority(a.PolicyPriority), a.Queue)
+	}
+	return t
+}
+
+func AttachmentBinding(n Names, queue string) topology.Binding {
+	return topology.Binding{Source: n.ReturnExchange(), Destination: queue, RoutingKey: ReturnKey(queue), Arguments: topology.Arguments{AttachmentArgument: true}}
+}
+
+// OwnedByAttachment picks out of a whole vhost what belongs to the attachment.
+func OwnedByAttachment(a Attachment, vhost topology.Topology) topology.Topology {
+	owned, n := topology.New(), a.Names()
+	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFallbackPolicy(a.Queue)} {
+		if policy, exists := vhost.Policies[name]; exists {
+			owned.Policies[name] = policy
+		}
+	}
+	for _, b := range vhost.Bindings {
+		if b.Equal(AttachmentBinding(n, a.Queue)) {
+			owned.Bindings = append(owned.Bindings, b)
+		}
+	}
+	return owned
+}
+
+// RecoverAttachment reads an attachment's specification back from a vhost that holds it, or what a
+// failed creation left of it: the policy is written first, and may be kept for what the queue holds.
+func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topology) (Attachment, error) {
+	a := Attachment{Pipeline: pipeline, Vhost: vhostName, Queue: queue, PolicyPriority: DefaultPolicyPriority}
+	if !slices.Contains(Attached(a.Names(), vhost), queue) {
+		return a, fmt.Errorf("no binding from %q to %q has the argument %s, and there is no policy of an attachment: the queue is not attached to the pipeline, or by the pipeline's own work_queues",
+			a.Names().ReturnExchange(), queue, AttachmentArgument)
+	}
+	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]
+	if hasPolicy {
+		a.PolicyPriority = policy.Priority
+	}
+	a.WorkQueue = recoverFrom(a.AsPipeline(), vhost.Queues[queue], policy, hasPolicy)
+	a.WorkQueue.Declare, a.WorkQueue.Arguments = false, nil
+	return a, nil
+}
+
+// Attached lists the queues that attachments joined to the pipeline. The binding of a queue goes with it
+// when an application makes it anew, the policy stays.
+func Attached(n Names, vhost topology.Topology) []string {
+	var queues []string
+	for name := range vhost.Policies {
+		if queue, isAttachment := strings.CutPrefix(name, n.AttachmentPolicy("")); isAttachment {
+			queues = append(queues, queue)
+		}
+	}
+	for _, b := range vhost.Bindings {
+		if _, marked := b.Arguments[AttachmentArgument]; marked && b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) {
+			queues = append(queues, b.Destination)
+		}
+	}
+	slices.Sort(queues)
+	return slices.Compact(queues)
+}

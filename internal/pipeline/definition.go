@@ -1,0 +1,101 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// DefinitionArgument is the argument of the binding from the dead-letter exchange to the inbox
+// that holds the pipeline's definition, so that the broker describes itself: imports are exact and
+// tools need no Terraform.
+const DefinitionArgument = "retry-definition"
+
+// maxDefinition is how long a definition may be, in bytes, and maxDefinitionSent how long within a
+// request, where each of its quotes takes two. Newer brokers refuse requests over 5,000 bytes that create
+// a binding.
+const (
+	MaxDefinition     = 4000
+	maxDefinitionSent = 4900
+)
+
+func (d Definition) Fits() bool {
+	text := d.String()
+	sent, err := json.Marshal(text)
+	return err == nil && len(text) <= MaxDefinition && len(sent) <= maxDefinitionSent
+}
+
+const definitionVersion = 1
+
+// Definition is the part of a pipeline that its objects do not tell. It grows only with those work
+// queues that have a number of attempts of their own.
+type Definition struct {
+	Version     int      `json:"version"`
+	Delays      []string `json:"delays"`
+	MaxAttempts int      `json:"max_attempts"`
+	RetryOn     []string `json:"retry_on"`
+	// What differs from its default only.
+	PolicyPriority   int                `json:"policy_priority,omitempty"`
+	PolicyDefinition topology.Arguments `json:"policy_definition,omitempty"`
+	NoShield         bool               `json:"no_shield,omitempty"`
+	MaxAge           string             `json:"max_age,omitempty"`
+	// QueueMaxAttempts is by work queue.
+	QueueMaxAttempts map[string]int `json:"queue_max_attempts,omitempty"`
+}
+
+// Definition of the pipeline.
+func (p Pipeline) Definition() Definition {
+	d := Definition{
+		Version:     definitionVersion,
+		MaxAttempts: p.MaxAttempts,
+		RetryOn:     slices.Sorted(slices.Values(p.RetryOn)),
+
+		PolicyDefinition: p.PolicyDefinition,
+		NoShield:         !p.Shield,
+		MaxAge:           p.MaxAge.Spelling,
+		QueueMaxAttempts: map[string]int{},
+	}
+	for name, workQueue := range p.WorkQueues {
+		if workQueue.MaxAttempts != 0 {
+			d.QueueMaxAttempts[name] = workQueue.MaxAttempts
+		}
+	}
+	if p.PolicyPriority != DefaultPolicyPriority {
+		d.PolicyPriority = p.PolicyPriority
+	}
+	for _, delay := range p.Delays {
+		d.Delays = append(d.Delays, delay.Spelling)
+	}
+	return d
+}
+
+// String is the definition as the broker keeps it, compact JSON.
+func (d Definition) String() string {
+	text, err := json.Marshal(d)
+	if err != nil {
+		panic("a definition holds strings and numbers only: " + err.Error())
+	}
+	return string(text)
+}
+
+// ParseDefinition reads what String wrote.
+func ParseDefinition(text string) (Definition, error) {
+	var d Definition
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&d); err != nil {
+		return d, fmt.Errorf("read the argument %s: %w", DefinitionArgument, err)
+	}
+	d.PolicyDefinition = topology.DecodedArguments(d.PolicyDefinition)
+	if d.Version != definitionVersion {
+		return d, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade", DefinitionArgument, d.Version, definitionVersion)
+	}
+	if len(d.Delays) == 0 || d.MaxAttempts == 0 {
+		return d, errors.New("the argument " + DefinitionArgument + " lacks delays or max_attempts")
+	}
+	return d, nil
+}

@@ -1,0 +1,32 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Disowned returns the live objects without the work queues that the change from prior to next
+// gives up instead of deleting: those that are attached still, be it by an attachment, but not declared any more, and those
+// that somebody else made anew, which do not carry the pipeline's mark. Next is nil for a destroy.
+func Disowned(live topology.Topology, prior Pipeline, next *Pipeline, vhost topology.Topology) topology.Topology {
+	kept := live
+	kept.Queues = maps.Clone(live.Queues)
+	for name, before := range prior.WorkQueues {
+		if !before.Declare {
+			continue
+		}
+		attached, declared := false, false
+		if next != nil {
+			after, stays := next.WorkQueues[name]
+			attached, declared = stays, after.Declare
+		}
+		attached = attached || slices.Contains(Attached(prior.Names(), vhost), name)
+		foreign := kept.Queues[name].Arguments[DeclaredByArgument] != prior.Name
+		if !declared && (attached || foreign) {
+			delete(kept.Queues, name)
+		}
+	}
+	return kept
+}

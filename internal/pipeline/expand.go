@@ -1,0 +1,109 @@
+package pipeline
+
+import (
+	"maps"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// DeclaredByArgument marks a work queue as created by the pipeline it names. Brokers store and
+// ignore arguments they do not know.
+const DeclaredByArgument = "x-retry-declared-by"
+
+// Delivery limits of the pipeline's own quorum queues. They are the same on every version, since
+// arguments are immutable: -1 means "exceeded at once" on 3.10, and absent means 20 from 4.0 on.
+const (
+	inboxDeliveryLimit  = int64(1_000)
+	failedDeliveryLimit = int64(1_000_000)
+)
+
+// Expand returns every object that the pipeline owns. It is a pure function of the specification.
+func Expand(p Pipeline) topology.Topology {
+	t := topology.New()
+	addExchanges(t, p.Names())
+	addOwnQueues(&t, p)
+	addRetryQueues(&t, p, p.Waits())
+	addRetryQueues(&t, p, p.Retired)
+	addWorkQueues(&t, p)
+	addPolicies(t, p)
+	topology.SortBindings(t.Bindings)
+	return t
+}
+
+// ExpandExchanges returns the exchanges alone, which depend on nothing but the name.
+func ExpandExchanges(name Names) map[string]topology.Exchange {
+	t := topology.New()
+	addExchanges(t, name)
+	return t.Exchanges
+}
+
+func addExchanges(t topology.Topology, n Names) {
+	t.Exchanges[n.DeadLetterExchange()] = topology.Exchange{
+		Type:      "fanout",
+		Arguments: topology.Arguments{"alternate-exchange": n.FailedExchange()},
+	}
+	t.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
+	// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
+	// that is not bound.
+	t.Exchanges[n.RetryExchange()] = topology.Exchange{Type: "direct"}
+	// A message whose work queue lost its binding goes back to the worker, which saves it.
+	t.Exchanges[n.ReturnExchange()] = topology.Exchange{
+		Type:      "direct",
+		Arguments: topology.Arguments{"alternate-exchange": n.DeadLetterExchange()},
+	}
+}
+
+func addOwnQueues(t *topology.Topology, p Pipeline) {
+	n := p.Names()
+	t.Queues[n.Inbox()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": inboxDeliveryLimit})
+	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, "", nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	t.Bindings = append(t.Bindings,
+		topology.Binding{
+			Source: n.DeadLetterExchange(), Destination: n.Inbox(),
+			Arguments: topology.Arguments{DefinitionArgument: p.Definition().String()},
+		},
+		topology.Binding{Source: n.FailedExchange(), Destination: n.FailedQueue()},
+	)
+}
+
+func addRetryQueues(t *topology.Topology, p Pipeline, waits []time.Duration) {
+	n := p.Names()
+	for _, wait := range waits {
+		queue := n.RetryQueue(wait)
+		t.Queues[queue] = ownQueue(p.QueueType, n.ReturnExchange(), topology.Arguments{"x-message-ttl": wait.Milliseconds()}, nil)
+		t.Bindings = append(t.Bindings, topology.Binding{Source: n.RetryExchange(), Destination: queue, RoutingKey: DelayKey(wait)})
+	}
+}
+
+// ownQueue builds one of the pipeline's own queues. What only quorum queues take is left out for
+// classic ones, which refuse it.
+func ownQueue(queueType, deadLetterExchange string, arguments, quorumOnly topology.Arguments) topology.Queue {
+	all := topology.Arguments{}
+	maps.Copy(all, arguments)
+	if deadLetterExchange != "" {
+		all["x-dead-letter-exchange"] = deadLetterExchange
+	}
+	if queueType == topology.Quorum {
+		maps.Copy(all, quorumOnly)
+		if deadLetterExchange != "" {
+			all["x-dead-letter-strategy"] = "at-least-once"
+			all["x-overflow"] = "reject-publish"
+		}
+	}
+	return topology.Queue{Type: queueType, Arguments: all}
+}
+
+func addWorkQueues(t *topology.Topology, p Pipeline) {
+	for name, workQueue := range p.WorkQueues {
+		t.Bindings = append(t.Bindings, p.Names().ReturnBinding(name))
+		if workQueue.Declare {
+			arguments := topology.Arguments{DeclaredByArgument: p.Name}
+			maps.Copy(arguments, workQueue.Arguments)
+			if !workQueue.ByPolicy() {
+				maps.Copy(arguments, workQueue.DeadLetterArguments(p.Names()))
+			}
+			t.Queues[name] = topology.Queue{Type: workQueue.Type, Arguments: arguments}
+		}
+	}
+}

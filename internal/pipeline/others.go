@@ -1,0 +1,99 @@
+package pipeline
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// others is what belongs to somebody else than the pipeline in question.
+type Foreign struct {
+	// pipelines are the names of the other pipelines in the vhost.
+	pipelines []Names
+	// returning are their work queues, each with the first pipeline that messages return to it from.
+	returning map[string]Names
+	// policies are those of no pipeline, and those that a pipeline without a definition has left.
+	Policies map[string]topology.Policy
+}
+
+var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|(fallback|queues)(/[1-9][0-9]*)?|queue/.+|attachment/.+|attachment-fallback/.+)$`)
+
+// othersIn finds what belongs to others than these pipelines.
+func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
+	o, pipelines := Foreign{Policies: maps.Clone(vhost.Policies)}, Pipelines(vhost.Topology)
+	defined := map[string]bool{}
+	for _, name := range pipelines {
+		defined[name] = true
+	}
+	maps.DeleteFunc(o.Policies, func(name string, policy topology.Policy) bool {
+		return defined[pipelineOf(name, policy)] || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
+	})
+	for _, name := range pipelines {
+		if !slices.Contains(mine, name) {
+			o.pipelines = append(o.pipelines, Names(name))
+		}
+	}
+	o.returning = returning(o.pipelines, vhost.Topology)
+	return o
+}
+
+// returning finds the work queues of these pipelines, in one pass: a vhost has many of both.
+func returning(pipelines []Names, vhost topology.Topology) map[string]Names {
+	exchanges, found := map[string]Names{}, map[string]Names{}
+	for _, n := range pipelines {
+		exchanges[n.ReturnExchange()] = n
+	}
+	for _, b := range vhost.Bindings {
+		n, returns := exchanges[b.Source]
+		if first, known := found[b.Destination]; returns && b.RoutingKey == ReturnKey(b.Destination) && (!known || n < first) {
+			found[b.Destination] = n
+		}
+	}
+	return found
+}
+
+// Pipelines lists the pipelines in a vhost by name: those whose definition is there.
+func Pipelines(vhost topology.Topology) []string {
+	var names []string
+	for _, b := range vhost.Bindings {
+		name, isDLX := strings.CutSuffix(b.Source, Names("").DeadLetterExchange())
+		if _, defined := b.Arguments[DefinitionArgument]; defined && isDLX && b.Destination == Names(name).Inbox() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// namesPolicy tells whether the pipeline or one of its attachments would call a policy so. Whatever
+// somebody changed in a policy of its own, the pipeline does not take it for another's.
+func (n Names) namesPolicy(policy string) bool {
+	return pipelinePolicy.MatchString(policy) && strings.HasPrefix(policy, "retry/"+string(n)+Separator)
+}
+
+// pipelineOf tells which pipeline a policy belongs to, "" if none. The name alone does not tell.
+func pipelineOf(name string, policy topology.Policy) string {
+	match := pipelinePolicy.FindStringSubmatch(name)
+	if match == nil {
+		return ""
+	}
+	n := Names(match[1])
+	if name == n.ShieldPolicy() || policy.Definition["dead-letter-exchange"] == n.DeadLetterExchange() {
+		return match[1]
+	}
+	return ""
+}
+
+// ownerOf tells which other pipeline a queue belongs to, as one of its own or as a work queue.
+func (o Foreign) OwnerOf(queue string) (pipeline Names, asWorkQueue, found bool) {
+	for _, n := range o.pipelines {
+		if n.OwnsQueue(queue) {
+			return n, false, true
+		}
+	}
+	pipeline, found = o.returning[queue]
+	return pipeline, found, found
+}

@@ -1,0 +1,61 @@
+package pipeline
+
+import (
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Owned picks out of a whole vhost what belongs to the pipeline. Objects of others are left out
+// even where they meet the pipeline's: a foreign queue bound to the dead-letter exchange is not ours.
+//
+// Retry queues of any delay count, so that those that left the schedule are found again; if the
+// specification does not know a delay, the queue must dead-letter to the pipeline's return exchange.
+func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
+	n, owned := p.Names(), topology.New()
+	for name, exchange := range vhost.Exchanges {
+		if n.OwnsExchange(name) {
+			owned.Exchanges[name] = exchange
+		}
+	}
+	known := Expand(p).Queues
+	for name, queue := range vhost.Queues {
+		if _, isKnown := known[name]; isKnown || n.IsRetryQueue(name, queue) {
+			owned.Queues[name] = queue
+		}
+	}
+	for _, binding := range vhost.Bindings {
+		if n.OwnsBinding(binding) {
+			owned.Bindings = append(owned.Bindings, binding)
+		}
+	}
+	topology.SortBindings(owned.Bindings)
+	for name, policy := range vhost.Policies {
+		if n.ownsPolicy(name) {
+			owned.Policies[name] = policy
+		}
+	}
+	return owned
+}
+
+func (n Names) IsRetryQueue(name string, queue topology.Queue) bool {
+	_, named := n.DelayOf(name)
+	return named && queue.Arguments["x-dead-letter-exchange"] == n.ReturnExchange()
+}
+
+// ownsBinding tells whether a binding is the pipeline's: between two of its objects, or one that
+// brings messages back to a work queue. A key that means such a return is the pipeline's own, so that
+// one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too.
+func (n Names) OwnsBinding(b topology.Binding) bool {
+	if !n.OwnsExchange(b.Source) || b.ToExchange {
+		return false
+	}
+	_, ofAttachment := b.Arguments[AttachmentArgument]
+	returns := b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) && !ofAttachment
+	return returns || n.OwnsQueue(b.Destination)
+}
+
+// returnBinding brings messages back to a work queue.
+func (n Names) ReturnBinding(workQueue string) topology.Binding {
+	return topology.Binding{Source: n.ReturnExchange(), Destination: workQueue, RoutingKey: ReturnKey(workQueue)}
+}

@@ -1,0 +1,52 @@
+package pipeline
+
+import (
+	"hash/fnv"
+	"regexp"
+	"strings"
+)
+
+// maxPattern is the longest pattern, in bytes, that RabbitMQ takes from 4.3 on.
+const maxPattern = 1024
+
+// exactPattern matches these names and no others.
+func exactPattern(names []string) string {
+	escaped := make([]string, len(names))
+	for i, name := range names {
+		escaped[i] = regexp.QuoteMeta(name)
+	}
+	return "^(" + strings.Join(escaped, "|") + ")$"
+}
+
+// spread divides names into groups, some of them empty, so that a pattern holds each. A name's group
+// depends on nothing but the name and the number of groups, of which there may be 1, 2, 4 ...: a name
+// that comes or goes moves no other. When the number doubles each group gives some names to one that is
+// new, and when it halves two become one: policies that are created first and deleted last leave no name
+// without one in between.
+func spread(names []string) [][]string {
+	for n := uint32(1); ; n *= 2 {
+		groups := make([][]string, n)
+		for _, name := range names {
+			i := hash(name) % n
+			groups[i] = append(groups[i], name)
+		}
+		if fit(groups) {
+			return groups
+		}
+	}
+}
+
+func hash(name string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum32()
+}
+
+func fit(groups [][]string) bool {
+	for _, names := range groups {
+		if len(names) > 1 && len(exactPattern(names)) > maxPattern {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// attached tells which policy each of so many work queues has.
+func attached(t *testing.T, queues int) map[string]string {
+	t.Helper()
+	p := orders()
+	p.WorkQueues = map[string]WorkQueue{}
+	for i := range queues {
+		p.WorkQueues[fmt.Sprintf("shop.orders.work-queue.%d", i)] = WorkQueue{Type: topology.Quorum}
+	}
+	found := map[string]string{}
+	for name, policy := range Expand(p).Policies {
+		if len(policy.Pattern) > maxPattern {
+			t.Errorf("the pattern of %s has %d bytes", name, len(policy.Pattern))
+		}
+		if !p.Names().ownsPolicy(name) {
+			t.Errorf("%s is not the pipeline's", name)
+		}
+		if !p.Names().isSharedPolicy(name) {
+			continue
+		}
+		for queue := range p.WorkQueues {
+			if matches, err := policy.AppliesTo(queue, ""); err != nil || !matches {
+				continue
+			}
+			if found[queue] != "" {
+				t.Errorf("%s and %s apply to %s", found[queue], name, queue)
+			}
+			found[queue] = name
+		}
+	}
+	if len(found) != queues {
+		t.Errorf("%d of %d queues have a policy", len(found), queues)
+	}
+	return found
+}
+
+func TestWorkQueuesAreSpreadOverPolicies(t *testing.T) {
+	t.Parallel()
+	before := attached(t, 1)
+	for _, queues := range []int{2, 30, 31, 60, 61, 500} {
+		after := attached(t, queues)
+		existed := map[string]bool{}
+		for _, policy := range before {
+			existed[policy] = true
+		}
+		for queue, policy := range before {
+			if after[queue] != policy && existed[after[queue]] {
+				t.Errorf("with %d queues, %s moves from %s to %s, which was there before", queues, queue, policy, after[queue])
+			}
+		}
+		before = after
+	}
+}
+
+func TestSpreadOfLongNames(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{nil, {"a"}, {fmt.Sprintf("%0255d", 1), fmt.Sprintf("%0255d", 2), fmt.Sprintf("%0255d", 3), fmt.Sprintf("%0255d", 4), fmt.Sprintf("%0255d", 5)}} {
+		if got := slices.Sorted(slices.Values(slices.Concat(spread(names)...))); !slices.Equal(got, slices.Sorted(slices.Values(names))) {
+			t.Errorf("%d names became %d", len(names), len(got))
+		}
+	}
+	if n := len(spread([]string{"a", "b"})); n != 1 {
+		t.Errorf("%d groups for two short names", n)
+	}
+}
+
+func TestShieldCoversEveryDelay(t *testing.T) {
+	t.Parallel()
+	pattern := regexp.MustCompile(Names("or.ders").ownPattern())
+	for _, delay := range []time.Duration{
+		time.Millisecond, 1500 * time.Millisecond, time.Second, 90500 * time.Millisecond, time.Minute, time.Hour, 90*time.Minute + 3*time.Millisecond, MaxDelay,
+	} {
+		if name := Names("or.ders").RetryQueue(delay); !pattern.MatchString(name) {
+			t.Errorf("%s is not covered", name)
+		}
+	}
+	for _, other := range []string{"or.ders.retry.", "or.ders.retry.x", "or.ders.retry.1", "or.ders.retry.1.s", "orxders.inbox", "or.ders.retry.1s.x"} {
+		if pattern.MatchString(other) {
+			t.Errorf("%s is covered", other)
+		}
+	}
+}
+
+// The longest name that queues leave room for, all of it escaped.
+func TestShieldPatternFitsEveryName(t *testing.T) {
+	t.Parallel()
+	if pattern := Names(strings.Repeat(".", 250)).ownPattern(); len(pattern) > maxPattern {
+		t.Errorf("%d bytes, and brokers take %d", len(pattern), maxPattern)
+	}
+}

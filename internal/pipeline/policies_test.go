@@ -1,0 +1,140 @@
+package pipeline
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// every is a pipeline with every setting that differs from its default.
+func every() Pipeline {
+	p := orders()
+	p.Shield, p.PolicyPriority, p.MaxAge = false, 7, Delay{24 * time.Hour, "1440m"}
+	p.PolicyDefinition = topology.Arguments{"consumer-timeout": int64(60000), "queue-leader-locator": "balanced"}
+	p.WorkQueues = map[string]WorkQueue{
+		"plain":    {Type: topology.Quorum, Attach: AttachPolicy},
+		"bounded":  {Type: topology.Quorum, Attach: AttachPolicy, DeadLetterStrategy: topology.AtMostOnce, PolicyDefinition: topology.Arguments{"max-length": int64(5), "queue-leader-locator": nil}},
+		"classic":  {Type: topology.Classic, Attach: AttachPolicy, MaxAttempts: 9, PolicyDefinition: topology.Arguments{"consumer-timeout": int64(1)}},
+		"argued":   {Type: topology.Quorum, Attach: AttachArguments},
+		"declared": {Type: topology.Quorum, Attach: AttachArguments, Declare: true, MaxAttempts: 2, DeadLetterStrategy: topology.AtMostOnce, Arguments: topology.Arguments{"x-single-active-consumer": true}},
+	}
+	return p
+}
+
+func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
+	t.Parallel()
+	want := map[string]topology.Policy{
+		"retry/orders/queues": {Pattern: "^(plain)$", ApplyTo: "queues", Priority: 7, Definition: topology.Arguments{
+			"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish",
+			"consumer-timeout": int64(60000), "queue-leader-locator": "balanced",
+		}},
+		"retry/orders/queue/bounded": {Pattern: "^(bounded)$", ApplyTo: "queues", Priority: 7, Definition: topology.Arguments{
+			"dead-letter-exchange": "orders.dlx", "consumer-timeout": int64(60000), "max-length": int64(5),
+		}},
+		"retry/orders/queue/classic": {Pattern: "^(classic)$", ApplyTo: "queues", Priority: 7, Definition: topology.Arguments{
+			"dead-letter-exchange": "orders.dlx", "consumer-timeout": int64(1), "queue-leader-locator": "balanced",
+		}},
+	}
+	got := Expand(every()).Policies
+	// Which of three contents that are equally frequent is shared depends on their texts alone.
+	normal := map[string]topology.Policy{}
+	for name, policy := range got {
+		normal[policy.Pattern] = policy
+		if name == "retry/orders/own" || name == "retry/orders/fallback" {
+			t.Errorf("%s is there although shield = false", name)
+		}
+	}
+	expected := map[string]topology.Policy{}
+	for _, policy := range want {
+		expected[policy.Pattern] = policy
+	}
+	if diff := cmp.Diff(expected, normal); diff != "" {
+		t.Error(diff)
+	}
+	arguments := Expand(every()).Queues["declared"].Arguments
+	if diff := cmp.Diff(topology.Arguments{"x-retry-declared-by": "orders", "x-single-active-consumer": true, "x-dead-letter-exchange": "orders.dlx"}, arguments); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRecoverGivesBackEverySetting(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]Pipeline{"every": every(), "shared": sharing()} {
+		live := Expand(p)
+		for queue, w := range p.WorkQueues {
+			if w.Declare {
+				continue
+			}
+			live.Queues[queue] = topology.Queue{Type: w.Type}
+			if w.Attach == AttachArguments {
+				live.Queues[queue] = topology.Queue{Type: w.Type, Arguments: w.DeadLetterArguments(p.Names())}
+			}
+		}
+		got, err := Recover(p.Name, p.Vhost, live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(p, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func sharing() Pipeline {
+	p := every()
+	p.WorkQueues = maps.Clone(p.WorkQueues)
+	p.WorkQueues["more"] = p.WorkQueues["bounded"]
+	p.WorkQueues["still more"] = p.WorkQueues["bounded"]
+	return p
+}
+
+func TestUnprotectedOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*WorkQueue)
+		want   int
+	}{
+		"a key is added":        {func(w *WorkQueue) { w.PolicyDefinition = topology.Arguments{"consumer-timeout": int64(1)} }, 0},
+		"the strategy weakens":  {func(w *WorkQueue) { w.DeadLetterStrategy = topology.AtMostOnce }, 1},
+		"the policy is removed": {func(w *WorkQueue) { w.Attach = AttachArguments }, 1},
+	} {
+		next := one(WorkQueue{Type: topology.Quorum})
+		w := next.WorkQueues["work"]
+		test.change(&w)
+		next.WorkQueues["work"] = w
+		if got := unprotected(one(WorkQueue{Type: topology.Quorum}), Expand(next)); len(got) != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	argued := one(WorkQueue{Type: topology.Quorum, Attach: AttachArguments})
+	detached := one(WorkQueue{})
+	detached.WorkQueues = nil
+	if got := unprotected(argued, Expand(detached)); len(got) != 0 {
+		t.Errorf("detaching a queue that keeps its arguments: %q", got)
+	}
+	if got := unprotected(argued, topology.Topology{}); len(got) != 1 {
+		t.Errorf("destroying what its arguments point at: %q", got)
+	}
+}
+
+// A policy with a key that classic queues do not support on some version does not apply to a queue that
+// an application re-creates as a classic one.
+func TestFallbackStandsInForKeysOfQuorumQueues(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]bool{
+		"target-group-size": true, "max-in-memory-length": true, "max-in-memory-bytes": true, "queue-leader-locator": true, "delivery-limit": true,
+		"consumer-timeout": false, "max-length": false,
+	} {
+		w := WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce, PolicyDefinition: topology.Arguments{key: int64(3)}}
+		if _, got := Expand(one(w)).Policies["retry/orders/fallback"]; got != want {
+			t.Errorf("a pipeline's %s: %t, want %t", key, got, want)
+		}
+		attachment := ExpandAttachment(Attachment{Pipeline: "orders", Queue: "work", WorkQueue: w, PolicyPriority: 9})
+		if _, got := attachment.Policies["retry/orders/attachment-fallback/work"]; got != want {
+			t.Errorf("an attachment's %s: %t, want %t", key, got, want)
+		}
+	}
+}

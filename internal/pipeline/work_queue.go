@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"cmp"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Ways in which a work queue gets its dead-letter exchange.
+const (
+	// AttachPolicy writes a policy, which needs no redeclaration.
+	AttachPolicy = "policy"
+	// AttachArguments leaves it to whoever declares the queue.
+	AttachArguments = "arguments"
+)
+
+// WorkQueue is a queue whose rejected messages the pipeline retries.
+type WorkQueue struct {
+	Type string
+	// Declare makes the pipeline create and own the queue, with Arguments.
+	Declare   bool
+	Arguments topology.Arguments
+	// Attach is AttachPolicy, also if it is empty, or AttachArguments.
+	Attach string
+	// DeadLetterStrategy is AtLeastOnce for quorum queues and AtMostOnce for others if it is empty.
+	DeadLetterStrategy string
+	// MaxAttempts takes the place of the pipeline's for messages that fail in this queue, 0 if there
+	// is none.
+	MaxAttempts int
+	// PolicyDefinition has more keys for the queue's policy. They win over those of the pipeline; nil
+	// takes a key away.
+	PolicyDefinition topology.Arguments
+}
+
+func (w WorkQueue) ByPolicy() bool { return w.Attach != AttachArguments }
+
+// Strategy is how the queue dead-letters.
+func (w WorkQueue) Strategy() string {
+	if w.Type == topology.Quorum {
+		return cmp.Or(w.DeadLetterStrategy, topology.AtLeastOnce)
+	}
+	return cmp.Or(w.DeadLetterStrategy, topology.AtMostOnce)
+}
+
+// deadLettering is what the queue needs to dead-letter into a pipeline, as keys of a policy.
+func (w WorkQueue) deadLettering(n Names) topology.Arguments {
+	keys := topology.Arguments{"dead-letter-exchange": n.DeadLetterExchange()}
+	if w.Strategy() == topology.AtLeastOnce {
+		keys["dead-letter-strategy"] = topology.AtLeastOnce
+		keys["overflow"] = "reject-publish"
+	}
+	return keys
+}
+
+// deadLetterArguments are the same as a queue's arguments.
+func (w WorkQueue) DeadLetterArguments(n Names) topology.Arguments {
+	arguments := topology.Arguments{}
+	for key, value := range w.deadLettering(n) {
+		arguments["x-"+key] = value
+	}
+	return arguments
+}

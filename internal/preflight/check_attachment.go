@@ -1,0 +1,29 @@
+package preflight
+
+import (
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// CheckAttachment checks an attachment by itself.
+func CheckAttachment(a pipeline.Attachment) []Problem {
+	problems := CheckName(a.Pipeline)
+	for i := range problems {
+		problems[i].Path = Path{"pipeline"}
+	}
+	problems = append(problems, checkPriority(a.PolicyPriority)...)
+	problems = append(problems, checkWorkQueueAt(func(attributes ...any) Path {
+		if len(attributes) == 0 {
+			return Path{"queue"}
+		}
+		return attributes
+	}, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
+	if strings.Contains(a.Queue, "~") {
+		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
+		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside",
+			"The name %q has a ~. RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, which mark what belongs to an attachment. "+
+				"List the queue in the work_queues of the pipeline itself, whose bindings have none.", a.Queue))
+	}
+	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.WorkQueue, a.WorkQueue.PolicyDefinition)...)
+}

@@ -1,0 +1,69 @@
+package preflight
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// CheckPolicies checks the keys that the user adds to the policies, where work queues are attached
+// by policy.
+func CheckPolicies(p pipeline.Pipeline) []Problem {
+	problems := checkPriority(p.PolicyPriority)
+	for _, name := range p.AttachedByPolicy() {
+		w := p.WorkQueues[name]
+		at := Path{"work_queues", MapKey(name), "policy_definition"}
+		if w.PolicyDefinition == nil {
+			at = Path{"policy_definition"}
+		}
+		problems = append(problems, CheckPolicyDefinition(at, w, withNulls(p, w))...)
+	}
+	return problems
+}
+
+func withNulls(p pipeline.Pipeline, w pipeline.WorkQueue) topology.Arguments {
+	keys := topology.Arguments{}
+	maps.Copy(keys, p.PolicyDefinition)
+	maps.Copy(keys, w.PolicyDefinition)
+	return keys
+}
+
+func checkPriority(priority int) []Problem {
+	if priority < 1 {
+		return []Problem{problem(Path{"policy_priority"}, "Policy priority too low", "policy_priority is %d; write 1 or more: a policy of the next lower priority may stand behind the pipeline's.", priority)}
+	}
+	return nil
+}
+
+// CheckPolicyDefinition checks the keys that the user adds to the policy of a work queue.
+func CheckPolicyDefinition(at Path, w pipeline.WorkQueue, definition topology.Arguments) []Problem {
+	var problems []Problem
+	for _, key := range slices.Sorted(maps.Keys(definition)) {
+		if why := unusableKey(key, definition[key], w); why != "" {
+			problems = append(problems, problem(at, "Unusable policy key", "%q cannot be set here: %s.", key, why))
+		}
+	}
+	return problems
+}
+
+// unusableKey says why a key cannot be set; null gives a key up, which is always possible.
+func unusableKey(key string, value any, w pipeline.WorkQueue) string {
+	if value == nil {
+		return ""
+	}
+	switch {
+	case key == "dead-letter-exchange" || key == "dead-letter-strategy":
+		return "the pipeline sets it itself"
+	case key == "dead-letter-routing-key":
+		return "the message's own routing key would be lost"
+	case !topology.AlwaysApplicable(w.Type, topology.Arguments{key: value}):
+		return "a " + w.Type + " queue does not support it, and the broker would not apply the policy to the queue at all"
+	case key == "overflow" && w.Strategy() == topology.AtLeastOnce && value != "reject-publish":
+		return "at-least-once dead-lettering needs overflow = reject-publish; with dead_letter_strategy = \"at-most-once\" it can be chosen"
+	case bounded(topology.Arguments{key: value}) && w.Strategy() == topology.AtLeastOnce:
+		return "at-least-once dead-lettering needs overflow = reject-publish, which would turn the limit against the queue's publishers; write dead_letter_strategy = \"at-most-once\""
+	}
+	return ""
+}

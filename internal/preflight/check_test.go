@@ -1,0 +1,105 @@
+package preflight
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Delays that only one work queue gets to are used.
+func TestCheckSchedule(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		attempts, delays, ofQueue int
+		wrong                     bool
+	}{
+		"enough":                   {4, 3, 0, false},
+		"too few":                  {3, 3, 0, true},
+		"enough for a work queue":  {2, 3, 4, false},
+		"too few for a work queue": {2, 3, 3, true},
+		"fewer for a work queue":   {4, 3, 2, false},
+	} {
+		problems := CheckSchedule(c.attempts, c.delays, map[string]pipeline.WorkQueue{"a": {}, "b": {MaxAttempts: c.ofQueue}})
+		if len(problems) > 0 != c.wrong {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+}
+
+func TestCheckQueueAttempts(t *testing.T) {
+	t.Parallel()
+	for attempts, wrong := range map[int64]bool{-1: true, 0: true, 1: true, 2: false, 1<<31 - 1: false, 1 << 31: true} {
+		problems := CheckQueueAttempts("a.b", attempts)
+		if len(problems) > 0 != wrong {
+			t.Errorf("%d: %v", attempts, problems)
+		}
+		if wrong && !reflect.DeepEqual(problems[0].Path, Path{"work_queues", MapKey("a.b"), "max_attempts"}) {
+			t.Errorf("%d: at %v", attempts, problems[0].Path)
+		}
+	}
+}
+
+func TestWarnOfMaxAge(t *testing.T) {
+	t.Parallel()
+	for age, wrong := range map[time.Duration]bool{0: false, 4 * time.Second: true, 5 * time.Second: false, time.Hour: false} {
+		p := orders()
+		p.MaxAge = pipeline.Delay{Wait: age, Spelling: age.String()}
+		if problems := WarnOfMaxAge(p); len(problems) > 0 != wrong {
+			t.Errorf("%s: %v", age, problems)
+		}
+	}
+}
+
+// Quotes take two bytes in the request that keeps the definition.
+func TestDefinitionFitsTheRequest(t *testing.T) {
+	t.Parallel()
+	for delays, fits := range map[int]bool{500: true, 655: false} {
+		p := orders()
+		p.Delays = slices.Repeat([]pipeline.Delay{{Wait: 30 * time.Second, Spelling: "30s"}}, delays)
+		if size := len(p.Definition().String()); size > pipeline.MaxDefinition {
+			t.Fatalf("%d delays: %d bytes, which says nothing of quotes", delays, size)
+		}
+		if got := len(CheckDefinition(p)) == 0; got != fits {
+			t.Errorf("%d delays fit: %t, want %t", delays, got, fits)
+		}
+	}
+}
+
+// The definition grows with the work queues that have a number of attempts of their own.
+func TestDefinitionThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		delays, workQueues, policy int
+		at, remedy                 string
+	}{
+		"neither":               {20, 100, 100, "", ""},
+		"delays":                {700, 0, 0, "delays", "List fewer delays"},
+		"work queues":           {20, 200, 0, "work_queues", "only where it differs"},
+		"policy":                {1, 0, 4100, "policy_definition", "Shorten it"},
+		"policy and the others": {200, 50, 3000, "policy_definition", "the policy_definition of those"},
+		"delays and the others": {400, 20, 1000, "delays", "List fewer delays"},
+		"queues and the others": {20, 90, 1800, "work_queues", "only where it differs"},
+	} {
+		p := orders()
+		p.Delays, p.PolicyDefinition = nil, topology.Arguments{"key": strings.Repeat("v", c.policy)}
+		for i := range c.delays {
+			p.Delays = append(p.Delays, pipeline.Delay{Wait: time.Second, Spelling: fmt.Sprintf("%ds", i+1)})
+		}
+		for i := range c.workQueues {
+			p.WorkQueues[fmt.Sprintf("a.queue.of.mine.%d", i)] = pipeline.WorkQueue{Type: topology.Quorum, MaxAttempts: 3}
+		}
+		problems := CheckDefinition(p)
+		if c.at == "" && len(problems) == 0 {
+			continue
+		}
+		if len(problems) != 1 || problems[0].Path[0] != c.at || !strings.Contains(problems[0].Detail, c.remedy) {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Findings are what a live vhost has to say to a pipeline that is about to be made or changed.
+type Findings struct {
+	// Problems cannot be solved by anything that the same apply may do before.
+	Problems []Problem
+	// Warnings are what may cost messages, or what somebody should know.
+	Warnings []Problem
+	// Exists lists objects that are to be created but exist already.
+	Exists []string
+	// Missing lists work queues that are not there.
+	Missing []string
+	// MissingPipeline tells that the pipeline to attach to is not there.
+	MissingPipeline bool
+}
+
+// CheckLive compares a pipeline with a live vhost. Prior is the pipeline as it was, nil if it is
+// new; what it owned may exist. Leaving are pipelines that the same apply removes before.
+func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, leaving ...string) Findings {
+	var f Findings
+	others := pipeline.ForeignTo(vhost, append(leaving, p.Name))
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		q := newLiveWorkQueue(p, prior, name, vhost, others)
+		if !q.exists && !q.Declare {
+			f.Missing = append(f.Missing, name)
+		}
+		q.check(&f)
+	}
+	checkOwnQueues(&f, p, vhost, others)
+	checkAlternateExchanges(&f, p, vhost)
+	checkListeners(&f, p, vhost)
+	checkCluster(&f, p, vhost)
+	f.Exists = existing(p, prior, vhost.Topology)
+	return f
+}
+
+func (f *Findings) refuse(at Path, summary, detail string, args ...any) {
+	f.Problems = append(f.Problems, problem(at, summary, detail, args...))
+}
+
+func (f *Findings) warn(at Path, summary, detail string, args ...any) {
+	f.Warnings = append(f.Warnings, problem(at, summary, detail, args...))
+}
+
+func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
+	var found []string
+	wanted := pipeline.Expand(p)
+	if prior == nil {
+		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
+		// Every policy of such a name would be taken for the pipeline's from then on.
+		found = appendCommon(found, "policy", pipeline.Owned(p, vhost).Policies, vhost.Policies)
+		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
+	}
+	known := pipeline.Expand(*prior).Queues
+	for _, name := range slices.Sorted(maps.Keys(wanted.Queues)) {
+		live, exists := vhost.Queues[name]
+		_, had := known[name]
+		if exists && !had && p.Names().OwnsQueue(name) && !p.Names().IsRetryQueue(name, live) {
+			found = append(found, fmt.Sprintf("queue %q", name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		live, exists := vhost.Queues[name]
+		newlyDeclared := p.WorkQueues[name].Declare && !prior.WorkQueues[name].Declare
+		if exists && newlyDeclared && live.Arguments[pipeline.DeclaredByArgument] != p.Name {
+			found = append(found, fmt.Sprintf("queue %q", name))
+		}
+	}
+	return found
+}
+
+func appendCommon[W, L any](found []string, kind string, wanted map[string]W, live map[string]L) []string {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if _, exists := live[name]; exists {
+			found = append(found, fmt.Sprintf("%s %q", kind, name))
+		}
+	}
+	return found
+}

@@ -1,0 +1,44 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// CheckLiveAttachment compares an attachment with a live vhost. Prior is the attachment as it was,
+// nil if it is new. Leaving are pipelines that the queue belongs to no more when the same apply comes
+// to it.
+func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, leaving ...string) Findings {
+	var f Findings
+	n := a.Names()
+	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
+		f.MissingPipeline = true
+	}
+	p, before := a.AsPipeline(), (*pipeline.Pipeline)(nil)
+	if prior != nil {
+		was := prior.AsPipeline()
+		before = &was
+	}
+	q := newLiveWorkQueue(p, before, a.Queue, vhost, pipeline.ForeignTo(vhost, append(leaving, a.Pipeline)))
+	q.attachment = true
+	if !q.exists {
+		f.Missing = append(f.Missing, a.Queue)
+	}
+	if slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(a.Queue).Equal) {
+		f.warn(Path{"queue"}, "Queue is attached twice",
+			"Queue %q is one of the work_queues of the pipeline %q too. That is the way to hand it over without losing a message, but remove one of the two in the end.", a.Queue, a.Pipeline)
+		theirs, exists := pipeline.PolicyOf(n, a.Queue, vhost.Topology)
+		q.checkHandOver(&f, theirs, exists, "the pipeline")
+	}
+	q.check(&f)
+	if prior == nil {
+		f.Exists = appendCommon(nil, "policy", pipeline.ExpandAttachment(a).Policies, vhost.Policies)
+		if slices.Contains(pipeline.Attached(n, vhost.Topology), a.Queue) {
+			f.Exists = append(f.Exists, fmt.Sprintf("binding %q", pipeline.AttachmentBinding(n, a.Queue)))
+		}
+	}
+	return f
+}

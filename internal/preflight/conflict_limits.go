@@ -1,0 +1,123 @@
+package preflight
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// bounded tells whether a definition limits the length of a queue.
+func bounded(definition topology.Arguments) bool {
+	return definition["max-length"] != nil || definition["max-length-bytes"] != nil
+}
+
+// effective is a setting of the work queue once it is attached: its own argument, that of the policy
+// which applies, and that of an operator policy. Which one counts depends on the setting.
+func (q liveWorkQueue) effective(key string) (argument, policy, operator any) {
+	argument = q.live.Arguments["x-"+key]
+	switch {
+	case q.ByPolicy():
+		policy = q.pipeline.PolicyContent(q.name)[key]
+	case len(q.policies) > 0:
+		policy = q.policies[0].Definition[key]
+	}
+	if len(q.operator) > 0 {
+		operator = q.operator[0].Definition[key]
+	}
+	return argument, policy, operator
+}
+
+func (q liveWorkQueue) has(key string) bool {
+	argument, policy, operator := q.effective(key)
+	return cmp.Or(argument, policy, operator) != nil
+}
+
+func (q liveWorkQueue) bounded() bool { return q.has("max-length") || q.has("max-length-bytes") }
+
+// ownOverflow is what the queue does when it is full, apart from what the strategy needs.
+func (q liveWorkQueue) ownOverflow() any {
+	argument, policy := q.live.Arguments["x-overflow"], q.pipeline.ExtraKeys(q.WorkQueue)["overflow"]
+	if !q.ByPolicy() {
+		_, policy, _ = q.effective("overflow")
+	}
+	if q.Type == topology.Quorum {
+		return cmp.Or(policy, argument)
+	}
+	return cmp.Or(argument, policy)
+}
+
+// checkLimits finds what a full work queue would do to its publishers and to other work queues.
+func (q liveWorkQueue) checkLimits(f *Findings) {
+	if !q.bounded() {
+		return
+	}
+	rejects := q.ownOverflow() == "reject-publish"
+	switch {
+	case q.Type == topology.Classic && rejects:
+		f.refuse(q.at(), "Retried messages would be lost at a full work queue",
+			"Queue %q has a length limit and overflow = reject-publish: messages that come back while it is full are lost, or wait and hold up those of other queues. "+
+				"Have displaced messages dead-lettered instead:\n\n  %s\n\nAn x-overflow argument of a classic queue beats the policy; then declare the queue without it, or leave it out.",
+			q.name, q.withOverflow("reject-publish-dlx"))
+	case q.Type == topology.Quorum && rejects && q.alone():
+		f.warn(q.at(), "A full work queue stops its retries",
+			"Queue %q has a length limit and overflow = reject-publish. While it is full, messages that waited cannot come back; after there is room again, it takes up to 6 minutes until they do.", q.name)
+	case q.Type == topology.Quorum && rejects:
+		f.refuse(q.at(), "A full work queue would stop everybody's retries",
+			"Queue %q has a length limit and overflow = reject-publish. While it is full, messages that waited cannot come back to any of the pipeline's work queues. "+
+				"Give the queue a pipeline of its own, or let it drop its oldest messages, which then arrive in the failed queue as \"maxlen\":\n\n  %s",
+			q.name, q.withOverflow("drop-head"))
+	case q.Strategy() == topology.AtLeastOnce:
+		f.refuse(q.at(), "Length limit on a work queue with at-least-once dead-lettering",
+			"Queue %q has a length limit and drops its oldest messages. At-least-once dead-lettering needs overflow = reject-publish, which would refuse its publishers' newest messages instead. "+
+				"Dead-letter at most once; displaced messages then arrive in the failed queue as \"maxlen\":\n\n  %s",
+			q.name, q.withStrategy(topology.AtMostOnce))
+	}
+}
+
+// alone tells whether nobody else's retries can be held up.
+func (q liveWorkQueue) alone() bool {
+	other := func(b topology.Binding) bool {
+		return b.Source == q.pipeline.Names().ReturnExchange() && b.Destination != q.name && strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix)
+	}
+	return len(q.pipeline.WorkQueues) == 1 && !slices.ContainsFunc(q.vhost.Bindings, other)
+}
+
+func (q liveWorkQueue) withStrategy(strategy string) string {
+	entry := q.WorkQueue
+	entry.DeadLetterStrategy = strategy
+	return q.write(entry)
+}
+
+func (q liveWorkQueue) withOverflow(overflow string) string {
+	entry := q.WorkQueue
+	entry.PolicyDefinition = topology.Arguments{"overflow": overflow}
+	for key, value := range q.PolicyDefinition {
+		if key != "overflow" {
+			entry.PolicyDefinition[key] = value
+		}
+	}
+	if q.Type == topology.Quorum {
+		entry.DeadLetterStrategy = topology.AtMostOnce
+	}
+	return q.write(entry)
+}
+
+// checkClientDeaths warns of what brokers before 3.13 do with an x-death header that a client wrote:
+// they take it for their own, find a cycle, and hold the message with all that follow.
+func (q liveWorkQueue) checkClientDeaths(f *Findings) {
+	if !q.vhost.Version.Before(3, 13) || q.Strategy() != topology.AtLeastOnce {
+		return
+	}
+	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "delivery-limit"} {
+		if q.has(key) {
+			f.warn(q.at(), "A copied x-death header can stop the work queue",
+				"Queue %q has %s. Before RabbitMQ 3.13, a message with an x-death header that a client copied from the pipeline's inbox, such as one that was shovelled out of the failed queue, "+
+					"is held by the queue when it dies, and every dead letter after it is too. Never shovel failed messages back, or dead-letter at most once, where only such messages are lost:\n\n  %s",
+				q.name, key, q.withStrategy(topology.AtMostOnce))
+			return
+		}
+	}
+}

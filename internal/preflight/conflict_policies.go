@@ -1,0 +1,108 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// checkPolicies finds policies of others that the pipeline's policy would meet on the queue: only one
+// of them applies.
+func (q liveWorkQueue) checkPolicies(f *Findings) {
+	for _, doubtful := range q.doubtful {
+		f.warn(q.at(), "Policy whose pattern cannot be evaluated",
+			"Whether policy %q with the pattern %q matches queue %q cannot be told here. If it does, only one of the two policies applies to the queue: the one of higher priority.",
+			doubtful.Name, doubtful.Pattern, q.name)
+	}
+	for i, policy := range q.policies {
+		if policy.Priority >= q.lowestPriority() {
+			f.refuse(Path{"policy_priority"}, "Another policy would beat the pipeline's",
+				"Policy %q with priority %d applies to queue %q, and only one policy does. The pipeline's would not, or nobody knows which, and rejected messages would be lost. "+
+					"Lower the priority of %q below %d, or write\n\n  policy_priority = %d",
+				policy.Name, policy.Priority, q.name, policy.Name, q.lowestPriority(), policy.Priority+2)
+			return
+		}
+		if policy.Priority == q.policies[0].Priority {
+			q.checkShadowed(f, q.policies[i])
+		}
+	}
+}
+
+// lowestPriority is that of the weakest policy that the pipeline has for the queue.
+func (q liveWorkQueue) lowestPriority() int {
+	if q.pipeline.Shield && slices.Contains(q.pipeline.NeedFallback(), q.name) {
+		return pipeline.FallbackPriority(q.pipeline.PolicyPriority)
+	}
+	return q.pipeline.PolicyPriority
+}
+
+// checkShadowed finds the keys of another policy that no longer apply because of ours. A queue that
+// was attached before has lost them already, so that is only a warning then.
+func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy) {
+	ours, accounted := q.pipeline.PolicyContent(q.name), topology.Arguments{}
+	maps.Copy(accounted, q.pipeline.PolicyDefinition)
+	maps.Copy(accounted, q.PolicyDefinition)
+	lost, different := topology.Arguments{}, []string{}
+	for _, key := range slices.Sorted(maps.Keys(shadowed.Definition)) {
+		value := shadowed.Definition[key]
+		written, isWritten := accounted[key]
+		switch {
+		case topology.Arguments{key: value}.Equal(topology.Arguments{key: ours[key]}):
+		case isWritten && written == nil:
+		case isWritten:
+			different = append(different, fmt.Sprintf("%s is %s there, %s here", key, topology.ValueText(value), topology.ValueText(written)))
+		case key == "overflow" && ours[key] != nil:
+		default:
+			lost[key] = value
+		}
+	}
+	if len(different) > 0 {
+		f.warn(q.at("policy_definition"), "Shadowed policy differs",
+			"Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s", shadowed.Name, q.name, bulleted(different))
+	}
+	if len(lost) == 0 {
+		return
+	}
+	report := f.refuse
+	if q.attachedBefore {
+		report = f.warn
+	}
+	report(q.at(), "Another policy would be shadowed",
+		"Policy %q applies to queue %q and sets\n%s\n\nOnly one policy applies to a queue, so with the pipeline's these keys would be gone. Keep them, or give them up with null:\n\n  %s%s",
+		shadowed.Name, q.name, bulleted(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
+}
+
+// withKeys is the line of HCL that accounts for the keys.
+func (q liveWorkQueue) withKeys(lost, shadowed topology.Arguments) string {
+	keys, entry := topology.Arguments{}, q.WorkQueue
+	maps.Copy(keys, q.PolicyDefinition)
+	maps.Copy(keys, lost)
+	if bounded(lost) && q.Type == topology.Quorum {
+		entry.DeadLetterStrategy = topology.AtMostOnce
+		if overflow, has := shadowed["overflow"]; has {
+			keys["overflow"] = overflow
+		}
+	}
+	for key := range lost {
+		if key == "expires" || unusableKey(key, lost[key], entry) != "" {
+			keys[key] = nil
+		}
+	}
+	entry.PolicyDefinition = keys
+	return q.write(entry)
+}
+
+func remarks(lost topology.Arguments) string {
+	var text strings.Builder
+	if _, has := lost["expires"]; has {
+		text.WriteString("\n\nexpires deletes the queue with its messages when nobody uses it: better give it up.")
+	}
+	if exchange, has := lost["dead-letter-exchange"]; has {
+		fmt.Fprintf(&text, "\n\nDead letters of the queue go to the exchange %q today; in the pipeline they do not any more.", topology.ValueText(exchange))
+	}
+	return text.String()
+}

@@ -1,0 +1,261 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+func two(w pipeline.WorkQueue) pipeline.Pipeline {
+	p := one(w)
+	p.WorkQueues["other"] = pipeline.WorkQueue{Type: topology.Quorum}
+	return p
+}
+
+func with(queue topology.Queue, policies map[string]topology.Policy) topology.Vhost {
+	return topology.Vhost{
+		Topology: topology.Topology{Queues: map[string]topology.Queue{"work": queue, "other": {Type: topology.Quorum}}, Policies: policies},
+		Version:  topology.Version{Major: 4, Minor: 3}, Nodes: 1,
+	}
+}
+
+func everything(definition topology.Arguments) map[string]topology.Policy {
+	return map[string]topology.Policy{"org": {Pattern: ".*", ApplyTo: "all", Definition: definition}}
+}
+
+func limited(queueType, overflow string) topology.Queue {
+	q := topology.Queue{Type: queueType, Arguments: topology.Arguments{"x-max-length": int64(5)}}
+	if overflow != "" {
+		q.Arguments["x-overflow"] = overflow
+	}
+	return q
+}
+
+func TestCheckLiveFinds(t *testing.T) {
+	t.Parallel()
+	quorum, classic := pipeline.WorkQueue{Type: topology.Quorum}, pipeline.WorkQueue{Type: topology.Classic}
+	atMostOnce := pipeline.WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce}
+	byArguments := pipeline.WorkQueue{Type: topology.Quorum, Attach: pipeline.AttachArguments}
+	noShield := one(quorum)
+	noShield.Shield = false
+	cluster := with(topology.Queue{Type: topology.Quorum}, nil)
+	cluster.Nodes = 3
+	classicPipeline := one(atMostOnce)
+	classicPipeline.QueueType = topology.Classic
+	operator := with(topology.Queue{Type: topology.Quorum}, nil)
+	operator.OperatorPolicies = everything(topology.Arguments{"message-ttl": int64(200)})
+	boundedByOperator := with(topology.Queue{Type: topology.Quorum}, nil)
+	boundedByOperator.OperatorPolicies = map[string]topology.Policy{"op": {Pattern: "^work$", ApplyTo: "queues", Definition: topology.Arguments{"max-length": int64(9)}}}
+	undecidable := with(topology.Queue{Type: topology.Quorum}, nil)
+	undecidable.OperatorPolicies = map[string]topology.Policy{"op": {Pattern: `^orders\.(failed|inbox)++$`, ApplyTo: "queues", Definition: topology.Arguments{"message-ttl": int64(200)}}}
+	old := with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-message-ttl": int64(1000)}}, nil)
+	old.Version = topology.Version{Major: 3, Minor: 12}
+	listening := with(topology.Queue{Type: topology.Quorum}, nil)
+	listening.Bindings = []topology.Binding{{Source: "orders.dlx", Destination: "tap"}}
+	looping := with(topology.Queue{Type: topology.Quorum}, nil)
+	looping.Bindings = []topology.Binding{{Source: "orders.failed", Destination: "work"}}
+	taken := with(topology.Queue{Type: topology.Quorum}, nil)
+	taken.Bindings = []topology.Binding{
+		{Source: "bills.dlx", Destination: "bills.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}},
+		{Source: "bills.return", Destination: "work", RoutingKey: "return:work"},
+	}
+
+	tapped := with(topology.Queue{Type: topology.Quorum}, nil)
+	tapped.Bindings = []topology.Binding{{Source: "orders.retry", Destination: "work", RoutingKey: "delay:1s"}}
+	attachedTwice := with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{
+		"retry/orders/attachment/work": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: one(atMostOnce).PolicyContent("work")},
+	})
+	for name, test := range map[string]struct {
+		pipeline pipeline.Pipeline
+		vhost    topology.Vhost
+		// refused and warned are parts of what is said; empty means that nothing may be said.
+		refused, warned string
+	}{
+		"nothing":                            {one(quorum), with(topology.Queue{Type: topology.Quorum}, nil), "", ""},
+		"a shadowed policy":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
+		"a shadowed limit":                   {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
+		"a shadowed dead-letter exchange":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
+		"a shadowed key that cannot be kept": {one(classic), with(topology.Queue{Type: topology.Classic}, everything(topology.Arguments{"queue-leader-locator": "balanced"})), `"queue-leader-locator" = null`, ""},
+		"a shadowed limit with its overflow": {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9), "overflow": "drop-head"})), `jsonencode({ "max-length" = 9, "overflow" = "drop-head" })`, ""},
+		"a routing key of its own":           {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-routing-key": "k"}}, nil), "replaces the routing key", ""},
+		"a policy that spoils the arguments": {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, everything(topology.Arguments{"overflow": "drop-head"})), "changes how the work queue dead-letters", ""},
+		"a policy that does not apply":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
+		"a policy of a pipeline":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "orders.dlx"}}}), "", ""},
+		"an own policy that was altered":     {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
+		"a policy with such a name":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/org/queues": {Pattern: ".*", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(9)}}}), `"expires" = null`, ""},
+		"a policy that beats ours":           {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 1000}}), "policy_priority = 1002", ""},
+		"a policy that beats the fallback":   {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 999}}), "policy_priority = 1001", ""},
+		"an undecidable pattern":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "(", ApplyTo: "all"}}), "", "cannot be told here"},
+		"a bounded queue":                    {two(quorum), with(limited(topology.Quorum, ""), nil), `"work" = { dead_letter_strategy = "at-most-once" }`, ""},
+		"a bounded queue, at most once":      {two(atMostOnce), with(limited(topology.Quorum, ""), nil), "", ""},
+		"a queue bounded by an operator":     {two(quorum), boundedByOperator, `dead_letter_strategy = "at-most-once"`, ""},
+		"a full queue that stops everybody":  {two(atMostOnce), with(limited(topology.Quorum, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "drop-head" })`, ""},
+		"a full queue that stops itself":     {one(quorum), with(limited(topology.Quorum, "reject-publish"), nil), "", "While it is full"},
+		"a full classic queue":               {one(classic), with(limited(topology.Classic, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "reject-publish-dlx" })`, ""},
+		"a bounded classic queue":            {one(classic), with(limited(topology.Classic, ""), nil), "", ""},
+		"x-death of clients":                 {one(quorum), old, "", `dead_letter_strategy = "at-most-once"`},
+		"other arguments":                    {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "x"}}, nil), `x-overflow = "reject-publish"`, ""},
+		"arguments as needed":                {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, nil), "", ""},
+		"another strategy as argument":       {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-strategy": topology.AtMostOnce}}, nil), "dead-letter arguments of its own", ""},
+		"an unshielded pipeline":             {noShield, with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Definition: topology.Arguments{"expires": int64(9)}}}), "", "shield = true"},
+		"a pierced shield":                   {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2002", ""},
+		"a shield pierced by a POSIX class":  {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^[[:lower:].]+$`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2002", ""},
+		"a shield pierced, perhaps":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^\Qorders\E`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "", "the pipeline's own cannot be told here"},
+		"an undecidable operator policy":     {one(quorum), undecidable, "", "Whether operator policy \"op\""},
+		"a harmless policy above the shield": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
+		"an operator policy":                 {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},
+		"another listener":                   {one(quorum), listening, "", "Another listener"},
+		"a listener to what waits":           {one(quorum), tapped, "", "is there twice"},
+		"an alternate exchange":              {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `retry$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), `Policy "org" applies to exchange "orders.retry"`, ""},
+		"an alternate exchange of no effect": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `return$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
+		"an alternate exchange of others":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^amq`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
+		"an attachment that differs":         {one(quorum), attachedTwice, "Queue is attached in two ways", "Queue is attached twice"},
+		"an attachment that is the same":     {one(atMostOnce), attachedTwice, "", "Queue is attached twice"},
+		"what a pipeline has left":           {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/aged/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 5000, Definition: topology.Arguments{"dead-letter-exchange": "aged.dlx"}}}), "policy_priority = 5002", ""},
+		"a declared queue of another type":   {one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true}), with(topology.Queue{Type: topology.Classic, Arguments: topology.Arguments{pipeline.DeclaredByArgument: "orders"}}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "quorum_queues", Priority: 5000}}), "policy_priority = 5002", ""},
+		"a loop":                             {one(quorum), looping, "thousands of times a second", ""},
+		"a queue of another pipeline":        {one(quorum), taken, `is a work queue of the pipeline "bills"`, ""},
+		"a classic pipeline in a cluster":    {classicPipeline, cluster, "", "Classic pipeline in a cluster"},
+		"at most once in a cluster":          {one(atMostOnce), cluster, "", "At-most-once dead-lettering in a cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := CheckLive(test.pipeline, nil, test.vhost)
+			expectSaid(t, "refused", found.Problems, test.refused)
+			expectSaid(t, "warned", found.Warnings, test.warned)
+		})
+	}
+}
+
+func expectSaid(t *testing.T, what string, problems []Problem, part string) {
+	t.Helper()
+	var said strings.Builder
+	for _, p := range problems {
+		said.WriteString(p.Summary + ": " + p.Detail + "\n")
+	}
+	if part == "" && said.Len() > 0 || !strings.Contains(said.String(), part) {
+		t.Errorf("%s: got %s\nwant %q", what, said.String(), part)
+	}
+}
+
+// A queue that was attached before has lost the keys already: that is no reason to stop a plan.
+func TestShadowedLaterIsAWarning(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum})
+	prior := p
+	found := CheckLive(p, &prior, with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})))
+	expectSaid(t, "refused", found.Problems, "")
+	expectSaid(t, "warned", found.Warnings, `"consumer-timeout" = 9`)
+
+	p.PolicyDefinition = topology.Arguments{"consumer-timeout": int64(8)}
+	found = CheckLive(p, &prior, with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})))
+	expectSaid(t, "warned", found.Warnings, "consumer-timeout is 9 there, 8 here")
+
+	p.PolicyDefinition = topology.Arguments{"consumer-timeout": nil}
+	found = CheckLive(p, nil, with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})))
+	expectSaid(t, "refused", found.Problems, "")
+	expectSaid(t, "warned", found.Warnings, "")
+}
+
+func TestAttachmentAndPipelineOwnNothingInCommon(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum})
+	a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: pipeline.DefaultPolicyPriority}
+	vhost := topology.Merge(pipeline.Expand(p), pipeline.ExpandAttachment(a))
+	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, vhost)); !changes.Empty() {
+		t.Errorf("pipeline: %+v", changes)
+	}
+	if changes := topology.Diff(pipeline.ExpandAttachment(a), pipeline.OwnedByAttachment(a, vhost)); !changes.Empty() {
+		t.Errorf("attachment: %+v", changes)
+	}
+	if found := CheckLiveAttachment(a, &a, topology.Vhost{Topology: vhost, Version: topology.Version{Major: 4, Minor: 0}, Nodes: 1}); len(found.Problems) > 0 || len(found.Warnings) != 1 {
+		t.Errorf("handing over: %+v", found)
+	}
+}
+
+// An attachment is not alone where the pipeline has other work queues, and is not its own company.
+func TestAttachmentIsJudgedWithTheWholePipeline(t *testing.T) {
+	t.Parallel()
+	a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce}, PolicyPriority: pipeline.DefaultPolicyPriority}
+	vhost := with(limited(topology.Quorum, "reject-publish"), nil)
+	vhost.Bindings = []topology.Binding{pipeline.AttachmentBinding("orders", "work")}
+	expectSaid(t, "alone", CheckLiveAttachment(a, &a, vhost).Problems, "")
+	vhost.Bindings = append(vhost.Bindings, pipeline.Names("orders").ReturnBinding("other"))
+	expectSaid(t, "in company", CheckLiveAttachment(a, nil, vhost).Problems, "stop everybody's retries")
+	vhost.Bindings = append(vhost.Bindings, topology.Binding{Source: "orders.dlx", Destination: "work"})
+	expectSaid(t, "in a loop", CheckLiveAttachment(a, nil, vhost).Problems, "thousands of times a second")
+}
+
+func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
+	t.Parallel()
+	prior, next := one(pipeline.WorkQueue{Type: topology.Quorum}), one(pipeline.WorkQueue{Type: topology.Quorum})
+	next.Delays = append(next.Delays, pipeline.Delay{Wait: 7 * time.Second, Spelling: "7s"})
+	for name, test := range map[string]struct {
+		queue topology.Queue
+		want  int
+	}{
+		"of somebody else":  {topology.Queue{Type: topology.Quorum}, 1},
+		"one that returns":  {topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "orders.return"}}, 0},
+		"one that was made": {pipeline.Expand(next).Queues["orders.retry.7s"], 0},
+	} {
+		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
+		vhost.Queues["orders.retry.1s"], vhost.Queues["orders.retry.7s"] = topology.Queue{Type: topology.Classic}, test.queue
+		if got := CheckLive(next, &prior, vhost).Exists; len(got) != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestAttachmentsAreSeenWithoutTheirBinding(t *testing.T) {
+	t.Parallel()
+	a := pipeline.Attachment{Pipeline: "orders", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}
+	anew := pipeline.ExpandAttachment(a)
+	anew.Bindings = nil
+	if got := pipeline.Attached("orders", anew); len(got) != 1 || got[0] != "work" {
+		t.Errorf("got %q", got)
+	}
+	if got := pipeline.Attached("order", anew); len(got) != 0 {
+		t.Errorf("another pipeline has %q", got)
+	}
+	if got := pipeline.Attached("orders", pipeline.Expand(one(pipeline.WorkQueue{Type: topology.Quorum}))); len(got) != 0 {
+		t.Errorf("the pipeline's own are %q", got)
+	}
+}
+
+// A binding with such a key and arguments makes every listing of bindings fail.
+func TestTildeCannotBeAttached(t *testing.T) {
+	t.Parallel()
+	a := pipeline.Attachment{Pipeline: "orders", Queue: "work~1", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}
+	if got := CheckAttachment(a); len(got) != 1 || got[0].Path[0] != "queue" {
+		t.Errorf("got %v", got)
+	}
+	a.Queue = "work"
+	if got := CheckAttachment(a); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestCheckLive(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	found := CheckLive(p, nil, topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{
+		"created": {Type: topology.Classic}, "legacy": {Type: topology.Classic, AutoDelete: true}, "paid": {Type: topology.Quorum},
+	}, Policies: map[string]topology.Policy{"retry/orders/queue/gone": {Pattern: "^(gone)$"}}}})
+	if !slices.Equal(found.Missing, []string{"a|b.c"}) {
+		t.Errorf("missing: %q", found.Missing)
+	}
+	if !slices.Equal(found.Exists, []string{`policy "retry/orders/queue/gone"`, `queue "paid"`}) {
+		t.Errorf("exists: %q", found.Exists)
+	}
+	var said []string
+	for _, problem := range found.Problems {
+		said = append(said, problem.Detail)
+	}
+	if text := strings.Join(said, "\n"); len(said) != 2 || !strings.Contains(text, `"created" = { type = "classic" }`) || !strings.Contains(text, "deletes itself") {
+		t.Errorf("problems: %s", text)
+	}
+}

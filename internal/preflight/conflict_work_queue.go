@@ -1,0 +1,226 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// liveWorkQueue is a work queue of the configuration together with what the broker has of it.
+type liveWorkQueue struct {
+	pipeline.WorkQueue
+	pipeline pipeline.Pipeline
+	name     string
+	// attachment tells that the queue is an attachment's, not one of a pipeline's map.
+	attachment bool
+	// attachedBefore tells that the pipeline's policy was on the queue before.
+	attachedBefore bool
+
+	live   topology.Queue
+	exists bool
+	vhost  topology.Vhost
+	others pipeline.Foreign
+	// policies of others and operator policies match the queue, the strongest first.
+	policies, operator []topology.NamedPolicy
+	// doubtful are policies whose pattern cannot be evaluated.
+	doubtful []topology.NamedPolicy
+}
+
+func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string, vhost topology.Vhost, others pipeline.Foreign) liveWorkQueue {
+	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost, others: others}
+	if prior != nil {
+		before, had := prior.WorkQueues[name]
+		q.attachedBefore = had && before.ByPolicy()
+	}
+	q.live, q.exists = vhost.Queues[name]
+	if !q.exists || q.Declare { // it will be as it is declared
+		q.live = topology.Queue{Type: q.Type, Arguments: q.Arguments}
+	}
+	var doubtful []topology.NamedPolicy
+	q.policies, q.doubtful = topology.Matching(others.Policies, name, q.live.Type)
+	q.operator, doubtful = topology.Matching(vhost.OperatorPolicies, name, q.live.Type)
+	q.doubtful = append(q.doubtful, doubtful...)
+	return q
+}
+
+// at is the path of the queue's configuration, or of one of its attributes.
+func (q liveWorkQueue) at(attributes ...any) Path {
+	if !q.attachment {
+		return append(Path{"work_queues", MapKey(q.name)}, attributes...)
+	}
+	if len(attributes) == 0 {
+		return Path{"queue"}
+	}
+	return attributes
+}
+
+// write is the HCL that configures the queue like this.
+func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
+	parts := attributes(w)
+	if q.attachment {
+		return cmp.Or(strings.Join(parts, "\n  "), "# neither type nor attach nor dead_letter_strategy, which have their defaults then")
+	}
+	return fmt.Sprintf("%q = { %s }", q.name, strings.Join(parts, ", "))
+}
+
+func (q liveWorkQueue) check(f *Findings) {
+	if owner, asWorkQueue, found := q.others.OwnerOf(q.name); found {
+		belongs := "is one of the own queues of"
+		if asWorkQueue {
+			belongs = "is a work queue of"
+		}
+		report := f.refuse
+		if q.attachedBefore {
+			report = f.warn // or there would be no way out
+		}
+		report(q.at(), "Queue of another pipeline", "Queue %q %s the pipeline %q. A queue belongs to one pipeline: remove it from one of the two, with an apply of its own.",
+			q.name, belongs, owner)
+		return
+	}
+	if !q.attachment && slices.Contains(pipeline.Attached(q.pipeline.Names(), q.vhost.Topology), q.name) {
+		f.warn(q.at(), "Queue is attached twice",
+			"Queue %q is attached to this pipeline by a rabbitmq_retry_attachment too. That is the way to hand it over without losing a message, but remove one of the two in the end.", q.name)
+		theirs, exists := q.vhost.Policies[q.pipeline.Names().AttachmentPolicy(q.name)]
+		q.checkHandOver(f, theirs, exists, "a rabbitmq_retry_attachment")
+	}
+	if q.exists && !q.Declare {
+		unusable := q.checkKind()
+		f.Problems = append(f.Problems, unusable...)
+		if len(unusable) > 0 {
+			return
+		}
+	}
+	q.checkLoop(f)
+	if q.ByPolicy() {
+		q.checkOwnArguments(f)
+		q.checkPolicies(f)
+	} else {
+		q.checkDeclaration(f)
+	}
+	q.checkLimits(f)
+	q.checkClientDeaths(f)
+}
+
+// checkLoop finds a work queue that listens to what it rejects.
+func (q liveWorkQueue) checkLoop(f *Findings) {
+	n := q.pipeline.Names()
+	for _, b := range q.vhost.Bindings {
+		if b.Destination == q.name && !b.ToExchange && (b.Source == n.DeadLetterExchange() || b.Source == n.FailedExchange()) {
+			f.refuse(q.at(), "Work queue listens to its own dead letters",
+				"Queue %q is bound to %q: what it rejects would come back at once, thousands of times a second. Remove that binding.", q.name, b.Source)
+		}
+	}
+}
+
+// checkKind finds queues that cannot be work queues at all.
+func (q liveWorkQueue) checkKind() []Problem {
+	switch {
+	case q.live.Type == "stream":
+		return []Problem{problem(q.at(), "Streams cannot be retried",
+			"Queue %q is a stream, whose consumers cannot reject messages. Leave it out.", q.name)}
+	case q.live.Exclusive:
+		return []Problem{problem(q.at(), "Exclusive work queue",
+			"Queue %q is exclusive: it belongs to one connection, and nobody else can bind it. Leave it out.", q.name)}
+	case q.live.AutoDelete:
+		return []Problem{problem(q.at(), "Auto-delete work queue",
+			"Queue %q deletes itself with its last consumer, and retried messages with it. Make it a lasting queue, or leave it out.", q.name)}
+	case q.live.Type != q.Type:
+		return []Problem{problem(q.at("type"), "Work queue has another type",
+			"Queue %q is a %s queue, but its type is configured as %q. A policy made for another type does not apply, and rejected messages would be dropped. Write:\n\n  %s",
+			q.name, q.live.Type, q.Type, q.write(withType(q.WorkQueue, q.live.Type)))}
+	}
+	return nil
+}
+
+// checkOwnArguments finds dead-letter arguments of a queue's own, which beat those of a policy.
+func (q liveWorkQueue) checkOwnArguments(f *Findings) {
+	if q.Declare {
+		return
+	}
+	ours := map[string]string{
+		"x-dead-letter-exchange": q.pipeline.Names().DeadLetterExchange(),
+		"x-dead-letter-strategy": q.Strategy(),
+	}
+	for _, key := range slices.Sorted(maps.Keys(ours)) {
+		if value, has := q.live.Arguments[key]; has && value != ours[key] {
+			f.refuse(q.at(), "Work queue has dead-letter arguments of its own",
+				"Queue %q was declared with %s = %q. Arguments beat policies, so the pipeline would not get its rejected messages as it should. "+
+					"Declare the queue without it (which needs a new queue), or with %q, or leave it out.", q.name, key, topology.ValueText(value), ours[key])
+		}
+	}
+	q.checkRoutingKey(f)
+}
+
+func (q liveWorkQueue) checkRoutingKey(f *Findings) {
+	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has {
+		f.refuse(q.at(), "Work queue is declared with a dead-letter routing key",
+			"Queue %q has x-dead-letter-routing-key = %q, which replaces the routing key that its consumers know. Declare the queue without it.", q.name, topology.ValueText(key))
+	}
+}
+
+// checkForeignPolicy finds what the policy that applies to a queue would mix into its arguments.
+func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
+	if len(q.policies) == 0 {
+		return
+	}
+	policy := q.policies[0]
+	overflow := policy.Definition["overflow"]
+	spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
+	if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
+		f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters",
+			"Policy %q applies to queue %q, and its dead-letter-routing-key or overflow would count besides the queue's arguments. Change its pattern so that the queue does not match, or attach the queue by policy.",
+			policy.Name, q.name)
+	}
+}
+
+// checkDeclaration compares the arguments that the application declared with what the pipeline needs.
+func (q liveWorkQueue) checkDeclaration(f *Findings) {
+	if !q.exists || q.Declare {
+		return
+	}
+	needed := q.DeadLetterArguments(q.pipeline.Names())
+	var different []string
+	for _, key := range slices.Sorted(maps.Keys(needed)) {
+		switch value, has := q.live.Arguments[key]; {
+		case !has:
+			different = append(different, fmt.Sprintf("%s = %q is missing", key, needed[key]))
+		case value != needed[key]:
+			different = append(different, fmt.Sprintf("%s is %q instead of %q", key, topology.ValueText(value), needed[key]))
+		}
+	}
+	if len(different) > 0 {
+		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline",
+			"Queue %q was declared with other arguments than the pipeline needs:\n%s\n\nDeclare it with\n%s\n\nwhich needs a new queue, since arguments cannot change; or attach it by policy:\n\n  %s",
+			q.name, bulleted(different), bulleted(assignments(needed)), q.write(withAttach(q.WorkQueue, pipeline.AttachPolicy)))
+	}
+	q.checkRoutingKey(f)
+	q.checkForeignPolicy(f)
+}
+
+func withType(w pipeline.WorkQueue, queueType string) pipeline.WorkQueue {
+	w.Type = queueType
+	if queueType == topology.Classic {
+		w.DeadLetterStrategy = ""
+	}
+	return w
+}
+
+func withAttach(w pipeline.WorkQueue, attach string) pipeline.WorkQueue {
+	w.Attach = attach
+	return w
+}
+
+func assignments(arguments topology.Arguments) []string {
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(arguments)) {
+		lines = append(lines, fmt.Sprintf("%s = %q", key, topology.ValueText(arguments[key])))
+	}
+	return lines
+}
+
+func bulleted(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }
