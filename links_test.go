@@ -44,7 +44,7 @@ func markdown(t *testing.T) (pages []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"docs", "examples"} {
+	for _, folder := range []string{"design", "docs", "examples"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if filepath.Ext(path) == ".md" {
 				pages = append(pages, path)
