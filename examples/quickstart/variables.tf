@@ -5,7 +5,7 @@ variable "vhost" {
 }
 
 variable "delays" {
-  description = "Waits before attempts 2, 3, 4 and so on."
+  description = "Delays before attempts 2, 3, 4 and so on."
   type        = list(string)
   default     = ["5s", "30s", "5m"]
 }

@@ -3,7 +3,7 @@
 #
 #   create-user.sh USER DIRECTORY
 #
-# The permissions take the place of those that the user has in the vhost: for a second pipeline there, take another user.
+# The permissions replace those that the user has in the vhost: for a second pipeline there, use another user.
 # Writes USER and a random password to the files "username" and "password" in DIRECTORY. The password is in no state,
 # no plan, no log and no process list. Needs curl, Terraform (or TERRAFORM=tofu), and RABBITMQ_ENDPOINT,
 # RABBITMQ_USERNAME and RABBITMQ_PASSWORD of an administrator, and RABBITMQ_CACERT if needed, as the provider takes them.

@@ -4,7 +4,7 @@ variable "vhost" {
 }
 
 variable "delays" {
-  description = "Waits before attempts 2, 3, 4 and so on; the last one repeats."
+  description = "Delays before attempts 2, 3, 4 and so on; the last one repeats."
   type        = list(string)
 }
 
