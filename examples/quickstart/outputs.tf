@@ -1,5 +1,5 @@
 # terraform output -raw worker_config > orders.json
 output "worker_config" {
-  description = "Configuration of `rabbitmq-retry worker`. It holds no secrets."
+  description = "Configuration of `rabbitmq-retry worker`. It contains no secrets."
   value       = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
 }

@@ -3,8 +3,8 @@ resource "rabbitmq_user" "worker" {
   provider = broker
 
   name = "retry"
-  # This provider has no write-only password: what stands here is in the state. So the user is created without one,
-  # which the broker lets nobody log in with, and gets it afterwards, from where the sidecar gets it, too:
+  # This provider has no write-only password: a password here would be in the state. So the user is created without one,
+  # with which the broker allows no login, and gets it afterwards, from the same source as the sidecar:
   #   rabbitmqctl change_password retry
   password = ""
   tags     = []

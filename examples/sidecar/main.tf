@@ -25,12 +25,12 @@ resource "rabbitmq_retry_pipeline" "orders" {
   }
 }
 
-# What every way to run the sidecar mounts as a file. It holds no secrets.
+# Every way to run the sidecar mounts this as a file. It contains no secrets.
 output "worker_config" {
   value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
 }
 
-# What create-user.sh grants: the least that the sidecar needs.
+# create-user.sh grants these: the least that the sidecar needs.
 output "worker_permissions" {
   value = rabbitmq_retry_pipeline.orders.worker_permissions
 }

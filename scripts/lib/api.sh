@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What with-broker asks of a management API, and how it completes a broker that the environment names.
+# Requests of with-broker to a management API, and how it completes a broker that the environment names.
 
 api_version=''   # set by api_answers: the version, and
 api_amqp_port='' # the port of the plain AMQP listener

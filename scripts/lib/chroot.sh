@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Debian chroots with the RabbitMQ releases that Debian has: one folder per release, built once.
+# Debian chroots with Debian's RabbitMQ releases: one folder per release, built once.
 
 # Prints the chroot to run this release in; nothing if the installed package is of that release.
 root_with() { # VERSION
@@ -18,7 +18,7 @@ chroot_with() { # VERSION
   case $1 in
     3.10) suites=bookworm ;;
     4.0) suites=trixie ;;
-    4.3) suites='testing sid' ;; # where it is found depends on the day
+    4.3) suites='testing sid' ;; # which one has it changes
     *) die "no Debian suite is known for RabbitMQ $1 (3.10, 4.0 and 4.3 are); start a Docker engine" ;;
   esac
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/terraform-provider-rabbitmq
@@ -44,7 +44,7 @@ chroot_version() { dpkg-query --admindir "$1/var/lib/dpkg" --show --showformat '
 build_chroot() { # SUITE FOLDER
   say "building a Debian $1 chroot with RabbitMQ (once, about a minute)"
   rm -rf --one-file-system "$2"
-  # debootstrap mounts /proc in the new folder; in namespaces of its own that ends with it, however it ends.
+  # debootstrap mounts /proc in the new folder; in namespaces of its own the mount ends with the process in any case.
   setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
     debootstrap --variant=minbase --include=rabbitmq-server "$1" "$2" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$2.log" 2>&1 </dev/null || {
     tail -n 10 "$2.log" >&2

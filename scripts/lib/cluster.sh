@@ -47,8 +47,8 @@ launch_epmd() { # PORT
   cluster_pids+=("$!")
 }
 
-# For the node that was described last: `ctl`, its rabbitmqctl, and `keep`, which runs the node, again each time that
-# somebody writes to `start`.
+# For the node that was described last: `ctl`, its rabbitmqctl, and `keep`, which starts the node each time that somebody
+# writes to `start`.
 write_scripts() { # FOLDER
   local inside
   printf -v inside '%q ' "${enter[@]}" env -i "${settings[@]}"
@@ -80,7 +80,7 @@ await_cluster() {
   done
 }
 
-# Without ceremony: its data is not needed any more.
+# Killed at once: its data is not needed any more.
 stop_cluster() {
   local file pid
   ((${#cluster_pids[@]} == 0)) || kill -KILL "${cluster_pids[@]}" 2>/dev/null || true

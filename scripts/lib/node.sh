@@ -111,14 +111,14 @@ await_node() {
   done
 }
 
-# Why the node answered requests with 500, for somebody who finds one in a failed test.
+# Prints why the node answered requests with 500, for readers of a failed test.
 report_crashes() {
   [[ -n $node_folder ]] || return 0
   cat "$node_folder"/log/*.log | tail -c +$((logged + 1)) |
     grep -B4 -A15 'initial call: cowboy_stream_h:request_process' | tail -n 60 >&2 || true
 }
 
-# Without ceremony: its data is not needed any more.
+# Killed at once: its data is not needed any more.
 stop_node() {
   if [[ -n $node_pid ]]; then
     kill -KILL -- "-$node_pid" 2>/dev/null || true

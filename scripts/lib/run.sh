@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# How with-broker and with-cluster speak, run a command, and end what they have started.
+# How with-broker and with-cluster log, run a command, and stop what they started.
 
 say() { echo "${0##*/}: $*" >&2; }
 die() {
@@ -26,7 +26,7 @@ run() {
   ) <&0 &
   command=$!
   trap 'interrupted=1; kill -TERM "$command" 2>/dev/null || true' TERM HUP
-  # Without a terminal nobody else has told the command.
+  # Without a terminal nobody else has signalled the command.
   trap 'interrupted=1; [[ -t 0 || -t 2 ]] || kill -INT "$command" 2>/dev/null || true' INT
   while :; do
     code=0 interrupted=''

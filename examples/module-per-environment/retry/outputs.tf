@@ -1,9 +1,9 @@
 output "worker_config" {
-  description = "Configuration of `rabbitmq-retry worker`. It holds no secrets."
+  description = "Configuration of `rabbitmq-retry worker`. It contains no secrets."
   value       = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
 }
 
 output "failed_queue" {
-  description = "Queue that holds the messages that are not retried any more."
+  description = "The failed queue: messages that are not retried any more."
   value       = rabbitmq_retry_pipeline.orders.failed_queue
 }

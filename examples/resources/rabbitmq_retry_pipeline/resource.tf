@@ -18,7 +18,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
   retry_on = ["rejected", "expired"]
 }
 
-# What `rabbitmq-retry worker --config` reads.
+# `rabbitmq-retry worker --config` reads this.
 output "worker_config" {
   value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
 }
