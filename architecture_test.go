@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The map has every package, and stays a page.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, err := os.ReadDir("internal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		if p.IsDir() && !strings.Contains(string(content), "`"+p.Name()+"`") {
+			t.Errorf("ARCHITECTURE.md does not name internal/%s", p.Name())
+		}
+	}
+	if n := len(strings.Fields(string(content))); n > 800 {
+		t.Errorf("ARCHITECTURE.md has %d words, more than 800", n)
+	}
+}
