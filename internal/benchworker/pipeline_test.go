@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -49,7 +50,7 @@ func newPipeline(t *testing.T, queueType string, queues int) *benchPipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Create(t.Context(), broker.Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p.spec)}); err != nil {
+	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), apply.Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p.spec)}); err != nil {
 		t.Fatal(err)
 	}
 	p.control = p.Channel(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// bind creates a binding; one that exists already stays as it is.
-func (c *Client) bind(ctx context.Context, vhost string, b topology.Binding) error {
+// Bind creates a binding; one that exists already stays as it is.
+func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) error {
 	body := map[string]any{"routing_key": b.RoutingKey, "arguments": topology.Arguments{}}
 	if b.Arguments != nil {
 		body["arguments"] = b.Arguments
@@ -20,8 +20,8 @@ func (c *Client) bind(ctx context.Context, vhost string, b topology.Binding) err
 	return err
 }
 
-// unbind removes a binding. Its handle is looked up where the binding was not read from the broker.
-func (c *Client) unbind(ctx context.Context, vhost string, b topology.Binding) error {
+// Unbind removes a binding. Its handle is looked up where the binding was not read from the broker.
+func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) error {
 	if b.PropertiesKey == "" {
 		var found []rabbithole.BindingInfo
 		if err := c.get(ctx, bindingsPath(vhost, b), &found); err != nil {

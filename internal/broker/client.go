@@ -28,8 +28,8 @@ type Client struct {
 	headers  map[string]string
 	http     *http.Client
 
-	requests     turns
-	policyWrites turns
+	requests     limiter
+	policyWrites limiter
 
 	clusterMutex sync.Mutex
 	cluster      cluster
@@ -65,8 +65,8 @@ func New(config Config) (*Client, error) {
 		headers:  config.Headers,
 		http:     client,
 
-		requests:     make(turns, requestsAtOnce),
-		policyWrites: make(turns, policyWritesAtOnce),
+		requests:     make(limiter, requestsAtOnce),
+		policyWrites: make(limiter, policyWritesAtOnce),
 	}, nil
 }
 
@@ -103,10 +103,10 @@ func (c *Client) do(ctx context.Context, method, path string, body, into any) (i
 	if err != nil {
 		return 0, err
 	}
-	if err := c.requests.take(ctx); err != nil {
+	if err := c.requests.acquire(ctx); err != nil {
 		return 0, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	defer c.requests.give()
+	defer c.requests.release()
 	response, err := c.http.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("%s %s: no answer: %w", method, path, withoutURL(err))

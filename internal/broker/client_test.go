@@ -10,14 +10,8 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
-
-func clientThrough(t *testing.T, b *brokertest.Broker, fault brokertest.Fault) *Client {
-	t.Helper()
-	return newClient(t, b, b.Through(t, fault))
-}
 
 func newClient(t *testing.T, b *brokertest.Broker, endpoint string) *Client {
 	t.Helper()
@@ -26,62 +20,6 @@ func newClient(t *testing.T, b *brokertest.Broker, endpoint string) *Client {
 		t.Fatal(err)
 	}
 	return client
-}
-
-func small(b *brokertest.Broker) pipeline.Pipeline {
-	return pipeline.Pipeline{
-		Name: "orders", Vhost: b.Vhost, MaxAttempts: 2, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
-		Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}},
-	}
-}
-
-func create(t *testing.T, c *Client, p pipeline.Pipeline) error {
-	t.Helper()
-	all, err := c.List(t.Context(), p.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), Wanted: pipeline.Expand(p)})
-}
-
-func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
-		return true, r.Method == http.MethodGet || r.Method == http.MethodDelete
-	})
-	p := small(b)
-	if err := create(t, c, p); err != nil {
-		t.Fatal(err)
-	}
-	all, err := c.List(t.Context(), p.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, all.Topology)); !changes.Empty() {
-		t.Errorf("not everything was created: %+v", changes)
-	}
-}
-
-func TestWriteThatNeverArrivedFailsAndIsRolledBack(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
-		ok := !strings.HasSuffix(r.URL.Path, "/orders.retry.1s") || r.Method == http.MethodGet
-		return ok, ok
-	})
-	p := small(b)
-	err := create(t, c, p)
-	if err == nil || !strings.Contains(err.Error(), `create queue "orders.retry.1s"`) || !strings.Contains(err.Error(), "may still appear") {
-		t.Fatalf("got %v", err)
-	}
-	all, err := c.List(t.Context(), p.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left := pipeline.Owned(p, all.Topology); !left.Empty() {
-		t.Errorf("left behind: %+v", left)
-	}
 }
 
 func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
@@ -107,7 +45,7 @@ func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
 	if user, err := c.User(t.Context()); err != nil || user.Name != "guest" {
 		t.Errorf("got %+v, %v", user, err)
 	}
-	if _, err := c.putExchange(context.Background(), "/", "x", topology.Exchange{Type: "fanout"}); err == nil {
+	if _, err := c.PutExchange(context.Background(), "/", "x", topology.Exchange{Type: "fanout"}); err == nil {
 		t.Error("a failed write was reported as written")
 	}
 	if reads.Load() != 3 || writes.Load() != 1 {
@@ -128,7 +66,7 @@ func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %s", body, err)
 		}
-		if unanswered := isUnanswered(err); unanswered != strings.Contains(body, "timed out") {
+		if unanswered := IsUnanswered(err); unanswered != strings.Contains(body, "timed out") {
 			t.Errorf("%s: unanswered is %v", body, unanswered)
 		}
 	}
@@ -155,7 +93,7 @@ func TestRedirectionsAreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.deletePolicy(t.Context(), "/", "p")
+	err = c.DeletePolicy(t.Context(), "/", "p")
 	if err == nil || !strings.Contains(err.Error(), "broker.example.com:15671") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
 // Package broker talks to RabbitMQ's management API: one client on kept-alive connections, typed
-// errors, topology's objects in and out, and the procedures that change a broker without losing a
-// message (Apply, and the proof that a queue is empty).
+// errors, listings, and topology's objects in and out, one request per write. It decides nothing:
+// in which order objects change, and what has to be proved before, is internal/apply's.
 package broker

@@ -22,17 +22,17 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: the broker answered %d %s: %s", e.Method, e.Path, e.Status, http.StatusText(e.Status), e.Reason)
 }
 
-// IsNotFound tells whether the broker answered that something does not exist. Brokers from 4.2.9
+// IsNotFound reports whether the broker answered that something does not exist. Brokers from 4.2.9
 // and 4.3.3 on answer the same to a user who may not see the vhost.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
-// IsUnauthorized tells whether the broker refused the user, or the user's permissions: the
+// IsUnauthorized reports whether the broker refused the user, or the user's permissions: the
 // management API answers 401 to both.
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
-// isUnanswered tells whether the outcome of a write is unknown: there was no answer, or one that a
+// IsUnanswered reports whether the outcome of a write is unknown: there was no answer, or one that a
 // cluster without majority gives, after which the write may still take effect.
-func isUnanswered(err error) bool {
+func IsUnanswered(err error) bool {
 	var answer *Error
 	if !errors.As(err, &answer) {
 		return err != nil && !errors.Is(err, errNotSent)

@@ -9,15 +9,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// putExchange declares a durable exchange and tells whether it is new: the broker answers 201 to
+// PutExchange declares a durable exchange and reports whether it is new: the broker answers 201 to
 // the one request that created it, and 204 to any other.
-func (c *Client) putExchange(ctx context.Context, vhost, name string, exchange topology.Exchange) (bool, error) {
+func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange topology.Exchange) (bool, error) {
 	settings := rabbithole.ExchangeSettings{Type: exchange.Type, Durable: true, Arguments: exchange.Arguments}
 	status, err := c.do(ctx, http.MethodPut, path("exchanges", vhost, name), settings, nil)
 	return status == http.StatusCreated, err
 }
 
-func (c *Client) deleteExchange(ctx context.Context, vhost, name string) error {
+// DeleteExchange removes an exchange; one that is gone already counts as deleted.
+func (c *Client) DeleteExchange(ctx context.Context, vhost, name string) error {
 	return c.delete(ctx, path("exchanges", vhost, name))
 }
 

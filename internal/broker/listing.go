@@ -22,7 +22,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	var (
 		all       topology.Vhost
 		exchanges []rabbithole.ExchangeInfo
-		queues    []queueInfo
+		queues    []QueueInfo
 		bindings  []rabbithole.BindingInfo
 		policies  []rabbithole.Policy
 		operator  []rabbithole.Policy

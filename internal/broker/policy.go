@@ -9,27 +9,28 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// putPolicy writes a policy and tells whether it is new.
-func (c *Client) putPolicy(ctx context.Context, vhost, name string, policy topology.Policy) (bool, error) {
+// PutPolicy writes a policy and reports whether it is new.
+func (c *Client) PutPolicy(ctx context.Context, vhost, name string, policy topology.Policy) (bool, error) {
 	body := map[string]any{
 		"pattern":    policy.Pattern,
 		"apply-to":   policy.ApplyTo,
 		"priority":   policy.Priority,
 		"definition": policy.Definition,
 	}
-	if err := c.policyWrites.take(ctx); err != nil {
+	if err := c.policyWrites.acquire(ctx); err != nil {
 		return false, err
 	}
-	defer c.policyWrites.give()
+	defer c.policyWrites.release()
 	status, err := c.do(ctx, http.MethodPut, path("policies", vhost, name), body, nil)
 	return status == http.StatusCreated, err
 }
 
-func (c *Client) deletePolicy(ctx context.Context, vhost, name string) error {
-	if err := c.policyWrites.take(ctx); err != nil {
+// DeletePolicy removes a policy; one that is gone already counts as deleted.
+func (c *Client) DeletePolicy(ctx context.Context, vhost, name string) error {
+	if err := c.policyWrites.acquire(ctx); err != nil {
 		return err
 	}
-	defer c.policyWrites.give()
+	defer c.policyWrites.release()
 	return c.delete(ctx, path("policies", vhost, name))
 }
 

@@ -12,9 +12,9 @@ import (
 
 const queueTypeArgument = "x-queue-type"
 
-// queueInfo is what the API says of a queue. Counts are nil where it does not say: they come from
-// statistics that lag behind by seconds.
-type queueInfo struct {
+// QueueInfo is what the API says of a queue. Counts are nil where it does not say: they come from
+// statistics that lag behind by seconds. Leader is empty where there is none.
+type QueueInfo struct {
 	Name       string                `json:"name"`
 	Type       string                `json:"type"`
 	Durable    bool                  `json:"durable"`
@@ -23,6 +23,7 @@ type queueInfo struct {
 	Arguments  map[string]any        `json:"arguments"`
 
 	State       string   `json:"state"`
+	Leader      string   `json:"leader"`
 	Members     []string `json:"members"`
 	Online      []string `json:"online"`
 	Messages    *int64   `json:"messages"`
@@ -30,7 +31,7 @@ type queueInfo struct {
 	Consumers   *int64   `json:"consumers"`
 }
 
-func (q queueInfo) queue() topology.Queue {
+func (q QueueInfo) queue() topology.Queue {
 	values := topology.DecodedArguments(q.Arguments)
 	delete(values, queueTypeArgument)
 	return topology.Queue{
@@ -42,8 +43,8 @@ func (q queueInfo) queue() topology.Queue {
 	}
 }
 
-// putQueue declares a durable queue and tells whether it is new.
-func (c *Client) putQueue(ctx context.Context, vhost, name string, queue topology.Queue) (bool, error) {
+// PutQueue declares a durable queue and reports whether it is new.
+func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topology.Queue) (bool, error) {
 	values := maps.Clone(queue.Arguments)
 	if values == nil {
 		values = topology.Arguments{}
@@ -55,9 +56,9 @@ func (c *Client) putQueue(ctx context.Context, vhost, name string, queue topolog
 	return status == http.StatusCreated, err
 }
 
-// deleteQueue removes a queue that was proved to be empty. Classic queues are asked to make sure
+// DeleteQueue removes a queue that was proved to be empty. Classic queues are asked to make sure
 // themselves; quorum queues do not support that in any version.
-func (c *Client) deleteQueue(ctx context.Context, vhost, name, queueType string) error {
+func (c *Client) DeleteQueue(ctx context.Context, vhost, name, queueType string) error {
 	query := ""
 	if queueType == topology.Classic {
 		query = "?if-empty=true"
@@ -65,9 +66,16 @@ func (c *Client) deleteQueue(ctx context.Context, vhost, name, queueType string)
 	return c.delete(ctx, path("queues", vhost, name)+query)
 }
 
-// queue reads one queue with its statistics.
-func (c *Client) queue(ctx context.Context, vhost, name string) (queueInfo, error) {
-	var info queueInfo
+// Queue reads one queue with its statistics.
+func (c *Client) Queue(ctx context.Context, vhost, name string) (QueueInfo, error) {
+	var info QueueInfo
 	err := c.get(ctx, path("queues", vhost, name), &info)
 	return info, err
+}
+
+// Queues lists the queues of a vhost without their statistics: counts are nil.
+func (c *Client) Queues(ctx context.Context, vhost string) ([]QueueInfo, error) {
+	var queues []QueueInfo
+	err := c.get(ctx, path("queues", vhost)+"?disable_stats=true", &queues)
+	return queues, err
 }

@@ -16,9 +16,9 @@ import (
 
 // Configure makes the session that resources and data sources work with. While the endpoint or a credential is not
 // known yet, the session has no client and plans are made without looking at the broker.
-func (rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if !req.Config.Raw.IsFullyKnown() {
-		handOut(session.New(nil, broker.User{}), resp)
+		handOut(session.New(nil, broker.User{}, p.times), resp)
 		return
 	}
 	var m model
@@ -45,7 +45,7 @@ func (rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, re
 			"Check that the endpoint is the URL of the management API (port 15672, or 15671 with TLS; not the AMQP port) and that the plugin rabbitmq_management is enabled.\n\n"+err.Error())
 		return
 	}
-	handOut(session.New(client, user), resp)
+	handOut(session.New(client, user, p.times), resp)
 }
 
 func handOut(made *session.Session, resp *provider.ConfigureResponse) {

@@ -8,18 +8,27 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/deadletteraudit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
 )
 
-type rabbitMQ struct{ version string }
+type rabbitMQ struct {
+	version string
+	// times are those of the proof that queues are empty.
+	times apply.Times
+}
 
 var _ provider.Provider = rabbitMQ{}
 
 // New returns the provider's constructor.
-func New(version string) func() provider.Provider {
-	return func() provider.Provider { return rabbitMQ{version} }
+func New(version string) func() provider.Provider { return NewForTest(version, apply.DefaultTimes()) }
+
+// NewForTest is New with other times for the proof that queues are empty. Against a broker that
+// gathers statistics as seldom as brokers do by default, shorter ones prove nothing.
+func NewForTest(version string, times apply.Times) func() provider.Provider {
+	return func() provider.Provider { return rabbitMQ{version, times} }
 }
 
 // Metadata names the provider.

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 )
 
@@ -48,7 +48,7 @@ func attributePath(steps preflight.Path) path.Path {
 // NotUndone reports what a failed change could not put back, apart from why it failed.
 func NotUndone(err error) diag.Diagnostics {
 	var diags diag.Diagnostics
-	var left *broker.NotUndoneError
+	var left *apply.NotUndoneError
 	if errors.As(err, &left) {
 		diags.AddError("Not everything could be put back", "The next plan shows what is missing of the pipeline's own objects. Bindings from other exchanges have to be made again by hand.\n\n"+left.Error())
 	}
@@ -77,6 +77,6 @@ func Bullets(texts []string) string {
 
 // Refusal says which queues stand in the way of a change, and what to do.
 func Refusal(holdings map[string]string) string {
-	return "These queues are not empty, or not proved to be:\n" + broker.Describe(holdings) +
+	return "These queues are not empty, or not proved to be:\n" + apply.Describe(holdings) +
 		"\n\nNothing is deleted while messages would be lost. Let the retries finish, then consume or purge what is in the failed queue, and apply again."
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
@@ -35,7 +36,7 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 		return
 	}
 	live, wanted := pipeline.OwnedByAttachment(a, all.Topology), pipeline.ExpandAttachment(a)
-	err := r.session.Client.Create(ctx, broker.Change{
+	err := r.session.Applier.Create(ctx, apply.Change{
 		Vhost: a.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: pipeline.Unprotected(a.Names(), live, wanted, all),
 	})
 	if err != nil {
@@ -50,7 +51,7 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 
 // leftBehind reports what is left on the broker, which a cancellation does not change.
 func (r *attachmentResource) leftBehind(ctx context.Context, a pipeline.Attachment, err error) diag.Diagnostics {
-	var left *broker.NotUndoneError
+	var left *apply.NotUndoneError
 	if !errors.As(err, &left) {
 		return nil
 	}

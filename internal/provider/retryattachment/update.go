@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
@@ -58,7 +58,7 @@ func (r *attachmentResource) change(ctx context.Context, all topology.Vhost, pri
 		wanted = pipeline.ExpandAttachment(*next)
 	}
 	live := pipeline.OwnedByAttachment(prior, all.Topology)
-	change := broker.Change{
+	change := apply.Change{
 		Vhost:   prior.Vhost,
 		All:     all,
 		Live:    live,
@@ -68,8 +68,8 @@ func (r *attachmentResource) change(ctx context.Context, all topology.Vhost, pri
 		Waiting: report.LogWaiting(ctx),
 	}
 	var diags diag.Diagnostics
-	_, err := r.session.Client.Update(ctx, change)
-	var notEmpty *broker.KeptError
+	_, err := r.session.Applier.Update(ctx, change)
+	var notEmpty *apply.KeptError
 	switch {
 	case errors.As(err, &notEmpty):
 		diags.AddError("The change would lose messages", report.Refusal(notEmpty.Queues))

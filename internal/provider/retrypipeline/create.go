@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
@@ -37,7 +38,7 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 		return
 	}
 	live, wanted := pipeline.Owned(p, all.Topology), pipeline.Expand(p)
-	err := r.session.Client.Create(ctx, broker.Change{
+	err := r.session.Applier.Create(ctx, apply.Change{
 		Vhost: p.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: pipeline.Unprotected(p.Names(), live, wanted, all),
 		Published: declared(p), FailedQueue: p.Names().FailedQueue(), Shield: p.Names().ShieldPolicy(),
 	})
@@ -53,7 +54,7 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 
 // leftBehind reports what is left on the broker, which a cancellation does not change.
 func (r *pipelineResource) leftBehind(ctx context.Context, p pipeline.Pipeline, err error) diag.Diagnostics {
-	var left *broker.NotUndoneError
+	var left *apply.NotUndoneError
 	if !errors.As(err, &left) {
 		return nil
 	}

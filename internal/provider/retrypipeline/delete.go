@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
@@ -55,11 +56,11 @@ func (r *pipelineResource) Delete(ctx context.Context, req resource.DeleteReques
 }
 
 func (r *pipelineResource) remove(ctx context.Context, p pipeline.Pipeline, all topology.Vhost, drain time.Duration, force bool) diag.Diagnostics {
-	remove := r.session.Client.Remove
+	remove := r.session.Applier.Remove
 	if force {
-		remove = r.session.Client.ForceRemove
+		remove = r.session.Applier.ForceRemove
 	}
-	err := remove(ctx, broker.Change{
+	err := remove(ctx, apply.Change{
 		Vhost:       p.Vhost,
 		All:         all,
 		Live:        destroyed(p, all.Topology),
@@ -72,7 +73,7 @@ func (r *pipelineResource) remove(ctx context.Context, p pipeline.Pipeline, all 
 		Waiting:     report.LogWaiting(ctx),
 	})
 	var diags diag.Diagnostics
-	var notEmpty *broker.KeptError
+	var notEmpty *apply.KeptError
 	switch {
 	case errors.As(err, &notEmpty):
 		diags.AddError("Destroying the pipeline would lose messages", report.Refusal(notEmpty.Queues))

@@ -73,7 +73,7 @@ func (r *pipelineResource) refresh(ctx context.Context, m *model, vhost topology
 			continue
 		}
 		p.Retired = append(p.Retired, delay)
-		isDrained, err := r.session.Client.Drained(ctx, p.Vhost, queue)
+		isDrained, err := r.session.Applier.LooksEmpty(ctx, p.Vhost, queue)
 		if err != nil {
 			diags.AddError("Cannot read a retired queue", fmt.Sprintf("Queue %q: %s", queue, err))
 		}

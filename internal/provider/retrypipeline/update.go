@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -57,7 +57,7 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 	}
 	live := pipeline.Disowned(topology.Merge(pipeline.Owned(*prior, all.Topology), pipeline.Owned(p, all.Topology)), *prior, &p, all.Topology)
 	next := wanted(p, live)
-	kept, err := r.session.Client.Update(ctx, broker.Change{
+	kept, err := r.session.Applier.Update(ctx, apply.Change{
 		Vhost:     p.Vhost,
 		All:       all,
 		Live:      live,
@@ -101,7 +101,7 @@ func declared(pipelines ...pipeline.Pipeline) []string {
 
 func updateError(err error) diag.Diagnostics {
 	var diags diag.Diagnostics
-	var notEmpty *broker.KeptError
+	var notEmpty *apply.KeptError
 	switch {
 	case errors.As(err, &notEmpty):
 		diags.AddError("The change would lose messages", report.Refusal(notEmpty.Queues))
@@ -118,7 +118,7 @@ func reportKept(kept map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if len(kept) > 0 {
 		diags.AddWarning("Retired queues are kept", "These queues were not deleted, since they are not proved to be empty:\n"+
-			broker.Describe(kept)+"\n\nThey go on draining; a later plan proposes their removal again.")
+			apply.Describe(kept)+"\n\nThey go on draining; a later plan proposes their removal again.")
 	}
 	return diags
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -17,6 +18,8 @@ import (
 type Session struct {
 	// Client is nil while the provider's configuration is not known yet.
 	Client *broker.Client
+	// Applier changes what Client reads.
+	Applier *apply.Applier
 	// User is who the provider is to the broker.
 	User broker.User
 
@@ -37,10 +40,10 @@ type listing struct {
 	err   error
 }
 
-// New makes a session for the client.
-func New(client *broker.Client, user broker.User) *Session {
+// New makes a session for the client. Times are those of its applier.
+func New(client *broker.Client, user broker.User, times apply.Times) *Session {
 	return &Session{
-		Client: client, User: user, list: client.List,
+		Client: client, Applier: apply.New(client, times), User: user, list: client.List,
 		listings: map[string]*listing{}, planned: map[[2]string]bool{}, leaving: map[string][]string{}, fresh: map[string]*freshListings{}, claims: map[[2]string]string{},
 	}
 }

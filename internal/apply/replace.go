@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -14,7 +15,7 @@ import (
 func (c *changer) replaceQueues(ctx context.Context, wanted map[string]topology.Queue) error {
 	live := map[string]topology.Queue{}
 	for name := range wanted {
-		live[name], c.anew[name] = c.All.Queues[name], true
+		live[name], c.recreated[name] = c.All.Queues[name], true
 	}
 	if used := c.usedByOthers(live); len(used) > 0 {
 		return &KeptError{Queues: used}
@@ -49,11 +50,11 @@ func (c *changer) replaceExchange(ctx context.Context, name string, exchange top
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := c.deleteExchange(ctx, c.Vhost, name)
+	err := c.client.DeleteExchange(ctx, c.Vhost, name)
 	if err != nil {
 		err = fmt.Errorf("delete exchange %q: %w", name, err)
 	}
-	if err != nil && !isUnanswered(err) {
+	if err != nil && !broker.IsUnanswered(err) {
 		return err
 	}
 	// Without an answer it may be gone all the same; if it is not, making it anew is refused.
@@ -65,10 +66,10 @@ func (c *changer) replaceExchange(ctx context.Context, name string, exchange top
 func (c *changer) rebind(ctx context.Context, bindings []topology.Binding) error {
 	var failed []error
 	for _, b := range bindings {
-		if !b.ToExchange && c.doubtful[b.Destination] {
+		if !b.ToExchange && c.deletionUnknown[b.Destination] {
 			continue
 		}
-		if err := c.bind(ctx, c.Vhost, b); err != nil {
+		if err := c.client.Bind(ctx, c.Vhost, b); err != nil {
 			failed = append(failed, fmt.Errorf("restore binding %q: %w", b, err))
 		}
 	}

@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func (c *changer) writePolicies(ctx context.Context, policies map[string]topolog
 		}
 		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst, c.receivingFirst(a, b))
 	})
-	return c.steadily(ctx, policies, func(ctx context.Context) error {
+	return c.withStableLeaders(ctx, policies, func(ctx context.Context) error {
 		return each(ctx, order, func(ctx context.Context, name string) error { return c.writePolicy(ctx, name, policies[name]) })
 	})
 }
@@ -70,7 +70,7 @@ func (c *changer) phase(name string, policies map[string]topology.Policy) int {
 func (c *changer) writePolicy(ctx context.Context, name string, policy topology.Policy) error {
 	written, err := c.write(ctx, fmt.Sprintf("write policy %q", name),
 		func() (bool, error) {
-			isNew, err := c.putPolicy(ctx, c.Vhost, name, policy)
+			isNew, err := c.client.PutPolicy(ctx, c.Vhost, name, policy)
 			_, again := c.made.Policies[name]
 			return isNew || again, err
 		},
@@ -95,9 +95,9 @@ func (c *changer) sendHeldDeadLetters(ctx context.Context) error {
 	if err := c.putChanged(ctx, c.Wanted.Policies); err != nil {
 		return err
 	}
-	return c.steadily(ctx, c.Wanted.Policies, func(ctx context.Context) error {
+	return c.withStableLeaders(ctx, c.Wanted.Policies, func(ctx context.Context) error {
 		return eachByName(ctx, c.Wanted.Policies, func(ctx context.Context, name string, policy topology.Policy) error {
-			_, err := c.putPolicy(ctx, c.Vhost, name, policy)
+			_, err := c.client.PutPolicy(ctx, c.Vhost, name, policy)
 			return err
 		})
 	})
@@ -106,7 +106,7 @@ func (c *changer) sendHeldDeadLetters(ctx context.Context) error {
 // putChanged writes policies with other content that has no effect.
 func (c *changer) putChanged(ctx context.Context, policies map[string]topology.Policy) error {
 	return eachByName(ctx, policies, func(ctx context.Context, name string, policy topology.Policy) error {
-		if _, err := c.putPolicy(ctx, c.Vhost, name, harmlesslyChanged(policy)); err != nil {
+		if _, err := c.client.PutPolicy(ctx, c.Vhost, name, harmlesslyChanged(policy)); err != nil {
 			return fmt.Errorf("write policy %q: %w", name, err)
 		}
 		return nil
@@ -149,7 +149,7 @@ func strongest(policies map[string]topology.Policy) int {
 func (c *changer) removePolicies(ctx context.Context, policies map[string]topology.Policy) error {
 	order := slices.Sorted(maps.Keys(policies))
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(policies[a].Priority, policies[b].Priority) })
-	return c.steadily(ctx, policies, func(ctx context.Context) error {
+	return c.withStableLeaders(ctx, policies, func(ctx context.Context) error {
 		return each(ctx, order, func(ctx context.Context, name string) error { return c.removePolicy(ctx, name, policies[name]) })
 	})
 }
@@ -158,10 +158,10 @@ func (c *changer) removePolicies(ctx context.Context, policies map[string]topolo
 // nothing happened, and putting back what is still there changes nothing. The same holds for bindings.
 func (c *changer) removePolicy(ctx context.Context, name string, policy topology.Policy) error {
 	c.undo.add("restore policy "+name, func(ctx context.Context) error {
-		_, err := c.putPolicy(ctx, c.Vhost, name, policy)
+		_, err := c.client.PutPolicy(ctx, c.Vhost, name, policy)
 		return err
 	})
-	if err := c.deletePolicy(ctx, c.Vhost, name); err != nil {
+	if err := c.client.DeletePolicy(ctx, c.Vhost, name); err != nil {
 		return fmt.Errorf("delete policy %q: %w", name, err)
 	}
 	return nil

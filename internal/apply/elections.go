@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -22,12 +22,12 @@ const (
 // errElections says that a policy may have been written for nothing.
 var errElections = errors.New("queues elected leaders meanwhile; before RabbitMQ 4.0 a policy that is written then never takes effect. Apply again when the cluster is at rest")
 
-// steadily makes changes of policies take effect. Before 4.0, one that meets a queue's leader
+// withStableLeaders makes changes of policies take effect. Before 4.0, one that meets a queue's leader
 // election is listed but never applied, and only other content mends it. So in clusters of those
 // versions it is made as long as the leaders are known and the same before and after, and until then
 // repeated, with other content in between. If that does not help, the other content stays, so that
 // the next plan shows it.
-func (c *changer) steadily(ctx context.Context, policies map[string]topology.Policy, change func(context.Context) error) error {
+func (c *changer) withStableLeaders(ctx context.Context, policies map[string]topology.Policy, change func(context.Context) error) error {
 	if !c.All.Version.Before(4, 0) || c.All.Nodes < 2 || len(policies) == 0 {
 		return change(ctx)
 	}
@@ -77,7 +77,7 @@ func (c *changer) awaitLeaders(ctx context.Context, policies map[string]topology
 			slices.Sort(leaderless)
 			return nil, fmt.Errorf("these queues have no leader: %s. %w", strings.Join(leaderless, ", "), errElections)
 		}
-		if err := pause(ctx, reportPeriod); err != nil {
+		if err := pause(ctx, c.times.Poll); err != nil {
 			return nil, err
 		}
 	}
@@ -85,12 +85,8 @@ func (c *changer) awaitLeaders(ctx context.Context, policies map[string]topology
 
 // leaders are the leaders of the quorum queues that the policies match, "" for one that has none.
 func (c *changer) leaders(ctx context.Context, policies map[string]topology.Policy) (map[string]string, error) {
-	var queues []struct {
-		Name   string `json:"name"`
-		Type   string `json:"type"`
-		Leader string `json:"leader"`
-	}
-	if err := c.get(ctx, path("queues", c.Vhost)+"?disable_stats=true", &queues); err != nil {
+	queues, err := c.client.Queues(ctx, c.Vhost)
+	if err != nil {
 		return nil, err
 	}
 	found := map[string]string{}

@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 // electing is a management API of which each listing of queues tells the next of these leaders. A
 // real cluster cannot be made to elect at the right moment.
-func electing(t *testing.T, leaders ...string) (client *Client, written func() []string) {
+func electing(t *testing.T, leaders ...string) (client *Applier, written func() []string) {
 	t.Helper()
 	var mutex sync.Mutex
 	var writes []string
@@ -40,10 +40,7 @@ func electing(t *testing.T, leaders ...string) (client *Client, written func() [
 		w.WriteHeader(status)
 	}))
 	t.Cleanup(server.Close)
-	client, err := New(Config{Endpoint: server.URL, Username: "u", Password: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client = applierOf(t, server.URL)
 	return client, func() []string { mutex.Lock(); defer mutex.Unlock(); return slices.Clone(writes) }
 }
 

@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 )
 
 // ForceRemove deletes every object of the owner with all messages that are in them.
-func (c *Client) ForceRemove(ctx context.Context, change Change) error {
-	do := c.changer(change)
+func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
+	do := a.changer(change)
 	if err := do.removePolicies(ctx, change.Live.Policies); err != nil {
 		return err
 	}

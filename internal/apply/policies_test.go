@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"io"
@@ -15,7 +15,7 @@ import (
 
 // recorder is a management API that takes every write and remembers the policies. A real broker
 // takes them just the same, but not in an election at the right moment.
-func recorder(t *testing.T) (client *Client, written func() []string) {
+func recorder(t *testing.T) (client *Applier, written func() []string) {
 	t.Helper()
 	var mutex sync.Mutex
 	var all []string
@@ -27,10 +27,7 @@ func recorder(t *testing.T) (client *Client, written func() []string) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(server.Close)
-	client, err := New(Config{Endpoint: server.URL, Username: "u", Password: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client = applierOf(t, server.URL)
 	return client, func() []string { mutex.Lock(); defer mutex.Unlock(); return slices.Clone(all) }
 }
 

@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			var once sync.Once
-			c := newClient(t, b, b.Before(t, func(r *http.Request) {
+			c := newApplier(t, b, b.Before(t, func(r *http.Request) {
 				if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/queues") {
 					once.Do(func() { reject(t, b) })
 				}
@@ -43,10 +43,7 @@ func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 			if !strings.Contains(err.Error(), "400") {
 				t.Errorf("the reason is gone: %v", err)
 			}
-			now, err := c.List(t.Context(), b.Vhost)
-			if err != nil {
-				t.Fatal(err)
-			}
+			now := list(t, c, b.Vhost)
 			if _, err := pipeline.Recover("orders", b.Vhost, now.Topology); err != nil {
 				t.Error(err)
 			}
@@ -61,17 +58,14 @@ func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 func TestFailedCreateRemovesPoliciesToo(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	c := newClient(t, b, b.Endpoint)
+	c := newApplier(t, b, b.Endpoint)
 	p := refusedInTheMiddle(t, b)
 	err := create(t, c, p)
 	var left *NotUndoneError
 	if err == nil || errors.As(err, &left) {
 		t.Fatalf("got %v", err)
 	}
-	now, err := c.List(t.Context(), b.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := list(t, c, b.Vhost)
 	if left := pipeline.Owned(p, now.Topology); !left.Empty() {
 		t.Errorf("left behind: %+v", left)
 	}
@@ -110,11 +104,8 @@ func rejectUntilInInbox(t *testing.T, b *brokertest.Broker) {
 func holdOne(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	rejectUntilInInbox(t, b)
-	c := newClient(t, b, b.Endpoint)
-	all, err := c.List(t.Context(), b.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newApplier(t, b, b.Endpoint)
+	all := list(t, c, b.Vhost)
 	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
 	do := c.changer(Change{Vhost: b.Vhost, All: all})
 	if err := do.unbindAll(t.Context(), targets); err != nil {
@@ -122,7 +113,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	}
 	rejectSlowly(t, b, "work", 1)
 	brokertest.Eventually(t, 30*time.Second, func() error {
-		if work, err := c.queue(t.Context(), b.Vhost, "work"); err != nil || work.MessagesDLX == nil || *work.MessagesDLX == 0 {
+		if work, err := c.client.Queue(t.Context(), b.Vhost, "work"); err != nil || work.MessagesDLX == nil || *work.MessagesDLX == 0 {
 			return fmt.Errorf("no dead letter is held: %+v, %w", work, err)
 		}
 		return nil

@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -13,6 +13,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Limits of broker.Client.
+const (
+	requestsAtOnce     = 10
+	policyWritesAtOnce = 2
 )
 
 // gauge counts what is in flight, by the first word after /api, and remembers the most.
@@ -45,7 +51,7 @@ func TestWritesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	g := &gauge{now: map[string]int{}, most: map[string]int{}}
-	c := clientThrough(t, b, g.pass)
+	c := applierThrough(t, b, g.pass)
 	var all sync.WaitGroup
 	for i := range 5 {
 		all.Go(func() {
@@ -71,13 +77,13 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	b := brokertest.New(t)
 	p := small(b)
 	begun, goOn := make(chan struct{}), make(chan struct{})
-	first := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+	first := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/orders.dlx") {
 			<-goOn
 		}
 		return true, true
 	})
-	second := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+	second := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		if r.Method != http.MethodGet && r.Method != http.MethodPut {
 			t.Errorf("the second sent %s %s", r.Method, r.URL.Path)
 		}
@@ -105,21 +111,18 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	})
 	close(begun)
 	both.Wait()
-	now, err := newClient(t, b, b.Endpoint).List(t.Context(), b.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := list(t, newApplier(t, b, b.Endpoint), b.Vhost)
 	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, now.Topology)); !changes.Empty() {
 		t.Errorf("missing or different: %+v", changes)
 	}
 }
 
-func TestSideBySideBeginsNothingAfterAFailure(t *testing.T) {
+func TestForEachParallelBeginsNothingAfterAFailure(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("failed")
 	var mutex sync.Mutex
 	begun, finished := 0, 0
-	err := sideBySide(t.Context(), make([]int, 100), func(context.Context, int) error {
+	err := forEachParallel(t.Context(), make([]int, 100), func(context.Context, int) error {
 		mutex.Lock()
 		begun++
 		first := begun == 1
@@ -135,23 +138,5 @@ func TestSideBySideBeginsNothingAfterAFailure(t *testing.T) {
 	})
 	if !errors.Is(err, failure) || begun > 2*writesAtOnce || finished != begun-1 {
 		t.Errorf("%v; %d begun, %d finished", err, begun, finished)
-	}
-}
-
-// What is cancelled while it waits for its turn was not sent, so nothing has to be looked up.
-func TestCancelledBeforeItWasSent(t *testing.T) {
-	t.Parallel()
-	c, err := New(Config{Endpoint: "http://127.0.0.1:1", Username: "guest", Password: "guest"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range requestsAtOnce {
-		c.requests <- struct{}{}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = c.putExchange(ctx, "/", "x", topology.Exchange{Type: "fanout"})
-	if !errors.Is(err, context.Canceled) || isUnanswered(err) {
-		t.Errorf("got %v", err)
 	}
 }

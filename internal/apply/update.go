@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 // messages fails with *KeptError before anything else was touched. What is missing is created
 // before anything is deleted. Of the queues that are not wanted any more, those that nobody else
 // publishes to are kept if they are not proved to be empty, and the answer says why.
-func (c *Client) Update(ctx context.Context, change Change) (map[string]string, error) {
-	do, changes := c.changer(change), topology.Diff(change.Wanted, change.Live)
-	if err := do.requireEmpty(ctx, judging(deadLetters, change.HeldIn...)); err != nil {
+func (a *Applier) Update(ctx context.Context, change Change) (map[string]string, error) {
+	do, changes := a.changer(change), topology.Diff(change.Wanted, change.Live)
+	if err := do.requireEmpty(ctx, checksOf(pendingDeadLetters, change.HeldIn...)); err != nil {
 		return nil, err
 	}
 	published, own := do.split(changes.Delete.Queues)

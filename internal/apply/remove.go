@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -7,39 +7,40 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Remove deletes every object of the owner, or none: if messages would be lost, everything is put
 // back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
-func (c *Client) Remove(ctx context.Context, change Change) error {
-	if err := c.changer(change).removeUnlessHeld(ctx); err != nil {
+func (a *Applier) Remove(ctx context.Context, change Change) error {
+	if err := a.changer(change).removeUnlessHeld(ctx); err != nil {
 		return err
 	}
-	return c.stillSees(ctx, change.Vhost)
+	return a.stillSees(ctx, change.Vhost)
 }
 
 func (c *changer) removeUnlessHeld(ctx context.Context) error {
-	everything := judging(deadLetters, c.HeldIn...)
-	maps.Copy(everything, c.contents(c.Live.Queues))
+	everything := checksOf(pendingDeadLetters, c.HeldIn...)
+	maps.Copy(everything, c.contentChecks(c.Live.Queues))
 	return c.untilDrained(func() error { return c.removeOrRestore(ctx, everything) })
 }
 
 // stillSees is an error if the vhost is there but may not be seen any more: to such a user everything
 // looks as if it were deleted.
-func (c *Client) stillSees(ctx context.Context, vhost string) error {
-	_, err := c.List(ctx, vhost)
-	if !IsNotFound(err) {
+func (a *Applier) stillSees(ctx context.Context, vhost string) error {
+	_, err := a.client.List(ctx, vhost)
+	if !broker.IsNotFound(err) {
 		return err
 	}
-	if gone, goneErr := c.VhostGone(ctx, vhost); goneErr != nil || !gone {
+	if gone, goneErr := a.client.VhostGone(ctx, vhost); goneErr != nil || !gone {
 		return fmt.Errorf("whether everything was deleted is not known, since the vhost may not be seen any more: %w", errors.Join(err, goneErr))
 	}
 	return nil
 }
 
-func (c *changer) removeOrRestore(ctx context.Context, everything subjects) error {
-	holdings, err := c.lastingHoldings(ctx, everything)
+func (c *changer) removeOrRestore(ctx context.Context, everything emptinessChecks) error {
+	holdings, err := c.lastingContents(ctx, everything)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (c *changer) removeOrRestore(ctx context.Context, everything subjects) erro
 // refusal loses nothing. Only what begins to be rejected or published during the second proof, after
 // 22 quiet seconds, has nowhere to go. The bindings that bring messages back to their work queues
 // stay throughout.
-func (c *changer) removeAll(ctx context.Context, everything subjects) error {
+func (c *changer) removeAll(ctx context.Context, everything emptinessChecks) error {
 	objects := c.Live
 	last, early := c.split(objects.Queues)
 	if failed, exists := early[c.FailedQueue]; exists {
@@ -77,7 +78,7 @@ func (c *changer) removeAll(ctx context.Context, everything subjects) error {
 	if err := c.removePolicies(ctx, attaching); err != nil {
 		return err
 	}
-	if err := c.unbindAndRequireEmpty(ctx, last, c.contents(objects.Queues)); err != nil {
+	if err := c.unbindAndRequireEmpty(ctx, last, c.contentChecks(objects.Queues)); err != nil {
 		return err
 	}
 	// Those that others publish to go first: a classic queue may refuse, and nothing is gone by then.
@@ -86,7 +87,7 @@ func (c *changer) removeAll(ctx context.Context, everything subjects) error {
 			return err
 		}
 	}
-	if err := c.unlessGoingOn(c.removePolicies(ctx, c.shield())); err != nil {
+	if err := c.toleratingSilence(c.removePolicies(ctx, c.shield())); err != nil {
 		return err
 	}
 	if err := each(ctx, bindingsOfOthers(objects), c.removeBinding); err != nil {
@@ -112,7 +113,7 @@ func (c *changer) shield() map[string]topology.Policy {
 	return map[string]topology.Policy{c.Shield: policy}
 }
 
-func (c *changer) unbindAndRequireEmpty(ctx context.Context, unbind map[string]topology.Queue, empty subjects) error {
+func (c *changer) unbindAndRequireEmpty(ctx context.Context, unbind map[string]topology.Queue, empty emptinessChecks) error {
 	if err := c.unbindAll(ctx, unbind); err != nil || len(empty) == 0 {
 		return err
 	}

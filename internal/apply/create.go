@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 // Create creates objects that do not exist yet, policies last. If one exists already or anything
 // fails, what this call made is removed again, and nothing else. If that would lose messages, all of
 // it stays; what stays, for whatever reason, is in a *NotUndoneError.
-func (c *Client) Create(ctx context.Context, change Change) error {
-	do := c.changer(change)
+func (a *Applier) Create(ctx context.Context, change Change) error {
+	do := a.changer(change)
 	do.onlyNew = true
 	missing := topology.Diff(change.Wanted, change.Live).Create
-	err := do.requireEmpty(ctx, judging(deadLetters, change.HeldIn...))
+	err := do.requireEmpty(ctx, checksOf(pendingDeadLetters, change.HeldIn...))
 	if err == nil {
 		err = do.createAll(ctx, missing)
 	}
@@ -51,14 +51,14 @@ func (c *changer) create(ctx context.Context, t topology.Topology) error {
 	if err := each(ctx, first, createExchange); err != nil {
 		return err
 	}
-	if err := sideBySide(ctx, exchanges[len(first):], createExchange); err != nil {
+	if err := forEachParallel(ctx, exchanges[len(first):], createExchange); err != nil {
 		return err
 	}
 	createQueue := func(ctx context.Context, name string) error { return c.createQueue(ctx, name, t.Queues[name]) }
-	if err := sideBySide(ctx, slices.Sorted(maps.Keys(t.Queues)), createQueue); err != nil {
+	if err := forEachParallel(ctx, slices.Sorted(maps.Keys(t.Queues)), createQueue); err != nil {
 		return err
 	}
-	return sideBySide(ctx, t.Bindings, c.createBinding)
+	return forEachParallel(ctx, t.Bindings, c.createBinding)
 }
 
 // undoCreate removes what was created as Remove does, since consumers reject as soon as a policy is
@@ -73,14 +73,14 @@ func (c *changer) undoCreate(ctx context.Context) error {
 	if err := c.countRejected(ctx); err != nil {
 		return err
 	}
-	all, err := c.List(ctx, c.Vhost)
+	all, err := c.client.List(ctx, c.Vhost)
 	if err != nil {
 		return fmt.Errorf("nothing of what was made is removed again: %w", err)
 	}
 	removal := c.Change
 	removal.All, removal.Live, removal.HeldIn = all, c.made, heldBehind(c.made.Policies, all.Queues)
 	undo := c.changer(removal)
-	undo.goesOn = true
+	undo.bestEffort = true
 	err = undo.removeUnlessHeld(ctx)
 	var kept *KeptError
 	if errors.As(err, &kept) {
@@ -95,7 +95,7 @@ func (c *changer) countRejected(ctx context.Context) error {
 	if len(c.made.Policies) == 0 {
 		return nil
 	}
-	return pause(ctx, settleTime)
+	return pause(ctx, c.times.Settle)
 }
 
 // heldBehind lists the quorum queues that would lose the dead letters that they hold with the policies.

@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"net/http"
@@ -18,26 +18,20 @@ func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := small(b)
-	if err := create(t, newClient(t, b, b.Endpoint), p); err != nil {
+	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
 		t.Fatal(err)
 	}
-	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+	c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		arrives := r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/orders.failed")
 		return arrives, arrives
 	})
-	all, err := c.List(t.Context(), p.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := list(t, c, p.Vhost)
 	live := pipeline.Owned(p, all.Topology)
-	err = c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"})
+	err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"})
 	if err == nil || !strings.Contains(err.Error(), "stays unbound") {
 		t.Fatalf("got %v", err)
 	}
-	after, err := c.List(t.Context(), p.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := list(t, c, p.Vhost)
 	for _, binding := range after.Bindings {
 		if binding.Source != "" && binding.Destination == "orders.failed" && !binding.ToExchange {
 			t.Errorf("bound again: %s", binding)
@@ -58,28 +52,22 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			p := small(b)
-			if err := create(t, newClient(t, b, b.Endpoint), p); err != nil {
+			if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
 				t.Fatal(err)
 			}
 			var deletions atomic.Int32
-			c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+			c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 				if r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/orders.retry.1s") || deletions.Add(1) > 2 {
 					return true, true
 				}
 				return arrives, false
 			})
-			all, err := c.List(t.Context(), p.Vhost)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := list(t, c, p.Vhost)
 			live := pipeline.Owned(p, all.Topology)
 			if err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"}); err != nil {
 				t.Fatal(err)
 			}
-			after, err := c.List(t.Context(), p.Vhost)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := list(t, c, p.Vhost)
 			if left := pipeline.Owned(p, after.Topology); !left.Empty() || deletions.Load() != 3 {
 				t.Errorf("after %d deletions: %+v", deletions.Load(), left)
 			}
@@ -93,7 +81,7 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 	b := brokertest.New(t)
 	b.Request(t, http.MethodPut, b.Path("queues", "work"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
 	var deletions atomic.Int32
-	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+	c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		if r.Method == http.MethodDelete {
 			deletions.Add(1)
 		}
@@ -113,13 +101,10 @@ func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 		w.WriteHeader([]int{http.StatusBadGateway, http.StatusForbidden}[min(deletions.Add(1), 2)-1])
 	}))
 	t.Cleanup(server.Close)
-	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := applierOf(t, server.URL)
 	do := c.changer(Change{Vhost: "/"})
-	err = do.removeQueue(t.Context(), "orders.retry.5s", topology.Queue{Type: topology.Quorum})
-	if err == nil || !strings.Contains(err.Error(), "stays unbound") || !do.doubtful["orders.retry.5s"] || deletions.Load() != 2 {
+	err := do.removeQueue(t.Context(), "orders.retry.5s", topology.Queue{Type: topology.Quorum})
+	if err == nil || !strings.Contains(err.Error(), "stays unbound") || !do.deletionUnknown["orders.retry.5s"] || deletions.Load() != 2 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)
 	}
 }
@@ -129,23 +114,17 @@ func TestExchangeIsMadeAnewWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := small(b)
-	if err := create(t, newClient(t, b, b.Endpoint), p); err != nil {
+	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
 		t.Fatal(err)
 	}
-	c := clientThrough(t, b, func(r *http.Request) (bool, bool) {
+	c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		return true, r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/orders.retry")
 	})
-	all, err := c.List(t.Context(), p.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := list(t, c, p.Vhost)
 	if err := c.changer(Change{Vhost: p.Vhost, All: all}).replaceExchange(t.Context(), "orders.retry", all.Exchanges["orders.retry"]); err == nil {
 		t.Error("no error")
 	}
-	after, err := c.List(t.Context(), p.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := list(t, c, p.Vhost)
 	if changes := topology.Diff(pipeline.Owned(p, all.Topology), pipeline.Owned(p, after.Topology)); !changes.Empty() {
 		t.Errorf("different now: %+v", changes)
 	}
@@ -155,10 +134,7 @@ func TestExchangeIsMadeAnewWithoutAnAnswer(t *testing.T) {
 func TestWhatIsOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	c, err := New(Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newApplier(t, b, b.Endpoint)
 	if err := c.stillSees(t.Context(), b.Vhost); err != nil {
 		t.Error(err)
 	}
@@ -167,10 +143,7 @@ func TestWhatIsOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	}
 	other := brokertest.New(t)
 	name, password := other.User(t, "management", ".*", ".*", ".*")
-	blind, err := New(Config{Endpoint: b.Endpoint, Username: name, Password: password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	blind := applierAs(t, b.Endpoint, name, password)
 	if err := blind.stillSees(t.Context(), b.Vhost); err == nil {
 		t.Error("no error")
 	}

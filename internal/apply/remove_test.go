@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			t.Parallel()
 			const messages = 60
 			b := brokertest.New(t)
-			c := newClient(t, b, b.Endpoint)
+			c := newApplier(t, b, b.Endpoint)
 			p := small(b)
 			p.QueueType = queueType
 			p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: queueType}}
@@ -32,10 +32,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			if err := create(t, c, p); err != nil {
 				t.Fatal(err)
 			}
-			all, err := c.List(t.Context(), p.Vhost)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := list(t, c, p.Vhost)
 			live := pipeline.Owned(p, all.Topology)
 			removed := make(chan error, 1)
 			go func() {
@@ -51,10 +48,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			if err := <-removed; !errors.As(err, &kept) {
 				t.Fatalf("got %v", err)
 			}
-			after, err := c.List(t.Context(), p.Vhost)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := list(t, c, p.Vhost)
 			if changes := topology.Diff(live, pipeline.Owned(p, after.Topology)); !changes.Empty() {
 				t.Errorf("not everything was put back: %+v", changes)
 			}
@@ -74,10 +68,10 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 	}
 }
 
-func awaitUnbound(t *testing.T, c *Client, p pipeline.Pipeline) {
+func awaitUnbound(t *testing.T, c *Applier, p pipeline.Pipeline) {
 	t.Helper()
 	brokertest.Eventually(t, 10*time.Second, func() error {
-		now, err := c.List(t.Context(), p.Vhost)
+		now, err := c.client.List(t.Context(), p.Vhost)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func (c *changer) removeQueues(ctx context.Context, queues map[string]topology.Q
 	if c.Drain > 0 && !allOrNone {
 		return c.drainAndRemove(ctx, queues)
 	}
-	kept, err := c.lastingHoldings(ctx, c.contents(queues))
+	kept, err := c.lastingContents(ctx, c.contentChecks(queues))
 	if err != nil || len(kept) == len(queues) || (allOrNone && len(kept) > 0) {
 		return kept, err
 	}
@@ -39,7 +39,7 @@ func (c *changer) drainAndRemove(ctx context.Context, queues map[string]topology
 	err := c.unbindAll(ctx, queues)
 	kept := map[string]string{}
 	if err == nil {
-		kept, err = c.lastingHoldings(ctx, c.contents(queues))
+		kept, err = c.lastingContents(ctx, c.contentChecks(queues))
 	}
 	if err == nil {
 		var against map[string]string
@@ -60,7 +60,7 @@ func (c *changer) removeUnbound(ctx context.Context, queues, remaining map[strin
 	if err := c.unbindAll(ctx, queues); err != nil {
 		return nil, err
 	}
-	against, err := c.settleAndProve(ctx, c.Vhost, c.contents(queues), allOrNone)
+	against, err := c.settleAndProve(ctx, c.Vhost, c.contentChecks(queues), allOrNone)
 	if err != nil || (allOrNone && len(against) > 0) {
 		return against, err
 	}
@@ -99,12 +99,12 @@ func (c *changer) bindingsTo(queues map[string]topology.Queue) []topology.Bindin
 	return found
 }
 
-// contents judges what the queues hold. One that others publish to may not have consumers either:
+// contentChecks judges what the queues hold. One that others publish to may not have consumers either:
 // they may keep a busy queue empty.
-func (c *changer) contents(queues map[string]topology.Queue) subjects {
-	all := subjects{}
+func (c *changer) contentChecks(queues map[string]topology.Queue) emptinessChecks {
+	all := emptinessChecks{}
 	for name := range queues {
-		all[name] = content
+		all[name] = contents
 		if slices.Contains(c.Published, name) {
 			all[name] = use
 		}

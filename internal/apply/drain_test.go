@@ -1,4 +1,4 @@
-package broker
+package apply
 
 import (
 	"errors"
@@ -26,11 +26,8 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"name":"work","type":"quorum","state":"running","messages":0,"messages_dlx":%d}`, held(looks.Add(1)))
 			}))
 			t.Cleanup(server.Close)
-			c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = c.changer(Change{Vhost: "/"}).requireEmpty(t.Context(), judging(deadLetters, "work"))
+			c := applierOf(t, server.URL)
+			err := c.changer(Change{Vhost: "/"}).requireEmpty(t.Context(), checksOf(pendingDeadLetters, "work"))
 			var kept *KeptError
 			if refused := errors.As(err, &kept); refused != (name == "staying") || (err != nil && !refused) {
 				t.Errorf("got %v", err)
@@ -58,11 +55,8 @@ func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"name":"paid","type":"quorum","state":"running","messages":%d,"messages_dlx":0,"consumers":0}`, messages)
 	}))
 	t.Cleanup(server.Close)
-	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = c.changer(Change{Vhost: "/"}).requireRemoved(t.Context(), map[string]topology.Queue{"paid": {Type: topology.Quorum}})
+	c := applierOf(t, server.URL)
+	err := c.changer(Change{Vhost: "/"}).requireRemoved(t.Context(), map[string]topology.Queue{"paid": {Type: topology.Quorum}})
 	if err != nil || !deleted.Load() {
 		t.Errorf("got %v, deleted: %v", err, deleted.Load())
 	}
