@@ -20,7 +20,7 @@ const (
 	envClientKey  = "RABBITMQ_CLIENTKEY"
 )
 
-// endpoint is where the management API is. Flags beat the environment.
+// endpoint is where the management API is. Flags take precedence over the environment.
 type endpoint struct {
 	getenv                        func(string) string
 	url, username, passwordFile   string

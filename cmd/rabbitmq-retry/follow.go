@@ -9,7 +9,7 @@ import (
 )
 
 // follow returns the configurations that come after the first one.
-func (s source) follow(ctx context.Context, first []byte, hangups <-chan os.Signal, o worker.Options) <-chan worker.Config {
+func (s *source) follow(ctx context.Context, first []byte, hangups <-chan os.Signal, o worker.Options) <-chan worker.Config {
 	if s.configFile != "" {
 		report := func(outcome reload.Outcome) { o.Metrics.ConfigRead(outcome.Err) }
 		return reload.File{Path: s.configFile, Logger: o.Logger, Report: report}.Follow(ctx, first, hangups)
@@ -18,7 +18,8 @@ func (s source) follow(ctx context.Context, first []byte, hangups <-chan os.Sign
 		for {
 			select {
 			case <-hangups:
-				o.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change: use --config, or restart", "variable", envConfig)
+				o.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change: use --config, or restart",
+					"variable", envConfig)
 			case <-ctx.Done():
 				return
 			}

@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err == nil {
 		return exitOK
 	}
-	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", hide(err.Error(), args))
+	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", redact(err.Error(), args))
 	var runtime runtimeError
 	if errors.As(err, &runtime) {
 		return exitError

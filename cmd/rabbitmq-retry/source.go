@@ -2,32 +2,36 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// Environment variables.
-const (
-	envConfig = "RABBITMQ_RETRY_CONFIG"
-	envURI    = "RABBITMQ_URI"
-)
+// envConfig is the environment variable that has the configuration itself.
+const envConfig = "RABBITMQ_RETRY_CONFIG"
 
-// source is where the worker's options come from. Flags beat the environment.
+// source is where the worker's options come from. Flags take precedence over the environment.
 type source struct {
-	getenv                              func(string) string
-	configFile                          string
-	uris                                []string
-	uriFile, usernameFile, passwordFile string
-	prefetch                            int
-	drainTimeout                        time.Duration
+	connection
+	configFile   string
+	prefetch     int
+	drainTimeout time.Duration
+}
+
+func (s *source) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.configFile, "config", "", "`file` with the configuration (default: the JSON in $"+envConfig+")")
+	flags.DurationVar(&s.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes what is in flight")
+	flags.IntVar(&s.prefetch, "prefetch", worker.DefaultPrefetch,
+		fmt.Sprintf("messages in flight per pipeline, 1 to %d", worker.MaxPrefetch))
+	s.connection.addFlags(cmd)
 }
 
 // options also returns the configuration as it was read.
-func (s source) options() (o worker.Options, config []byte, err error) {
+func (s *source) options() (o worker.Options, config []byte, err error) {
 	o = worker.Options{Brokers: s.brokers, Prefetch: s.prefetch, DrainTimeout: s.drainTimeout, Version: version}
 	if o.Config, config, err = s.readConfig(); err != nil {
 		return o, nil, err
@@ -44,7 +48,7 @@ func (s source) options() (o worker.Options, config []byte, err error) {
 	return o, config, nil
 }
 
-func (s source) readConfig() (worker.Config, []byte, error) {
+func (s *source) readConfig() (worker.Config, []byte, error) {
 	if s.configFile != "" {
 		if err := mustBeFile("--config", s.configFile); err != nil {
 			return worker.Config{}, nil, err
@@ -64,22 +68,4 @@ func (s source) readConfig() (worker.Config, []byte, error) {
 		return worker.Config{}, nil, fmt.Errorf("$%s: %w", envConfig, err)
 	}
 	return config, data, nil
-}
-
-func readFile(flag, name string) ([]byte, error) {
-	if err := mustBeFile(flag, name); err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(name) //nolint:gosec // the user says which
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	return data, nil
-}
-
-func mustBeFile(flag, name string) error {
-	if strings.Contains(name, "://") {
-		return fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -48,7 +47,7 @@ const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"order
   rabbitmq-retry worker --config orders.json --uri-file /run/secrets/rabbitmq-uri --check`
 
 func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	source := source{getenv: getenv}
+	source := source{connection: connection{getenv: getenv}}
 	var observation observation
 	var check bool
 	cmd := &cobra.Command{
@@ -85,18 +84,9 @@ func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 			return nil
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&source.configFile, "config", "", "`file` with the configuration (default: the JSON in $"+envConfig+")")
-	flags.StringArrayVar(&source.uris, "uri", nil, "AMQP `URI` of a broker, without a password; may be repeated (default: those in $"+envURI+", separated by spaces, which may have one)")
-	flags.StringVar(&source.uriFile, "uri-file", "", "`file` with the AMQP URI of each broker, one per line")
-	flags.StringVar(&source.usernameFile, "username-file", "", "`file` with the user, in place of that of the URI")
-	flags.StringVar(&source.passwordFile, "password-file", "", "`file` with the password, in place of that of the URI")
-	flags.DurationVar(&source.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes what is in flight")
-	flags.IntVar(&source.prefetch, "prefetch", worker.DefaultPrefetch,
-		fmt.Sprintf("messages in flight per pipeline, 1 to %d", worker.MaxPrefetch))
-	flags.BoolVar(&check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
+	source.addFlags(cmd)
+	cmd.Flags().BoolVar(&check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
 	observation.addFlags(cmd)
-	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 	return cmd
 }
 

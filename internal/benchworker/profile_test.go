@@ -12,6 +12,7 @@ import (
 	"runtime/pprof"
 	"syscall"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
@@ -28,7 +29,7 @@ func (p *profiled) run() error {
 	if err != nil {
 		return err
 	}
-	uri, err := worker.ParseURI(p.URI)
+	uri, err := amqpconn.ParseURI(p.URI)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,10 @@ func (p *profiled) run() error {
 	if err := pprof.StartCPUProfile(cpu); err != nil {
 		return err
 	}
-	err = worker.Run(ctx, worker.Options{Config: config, Brokers: worker.FixedBrokers(uri), Prefetch: p.Window, Logger: slog.New(slog.DiscardHandler)})
+	err = worker.Run(ctx, worker.Options{
+		Config: config, Prefetch: p.Window, Logger: slog.New(slog.DiscardHandler),
+		Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
+	})
 	pprof.StopCPUProfile()
 	return errors.Join(err, cpu.Close(), p.writeAllocations())
 }

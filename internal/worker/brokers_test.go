@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -83,12 +83,12 @@ func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 		dead + " " + p.URI: {"warning: connect to " + dead, "ok: orders.inbox"},
 		dead + " " + other: {"error: connect to " + dead, "error: connect to " + other},
 	} {
-		uris, err := worker.ParseURIs(brokers)
+		uris, err := amqpconn.ParseURIs(brokers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		err = worker.Check(t.Context(), worker.Options{Config: config, Brokers: worker.FixedBrokers(uris...)}, &out)
+		err = worker.Check(t.Context(), worker.Options{Config: config, Brokers: fixedBrokers(uris...)}, &out)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if (err != nil) != strings.HasPrefix(want[0], "error") || len(lines) != len(want) {
 			t.Fatalf("%v:\n%s", err, &out)
@@ -170,50 +170,5 @@ func TestChangedURIFile(t *testing.T) {
 	p.retries(t)
 	if n := second.connections(); n != 2 || strings.Contains(w.log.String(), "s3cret") {
 		t.Errorf("%d connections to the new address:\n%s", n, w.log)
-	}
-}
-
-func TestParseURIs(t *testing.T) {
-	t.Parallel()
-	for raw, want := range map[string]string{
-		"amqp://a":                        "amqp://a:5672",
-		" amqp://a\n\tamqps://b:1\r\n":    "amqp://a:5672 amqps://b:1",
-		"amqp://user:s3,cret@a amqp://b":  "amqp://a:5672 amqp://b:5672",
-		"amqp://a amqp://a":               "amqp://a:5672 amqp://a:5672",
-		"":                                "",
-		" \n":                             "",
-		"amqp://a http://user:s3cret@b":   "",
-		"amqp://user:s3 cret@a":           "",
-		"amqp://u:s3cret@a,amqp://u:x@b":  "",
-		"amqp://a:5672,amqp://u:s3cret@b": "",
-		"amqp://a,b":                      "",
-	} {
-		uris, err := worker.ParseURIs(raw)
-		if got := strings.Trim(fmt.Sprint(uris), "[]"); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q reads as %q, %v; want %q", raw, got, err, want)
-		}
-		if err != nil && strings.Contains(err.Error(), "cret") {
-			t.Errorf("%q: the error quotes it: %v", raw, err)
-		}
-	}
-}
-
-func TestURIWithParametersThatWouldHaveNoEffect(t *testing.T) {
-	t.Parallel()
-	for raw, want := range map[string]string{
-		"amqp://a?cacertfile=ca.pem":                  "write amqps://",
-		"amqp://a?certfile=c.pem&keyfile=k.pem":       "write amqps://",
-		"amqp://a?server_name_indication=b":           "write amqps://",
-		"amqps://a?certfile=c.pem":                    "certfile and keyfile, or neither",
-		"amqps://a?keyfile=k.pem":                     "certfile and keyfile, or neither",
-		"amqps://a?auth_mechanism=external":           "add certfile and keyfile",
-		"amqps://a?auth_mechanism=EXTERNAL&certfile=": "add certfile and keyfile",
-		"amqps://a?auth_mechanism=plan":               "auth_mechanism",
-		"amqps://a?verify=verify_none":                "cannot be read",
-		"amqps://a?auth_mechanism=PLAIN&certfile=&x=": "cannot be read",
-	} {
-		if _, err := worker.ParseURI(raw); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want one with %q", raw, err, want)
-		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // Check connects to the vhost of each pipeline, on the first broker that serves it, and looks for its
 // inbox and the exchanges that the worker publishes to. It writes a line per pipeline, and one for each
-// broker that it tried in vain before, and returns an error if any of them cannot be worked on. It consumes and
+// broker that did not serve, and returns an error if any of them cannot be worked on. It consumes and
 // changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	var failed error
@@ -39,8 +40,8 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 
 // checkBrokers asks one broker after the other until one serves, and says why others do not.
 func (o Options) checkBrokers(ctx context.Context, p *deadletter.Pipeline) (queue amqp.Queue, unserved []error, err error) {
-	_, err = o.tryBrokers(ctx, slog.New(slog.DiscardHandler), 0, func(uri URI) (err error) {
-		if queue, err = checkPipeline(ctx, uri, p); err != nil {
+	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) (err error) {
+		if queue, err = checkPipeline(ctx, uri, p, o.Version); err != nil {
 			unserved = append(unserved, err)
 		}
 		return err
@@ -51,24 +52,24 @@ func (o Options) checkBrokers(ctx context.Context, p *deadletter.Pipeline) (queu
 	return queue, unserved, err
 }
 
-func checkPipeline(ctx context.Context, uri URI, p *deadletter.Pipeline) (amqp.Queue, error) {
-	conn, err := connect(ctx, uri, p, "check")
+func checkPipeline(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline, version string) (amqp.Queue, error) {
+	conn, err := connect(ctx, uri, p, "check", version)
 	if err != nil {
 		return amqp.Queue{}, err
 	}
-	defer hangUp(conn)
-	channel, err := openChannel(ctx, conn)
+	defer amqpconn.HangUp(conn)
+	channel, err := amqpconn.OpenChannel(ctx, conn)
 	if err != nil {
 		return amqp.Queue{}, err
 	}
-	queue, err := await(ctx, "look for the inbox", func() (amqp.Queue, error) {
+	queue, err := amqpconn.Await(ctx, "look for the inbox", func() (amqp.Queue, error) {
 		return channel.QueueDeclarePassive(p.Names.Inbox(), true, false, false, false, nil)
 	}, func(amqp.Queue) {})
 	if err != nil {
 		return amqp.Queue{}, err
 	}
 	for _, exchange := range []string{p.Names.RetryExchange(), p.Names.ReturnExchange(), p.Names.FailedExchange()} {
-		if _, err := await(ctx, "look for the exchange "+exchange, func() (any, error) {
+		if _, err := amqpconn.Await(ctx, "look for the exchange "+exchange, func() (any, error) {
 			// The broker does not compare the type of an exchange that is only looked for.
 			return nil, channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)
 		}, func(any) {}); err != nil {

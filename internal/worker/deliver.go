@@ -8,8 +8,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
 )
 
 // unlessBlocked are the deliveries, or a channel that is never ready while the broker blocks

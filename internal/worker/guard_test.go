@@ -219,3 +219,23 @@ func TestLargeHeadersWithHistory(t *testing.T) {
 		})
 	}
 }
+
+func TestUndecodableMessageOverTLS(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	server, ca := brokertest.ServerTLS(t)
+	r := p.workAs(t, p.ThroughTLS(t, server, "cacertfile", ca), p.spec.Worker())
+	nested := amqp.Table{}
+	for range 40 {
+		nested = amqp.Table{"k": nested}
+	}
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: nested})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "good", Headers: amqp.Table{"retry-queue": "orders.created"}})
+	if d := p.await(t, "orders.created"); d.MessageId != "good" {
+		t.Errorf("message %q is back", d.MessageId)
+	}
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+	if n := countLines(r.log.String(), "msg=consuming"); n != 1 {
+		t.Errorf("%d sessions, want 1:\n%s", n, r.log)
+	}
+}

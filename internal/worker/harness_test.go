@@ -16,6 +16,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -110,6 +111,11 @@ func arguments(a topology.Arguments) map[string]any {
 	return copied
 }
 
+// fixedBrokers are brokers whose addresses and credentials stay the same.
+func fixedBrokers(uris ...amqpconn.URI) amqpconn.Brokers {
+	return func() ([]amqpconn.URI, error) { return uris, nil }
+}
+
 func configOf(t *testing.T, workers ...pipeline.Worker) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"pipelines": workers})
@@ -146,14 +152,14 @@ func (p *testPipeline) workWith(t *testing.T, rawURIs string, w pipeline.Worker,
 	if err != nil {
 		t.Fatal(err)
 	}
-	uris, err := worker.ParseURIs(rawURIs)
+	uris, err := amqpconn.ParseURIs(rawURIs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{cancel: cancel, done: make(chan struct{}), log: &logBuffer{}, seen: metrics.New("test")}
 	options := worker.Options{
-		Config: config, Brokers: worker.FixedBrokers(uris...), Prefetch: worker.DefaultPrefetch,
+		Config: config, Brokers: fixedBrokers(uris...), Prefetch: worker.DefaultPrefetch,
 		Logger: slog.New(slog.NewTextHandler(r.log, nil)), Metrics: r.seen,
 	}
 	change(ctx, &options)

@@ -8,6 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
@@ -44,11 +45,11 @@ type outlet struct {
 }
 
 func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet, error) {
-	channel, err := openChannel(ctx, conn)
+	channel, err := amqpconn.OpenChannel(ctx, conn)
 	if err != nil {
 		return outlet{}, err
 	}
-	if _, err := await(ctx, "turn publisher confirms on", func() (any, error) {
+	if _, err := amqpconn.Await(ctx, "turn publisher confirms on", func() (any, error) {
 		return nil, channel.Confirm(false)
 	}, func(any) {}); err != nil {
 		return outlet{}, err

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 const (
@@ -93,12 +95,12 @@ func (s *session) leave(r rejection) error {
 
 // lookForFailed is an error if the failed exchange or its queue is missing.
 func lookForFailed(ctx context.Context, conn *amqp.Connection, names pipeline.Names) error {
-	channel, err := openChannel(ctx, conn)
+	channel, err := amqpconn.OpenChannel(ctx, conn)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = channel.Close() }() // the broker closes it over what is missing
-	_, err = await(ctx, "look for the failed queue", func() (any, error) {
+	_, err = amqpconn.Await(ctx, "look for the failed queue", func() (any, error) {
 		if err := channel.ExchangeDeclarePassive(names.FailedExchange(), amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
 			return nil, err
 		}

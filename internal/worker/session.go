@@ -9,6 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -75,10 +76,10 @@ type session struct {
 }
 
 // openSession connects and begins to consume. The context bounds the opening, not the session.
-func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window int, log *slog.Logger, watch *metrics.Pipeline) (*session, error) {
+func openSession(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline, o Options, log *slog.Logger, watch *metrics.Pipeline) (*session, error) {
 	s := &session{
 		pipeline:  p,
-		window:    window,
+		window:    o.Prefetch,
 		log:       log,
 		verbose:   log.Enabled(ctx, slog.LevelDebug),
 		watch:     watch,
@@ -88,7 +89,7 @@ func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window in
 		refusedSince: map[time.Duration]time.Time{},
 		idPrefix:     rand.Text()[:12] + "-",
 	}
-	if err := s.open(ctx, uri); err != nil {
+	if err := s.open(ctx, uri, o.Version); err != nil {
 		s.watch.Enter(metrics.Disconnected)
 		s.close()
 		return nil, err
@@ -96,8 +97,8 @@ func openSession(ctx context.Context, uri URI, p *deadletter.Pipeline, window in
 	return s, nil
 }
 
-func (s *session) open(ctx context.Context, uri URI) (err error) {
-	if s.publishing, err = connect(ctx, uri, s.pipeline, "publish"); err != nil {
+func (s *session) open(ctx context.Context, uri amqpconn.URI, version string) (err error) {
+	if s.publishing, err = connect(ctx, uri, s.pipeline, "publish", version); err != nil {
 		return err
 	}
 	s.blockings = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
@@ -111,7 +112,7 @@ func (s *session) open(ctx context.Context, uri URI) (err error) {
 		(*p).watch = s.watch.Exchange(exchange)
 	}
 	s.completions = make(chan func() error, len(s.publishers())+3) // each has one at a time, and so have the ramp, the drain and the look at the failed queue
-	if s.consuming, err = connect(ctx, uri, s.pipeline, "consume"); err != nil {
+	if s.consuming, err = connect(ctx, uri, s.pipeline, "consume", version); err != nil {
 		return err
 	}
 	s.watch.Enter(metrics.Connected)
@@ -125,7 +126,7 @@ func (s *session) publishers() [4]*publisher {
 }
 
 func (s *session) consume(ctx context.Context) (err error) {
-	if s.inbox, err = openChannel(ctx, s.consuming); err != nil {
+	if s.inbox, err = amqpconn.OpenChannel(ctx, s.consuming); err != nil {
 		return err
 	}
 	s.inboxClosed = s.inbox.NotifyClose(make(chan *amqp.Error, 1))
@@ -136,7 +137,7 @@ func (s *session) consume(ctx context.Context) (err error) {
 // subscribe begins to consume the inbox. The prefetch is that of this consumer alone.
 func (s *session) subscribe(ctx context.Context, tag string, prefetch int) (<-chan amqp.Delivery, error) {
 	queue := s.pipeline.Names.Inbox()
-	return await(ctx, "consume "+queue, func() (<-chan amqp.Delivery, error) {
+	return amqpconn.Await(ctx, "consume "+queue, func() (<-chan amqp.Delivery, error) {
 		if err := s.inbox.Qos(prefetch, 0, false); err != nil {
 			return nil, err
 		}
@@ -154,7 +155,7 @@ func (s *session) close() {
 	var closing sync.WaitGroup
 	for _, conn := range []*amqp.Connection{s.consuming, s.publishing} {
 		if conn != nil {
-			closing.Go(func() { hangUp(conn) })
+			closing.Go(func() { amqpconn.HangUp(conn) })
 		}
 	}
 	closing.Wait()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
@@ -28,7 +29,7 @@ type Options struct {
 	// Config is the first configuration, and Configs brings later ones. It is never closed.
 	Config  Config
 	Configs <-chan Config
-	Brokers Brokers
+	Brokers amqpconn.Brokers
 	// Prefetch is the window of each pipeline, from 1 to [MaxPrefetch].
 	Prefetch int
 	// DrainTimeout bounds how long what is in flight is finished; 0 is [DefaultDrainTimeout].
@@ -78,9 +79,9 @@ func supervise(ctx context.Context, o Options, p *deadletter.Pipeline, changes <
 		}
 		var s *session
 		var address string
-		next, err := o.tryBrokers(ctx, log, broker, func(uri URI) (err error) {
+		next, err := o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
 			address = uri.String()
-			s, err = openSession(ctx, uri, p, o.Prefetch, log, watch)
+			s, err = openSession(ctx, uri, p, o, log, watch)
 			return err
 		})
 		broker = next

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -88,14 +89,17 @@ func serve(t *testing.T, b *brokertest.Broker, config string) (stop func()) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, config)
 	}
-	uri, err := worker.ParseURI(b.URI)
+	uri, err := amqpconn.ParseURI(b.URI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- worker.Run(ctx, worker.Options{Config: parsed, Brokers: worker.FixedBrokers(uri), Prefetch: worker.DefaultPrefetch, Logger: slog.New(slog.DiscardHandler)})
+		done <- worker.Run(ctx, worker.Options{
+			Config: parsed, Prefetch: worker.DefaultPrefetch, Logger: slog.New(slog.DiscardHandler),
+			Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
+		})
 	}()
 	return func() {
 		cancel()

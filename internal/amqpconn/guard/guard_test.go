@@ -11,7 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
 
 // Flags of properties: content type, headers, delivery mode and message id.

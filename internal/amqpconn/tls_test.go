@@ -1,61 +1,44 @@
-package worker_test
+package amqpconn_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
-	"fmt"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	endian "encoding/binary"
+	"io"
+	"math/big"
 	"net"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-func TestUndecodableMessageOverTLS(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	r := p.workAs(t, p.throughTLS(t), p.spec.Worker())
-	nested := amqp.Table{}
-	for range 40 {
-		nested = amqp.Table{"k": nested}
-	}
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: nested})
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "good", Headers: amqp.Table{"retry-queue": "orders.created"}})
-	if d := p.await(t, "orders.created"); d.MessageId != "good" {
-		t.Errorf("message %q is back", d.MessageId)
-	}
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
-	if n := countLines(r.log.String(), "msg=consuming"); n != 1 {
-		t.Errorf("%d sessions, want 1:\n%s", n, r.log)
-	}
-}
-
-// check looks whether a broker can be worked with.
-func (p *testPipeline) check(t *testing.T, rawURI string) error {
+// connect opens a connection and closes it.
+func connect(t *testing.T, rawURI, vhost string) error {
 	t.Helper()
-	config, err := worker.ParseConfig(configOf(t, p.spec.Worker()))
+	uri, err := amqpconn.ParseURI(rawURI)
 	if err != nil {
 		t.Fatal(err)
 	}
-	uri, err := worker.ParseURI(rawURI)
-	if err != nil {
-		t.Fatal(err)
+	conn, err := amqpconn.Connect(t.Context(), uri, vhost, amqpconn.Client{Name: t.Name()})
+	if err == nil {
+		amqpconn.HangUp(conn)
 	}
-	var out strings.Builder
-	if err := worker.Check(t.Context(), worker.Options{Config: config, Brokers: worker.FixedBrokers(uri)}, &out); err != nil {
-		return fmt.Errorf("%w: %s", err, &out)
-	}
-	return nil
+	return err
 }
 
 func TestTLSIsVerified(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	good, ca := serverTLS(t)
+	b := brokertest.New(t)
+	good, ca := brokertest.ServerTLS(t)
 	old := good.Clone()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	oldest := good.Clone()
@@ -87,7 +70,7 @@ func TestTLSIsVerified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := p.check(t, p.throughTLSWith(t, test.server, test.parameters...))
+			err := connect(t, b.ThroughTLS(t, test.server, test.parameters...), b.Vhost)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
@@ -98,19 +81,75 @@ func TestTLSIsVerified(t *testing.T) {
 // A broker that offers EXTERNAL sees the certificate, and no password.
 func TestLoginByCertificate(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	server, ca := serverTLS(t)
+	server, ca := brokertest.ServerTLS(t)
 	trusted, cert, key := clientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	logins := make(chan string, 1)
-	address := listenTLS(t, server, func(conn net.Conn) { logins <- firstLogin(conn) })
+	address := brokertest.ListenTLS(t, server, func(conn net.Conn) { logins <- firstLogin(conn) })
 
 	query := url.Values{"cacertfile": {ca}, "certfile": {cert}, "keyfile": {key}, "auth_mechanism": {"external"}}
-	if err := p.check(t, "amqps://user:s3cret@"+address+"?"+query.Encode()); err == nil {
+	if err := connect(t, "amqps://user:s3cret@"+address+"?"+query.Encode(), "/"); err == nil {
 		t.Error("the broker hangs up, and nobody says so")
 	}
 	login := <-logins
 	if !strings.HasPrefix(login, "CN=retry ") || !strings.Contains(login, "\x08EXTERNAL") || strings.Contains(login, "s3cret") {
 		t.Errorf("login %q", login)
 	}
+}
+
+// clientCertificate makes one, signed by itself.
+func clientCertificate(t *testing.T) (trusted *x509.CertPool, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "retry"}, NotAfter: time.Now().Add(time.Hour),
+		BasicConstraintsValid: true, IsCA: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted = x509.NewCertPool()
+	trusted.AddCert(parsed)
+	return trusted, brokertest.PEMFile(t, "CERTIFICATE", der), brokertest.PEMFile(t, "PRIVATE KEY", encoded)
+}
+
+// firstLogin greets a client as a broker with several mechanisms does, and returns who it is and the
+// frame with which it answers.
+func firstLogin(conn net.Conn) string {
+	defer func() { _ = conn.Close() }()
+	var payload []byte
+	payload = append(payload, "\x00\x0a\x00\x0a\x00\x09\x00\x00\x00\x00"...) // connection.start 0-9, no properties
+	for _, text := range []string{"PLAIN AMQPLAIN EXTERNAL", "en_US"} {
+		payload = append(endian.BigEndian.AppendUint32(payload, uint32(len(text))), text...)
+	}
+	frame := append([]byte{1, 0, 0}, endian.BigEndian.AppendUint32(nil, uint32(len(payload)))...)
+	frame = append(append(frame, payload...), 0xce)
+	greeting, head := make([]byte, 8), make([]byte, 7)
+	if _, err := io.ReadFull(conn, greeting); err != nil {
+		return err.Error()
+	}
+	if _, err := conn.Write(frame); err != nil {
+		return err.Error()
+	}
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return err.Error()
+	}
+	answer := make([]byte, endian.BigEndian.Uint32(head[3:]))
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err.Error()
+	}
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.String() + " " + string(answer)
 }

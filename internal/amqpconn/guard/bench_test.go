@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
 
 // BenchmarkRead is what a delivery of 1 KiB that was rejected once costs on its way to the client, and

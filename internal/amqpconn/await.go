@@ -1,4 +1,4 @@
-package worker
+package amqpconn
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 // majority of its members online, so that its answer, which says more, comes first.
 const callTimeout = 70 * time.Second
 
-// await runs a call that takes no context. When the context or the time is up it returns without
-// waiting for the call, whose late result goes to discard.
-func await[T any](ctx context.Context, what string, call func() (T, error), discard func(T)) (T, error) {
+// Await runs a call that takes no context. When the context or the time is up it returns without
+// waiting for the call, whose late result goes to discard. Errors begin with what was called.
+func Await[T any](ctx context.Context, what string, call func() (T, error), discard func(T)) (T, error) {
 	type result struct {
 		value T
 		err   error

@@ -1,4 +1,4 @@
-package worker
+package amqpconn
 
 import (
 	"crypto/tls"
@@ -10,8 +10,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/coalesce"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/coalesce"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
 
 // tlsFiles are what an amqps URI says about TLS.
@@ -64,7 +64,7 @@ func (f tlsFiles) secure(conn net.Conn) (net.Conn, error) {
 	return secured, secured.Handshake() //nolint:noctx // the connection has a deadline
 }
 
-// config reads the files anew for each connection, since certificates are renewed.
+// config reads the files again for each connection, since certificates are renewed.
 func (f tlsFiles) config() (*tls.Config, error) {
 	config := &tls.Config{ServerName: f.serverName, MinVersion: tls.VersionTLS12}
 	if f.ca != "" {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// hide takes out of an error's text what was written on the command line and may be a URI with a
+// redact takes out of an error's text what was written on the command line and may be a URI with a
 // password: in the wrong place it is quoted as an unknown command, a file's name or a wrong value.
-func hide(text string, args []string) string {
+func redact(text string, args []string) string {
 	const hidden = "(not shown: it looks like a URI)"
 	for _, arg := range args {
 		_, value, _ := strings.Cut(arg, "=")

@@ -10,7 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
 
 const frameMax = 131_072

@@ -1,4 +1,4 @@
-package worker
+package amqpconn
 
 import (
 	"cmp"
@@ -20,18 +20,16 @@ var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password
 
 // URI is the address of a broker together with the credentials. It prints without them.
 type URI struct {
-	// plain is the URI without TLS, which the worker puts on the connection itself, and without user.
+	// plain is the URI without TLS, which dial puts on the connection itself, and without user.
 	plain              url.URL
 	username, password string
 	hasPassword        bool
 	tls                *tlsFiles
 	address            string
 	connectTimeout     time.Duration
-	// client is the version that the connection's name shows.
-	client string
 }
 
-// ParseURI reads an amqp or amqps URI. The path is ignored, each pipeline has a vhost of its own.
+// ParseURI reads an amqp or amqps URI. The path is ignored: [Connect] is told the vhost.
 // Query parameters are those of RabbitMQ's URI specification, such as cacertfile or heartbeat.
 // Errors never quote the URI.
 func ParseURI(raw string) (URI, error) {
@@ -54,7 +52,10 @@ func ParseURI(raw string) (URI, error) {
 	}
 	var files *tlsFiles
 	if parsed.Scheme == "amqps" {
-		files = &tlsFiles{ca: parsed.CACertFile, cert: parsed.CertFile, key: parsed.KeyFile, serverName: cmp.Or(parsed.ServerName, parsed.Host)}
+		files = &tlsFiles{
+			ca: parsed.CACertFile, cert: parsed.CertFile, key: parsed.KeyFile,
+			serverName: cmp.Or(parsed.ServerName, parsed.Host),
+		}
 		u.Scheme, u.Host = "amqp", net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port))
 	}
 	return URI{
@@ -80,7 +81,7 @@ func (u URI) WithPassword(password string) URI {
 	return u
 }
 
-// HasPassword tells whether the URI itself holds a password.
+// HasPassword reports whether the URI itself holds a password.
 func (u URI) HasPassword() bool { return u.hasPassword }
 
 // withCredentials is what the library connects to.

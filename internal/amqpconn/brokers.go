@@ -1,0 +1,53 @@
+package amqpconn
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// Brokers returns where the brokers are and how to log in, in the order in which they are tried. It is
+// asked again for each round of attempts, since addresses and credentials change.
+type Brokers func() ([]URI, error)
+
+// ParseURIs reads AMQP URIs that are separated by spaces or line breaks. A comma does not separate them:
+// a password may have one. Errors never quote a URI.
+func ParseURIs(raw string) ([]URI, error) {
+	fields := strings.Fields(raw)
+	if len(fields) == 0 {
+		return nil, errURI
+	}
+	uris := make([]URI, len(fields))
+	for i, field := range fields {
+		var err error
+		uris[i], err = ParseURI(field)
+		switch {
+		case err != nil && len(fields) > 1:
+			return nil, fmt.Errorf("URI %d of %d: %w", i+1, len(fields), err)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return uris, nil
+}
+
+// Try tries one broker after the other, beginning with number first, until one serves. It returns the
+// number of the one to begin with next time: the one after the last tried, since what was left is
+// probably broken.
+func (b Brokers) Try(ctx context.Context, log *slog.Logger, first int, try func(URI) error) (next int, err error) {
+	uris, err := b()
+	if err != nil {
+		return first, err
+	}
+	for i := range uris {
+		number := (first + i) % len(uris)
+		if err = try(uris[number]); err == nil || ctx.Err() != nil {
+			return number + 1, err
+		}
+		if i < len(uris)-1 {
+			log.Warn("trying the next broker", "error", err)
+		}
+	}
+	return first, err
+}

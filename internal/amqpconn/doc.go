@@ -1,0 +1,6 @@
+// Package amqpconn opens AMQP connections to a broker: addresses and credentials, TLS, one broker after
+// the other until one serves, and calls that end with their context.
+//
+// It knows nothing of what the connection is for. Its connections survive messages that the client
+// library cannot decode (package guard), and send many small writes together (package coalesce).
+package amqpconn
