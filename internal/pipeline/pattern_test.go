@@ -19,7 +19,7 @@ func attached(t *testing.T, queues int) map[string]string {
 	for i := range queues {
 		p.WorkQueues[fmt.Sprintf("shop.orders.work-queue.%d", i)] = WorkQueue{Type: topology.Quorum}
 	}
-	found := map[string]string{}
+	shared := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{}, Policies: map[string]topology.Policy{}}}
 	for name, policy := range Expand(p).Policies {
 		if len(policy.Pattern) > maxPattern {
 			t.Errorf("the pattern of %s has %d bytes", name, len(policy.Pattern))
@@ -27,17 +27,21 @@ func attached(t *testing.T, queues int) map[string]string {
 		if !p.Names().ownsPolicy(name) {
 			t.Errorf("%s is not the pipeline's", name)
 		}
-		if !p.Names().isSharedPolicy(name) {
-			continue
+		if p.Names().isSharedPolicy(name) {
+			shared.Policies[name] = policy
 		}
-		for queue := range p.WorkQueues {
-			if matches, err := policy.AppliesTo(queue, ""); err != nil || !matches {
-				continue
-			}
+	}
+	for queue, w := range p.WorkQueues {
+		shared.Queues[queue] = topology.Queue{Type: w.Type}
+	}
+	lookup := topology.NewLookup(shared)
+	found := map[string]string{}
+	for queue := range p.WorkQueues {
+		for _, policy := range lookup.Queue(queue).Policies {
 			if found[queue] != "" {
-				t.Errorf("%s and %s apply to %s", found[queue], name, queue)
+				t.Errorf("%s and %s apply to %s", found[queue], policy.Name, queue)
 			}
-			found[queue] = name
+			found[queue] = policy.Name
 		}
 	}
 	if len(found) != queues {
