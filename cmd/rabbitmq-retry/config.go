@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const configExample = `  # Have an editor or a pipeline check a configuration.
@@ -26,7 +26,7 @@ a schema cannot say, and whether the broker has what the configuration names, "r
 		Example: configExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(worker.ConfigSchema)
+			_, err := cmd.OutOrStdout().Write(workerconfig.Schema)
 			return err
 		},
 	})

@@ -6,10 +6,11 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // follow returns the configurations that come after the first one.
-func (s *source) follow(ctx context.Context, first []byte, hangups <-chan os.Signal, o worker.Options) <-chan worker.Config {
+func (s *source) follow(ctx context.Context, first []byte, hangups <-chan os.Signal, o worker.Options) <-chan workerconfig.Config {
 	if s.configFile != "" {
 		report := func(outcome reload.Outcome) { o.Metrics.ConfigRead(outcome.Err) }
 		return reload.File{Path: s.configFile, Logger: o.Logger, Report: report}.Follow(ctx, first, hangups)

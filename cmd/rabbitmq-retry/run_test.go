@@ -54,7 +54,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"missing file":          {good, []string{"worker", "--config", "/none"}, "--config: open /none"},
 		"empty file":            {good, []string{"worker", "--config", os.DevNull}, "no configuration"},
 		"missing URI file":      {good, []string{"worker", "--uri-file", "/none"}, "--uri-file: open /none"},
-		"wrong configuration":   {only(envConfig, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":1,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: pipelines[0].delays[0]:"},
+		"wrong configuration":   {only(envConfig, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":2,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: pipelines[0].delays[0]:"},
 		"file beats variable":   {good, []string{"worker", "--config", write(t, "{}")}, "pipelines: is missing"},
 		"flag beats variable":   {good, []string{"worker", "--uri", "http://127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
 		"password in --uri":     {good, []string{"worker", "--uri", "amqp://user:s3cret@127.0.0.1"}, "use $RABBITMQ_URI, --uri-file or --password-file"},

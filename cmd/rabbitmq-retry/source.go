@@ -8,6 +8,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // envConfig is the environment variable that has the configuration itself.
@@ -48,10 +49,10 @@ func (s *source) options() (o worker.Options, config []byte, err error) {
 	return o, config, nil
 }
 
-func (s *source) readConfig() (worker.Config, []byte, error) {
+func (s *source) readConfig() (workerconfig.Config, []byte, error) {
 	if s.configFile != "" {
 		if err := mustBeFile("--config", s.configFile); err != nil {
-			return worker.Config{}, nil, err
+			return workerconfig.Config{}, nil, err
 		}
 		config, data, err := reload.Read(s.configFile)
 		if err != nil {
@@ -61,11 +62,11 @@ func (s *source) readConfig() (worker.Config, []byte, error) {
 	}
 	data := []byte(s.getenv(envConfig))
 	if len(data) == 0 {
-		return worker.Config{}, nil, fmt.Errorf("no configuration: write --config FILE, or set %s to the JSON itself", envConfig)
+		return workerconfig.Config{}, nil, fmt.Errorf("no configuration: write --config FILE, or set %s to the JSON itself", envConfig)
 	}
-	config, err := worker.ParseConfig(data)
+	config, err := workerconfig.Parse(data)
 	if err != nil {
-		return worker.Config{}, nil, fmt.Errorf("$%s: %w", envConfig, err)
+		return workerconfig.Config{}, nil, fmt.Errorf("$%s: %w", envConfig, err)
 	}
 	return config, data, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // profiled is a worker that profiles itself.
@@ -25,7 +26,7 @@ type profiled struct {
 }
 
 func (p *profiled) run() error {
-	config, err := worker.ParseConfig(p.Config)
+	config, err := workerconfig.Parse(p.Config)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,10 @@
 package deadletter
 
 import (
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"slices"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Action is what happens to a dead letter.

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 var (

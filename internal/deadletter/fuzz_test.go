@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // seed adds deliveries that are nearly right, so that the fuzzer need not find them first; see
@@ -195,7 +196,7 @@ var pipelines = []pipeline.Worker{
 	{Delays: []string{"30s", "5s", "1m", "0s", "30s"}, RetryOn: pipeline.Reasons()},
 	{MaxAge: "1ms"},
 	{MaxAge: "10s", RetryOn: pipeline.Reasons()},
-	{MaxAge: "2562047h", WorkQueues: map[string]pipeline.WorkerQueue{"orders.created": {MaxAttempts: 1}, "orders.paid": {MaxAttempts: 2147483647}}},
+	{MaxAge: "2562047h", WorkQueues: map[string]pipeline.WorkerQueue{"orders.created": {MaxAttempts: 2}, "orders.paid": {MaxAttempts: 2147483647}}},
 }
 
 func checkDecision(t *testing.T, p *Pipeline, v Verdict) {

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // A message comes back up to max_age after its first failure, and not later.
@@ -69,9 +70,9 @@ func TestMaxAgeDoesNotStopARescue(t *testing.T) {
 func TestMaxAttemptsOfAWorkQueue(t *testing.T) {
 	t.Parallel()
 	p := compile(t, pipeline.Worker{WorkQueues: map[string]pipeline.WorkerQueue{
-		"plain": {}, "fewer": {MaxAttempts: 2}, "more": {MaxAttempts: 6}, "none": {MaxAttempts: 1},
+		"plain": {}, "fewer": {MaxAttempts: 2}, "more": {MaxAttempts: 6}, "one less": {MaxAttempts: 3},
 	}})
-	for queue, want := range map[string]int64{"plain": 4, "fewer": 2, "more": 6, "none": 1, "attached": 4} {
+	for queue, want := range map[string]int64{"plain": 4, "fewer": 2, "more": 6, "one less": 3, "attached": 4} {
 		headers := amqp.Table{}
 		for attempt := int64(1); ; attempt++ {
 			d := rejected(queue, headers)

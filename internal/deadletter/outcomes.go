@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Delays are those that a retried message can wait.

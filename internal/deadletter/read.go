@@ -4,8 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Letter is what can be believed of a delivery from the inbox.

@@ -1,8 +1,9 @@
 package deadletter
 
 import (
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Route is where a message is published. It is always mandatory.

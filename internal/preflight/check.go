@@ -2,71 +2,34 @@ package preflight
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
-
-// maxName is how long the name of an exchange or a queue may be, in bytes (AMQP's short string).
-const maxName = 255
-
-// CheckName checks a pipeline's name by itself.
-func CheckName(name string) []Problem {
-	at := Path{"name"}
-	switch {
-	case name == "":
-		return []Problem{problem(at, "Empty pipeline name", "Name the pipeline: its exchanges and queues begin with this name.")}
-	case strings.Contains(name, pipeline.Separator):
-		return []Problem{problem(at, "Reserved character in the pipeline's name",
-			"%q contains %q, which separates the parts of policy names. Use another character, such as a dot or a hyphen; "+
-				"names of work queues and vhosts may contain it.", name, pipeline.Separator)}
-	case strings.HasPrefix(name+".", "amq."):
-		return []Problem{problem(at, "Reserved pipeline name", "Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)}
-	}
-	return nil
-}
-
-// CheckDelays checks the spelling and the range of each delay.
-func CheckDelays(delays []string) []Problem {
-	if len(delays) == 0 {
-		return []Problem{problem(Path{"delays"}, "No delays", "Write at least one delay, such as [\"5s\"]; [\"0s\"] retries at once.")}
-	}
-	var problems []Problem
-	for i, delay := range delays {
-		if _, err := pipeline.ParseDelay(delay); err != nil {
-			problems = append(problems, problem(Path{"delays", i}, "Invalid delay", "%s.", err))
-		}
-	}
-	return problems
-}
-
-// CheckAttempts checks the number of attempts.
-func CheckAttempts(maxAttempts int64) []Problem {
-	return checkAttemptsAt(Path{"max_attempts"}, maxAttempts)
-}
 
 // CheckQueueAttempts checks the number of attempts of one work queue. Terraform does not show which
 // element of a map an error is about.
 func CheckQueueAttempts(queue string, maxAttempts int64) []Problem {
-	problems := checkAttemptsAt(Path{"work_queues", MapKey(queue), "max_attempts"}, maxAttempts)
+	problems := workerconfig.CheckQueueAttempts(queue, maxAttempts)
 	for i := range problems {
 		problems[i].Detail = fmt.Sprintf("Work queue %q: ", queue) + problems[i].Detail
 	}
 	return problems
 }
 
-func checkAttemptsAt(at Path, maxAttempts int64) []Problem {
-	switch {
-	case maxAttempts < 2:
-		return []Problem{problem(at, "Too few attempts",
-			"max_attempts counts every delivery, the first one included, so %d means that nothing is ever retried. Write 2 or more.", maxAttempts)}
-	case maxAttempts > math.MaxInt32:
-		return []Problem{problem(at, "Too many attempts", "max_attempts is %d; it may be at most %d.", maxAttempts, math.MaxInt32)}
+// CheckRetryOn checks the reasons for which messages are retried. They are a set, which has no indexes.
+func CheckRetryOn(reasons []string) []Problem {
+	problems := workerconfig.CheckRetryOn(reasons)
+	for i := range problems {
+		problems[i].Path = problems[i].Path[:1]
+		if !slices.Contains(reasons, pipeline.ReasonRejected) {
+			problems[i].Detail += fmt.Sprintf(" Write %q into the set.", pipeline.ReasonRejected)
+		}
 	}
-	return nil
+	return problems
 }
 
 // CheckSchedule checks that some message waits for each of the delays.
@@ -83,14 +46,6 @@ func CheckSchedule(maxAttempts, delays int, workQueues map[string]pipeline.WorkQ
 	return nil
 }
 
-// CheckMaxAge checks the spelling and the range of an age.
-func CheckMaxAge(age string) []Problem {
-	if _, err := pipeline.ParseMaxAge(age); err != nil {
-		return []Problem{problem(Path{"max_age"}, "Invalid age", "%s.", err)}
-	}
-	return nil
-}
-
 // WarnOfMaxAge finds an age at which nothing is retried.
 func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 	if len(p.Delays) == 0 || p.MaxAge.Wait == 0 || p.MaxAge.Wait >= p.Delays[0].Wait {
@@ -99,22 +54,6 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 	return []Problem{problem(Path{"max_age"}, "No message is ever retried",
 		"The first delay is %s, and max_age = %q does not let a message come back so late after it failed: each goes to the failed queue as \"too_old\" at once. "+
 			"Raise max_age, or shorten the first delay.", p.Delays[0].Spelling, p.MaxAge.Spelling)}
-}
-
-// CheckRetryOn checks the reasons for which messages are retried.
-func CheckRetryOn(reasons []string) []Problem {
-	at := Path{"retry_on"}
-	for _, reason := range reasons {
-		if !slices.Contains(pipeline.Reasons(), reason) {
-			return []Problem{problem(at, "Unknown reason", "%q is not a reason for which RabbitMQ dead-letters a message. Known are: %s.",
-				reason, strings.Join(pipeline.Reasons(), ", "))}
-		}
-	}
-	if !slices.Contains(reasons, pipeline.ReasonRejected) {
-		return []Problem{problem(at, "Rejected messages must be retried",
-			"A pipeline always retries what consumers reject; retry_on adds other reasons to it. Write %q into the set.", pipeline.ReasonRejected)}
-	}
-	return nil
 }
 
 // CheckQueueType checks the type of the pipeline's own queues.
@@ -140,10 +79,10 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 	}
 	var problems []Problem
 	if detail := tooLong(p.Vhost, longest, p.QueueType); detail != "" {
-		problems = append(problems, problem(Path{"name"}, "Name too long", "The pipeline's name expands to %q, and %s. Choose a shorter name.", longest, detail))
+		problems = append(problems, workerconfig.NameTooLong(longest, detail))
 	}
 	for name, workQueue := range p.WorkQueues {
-		if detail := tooLong(p.Vhost, name, workQueue.Type); detail != "" {
+		if detail := tooLong(p.Vhost, name, workQueue.Type); detail != "" && len(name) <= workerconfig.MaxName { // see CheckWorkQueue
 			problems = append(problems, problem(Path{"work_queues", MapKey(name)}, "Name too long", "For the work queue %q, %s.", name, detail))
 		}
 	}
@@ -153,11 +92,11 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 // tooLong says why a broker refuses the name. The files of a quorum queue are named after its
 // vhost and its name together (rabbit_queue_type_util), where "/" counts as "%2F".
 func tooLong(vhost, name, queueType string) string {
-	if len(name) > maxName {
-		return "names may have at most 255 bytes"
+	if len(name) > workerconfig.MaxName {
+		return workerconfig.NamesAreShort
 	}
 	onDisk := strings.ReplaceAll(vhost, "/", "%2F") + "_" + name
-	if queueType == topology.Quorum && len(onDisk) > maxName {
+	if queueType == topology.Quorum && len(onDisk) > workerconfig.MaxName {
 		return "for a quorum queue, vhost and name together may have at most 254 bytes"
 	}
 	return ""

@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // CheckAttachment checks an attachment by itself.
 func CheckAttachment(a pipeline.Attachment) []Problem {
-	problems := CheckName(a.Pipeline)
+	problems := workerconfig.CheckName(a.Pipeline)
 	for i := range problems {
 		problems[i].Path = Path{"pipeline"}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // CheckWorkQueue checks one work queue. The pipeline's name may be empty where it is not known yet.
@@ -18,15 +19,12 @@ func CheckWorkQueue(pipeline pipeline.Names, name string, workQueue pipeline.Wor
 
 func checkWorkQueueAt(place func(...any) Path, pipeline pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
 	at := place()
+	problems := workerconfig.CheckQueueName(at, pipeline, name)
 	if name == "" {
-		return []Problem{problem(at, "Empty work queue name", "Name the queue that your consumers read.")}
+		return problems
 	}
-	problems := checkType(place("type"), workQueue.Type)
+	problems = append(problems, checkType(place("type"), workQueue.Type)...)
 	problems = append(problems, checkAttach(place, workQueue)...)
-	if pipeline != "" && pipeline.OwnsQueue(name) {
-		problems = append(problems, problem(at, "Work queue belongs to the pipeline",
-			"%q is one of the pipeline's own queues. Name the queue that your consumers read.", name))
-	}
 	if workQueue.Declare && strings.HasPrefix(name, "amq.") {
 		problems = append(problems, problem(at, "Reserved queue name", "Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name))
 	}

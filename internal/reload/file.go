@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // File is a configuration file.
@@ -28,25 +28,25 @@ type Outcome struct {
 }
 
 // Read reads the configuration.
-func Read(path string) (worker.Config, []byte, error) {
+func Read(path string) (workerconfig.Config, []byte, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the user says which
 	if err != nil {
-		return worker.Config{}, nil, err
+		return workerconfig.Config{}, nil, err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return worker.Config{}, data, fmt.Errorf("%s: no configuration: the file is empty", path)
+		return workerconfig.Config{}, data, fmt.Errorf("%s: no configuration: the file is empty", path)
 	}
-	config, err := worker.ParseConfig(data)
+	config, err := workerconfig.Parse(data)
 	if err != nil {
-		return worker.Config{}, data, fmt.Errorf("%s: %w", path, err)
+		return workerconfig.Config{}, data, fmt.Errorf("%s: %w", path, err)
 	}
 	return config, data, nil
 }
 
 // Follow sends what the file changes to, beginning with what differs from first, until the context is
 // done. It looks when the file changes, or when it is asked to.
-func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) <-chan worker.Config {
-	configs := make(chan worker.Config)
+func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) <-chan workerconfig.Config {
+	configs := make(chan workerconfig.Config)
 	follower := &follower{File: f, configs: configs, inForce: first, seen: string(first), generation: 1}
 	go follower.run(ctx, asked)
 	return configs
@@ -55,7 +55,7 @@ func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) 
 // follower knows what the file held when it was looked at.
 type follower struct {
 	File
-	configs    chan<- worker.Config
+	configs    chan<- workerconfig.Config
 	inForce    []byte
 	generation int
 	// seen is what the last look found, or its error.

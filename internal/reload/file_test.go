@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // patience ends before a look that nothing has caused.
@@ -27,7 +27,7 @@ func config(name string) string {
 // follower follows a file.
 type follower struct {
 	path     string
-	configs  <-chan worker.Config
+	configs  <-chan workerconfig.Config
 	outcomes chan reload.Outcome
 	hangups  chan os.Signal
 
@@ -63,7 +63,7 @@ func (f *follower) expectConfig(t *testing.T, name string, generation int) {
 	t.Helper()
 	select {
 	case got := <-f.configs:
-		if n := string(got.Pipelines[0].Names); n != name {
+		if n := got.Pipelines[0].Name; n != name {
 			t.Errorf("pipeline %q, want %q", n, name)
 		}
 	case o := <-f.outcomes:

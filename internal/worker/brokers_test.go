@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // retries checks that a rejected message comes back.
@@ -73,7 +74,7 @@ func (x *proxy) cut() {
 func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	config, err := worker.ParseConfig(configOf(t, p.spec.Worker()))
+	config, err := workerconfig.Parse(configOf(t, p.spec.Worker()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,12 @@ import (
 // broker that did not serve, and returns an error if any of them cannot be worked on. It consumes and
 // changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
+	pipelines, err := compile(o.Config)
+	if err != nil {
+		return err
+	}
 	var failed error
-	for _, p := range o.Config.Pipelines {
+	for _, p := range pipelines {
 		say := func(format string, values ...any) {
 			_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: %s\n", p.Names, p.Vhost, fmt.Sprintf(format, values...))
 		}

@@ -130,7 +130,7 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 // The copies of messages that the broker has kept would be made at every reconnect.
 func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
 	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",

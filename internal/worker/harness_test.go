@@ -22,6 +22,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const patience = 30 * time.Second
@@ -148,7 +149,7 @@ func (p *testPipeline) workAs(t *testing.T, rawURI string, w pipeline.Worker) *r
 // workWith starts a worker on brokers with options that may be changed.
 func (p *testPipeline) workWith(t *testing.T, rawURIs string, w pipeline.Worker, change func(context.Context, *worker.Options)) *running {
 	t.Helper()
-	config, err := worker.ParseConfig(configOf(t, w))
+	config, err := workerconfig.Parse(configOf(t, w))
 	if err != nil {
 		t.Fatal(err)
 	}

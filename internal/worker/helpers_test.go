@@ -23,6 +23,12 @@ func countLines(text, part string) (n int) {
 	return n
 }
 
+// lastAttempt are the headers of a message of orders.created that has failed once: with two attempts in
+// all, its next failure is the last.
+func lastAttempt() amqp.Table {
+	return amqp.Table{"retry-pipeline": "orders", "retry-queue": "orders.created", "retry-count": int64(1)}
+}
+
 func withUser(t *testing.T, rawURI, user, password string) string {
 	t.Helper()
 	u, err := url.Parse(rawURI)

@@ -17,12 +17,12 @@ import (
 
 func TestFailedMessageIsHeldUntilThereIsAFailedQueue(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	binding := topology.Binding{Source: "orders.failed", Destination: "orders.failed"}
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
 	r := p.work(t)
 	p.consume(t, "orders.created", nil)
-	p.Publish(t, "", "orders.created", amqp.Publishing{})
+	p.Publish(t, "", "orders.created", amqp.Publishing{Headers: lastAttempt()})
 	brokertest.Eventually(t, patience, func() error {
 		if countLines(r.log.String(), "message held") == 0 {
 			return fmt.Errorf("nothing is held:\n%s", r.log)
@@ -167,7 +167,7 @@ func (p *testPipeline) expectHeld(t *testing.T) {
 
 func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
 	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
@@ -175,7 +175,7 @@ func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
 	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
 	p.fillQueue(t, "orders.failed")
 	r := p.work(t)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: lastAttempt()})
 	brokertest.Eventually(t, patience, func() error {
 		if !strings.Contains(r.log.String(), "refused every message") {
 			return fmt.Errorf("the session goes on:\n%s", r.log)
@@ -211,9 +211,9 @@ func TestClosedConnectionIsRenewed(t *testing.T) {
 
 func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	r := p.work(t)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	p.awaitFailed(t, "exhausted")
 	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
 	brokertest.Eventually(t, patience, func() error {
@@ -223,7 +223,7 @@ func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 		return nil
 	})
 	p.apply(t, pipeline.Expand(p.spec))
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	p.awaitFailed(t, "exhausted")
 }
 

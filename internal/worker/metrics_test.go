@@ -138,14 +138,14 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 // What the broker refuses is held, and that is red; healed, it is green again.
 func TestHeldMessagesAreSeen(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.failed"), nil)
 	p.set(t, http.MethodPut, p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
 	}})
 	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
 	p.fillQueue(t, "orders.failed")
-	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m"})
+	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m", Headers: lastAttempt()})
 	p.rejectOne(t)
 	time.Sleep(2 * time.Second) // for the message to have an age
 	r := p.work(t)
@@ -182,10 +182,10 @@ func TestHeldMessagesAreSeen(t *testing.T) {
 // without its binding.
 func TestMissingExchangeIsSeen(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, http.MethodDelete, p.Path("exchanges", "orders.failed"), nil)
 	p.fillInbox(t, 20, func(int) amqp.Publishing {
-		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+		return amqp.Publishing{Headers: lastAttempt()}
 	})
 	r := p.work(t)
 	r.awaitReady(t, "20 message(s) held")
@@ -204,7 +204,7 @@ func TestMissingExchangeIsSeen(t *testing.T) {
 
 func TestReadinessFollowsTheInbox(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	r := p.work(t)
 	r.awaitReady(t, "")
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.inbox"), nil)
@@ -219,7 +219,7 @@ func TestReadinessFollowsTheInbox(t *testing.T) {
 
 func TestReadinessFollowsTheConnection(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	user, password := p.User(t, "", "^$", ".*", ".*")
 	r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
 	r.awaitReady(t, "")
@@ -239,7 +239,7 @@ func TestReadinessFollowsTheConnection(t *testing.T) {
 
 func TestBlockedBrokerIsSeen(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	x := &proxy{}
 	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
 	r.awaitReady(t, "")

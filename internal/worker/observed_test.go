@@ -42,7 +42,7 @@ func (w *process) get(t *testing.T, path string) (status int, body string) {
 // A worker that cannot get rid of a message is not ready, and neither when it stops; it is alive.
 func TestProbesOfTheProcess(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
 	w := p.start(t, "RABBITMQ_RETRY_LISTEN=0")
 	expect := func(path string, want int, text string) {
@@ -55,7 +55,7 @@ func TestProbesOfTheProcess(t *testing.T) {
 		})
 	}
 	expect("/readyz", http.StatusOK, `"ready": true`)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	expect("/readyz", http.StatusServiceUnavailable, "1 message(s) held")
 	expect("/healthz", http.StatusOK, "ok")
 	expect("/metrics", http.StatusOK, `rabbitmq_retry_held_messages{pipeline="orders",vhost="`+p.Vhost+`"} 1`)

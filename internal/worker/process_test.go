@@ -227,7 +227,7 @@ func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.holdOne(t)
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 
 func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.holdOne(t, "--drain-timeout", "2s")
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
@@ -256,7 +256,7 @@ func TestDrainTimeout(t *testing.T) {
 
 func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.holdOne(t)
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
@@ -268,7 +268,7 @@ func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
 
 func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	var silent atomic.Bool
 	hang := func([]byte) {
 		if silent.Load() {
@@ -289,7 +289,7 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 func (p *testPipeline) holdOne(t *testing.T, args ...string) *process {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	w := startWith(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, args...)
 	w.log.await(t, "message held", 1)
 	return w

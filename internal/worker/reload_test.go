@@ -189,9 +189,9 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 // A message that nobody has taken yet is judged by the new configuration.
 func TestHeldMessageIsJudgedAnew(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "held", Headers: amqp.Table{"retry-queue": "orders.created"}})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "held", Headers: lastAttempt()})
 	file := newConfigFile(t, p.spec.Worker())
 	r := p.workFrom(t, p.URI, file, p.spec.Worker())
 	r.log.await(t, "message held", 1)
@@ -199,7 +199,7 @@ func TestHeldMessageIsJudgedAnew(t *testing.T) {
 	w := p.spec.Worker()
 	w.MaxAttempts = 3
 	file.replace(t, configOf(t, w))
-	if d := p.await(t, "orders.created"); d.MessageId != "held" || d.Headers["retry-count"] != int64(1) {
+	if d := p.await(t, "orders.created"); d.MessageId != "held" || d.Headers["retry-count"] != int64(2) {
 		t.Errorf("message %q with headers %v", d.MessageId, d.Headers)
 	}
 	p.expectSettled(t, r)
@@ -221,14 +221,14 @@ func (x *proxy) connections() int {
 // What waits for an exchange that is missing need not go there any more.
 func TestWaitingMessagesFollowTheNewConfiguration(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 1, "orders.created")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, "DELETE", p.Path("exchanges", "orders.failed"), nil)
 	first := p.spec.Worker()
 	file := newConfigFile(t, first)
 	r := p.workFrom(t, p.URI, file, first)
 	const messages = 5
 	p.fillInbox(t, messages, func(int) amqp.Publishing {
-		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+		return amqp.Publishing{Headers: lastAttempt()}
 	})
 	r.log.await(t, "messages held: the exchange is missing", 1)
 	changed := first

@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const (
@@ -27,8 +28,8 @@ const (
 // Options are what the worker needs to run.
 type Options struct {
 	// Config is the first configuration, and Configs brings later ones. It is never closed.
-	Config  Config
-	Configs <-chan Config
+	Config  workerconfig.Config
+	Configs <-chan workerconfig.Config
 	Brokers amqpconn.Brokers
 	// Prefetch is the window of each pipeline, from 1 to [MaxPrefetch].
 	Prefetch int
@@ -53,21 +54,25 @@ func Run(ctx context.Context, o Options) error {
 		o.Metrics = metrics.New("")
 	}
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
-	c := crew{options: o, tasks: map[key]*task{}}
-	c.follow(ctx, o.Config)
+	s := supervisor{options: o, runners: map[key]*pipelineRunner{}, run: o.runPipeline}
+	if err := s.follow(ctx, o.Config); err != nil {
+		return err
+	}
 	for {
 		select {
 		case config := <-o.Configs:
-			c.follow(ctx, config)
+			if err := s.follow(ctx, config); err != nil {
+				o.Logger.Error("configuration refused: the one before stays in force", "error", err)
+			}
 		case <-ctx.Done():
-			return c.wait()
+			return s.wait()
 		}
 	}
 }
 
-// supervise keeps a session of the pipeline alive until the context is done. The error is that of a
+// runPipeline keeps a session of the pipeline alive until the context is done. The error is that of a
 // session that did not stop cleanly.
-func supervise(ctx context.Context, o Options, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error {
+func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error {
 	log := o.Logger.With("pipeline", string(p.Names), "vhost", p.Vhost)
 	watch := o.Metrics.Pipeline(p)
 	wait := newBackOff()

@@ -15,6 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // end is how a message was given up.
@@ -85,7 +86,7 @@ output "worker" {
 // serve runs the sidecar's worker until stop is called.
 func serve(t *testing.T, b *brokertest.Broker, config string) (stop func()) {
 	t.Helper()
-	parsed, err := worker.ParseConfig([]byte(config))
+	parsed, err := workerconfig.Parse([]byte(config))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, config)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // checkDuplicate finds two resources of one name. Within one run each resource is planned once with
@@ -117,7 +118,7 @@ func (r *pipelineResource) checkUser(p pipeline.Pipeline, resp *resource.ModifyP
 
 // checkSpecification checks what several attributes say together.
 func checkSpecification(p pipeline.Pipeline) []preflight.Problem {
-	problems := preflight.CheckAttempts(int64(p.MaxAttempts))
+	problems := workerconfig.CheckAttempts(int64(p.MaxAttempts))
 	problems = append(problems, preflight.CheckSchedule(p.MaxAttempts, len(p.Delays), p.WorkQueues)...)
 	problems = append(problems, preflight.CheckLengths(p)...)
 	problems = append(problems, preflight.CheckDefinition(p)...)

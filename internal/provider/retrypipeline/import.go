@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // ImportState takes an identity, or an id of the form <vhost>/<name>, both percent-encoded. Read
@@ -29,7 +29,7 @@ func (*pipelineResource) ImportState(ctx context.Context, req resource.ImportSta
 			imported.Vhost = types.StringValue("/")
 		}
 	}
-	resp.Diagnostics.Append(report.Errors(preflight.CheckName(imported.Name.ValueString()))...)
+	resp.Diagnostics.Append(report.Errors(workerconfig.CheckName(imported.Name.ValueString()))...)
 	if resp.Diagnostics.HasError() {
 		return
 	}

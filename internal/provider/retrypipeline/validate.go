@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // ValidateConfig checks each attribute by itself, as far as it is known. What several of them say
@@ -22,7 +23,7 @@ func (*pipelineResource) ValidateConfig(ctx context.Context, req resource.Valida
 		return
 	}
 	if attribute.Known(m.Name) {
-		resp.Diagnostics.Append(report.Errors(preflight.CheckName(m.Name.ValueString()))...)
+		resp.Diagnostics.Append(report.Errors(workerconfig.CheckName(m.Name.ValueString()))...)
 	}
 	if attribute.Known(m.Vhost) && m.Vhost.ValueString() == "" {
 		resp.Diagnostics.AddAttributeError(path.Root("vhost"), "Empty vhost", "Name the virtual host, or leave the attribute out for \"/\".")
@@ -52,10 +53,10 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 		return
 	}
 	if attribute.Known(m.MaxAttempts) {
-		resp.Diagnostics.Append(report.Errors(preflight.CheckAttempts(m.MaxAttempts.ValueInt64()))...)
+		resp.Diagnostics.Append(report.Errors(workerconfig.CheckAttempts(m.MaxAttempts.ValueInt64()))...)
 	}
 	if attribute.Known(m.MaxAge) {
-		resp.Diagnostics.Append(report.Errors(preflight.CheckMaxAge(m.MaxAge.ValueString()))...)
+		resp.Diagnostics.Append(report.Errors(workerconfig.CheckMaxAge(m.MaxAge.ValueString()))...)
 	}
 	for i, element := range m.Delays.Elements() {
 		if element.IsNull() {
@@ -66,7 +67,7 @@ func (m model) validateSchedule(ctx context.Context, resp *resource.ValidateConf
 	if attribute.FullyKnown(ctx, m.Delays) {
 		var delays []string
 		resp.Diagnostics.Append(m.Delays.ElementsAs(ctx, &delays, false)...)
-		resp.Diagnostics.Append(report.Errors(preflight.CheckDelays(delays))...)
+		resp.Diagnostics.Append(report.Errors(workerconfig.CheckDelays(delays))...)
 	}
 }
 

@@ -1,30 +1,30 @@
-package worker_test
+package workerconfig_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const goodPipeline = `{"version":1,"name":"orders","vhost":"/","delays":["5s","1m30s"],"max_attempts":4,
 	"retry_on":["rejected","expired"],"work_queues":{"orders.created":{},"orders.paid":{}}}`
 
-func TestParseConfig(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"complete":         `{"pipelines":[` + goodPipeline + `]}`,
-		"age and attempts": `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"max_age":"24h","work_queues":{"q":{"max_attempts":3},"r":{}}}]}`,
-		"null age":         `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"max_age":null}]}`,
-		"least":            `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1}]}`,
-		"null is not set":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"retry_on":null,"work_queues":null,"later":null}],"later":null}`,
-		"null in a queue":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"work_queues":{"q":{"max_attempts":null}}}]}`,
+		"age and attempts": `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"max_age":"24h","work_queues":{"q":{"max_attempts":3},"r":{}}}]}`,
+		"null age":         `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"max_age":null}]}`,
+		"least":            `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2}]}`,
+		"null is not set":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"retry_on":null,"work_queues":null,"later":null}],"later":null}`,
+		"null in a queue":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"work_queues":{"q":{"max_attempts":null}}}]}`,
 		"same name, other": `{"pipelines":[` + goodPipeline + `,` + strings.Replace(goodPipeline, `"/"`, `"other"`, 1) + `]}`,
 	}
 	for name, config := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parsed, err := worker.ParseConfig([]byte(config))
+			parsed, err := workerconfig.Parse([]byte(config))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +35,7 @@ func TestParseConfig(t *testing.T) {
 	}
 }
 
-func TestParseConfigErrors(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	with := func(old, replacement string) string {
 		return `{"pipelines":[` + strings.Replace(goodPipeline, old, replacement, 1) + `]}`
@@ -50,45 +50,50 @@ func TestParseConfigErrors(t *testing.T) {
 		"empty pipelines":      {`{"pipelines":[]}`, "pipelines: is missing"},
 		"pipelines is a map":   {`{"pipelines":{}}`, "pipelines: must be a list"},
 		"null pipeline":        {`{"pipelines":[null]}`, "pipelines[0]: must be an object, not null"},
-		"unknown key":          {`{"pipelines":[],"pipeline":1}`, "pipeline: is not a known key"},
-		"empty key":            {`{"pipelines":[],"":1}`, `[""]: is not a known key`},
-		"key like a path":      {with(`"name"`, `"a.b: c"`), `pipelines[0]["a.b: c"]: is not a known key`},
-		"unknown pipeline key": {with(`"name"`, `"Name"`), "pipelines[0].Name: is not a known key: this worker knows delays, max_age, max_attempts"},
-		"unknown queue key":    {with(`{}`, `{"x":1}`), `pipelines[0].work_queues["orders.created"].x: is not a known key`},
+		"unknown key":          {`{"pipelines":[],"pipeline":1}`, "pipeline: unknown key"},
+		"empty key":            {`{"pipelines":[],"":1}`, `[""]: unknown key`},
+		"key like a path":      {with(`"name"`, `"a.b: c"`), `pipelines[0]["a.b: c"]: unknown key`},
+		"unknown pipeline key": {with(`"name"`, `"Name"`), "pipelines[0].Name: unknown key; supported keys: delays, max_age, max_attempts"},
+		"unknown queue key":    {with(`{}`, `{"x":1}`), `pipelines[0].work_queues["orders.created"].x: unknown key`},
 		"version":              {with(`:1,`, `:2,`), "pipelines[0].version: 2 is not"},
 		"no version":           {with(`"version":1,`, ``), "pipelines[0].version: is missing: write 1"},
 		"null version":         {with(`:1,`, `:null,`), "pipelines[0].version: is missing: write 1"},
-		"no name":              {with(`"orders"`, `null`), "pipelines[0].name: is missing"},
+		"no name":              {with(`"orders"`, `null`), "pipelines[0].name: The name is missing"},
 		"name with a slash":    {with(`"orders"`, `"a/b"`), `pipelines[0].name: "a/b" contains "/"`},
-		"long name":            {with(`"orders"`, `"`+strings.Repeat("x", 250)+`"`), "pipelines[0].name: is too long"},
-		"long name, 2nd delay": {strings.Replace(with(`"orders"`, `"`+strings.Repeat("x", 245)+`"`), `5s`, `1h`, 1), "pipelines[0].name: is too long"},
+		"long name":            {with(`"orders"`, `"`+strings.Repeat("x", 250)+`"`), "pipelines[0].name: The pipeline's name expands to"},
+		"long name, 2nd delay": {strings.Replace(with(`"orders"`, `"`+strings.Repeat("x", 245)+`"`), `5s`, `1h`, 1), "pipelines[0].name: The pipeline's name expands to"},
 		"name is a number":     {with(`"orders"`, `1`), "pipelines[0].name: must be a string"},
 		"no vhost":             {with(`"/"`, `null`), "pipelines[0].vhost: is missing"},
-		"no delays":            {with(`["5s","1m30s"]`, `[]`), "pipelines[0].delays: is empty"},
+		"no delays":            {with(`["5s","1m30s"]`, `[]`), "pipelines[0].delays: The list is empty"},
 		"wrong delay":          {with(`1m30s`, `soon`), `pipelines[0].delays[1]: "soon" is not a duration`},
 		"delay is a number":    {with(`"1m30s"`, `90`), "pipelines[0].delays[1]: must be a string"},
 		"null delay":           {with(`"1m30s"`, `null`), "pipelines[0].delays[1]: must be a string, not null"},
 		"attempts":             {with(`:4`, `:0`), "pipelines[0].max_attempts: 0 is too few"},
+		"one attempt":          {with(`:4`, `:1`), "pipelines[0].max_attempts: 1 is too few: every delivery counts"},
+		"too many attempts":    {with(`:4`, `:2147483648`), "pipelines[0].max_attempts: 2147483648 is too many"},
+		"one of a queue":       {with(`{}`, `{"max_attempts":1}`), `pipelines[0].work_queues["orders.created"].max_attempts: 1 is too few`},
+		"reserved name":        {with(`"orders"`, `"amq.orders"`), `pipelines[0].name: Brokers keep names that begin with "amq."`},
+		"reserved, too":        {with(`"orders"`, `"amq"`), `pipelines[0].name: Brokers keep names that begin with "amq."`},
 		"attempts not whole":   {with(`:4`, `:4.5`), "pipelines[0].max_attempts: must be a whole number"},
 		"age":                  {with(`"delays"`, `"max_age":"1 day","delays"`), `pipelines[0].max_age: "1 day" is not a duration`},
 		"no age":               {with(`"delays"`, `"max_age":"0s","delays"`), `pipelines[0].max_age: "0s" is not positive`},
-		"empty age":            {with(`"delays"`, `"max_age":"","delays"`), `pipelines[0].max_age: is empty`},
+		"empty age":            {with(`"delays"`, `"max_age":"","delays"`), `pipelines[0].max_age: "" is not a duration`},
 		"age is a number":      {with(`"delays"`, `"max_age":60,"delays"`), `pipelines[0].max_age: must be a string`},
 		"attempts of a queue":  {with(`{}`, `{"max_attempts":0}`), `pipelines[0].work_queues["orders.created"].max_attempts: 0 is too few`},
 		"not whole of a queue": {with(`{}`, `{"max_attempts":"3"}`), `pipelines[0].work_queues["orders.created"].max_attempts: must be a whole number`},
-		"without rejected":     {with(`"rejected",`, ``), `pipelines[0].retry_on: must contain "rejected"`},
+		"without rejected":     {with(`"rejected",`, ``), `pipelines[0].retry_on: "rejected" is missing`},
 		"unknown reason":       {with(`expired`, `expires`), `pipelines[0].retry_on[1]: "expires" is not a reason`},
-		"own queue":            {with(`orders.paid`, `orders.inbox`), `pipelines[0].work_queues["orders.inbox"]: is a queue of the pipeline itself`},
-		"empty queue":          {with(`orders.paid`, ``), `pipelines[0].work_queues[""]: is not a queue name`},
-		"key twice":            {`{"pipelines":[],"pipelines":[` + goodPipeline + `]}`, "pipelines: is there twice"},
-		"pipeline key twice":   {with(`"vhost"`, `"name":"x","vhost"`), "pipelines[0].name: is there twice"},
-		"queue twice":          {with(`orders.paid`, `orders.created`), "pipelines[0].work_queues[\"orders.created\"]: is there twice"},
+		"own queue":            {with(`orders.paid`, `orders.inbox`), `pipelines[0].work_queues["orders.inbox"]: "orders.inbox" is one of the pipeline's own queues`},
+		"empty queue":          {with(`orders.paid`, ``), `pipelines[0].work_queues[""]: The name is missing`},
+		"key twice":            {`{"pipelines":[],"pipelines":[` + goodPipeline + `]}`, "pipelines: duplicate key"},
+		"pipeline key twice":   {with(`"vhost"`, `"name":"x","vhost"`), "pipelines[0].name: duplicate key"},
+		"queue twice":          {with(`orders.paid`, `orders.created`), "pipelines[0].work_queues[\"orders.created\"]: duplicate key"},
 		"duplicate":            {`{"pipelines":[` + goodPipeline + `,` + goodPipeline + `]}`, `pipelines[1]: pipeline "orders" in vhost "/" is already pipelines[0]`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := worker.ParseConfig([]byte(test.config))
+			_, err := workerconfig.Parse([]byte(test.config))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}

@@ -1,4 +1,4 @@
-package worker
+package workerconfig
 
 import (
 	"bytes"
@@ -8,12 +8,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
 // value is a part of a JSON document that knows where it stands.
 type value struct {
-	path string
+	path problem.Path
 	raw  json.RawMessage
+}
+
+// at is a part of the value.
+func (v value) at(step any, raw json.RawMessage) value {
+	return value{path: append(slices.Clone(v.path), step), raw: raw}
 }
 
 // fields are the keys that an object may have.
@@ -26,13 +33,13 @@ func (v value) object(known fields) error {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		member := value{path: join(v.path, key), raw: members[key]}
+		member := v.at(key, members[key])
 		if member.isNull() {
 			continue
 		}
 		field, ok := known[key]
 		if !ok {
-			return fmt.Errorf("%s: is not a known key: this worker knows %s", member.path, known)
+			return fmt.Errorf("%s: unknown key; supported keys: %s", member.path, known)
 		}
 		if err := field(member); err != nil {
 			return err
@@ -47,12 +54,12 @@ func (v value) members() (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	if key, found := v.repeatedKey(); found {
-		return nil, fmt.Errorf("%s: is there twice", join(v.path, key))
+		return nil, fmt.Errorf("%s: duplicate key", v.at(key, nil).path)
 	}
 	return members, nil
 }
 
-// repeatedKey finds a key that an object has twice. The decoder would silently take the last.
+// repeatedKey finds a key that an object has more than once. The decoder would silently take the last.
 func (v value) repeatedKey() (key string, found bool) {
 	decoder := json.NewDecoder(bytes.NewReader(v.raw))
 	_, err := decoder.Token() // the brace
@@ -78,7 +85,7 @@ func (v value) list() ([]value, error) {
 	}
 	values := make([]value, len(elements))
 	for i, raw := range elements {
-		values[i] = value{path: fmt.Sprintf("%s[%d]", v.path, i), raw: raw}
+		values[i] = v.at(i, raw)
 	}
 	return values, nil
 }
@@ -95,10 +102,12 @@ func decode(target any, kind string) func(value) error {
 		switch {
 		case errors.As(err, &syntax):
 			return fmt.Errorf("the configuration is not JSON: %w at byte %d", err, syntax.Offset)
-		case err != nil && v.path == "":
+		case err != nil && len(v.path) == 0:
 			return fmt.Errorf("the configuration must be %s", kind)
 		case err != nil:
 			return fmt.Errorf("%s: must be %s", v.path, kind)
+		case v.isNull() && len(v.path) == 0:
+			return fmt.Errorf("the configuration must be %s, not null", kind)
 		case v.isNull():
 			return fmt.Errorf("%s: must be %s, not null", v.path, kind)
 		}

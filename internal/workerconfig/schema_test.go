@@ -1,4 +1,4 @@
-package worker_test
+package workerconfig_test
 
 import (
 	"bytes"
@@ -7,12 +7,12 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.ConfigSchema))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(workerconfig.Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,12 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		"microseconds":         {with(`5s`, `1000us`), both},
 		"micro sign":           {with(`5s`, `1000µs`), both},
 		"Greek mu":             {with(`5s`, `1000μs`), both},
-		"one attempt":          {with(`:4`, `:1`), both},
+		"two attempts":         {with(`:4`, `:2`), both},
+		"most attempts":        {with(`:4`, `:2147483647`), both},
+		"name like a reserved": {with(`"orders"`, `"amqp.orders"`), both},
+		"one attempt":          {with(`:4`, `:1`), neither},
+		"reserved name":        {with(`"orders"`, `"amq.orders"`), neither},
+		"reserved, too":        {with(`"orders"`, `"amq"`), neither},
 		"queue with a slash":   {with(`orders.paid`, `a/b`), both},
 		"name of other bytes":  {with(`"orders"`, `"ü.x y"`), both},
 		"age":                  {with(`"delays"`, `"max_age":"24h","delays"`), both},
@@ -64,7 +69,8 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		"long age":             {with(`"delays"`, `"max_age":"90000h","delays"`), both},
 		"attempts of a queue":  {with(`{}`, `{"max_attempts":9}`), both},
 		"null for a queue":     {with(`{}`, `{"max_attempts":null}`), both},
-		"one for a queue":      {with(`{}`, `{"max_attempts":1}`), both},
+		"two for a queue":      {with(`{}`, `{"max_attempts":2}`), both},
+		"one for a queue":      {with(`{}`, `{"max_attempts":1}`), neither},
 		"not an object":        {`[]`, neither},
 		"null":                 {`null`, neither},
 		"no pipelines":         {`{}`, neither},
@@ -102,7 +108,7 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		"no attempts":          {with(`:4`, `:0`), neither},
 		"null attempts":        {with(`:4`, `:null`), neither},
 		"attempts not whole":   {with(`:4`, `:4.5`), neither},
-		"attempts too large":   {with(`:4`, `:9223372036854775808`), neither},
+		"attempts too large":   {with(`:4`, `:2147483648`), neither},
 		"without rejected":     {with(`"rejected",`, ``), neither},
 		"unknown reason":       {with(`expired`, `expires`), neither},
 		"retry_on is a string": {with(`["rejected","expired"]`, `"rejected"`), neither},
@@ -130,7 +136,7 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			bySchema := schema.Validate(document)
-			_, byWorker := worker.ParseConfig([]byte(test.config))
+			_, byWorker := workerconfig.Parse([]byte(test.config))
 			if (bySchema == nil) != (test.accepted != neither) || (byWorker == nil) != (test.accepted == both) {
 				t.Errorf("should be accepted by %s; schema: %v; worker: %v", test.accepted, bySchema, byWorker)
 			}

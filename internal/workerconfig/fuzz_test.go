@@ -1,4 +1,4 @@
-package worker_test
+package workerconfig_test
 
 import (
 	"encoding/json"
@@ -11,22 +11,22 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // An error is about the whole, or begins with the path of what is wrong.
 var located = regexp.MustCompile(`^(the configuration (is not JSON|must be an object)|([A-Za-z_]\w*|\["(\\.|[^"\\])*"\])(\.[A-Za-z_]\w*|\[(\d+|"(\\.|[^"\\])*")\])*: )`)
 
 // Whatever the configuration is, an error names what is wrong with it, or the worker can work with it.
-func FuzzParseConfig(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	good := `{"pipelines":[` + goodPipeline + `]}`
 	f.Add([]byte(good))
 	f.Add([]byte(strings.Replace(good, `"max_attempts":4`, `"max_attempts":4,"max_age":"24h"`, 1)))
 	f.Add([]byte(strings.Replace(good, `"orders.created":{}`, `"orders.created":{"max_attempts":2}`, 1)))
-	f.Add([]byte(`{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":1,"work_queues":{"q":{"max_attempts":null}}}],"":1}`))
+	f.Add([]byte(`{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"work_queues":{"q":{"max_attempts":null}}}],"":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := worker.ParseConfig(data)
-		again, errAgain := worker.ParseConfig(data)
+		config, err := workerconfig.Parse(data)
+		again, errAgain := workerconfig.Parse(data)
 		if !reflect.DeepEqual(config, again) || (err == nil) != (errAgain == nil) {
 			t.Error("read twice, it is two configurations")
 		}
@@ -40,7 +40,11 @@ func FuzzParseConfig(f *testing.F) {
 			t.Errorf("accepted %q", data)
 		}
 		for _, p := range config.Pipelines {
-			work(t, p)
+			compiled, err := deadletter.NewPipeline(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			work(t, compiled)
 		}
 	})
 }

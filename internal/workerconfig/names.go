@@ -1,0 +1,64 @@
+package workerconfig
+
+import (
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+)
+
+// MaxName is how long the name of an exchange or a queue may be, in bytes (AMQP's short string).
+const MaxName = 255
+
+// NamesAreShort says why brokers refuse a longer name than [MaxName].
+const NamesAreShort = "names may have at most 255 bytes"
+
+// CheckName checks a pipeline's name by itself.
+func CheckName(name string) []problem.Problem {
+	at := problem.Path{"name"}
+	switch {
+	case name == "":
+		return one(at, "Empty pipeline name", "The name is missing. Name the pipeline: its exchanges and queues begin with this name.")
+	case strings.Contains(name, pipeline.Separator):
+		return one(at, "Reserved character in the pipeline's name",
+			"%q contains %q, which separates the parts of policy names. "+
+				"Use another character, such as a dot or a hyphen; names of work queues and vhosts may contain it.",
+			name, pipeline.Separator)
+	case strings.HasPrefix(name+".", "amq."):
+		return one(at, "Reserved pipeline name",
+			"Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)
+	}
+	return nil
+}
+
+// NameTooLong is a problem of a pipeline's name for the longest name that it expands to.
+func NameTooLong(expanded, why string) problem.Problem {
+	return problem.New(problem.Path{"name"}, "Name too long",
+		"The pipeline's name expands to %q, and %s. Choose a shorter name.", expanded, why)
+}
+
+// checkNameLength expects valid delays.
+func checkNameLength(w pipeline.Worker) []problem.Problem {
+	for _, spelled := range w.Delays {
+		delay, err := pipeline.ParseDelay(spelled)
+		if queue := pipeline.Names(w.Name).RetryQueue(delay); err == nil && len(queue) > MaxName {
+			return []problem.Problem{NameTooLong(queue, NamesAreShort)}
+		}
+	}
+	return nil
+}
+
+// CheckQueueName checks the name of a work queue, which stands at the path. The pipeline's name may be
+// empty where it is not known yet.
+func CheckQueueName(at problem.Path, names pipeline.Names, queue string) []problem.Problem {
+	switch {
+	case queue == "":
+		return one(at, "Empty work queue name", "The name is missing. Name the queue that your consumers read.")
+	case len(queue) > MaxName:
+		return one(at, "Name too long", "%q is too long: %s.", queue, NamesAreShort)
+	case names != "" && names.OwnsQueue(queue):
+		return one(at, "Work queue belongs to the pipeline",
+			"%q is one of the pipeline's own queues: its messages would go round indefinitely. Name the queue that your consumers read.", queue)
+	}
+	return nil
+}

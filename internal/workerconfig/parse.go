@@ -1,0 +1,133 @@
+package workerconfig
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+)
+
+// Config is what the sidecar has to do.
+type Config struct {
+	// Pipelines are valid, and no two of them have the same name and vhost.
+	Pipelines []pipeline.Worker
+}
+
+// Parse reads the configuration: a JSON object with the list "pipelines", whose elements are the
+// provider's attribute `worker`. Keys that are null count as not set, so that Terraform's jsonencode may
+// write them; any other unknown key is an error. Errors begin with the path of what is wrong, such as
+// pipelines[0].delays[1].
+func Parse(data []byte) (Config, error) {
+	var elements []value
+	root := value{raw: data}
+	if err := root.object(fields{"pipelines": func(v value) (err error) {
+		elements, err = v.list()
+		return err
+	}}); err != nil {
+		return Config{}, err
+	}
+	if len(elements) == 0 {
+		return Config{}, errors.New(`pipelines: is missing: the configuration is {"pipelines":[...]} with at least one`)
+	}
+
+	var config Config
+	seen := map[string]problem.Path{}
+	for _, element := range elements {
+		w, err := parsePipeline(element)
+		if err != nil {
+			return Config{}, err
+		}
+		key := fmt.Sprintf("%q in vhost %q", w.Name, w.Vhost)
+		if first, found := seen[key]; found {
+			return Config{}, fmt.Errorf("%s: pipeline %s is already %s: two workers of one inbox would only share it, remove one",
+				element.path, key, first)
+		}
+		seen[key] = element.path
+		config.Pipelines = append(config.Pipelines, w)
+	}
+	return config, nil
+}
+
+func parsePipeline(element value) (w pipeline.Worker, err error) {
+	err = element.object(fields{
+		"version":      decode(&w.Version, "a whole number"),
+		"name":         decode(&w.Name, "a string"),
+		"vhost":        decode(&w.Vhost, "a string"),
+		"delays":       decodeStrings(&w.Delays),
+		"max_attempts": decode(&w.MaxAttempts, "a whole number"),
+		"max_age":      decodeMaxAge(&w.MaxAge),
+		"retry_on":     decodeStrings(&w.RetryOn),
+		"work_queues":  decodeWorkQueues(&w.WorkQueues),
+	})
+	if err != nil {
+		return w, err
+	}
+	return w, element.refuse(Validate(w))
+}
+
+// refuse is an error about the first of the problems within the value.
+func (v value) refuse(problems []problem.Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	first := problems[0]
+	first.Path = slices.Concat(v.path, first.Path)
+	return errors.New(first.String())
+}
+
+// decodeMaxAge and decodeQueueAttempts refuse what would read as not set.
+func decodeMaxAge(target *string) func(value) error {
+	return func(v value) error {
+		if err := decode(target, "a string")(v); err != nil {
+			return err
+		}
+		return v.refuse(checkMaxAgeAt(nil, *target))
+	}
+}
+
+func decodeQueueAttempts(target *int) func(value) error {
+	return func(v value) error {
+		if err := decode(target, "a whole number")(v); err != nil {
+			return err
+		}
+		return v.refuse(checkAttemptsAt(nil, int64(*target)))
+	}
+}
+
+func decodeStrings(target *[]string) func(value) error {
+	return func(v value) error {
+		elements, err := v.list()
+		if err != nil {
+			return err
+		}
+		*target = make([]string, len(elements))
+		for i, element := range elements {
+			if err := decode(&(*target)[i], "a string")(element); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func decodeWorkQueues(target *map[string]pipeline.WorkerQueue) func(value) error {
+	return func(v value) error {
+		members, err := v.members()
+		if err != nil {
+			return err
+		}
+		*target = make(map[string]pipeline.WorkerQueue, len(members))
+		for _, queue := range slices.Sorted(maps.Keys(members)) { // so that the error is always the same
+			var settings pipeline.WorkerQueue
+			member := v.at(problem.MapKey(queue), members[queue])
+			if err := member.object(fields{"max_attempts": decodeQueueAttempts(&settings.MaxAttempts)}); err != nil {
+				return err
+			}
+			(*target)[queue] = settings
+		}
+		return nil
+	}
+}

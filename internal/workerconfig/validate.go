@@ -1,0 +1,127 @@
+package workerconfig
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+)
+
+// Validate finds what is wrong with one pipeline of the configuration. Paths begin within its object.
+func Validate(w pipeline.Worker) []problem.Problem {
+	problems := slices.Concat(
+		checkVersion(w.Version),
+		checkVhost(w.Vhost),
+		CheckAttempts(int64(w.MaxAttempts)),
+		CheckDelays(w.Delays),
+		CheckName(w.Name),
+	)
+	if w.MaxAge != "" {
+		problems = append(problems, CheckMaxAge(w.MaxAge)...)
+	}
+	if len(problems) > 0 {
+		return problems // the rest is about names and delays that are valid
+	}
+	problems = checkNameLength(w)
+	if len(w.RetryOn) > 0 {
+		problems = append(problems, CheckRetryOn(w.RetryOn)...)
+	}
+	for _, queue := range slices.Sorted(maps.Keys(w.WorkQueues)) { // so that the order is always the same
+		at := problem.Path{"work_queues", problem.MapKey(queue)}
+		problems = append(problems, CheckQueueName(at, pipeline.Names(w.Name), queue)...)
+		if attempts := w.WorkQueues[queue].MaxAttempts; attempts != 0 {
+			problems = append(problems, checkAttemptsAt(append(at, "max_attempts"), int64(attempts))...)
+		}
+	}
+	return problems
+}
+
+func checkVersion(version int) []problem.Problem {
+	switch version {
+	case pipeline.WorkerVersion:
+		return nil
+	case 0:
+		return one(problem.Path{"version"}, "No version", "is missing: write %d", pipeline.WorkerVersion)
+	default:
+		return one(problem.Path{"version"}, "Unknown version", "%d is not a version that this worker reads: it must be %d",
+			version, pipeline.WorkerVersion)
+	}
+}
+
+func checkVhost(vhost string) []problem.Problem {
+	if vhost != "" {
+		return nil
+	}
+	return one(problem.Path{"vhost"}, "Empty vhost", `is missing: write the virtual host's name, "/" for the default one`)
+}
+
+// CheckDelays checks the spelling and the range of each delay.
+func CheckDelays(delays []string) (problems []problem.Problem) {
+	at := problem.Path{"delays"}
+	if len(delays) == 0 {
+		return one(at, "No delays", `The list is empty. Write at least one delay, such as ["5s"]; ["0s"] retries at once.`)
+	}
+	for i, delay := range delays {
+		if _, err := pipeline.ParseDelay(delay); err != nil {
+			problems = append(problems, problem.New(append(at, i), "Invalid delay", "%s.", err))
+		}
+	}
+	return problems
+}
+
+// CheckAttempts checks how often a message is delivered in all.
+func CheckAttempts(maxAttempts int64) []problem.Problem {
+	return checkAttemptsAt(problem.Path{"max_attempts"}, maxAttempts)
+}
+
+// CheckQueueAttempts checks the same of one work queue.
+func CheckQueueAttempts(queue string, maxAttempts int64) []problem.Problem {
+	return checkAttemptsAt(problem.Path{"work_queues", problem.MapKey(queue), "max_attempts"}, maxAttempts)
+}
+
+func checkAttemptsAt(at problem.Path, maxAttempts int64) []problem.Problem {
+	switch {
+	case maxAttempts < 2:
+		return one(at, "Too few attempts",
+			"%d is too few: every delivery counts, the first one included, so %d means that nothing is ever retried. Write 2 or more.",
+			maxAttempts, maxAttempts)
+	case maxAttempts > math.MaxInt32:
+		return one(at, "Too many attempts", "%d is too many: it may be at most %d.", maxAttempts, math.MaxInt32)
+	}
+	return nil
+}
+
+// CheckMaxAge checks the spelling and the range of an age.
+func CheckMaxAge(age string) []problem.Problem {
+	return checkMaxAgeAt(problem.Path{"max_age"}, age)
+}
+
+func checkMaxAgeAt(at problem.Path, age string) []problem.Problem {
+	if _, err := pipeline.ParseMaxAge(age); err != nil {
+		return one(at, "Invalid age", "%s.", err)
+	}
+	return nil
+}
+
+// CheckRetryOn checks the reasons for which messages are retried, at least one.
+func CheckRetryOn(reasons []string) []problem.Problem {
+	at := problem.Path{"retry_on"}
+	for i, reason := range reasons {
+		if !slices.Contains(pipeline.Reasons(), reason) {
+			return one(append(at, i), "Unknown reason", "%q is not a reason for which RabbitMQ dead-letters a message. Known are: %s.",
+				reason, strings.Join(pipeline.Reasons(), ", "))
+		}
+	}
+	if !slices.Contains(reasons, pipeline.ReasonRejected) {
+		return one(at, "Rejected messages must be retried",
+			"%q is missing: a pipeline always retries what consumers reject, and retry_on adds other reasons to it.", pipeline.ReasonRejected)
+	}
+	return nil
+}
+
+func one(at problem.Path, summary, detail string, args ...any) []problem.Problem {
+	return []problem.Problem{problem.New(at, summary, detail, args...)}
+}
