@@ -5,32 +5,67 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// queueArguments are those that decide what becomes of messages.
+// queueArguments decide what becomes of messages.
 var queueArguments = []string{
 	"x-dead-letter-exchange", "x-dead-letter-routing-key", "x-dead-letter-strategy", "x-message-ttl", "x-expires",
 	"x-max-length", "x-max-length-bytes", "x-overflow", "x-delivery-limit",
 }
 
-// ignoredArguments finds arguments that are stored and ignored, since brokers take any name.
+// ignoredArguments finds arguments that are stored and ignored, since brokers accept any name.
 func ignoredArguments(g graph) []Finding {
 	var found []Finding
-	for _, name := range g.mortal() {
+	for _, name := range g.classicAndQuorum() {
 		for _, argument := range slices.Sorted(maps.Keys(g.settings[name].Arguments)) {
-			// What is set in another way is no loss.
-			if meant := meantBy(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
+			// Nothing is lost if the setting is made in another way.
+			if meant := intendedArgument(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
 				found = append(found, onQueue(name,
-					fmt.Sprintf("Queue %q was declared with the argument %q, which brokers store and ignore. It looks like %q.", name, argument, meant),
-					fmt.Sprintf("Declare the queue with %q, which needs a new queue, or set %q by a policy, which does not.", meant, strings.TrimPrefix(meant, "x-"))))
+					fmt.Sprintf(argumentIgnored, name, argument, meant),
+					fmt.Sprintf(argumentIgnoredRemedy, meant, strings.TrimPrefix(meant, "x-"))))
 			}
 		}
 	}
 	return found
 }
 
-// meantBy tells which argument a misspelt one was meant to be, "" if it is none of them.
-func meantBy(argument string) string {
+// ignoredDelayedRetries finds queues that are meant to delay messages returned to them and do not.
+func ignoredDelayedRetries(g graph) []Finding {
+	var found []Finding
+	for _, name := range g.classicAndQuorum() {
+		if why := g.whyNotDelayed(name); why != "" {
+			found = append(found, onQueue(name, fmt.Sprintf(delayedRetryIgnored, name, why), delayedRetryIgnoredRemedy))
+		}
+	}
+	return found
+}
+
+// whyNotDelayed returns why the broker ignores the delayed retry of a queue, "" if it does not or if
+// the queue has none.
+func (g graph) whyNotDelayed(name string) string {
+	s := g.settings[name]
+	kind, has := s.Arguments["x-delayed-retry-type"]
+	if !has || kind == "disabled" {
+		return ""
+	}
+	least, hasLeast := s.Number("delayed-retry-min")
+	switch {
+	case g.vhost.Version.Before(4, 3):
+		return delayedRetryTooOld
+	case s.Type != topology.Quorum:
+		return delayedRetryQueueType
+	case kind != "all" && kind != "failed" && kind != "returned":
+		return fmt.Sprintf(delayedRetryUnknownType, kind)
+	case !hasLeast || least <= 0:
+		return delayedRetryNoMinimum
+	}
+	return ""
+}
+
+// intendedArgument returns the argument that a misspelt one was meant to be, "" if it is none of them.
+func intendedArgument(argument string) string {
 	if slices.Contains(queueArguments, argument) {
 		return ""
 	}
@@ -40,8 +75,8 @@ func meantBy(argument string) string {
 		}
 	}
 	for _, known := range queueArguments {
-		// Short names are too close to each other for mistakes in them to be told.
-		if strings.HasPrefix(known, "x-dead-letter-") && distance(letters(argument), letters(known)) <= 2 {
+		// Short names are too close to each other for mistakes in them to be recognized.
+		if strings.HasPrefix(known, "x-dead-letter-") && editDistance(letters(argument), letters(known)) <= 2 {
 			return known
 		}
 	}
@@ -59,8 +94,8 @@ func letters(name string) string {
 	}, name)
 }
 
-// distance is how many letters have to be changed, left out or put in to make one name of the other.
-func distance(a, b string) int {
+// editDistance is how many letters have to be changed, left out or put in to turn one name into the other.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -24,14 +25,38 @@ func Vhost(vhost topology.Vhost) []Finding {
 }
 
 // Pipeline returns the faults that concern a pipeline: those on any way that a message of one of its
-// work queues, of its own queues or of its exchanges may take. The vhost is one that the pipeline is
-// part of; a caller that plans one merges what it is going to create.
-func Pipeline(vhost topology.Vhost, pipeline pipeline.Names, workQueues []string) []Finding {
-	reached := newGraph(vhost).reach(pipeline, workQueues)
+// work queues, of its own queues or of its exchanges may take. The vhost contains the pipeline; a
+// caller that plans one merges what it is going to create.
+func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []Finding {
+	reachable := newGraph(vhost).reachable(name, workQueues)
 	return slices.DeleteFunc(Vhost(vhost), func(f Finding) bool {
 		if f.Object.Kind == "pipeline" {
-			return f.Object.Name != string(pipeline)
+			return f.Object.Name != string(name)
 		}
-		return !slices.ContainsFunc(f.queues, func(queue string) bool { return reached[queue] })
+		return !slices.ContainsFunc(f.queues, func(queue string) bool { return reachable[queue] })
 	})
+}
+
+// reachable collects the queues that a message of the pipeline can come to.
+func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool {
+	var next []string
+	for name := range g.vhost.Queues {
+		if n.OwnsQueue(name) {
+			next = append(next, name)
+		}
+	}
+	next = append(next, workQueues...)
+	for _, exchange := range []string{n.DeadLetterExchange(), n.RetryExchange(), n.ReturnExchange(), n.FailedExchange()} {
+		to := g.route(exchange, unknown)
+		next = slices.AppendSeq(next, maps.Keys(to.sure))
+		next = slices.AppendSeq(next, maps.Keys(to.possible))
+	}
+	reached := map[string]bool{}
+	for ; len(next) > 0; next = next[1:] {
+		if !reached[next[0]] {
+			reached[next[0]] = true
+			next = append(next, g.targets(next[0])...)
+		}
+	}
+	return reached
 }

@@ -15,15 +15,13 @@ func cycles(g graph) []Finding {
 		if way == nil || !g.diesByItself(name) {
 			continue
 		}
-		members := slices.Sorted(slices.Values(queuesOf(way)))
+		members := slices.Sorted(slices.Values(queuesOn(way)))
 		id := strings.Join(members, "\x00")
 		if known[id] {
 			continue
 		}
 		known[id] = true
-		f := onQueue(name,
-			fmt.Sprintf("Messages that expire or are displaced go round: %s. A broker drops a message that comes to a queue a second time without having been rejected in between; a queue that dead-letters at least once keeps it for ever.", written(way)),
-			"Lead what expires or is displaced elsewhere than what is rejected: take message-ttl or max-length away from the queue that is worked on, or have a process of your own publish messages back.")
+		f := onQueue(name, fmt.Sprintf(cycle, arrows(way)), cycleRemedy)
 		f.queues = members
 		found = append(found, f)
 	}
@@ -35,9 +33,7 @@ func loops(g graph) []Finding {
 	var found []Finding
 	for _, name := range g.deadLettering() {
 		if way := g.wayBack(name); len(way) == 2 && !g.diesByItself(name) {
-			found = append(found, onQueue(name,
-				fmt.Sprintf("Queue %q gets back what is rejected from it, at once and without end: its dead-letter exchange leads to the queue itself. One message that always fails keeps the broker and its consumers busy.", name),
-				"Remove the binding, or let the queue dead-letter to an exchange that it is not bound to."))
+			found = append(found, onQueue(name, fmt.Sprintf(loop, name), loopRemedy))
 		}
 	}
 	return found
@@ -52,10 +48,39 @@ func deliveryLimitCycles(g graph) []Finding {
 		if !limited || len(way) < 3 || g.diesByItself(name) {
 			continue
 		}
-		f := onQueue(name,
-			fmt.Sprintf("A message that is returned to queue %q more than %d times dead-letters and goes round: %s. Nobody has rejected it, so the broker drops it when it comes back; a queue that dead-letters at least once keeps it for ever.", name, limit, written(way)),
-			"Have consumers reject what they cannot process (requeue = false) before the delivery limit is reached, and raise the limit; or route by reason, so that only what was rejected comes back.")
-		f.queues = queuesOf(way)
+		f := onQueue(name, fmt.Sprintf(limitCycle, name, limit, arrows(way)), limitCycleRemedy)
+		f.queues = queuesOn(way)
+		found = append(found, f)
+	}
+	return found
+}
+
+// fanOuts finds queues from which messages come back to several others at once: each attempt of one
+// consumer is a new message for all of them. A queue that only listens, without retrying, may be meant
+// to receive everything.
+func fanOuts(g graph) []Finding {
+	// ways are those of the queues that retry by way of another one.
+	ways := map[string][]place{}
+	for _, name := range g.deadLettering() {
+		if way := g.wayBack(name); len(way) > 2 {
+			ways[name] = way
+		}
+	}
+	members := map[Object][]string{}
+	for name, way := range ways {
+		last := way[len(way)-2]
+		to, _ := g.deadLetter(last.queue, last.key)
+		for _, other := range to.names() {
+			if other != name && ways[other] != nil {
+				waiting := Object{"queue", last.queue}
+				members[waiting] = append(members[waiting], name, other)
+			}
+		}
+	}
+	var found []Finding
+	for _, group := range groupsOf(members) {
+		f := group.finding(fmt.Sprintf(fanOut, group.object.Name, queueList(group.queues)), fanOutRemedy)
+		f.queues = append(f.queues, group.object.Name)
 		found = append(found, f)
 	}
 	return found

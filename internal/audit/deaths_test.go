@@ -9,16 +9,16 @@ import (
 )
 
 // published leaves the messages to what the queue does with them.
-func published(n int) func(*stage) {
-	return func(s *stage) {
+func published(n int) func(*liveVhost) {
+	return func(s *liveVhost) {
 		for range n {
 			s.Publish(s.T, "", "work", persistent())
 		}
 	}
 }
 
-func rejected(n int) func(*stage) {
-	return func(s *stage) {
+func rejected(n int) func(*liveVhost) {
+	return func(s *liveVhost) {
 		published(n)(s)
 		for range n {
 			s.reject("work")
@@ -26,30 +26,30 @@ func rejected(n int) func(*stage) {
 	}
 }
 
-func rejectedFrom(exchange, key string) func(*stage) {
-	return func(s *stage) {
+func rejectedFrom(exchange, key string) func(*liveVhost) {
+	return func(s *liveVhost) {
 		s.Publish(s.T, exchange, key, persistent())
 		s.reject("work")
 	}
 }
 
-func rejectedFromQueue(queue string) func(*stage) {
-	return func(s *stage) {
+func rejectedFromQueue(queue string) func(*liveVhost) {
+	return func(s *liveVhost) {
 		s.Publish(s.T, "", queue, persistent())
 		s.reject(queue)
 	}
 }
 
 // returned gives a message back to the queue, as a consumer that crashes does.
-func returned(times int) func(*stage) {
-	return func(s *stage) {
+func returned(times int) func(*liveVhost) {
+	return func(s *liveVhost) {
 		published(1)(s)
-		s.giveBack("work", times)
+		s.requeue("work", times)
 	}
 }
 
-// giveBack rejects with requeue: the one way of returning that counts on every version.
-func (s *stage) giveBack(queue string, times int) {
+// requeue rejects with requeue: the one way of returning that counts on every version.
+func (s *liveVhost) requeue(queue string, times int) {
 	s.Helper()
 	ch := s.Channel(s.T)
 	for range times {
@@ -59,14 +59,14 @@ func (s *stage) giveBack(queue string, times int) {
 	}
 }
 
-func rejectedAndLookedAt(s *stage) {
+func rejectedAndLookedAt(s *liveVhost) {
 	rejected(1)(s)
-	s.giveBack("parked", 2)
+	s.requeue("parked", 2)
 }
 
 // rejectedWhileUnbound takes the binding away for the moment in which the message dies. What was kept is
 // sent again when the queue's policy changes.
-func rejectedWhileUnbound(s *stage) {
+func rejectedWhileUnbound(s *liveVhost) {
 	published(1)(s)
 	binding := topology.Binding{Source: "dead", Destination: "parked"}
 	s.Request(s.T, http.MethodDelete, s.Path("bindings", "e", "dead", "q", "parked")+"/~", nil)
@@ -77,7 +77,7 @@ func rejectedWhileUnbound(s *stage) {
 }
 
 // waited publishes to a retry queue of the pipeline, as the sidecar does.
-func waited(s *stage) {
+func waited(s *liveVhost) {
 	s.Publish(s.T, "orders.retry", "work", amqp.Publishing{
 		DeliveryMode: amqp.Persistent, Headers: amqp.Table{"CC": []any{"delay:1s", "return:work"}},
 	})

@@ -13,9 +13,9 @@ func TestDelayedRetry(t *testing.T) {
 	for kind, works := range map[string]bool{"all": true, "al": false} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := perform(t, delayed(kind))
+			s := createVhost(t, delayed(kind))
 			published(1)(s)
-			s.giveBack("work", 1)
+			s.requeue("work", 1)
 			if works && s.VersionAtLeast("4.3") {
 				expectRules(t, s.audit())
 				s.settles("work", func() int { return s.count("work") }, 0)

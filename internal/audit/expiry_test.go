@@ -27,7 +27,7 @@ func TestExpiringQueues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := perform(t, c.vhost)
+			s := createVhost(t, c.vhost)
 			expectRules(t, s.audit(), c.rules...)
 			rejected(1)(s)
 			if !c.gone {
@@ -48,7 +48,7 @@ func TestExpiringQueues(t *testing.T) {
 	}
 }
 
-func (s *stage) names() []string {
+func (s *liveVhost) names() []string {
 	s.Helper()
 	var queues []struct{ Name string }
 	_, response := s.Request(s.T, http.MethodGet, s.Path("queues")+"?disable_stats=true", nil)

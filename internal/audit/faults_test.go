@@ -8,12 +8,12 @@ import (
 
 // fault is a vhost that loses messages, or makes more of them, and the same vhost without the fault.
 type fault struct {
-	rules          []string
-	faulty, mended part
-	// die lets messages die. In the end there are left of them, or kept once the fault is mended.
-	die        func(*stage)
+	rules         []string
+	faulty, fixed part
+	// die lets messages die. In the end there are left of them, or kept once the fault is fixed.
+	die        func(*liveVhost)
 	left, kept int
-	// since and before are the broker's versions that have the fault; others behave like the mended.
+	// since and before are the broker's versions that have the fault; others behave like the fixed.
 	since, before topology.Version
 }
 
@@ -39,152 +39,152 @@ var faults = map[string]fault{
 	"missing exchange": {
 		rules:  []string{"dead-letter-exchange-missing"},
 		faulty: all(classic("work", args{"x-dead-letter-exchange": "dead"}), parked),
-		mended: all(classic("work", args{"x-dead-letter-exchange": "dead"}), parked, exchange("dead", "fanout", nil), bind("dead", "parked", "")),
+		fixed:  all(classic("work", args{"x-dead-letter-exchange": "dead"}), parked, exchange("dead", "fanout", nil), bind("dead", "parked", "")),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"exchange without a queue": {
 		rules:  []string{"dead-letter-unroutable"},
 		faulty: all(quorum("work", args{"x-dead-letter-exchange": "dead"}), parked, exchange("dead", "topic", nil)),
-		mended: all(quorum("work", args{"x-dead-letter-exchange": "dead"}), parked, exchange("dead", "topic", nil), bind("dead", "parked", "#")),
+		fixed:  all(quorum("work", args{"x-dead-letter-exchange": "dead"}), parked, exchange("dead", "topic", nil), bind("dead", "parked", "#")),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"key that is not bound": {
 		rules:  []string{"dead-letter-unroutable"},
 		faulty: all(classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "lost"}), parked, exchange("dead", "direct", nil), bind("dead", "parked", "dead")),
-		mended: all(classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "dead"}), parked, exchange("dead", "direct", nil), bind("dead", "parked", "dead")),
+		fixed:  all(classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "dead"}), parked, exchange("dead", "direct", nil), bind("dead", "parked", "dead")),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"original key that is not bound": {
 		rules:  []string{"dead-letter-key-unbound"},
 		faulty: all(shop, parked, exchange("dead", "direct", nil), bind("dead", "parked", "dead")),
-		mended: all(shop, parked, exchange("dead", "direct", nil), bind("dead", "parked", "created")),
+		fixed:  all(shop, parked, exchange("dead", "direct", nil), bind("dead", "parked", "created")),
 		die:    rejectedFrom("shop", "created"), left: 0, kept: 1,
 	},
 	"exchange that is not set": {
 		rules:  []string{"dead-letter-exchange-unset"},
 		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-routing-key": "parked"})),
-		mended: all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-routing-key": "parked", "dead-letter-exchange": ""})),
+		fixed:  all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-routing-key": "parked", "dead-letter-exchange": ""})),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"cycle of expiries": {
 		rules:  []string{"dead-letter-cycle"},
 		faulty: all(classic("work", toQueue("retry", args{"x-message-ttl": number(200)})), classic("retry", toQueue("work", args{"x-message-ttl": number(200)}))),
-		mended: all(classic("work", toParked(args{"x-message-ttl": number(200)})), parked),
+		fixed:  all(classic("work", toParked(args{"x-message-ttl": number(200)})), parked),
 		die:    published(1), left: 0, kept: 1,
 	},
 	"cycle of displacements": {
 		rules:  []string{"dead-letter-cycle"},
 		faulty: all(classic("work", toQueue("retry", args{"x-max-length": number(1)})), classic("retry", toQueue("work", args{"x-message-ttl": number(200)}))),
-		mended: all(classic("work", toParked(args{"x-max-length": number(1)})), parked),
+		fixed:  all(classic("work", toParked(args{"x-max-length": number(1)})), parked),
 		die:    published(2), left: 1, kept: 2,
 	},
 	"cycle at the delivery limit": {
 		rules:  []string{"delivery-limit-cycle"},
 		faulty: all(quorum("work", toQueue("retry", args{"x-delivery-limit": number(1)})), classic("retry", toQueue("work", args{"x-message-ttl": number(200)}))),
-		mended: all(quorum("work", toParked(args{"x-delivery-limit": number(1)})), parked),
+		fixed:  all(quorum("work", toParked(args{"x-delivery-limit": number(1)})), parked),
 		die:    returned(2), left: 0, kept: 1,
 	},
 	"several ways back": {
 		rules: []string{"dead-letter-fan-out"},
 		faulty: all(classic("work", toQueue("retry", nil)), classic("other", toQueue("retry", nil)), classic("retry", args{"x-dead-letter-exchange": "back", "x-message-ttl": number(200)}),
 			exchange("back", "fanout", nil), bind("back", "work", ""), bind("back", "other", "")),
-		mended: all(classic("work", toQueue("retry", nil)), classic("other", nil), classic("retry", toQueue("work", args{"x-message-ttl": number(200)}))),
-		die:    rejected(1), left: 2, kept: 1,
+		fixed: all(classic("work", toQueue("retry", nil)), classic("other", nil), classic("retry", toQueue("work", args{"x-message-ttl": number(200)}))),
+		die:   rejected(1), left: 2, kept: 1,
 	},
 	"ways back to everybody": {
 		rules: []string{"dead-letter-fan-out"},
 		faulty: all(exchange("events", "fanout", nil), bind("events", "work", ""), bind("events", "other", ""), classic("work", toQueue("retry", nil)), classic("other", toQueue("retry.other", nil)),
 			classic("retry", args{"x-dead-letter-exchange": "events", "x-message-ttl": number(200)}), classic("retry.other", args{"x-dead-letter-exchange": "events", "x-message-ttl": number(200)})),
-		mended: all(exchange("events", "fanout", nil), bind("events", "work", ""), bind("events", "other", ""), classic("work", toQueue("retry", nil)), classic("other", toQueue("retry.other", nil)),
+		fixed: all(exchange("events", "fanout", nil), bind("events", "work", ""), bind("events", "other", ""), classic("work", toQueue("retry", nil)), classic("other", toQueue("retry.other", nil)),
 			classic("retry", toQueue("work", args{"x-message-ttl": number(200)})), classic("retry.other", toQueue("other", args{"x-message-ttl": number(200)}))),
 		die: rejected(1), left: 2, kept: 1,
 	},
 	"delivery limit": {
 		rules:  []string{"delivery-limit-drops"},
 		faulty: quorum("work", args{"x-delivery-limit": number(1)}),
-		mended: all(quorum("work", toParked(args{"x-delivery-limit": number(1)})), parked),
+		fixed:  all(quorum("work", toParked(args{"x-delivery-limit": number(1)})), parked),
 		die:    returned(2), left: 0, kept: 1,
 	},
 	"default delivery limit": {
 		rules:  []string{"delivery-limit-default"},
 		faulty: quorum("work", nil),
-		mended: all(quorum("work", toParked(nil)), parked),
+		fixed:  all(quorum("work", toParked(nil)), parked),
 		die:    returned(21), left: 0, kept: 1,
 		since: topology.Version{Major: 4},
 	},
 	"negative delivery limit": {
 		rules:  []string{"delivery-limit-negative"},
 		faulty: quorum("work", args{"x-delivery-limit": number(-1)}),
-		mended: quorum("work", args{"x-delivery-limit": number(1_000_000)}),
+		fixed:  quorum("work", args{"x-delivery-limit": number(1_000_000)}),
 		die:    returned(1), left: 0, kept: 1,
 		before: topology.Version{Major: 4},
 	},
 	"TTL of a parking queue": {
 		rules:  []string{"parking-queue-ttl"},
 		faulty: all(classic("work", toParked(nil)), classic("parked", args{"x-message-ttl": number(300)})),
-		mended: all(classic("work", toParked(nil)), parked),
+		fixed:  all(classic("work", toParked(nil)), parked),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"length of a parking queue": {
 		rules:  []string{"parking-queue-length"},
 		faulty: all(classic("work", toParked(nil)), quorum("parked", args{"x-max-length": number(1), "x-delivery-limit": number(1_000_000)})),
-		mended: all(classic("work", toParked(nil)), quorum("parked", args{"x-delivery-limit": number(1_000_000)})),
+		fixed:  all(classic("work", toParked(nil)), quorum("parked", args{"x-delivery-limit": number(1_000_000)})),
 		die:    rejected(2), left: 1, kept: 2,
 	},
 	"delivery limit of a parking queue": {
 		rules:  []string{"parking-queue-delivery-limit"},
 		faulty: all(classic("work", toParked(nil)), quorum("parked", args{"x-delivery-limit": number(1)})),
-		mended: all(classic("work", toParked(nil)), quorum("parked", args{"x-delivery-limit": number(1_000_000)})),
+		fixed:  all(classic("work", toParked(nil)), quorum("parked", args{"x-delivery-limit": number(1_000_000)})),
 		die:    rejectedAndLookedAt, left: 0, kept: 1,
 	},
 	"full classic queue": {
 		rules:  []string{"full-target-loses"},
 		faulty: all(quorum("work", toParked(nil)), classic("parked", args{"x-max-length": number(1), "x-overflow": "reject-publish"})),
-		mended: all(quorum("work", toParked(nil)), parked),
+		fixed:  all(quorum("work", toParked(nil)), parked),
 		die:    rejected(2), left: 1, kept: 2,
 	},
 	"at least once in name only": {
 		rules:  []string{"at-least-once-ineffective"},
 		faulty: all(quorum("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-strategy": "at-least-once"}), parked, exchange("dead", "fanout", nil), bind("dead", "parked", "")),
-		mended: all(quorum("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}), parked, exchange("dead", "fanout", nil), bind("dead", "parked", "")),
+		fixed:  all(quorum("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}), parked, exchange("dead", "fanout", nil), bind("dead", "parked", "")),
 		die:    rejectedWhileUnbound, left: 0, kept: 1,
 	},
 	"policy in the way": {
 		rules: []string{"policy-shadows-dead-letter"},
 		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}),
 			policy("limit", "^work$", 1, args{"max-length": number(1000)})),
-		mended: all(classic("work", nil), parked, policy("dead", "^work$", 2, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}),
+		fixed: all(classic("work", nil), parked, policy("dead", "^work$", 2, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}),
 			policy("limit", "^work$", 1, args{"max-length": number(1000)})),
 		die: rejected(1), left: 0, kept: 1,
 	},
 	"policy for another type": {
 		rules:  []string{"policy-not-applicable"},
 		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked", "dead-letter-strategy": "at-least-once"})),
-		mended: all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"})),
+		fixed:  all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"})),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"argument without x": {
 		rules:  []string{"ignored-argument"},
 		faulty: all(classic("work", args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}), parked),
-		mended: all(classic("work", toParked(nil)), parked),
+		fixed:  all(classic("work", toParked(nil)), parked),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"misspelt argument": {
 		rules:  []string{"ignored-argument"},
 		faulty: all(quorum("work", args{"x-dead-leter-exchange": "", "x-delivery-limit": number(1_000_000)}), parked),
-		mended: all(quorum("work", toParked(nil)), parked),
+		fixed:  all(quorum("work", toParked(nil)), parked),
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"pipeline without a failed queue": {
 		rules:  []string{"pipeline-failed-unbound", "dead-letter-unroutable"},
 		faulty: all(expanded(topology.Classic), unbound("orders.failed")),
-		mended: expanded(topology.Classic),
+		fixed:  expanded(topology.Classic),
 		die:    rejectedFromQueue("orders.inbox"), left: 0, kept: 1,
 	},
 	"pipeline without a way back": {
 		rules:  []string{"pipeline-return-nowhere", "dead-letter-unroutable"},
 		faulty: all(expanded(topology.Classic), unbound("orders.return"), exchange("orders.return", "direct", nil)),
-		mended: expanded(topology.Classic),
+		fixed:  expanded(topology.Classic),
 		die:    waited, left: 0, kept: 1,
 	},
 }

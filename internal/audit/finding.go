@@ -2,11 +2,14 @@ package audit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Severity tells how sure a loss is.
+// Severity is how sure a loss is.
 type Severity string
 
 // Severities.
@@ -37,7 +40,7 @@ type Finding struct {
 	queues []string
 }
 
-// Count tells how many findings are errors and how many are warnings.
+// Count returns how many findings are errors and how many are warnings.
 func Count(findings []Finding) (errors, warnings int) {
 	for _, f := range findings {
 		if f.Severity == Error {
@@ -47,7 +50,7 @@ func Count(findings []Finding) (errors, warnings int) {
 	return errors, len(findings) - errors
 }
 
-// Without leaves out the findings of some rules.
+// Without leaves out the findings of some rules. It reuses the memory of findings.
 func Without(findings []Finding, rules []string) []Finding {
 	return slices.DeleteFunc(findings, func(f Finding) bool { return slices.Contains(rules, f.Rule) })
 }
@@ -60,3 +63,53 @@ func sorted(findings []Finding) []Finding {
 	})
 	return findings
 }
+
+func onQueue(name, message, remedy string) Finding {
+	return Finding{Object: Object{"queue", name}, Message: message, Remedy: remedy}
+}
+
+func onPipeline(n pipeline.Names, message, remedy string) Finding {
+	return Finding{Object: Object{"pipeline", string(n)}, Message: message, Remedy: remedy}
+}
+
+// group is an object and the queues that a fault of it concerns.
+type group struct {
+	object Object
+	queues []string
+}
+
+func (gr group) finding(message, remedy string) Finding {
+	return Finding{Object: gr.object, Message: message, Remedy: remedy, queues: gr.queues}
+}
+
+// byOrigin groups queues by where a setting of theirs comes from: a policy that is wrong is one
+// fault, however many queues it reaches.
+func (g graph) byOrigin(queues []string, setting string) []group {
+	members := map[Object][]string{}
+	for _, name := range queues {
+		origin := Object{"queue", name}
+		if policy := g.settings[name].PolicyOf(setting); policy != "" {
+			origin = Object{"policy", policy}
+		}
+		members[origin] = append(members[origin], name)
+	}
+	return groupsOf(members)
+}
+
+// groupsOf sorts the groups by object, and the queues of each; a queue that is named twice counts once.
+func groupsOf(members map[Object][]string) []group {
+	var groups []group
+	for object, queues := range members {
+		slices.Sort(queues)
+		groups = append(groups, group{object, slices.Compact(queues)})
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(strings.Compare(a.object.Kind, b.object.Kind), strings.Compare(a.object.Name, b.object.Name))
+	})
+	return groups
+}
+
+// queuesBy collects queues by exchange, or by whatever else a message has to name.
+type queuesBy map[string][]string
+
+func (q queuesBy) keys() []string { return slices.Sorted(maps.Keys(q)) }

@@ -58,7 +58,7 @@ func TestFound(t *testing.T) {
 			all(classic("work", toParked(nil)), parked, operator("op", "^parked$", args{"message-ttl": number(9), "expires": number(9), "max-length": number(9)})),
 			[]string{"parking-queue-expires", "parking-queue-length", "parking-queue-ttl"},
 		},
-		"overflow of a policy beats a quorum queue's": {
+		"a policy's overflow over a quorum queue's": {
 			all(quorum("work", toParked(args{"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"})), parked, policy("head", "^work$", 0, args{"overflow": "drop-head"})),
 			[]string{"at-least-once-ineffective"},
 		},

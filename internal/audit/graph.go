@@ -7,7 +7,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// graph is a vhost, prepared for following messages.
+// graph is a vhost, indexed for following messages.
 type graph struct {
 	vhost    topology.Vhost
 	lookup   topology.Lookup
@@ -15,9 +15,9 @@ type graph struct {
 	bindings map[string][]topology.Binding
 	// alternates are the alternate exchanges by exchange.
 	alternates map[string]string
-	// arrivals are the keys with which messages arrive in a queue.
-	arrivals map[string]map[key]bool
-	// parking are the queues where dead letters come to rest.
+	// arrivalKeys are the keys with which messages arrive in a queue.
+	arrivalKeys map[string]map[key]bool
+	// parking has the queues where dead letters come to rest.
 	parking map[string]bool
 }
 
@@ -25,7 +25,7 @@ func newGraph(vhost topology.Vhost) graph {
 	g := graph{
 		vhost: vhost, lookup: topology.NewLookup(vhost),
 		settings: map[string]topology.Settings{}, bindings: map[string][]topology.Binding{},
-		alternates: map[string]string{}, arrivals: map[string]map[key]bool{}, parking: map[string]bool{},
+		alternates: map[string]string{}, arrivalKeys: map[string]map[key]bool{}, parking: map[string]bool{},
 	}
 	for name := range vhost.Queues {
 		g.settings[name] = g.lookup.Queue(name)
@@ -41,13 +41,13 @@ func newGraph(vhost topology.Vhost) graph {
 			g.bindings[b.Source] = append(g.bindings[b.Source], b)
 		}
 	}
-	g.findArrivals()
+	g.findArrivalKeys()
 	g.findParking()
 	return g
 }
 
-// mortal lists the queues from which messages can die: streams never lose one.
-func (g graph) mortal() []string {
+// classicAndQuorum lists the queues in which messages can die: streams never lose one.
+func (g graph) classicAndQuorum() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(g.settings)), func(name string) bool {
 		kind := g.settings[name].Type
 		return kind != topology.Classic && kind != topology.Quorum
@@ -56,20 +56,21 @@ func (g graph) mortal() []string {
 
 // deadLettering lists the queues that have a dead-letter exchange.
 func (g graph) deadLettering() []string {
-	return slices.DeleteFunc(g.mortal(), func(name string) bool {
+	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
 		_, has := g.settings[name].Text("dead-letter-exchange")
 		return !has
 	})
 }
 
-// lasting tells whether a queue is there for longer than a connection or a consumer: nobody parks
+// lasting reports whether a queue exists for longer than a connection or a consumer: nobody parks
 // messages in the others, and there may be thousands.
 func (g graph) lasting(name string) bool {
 	queue := g.settings[name]
 	return !queue.Exclusive && !queue.AutoDelete
 }
 
-// afterDeath is the exchange and the key with which a message of the queue dead-letters.
+// afterDeath returns the exchange and the key with which a message of the queue dead-letters; has is
+// false if the queue has no dead-letter exchange.
 func (g graph) afterDeath(queue string, arrived key) (exchange string, next key, has bool) {
 	s := g.settings[queue]
 	exchange, has = s.Text("dead-letter-exchange")
@@ -80,7 +81,7 @@ func (g graph) afterDeath(queue string, arrived key) (exchange string, next key,
 	return exchange, next, has
 }
 
-// deadLetter tells where a message of the queue goes when it dies.
+// deadLetter returns where a message of the queue goes when it dies, and with which key.
 func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 	exchange, next, has := g.afterDeath(queue, arrived)
 	if !has {
@@ -89,10 +90,10 @@ func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 	return g.route(exchange, next), next
 }
 
-// targets are all queues that may get a dead letter of the queue, other than itself.
+// targets lists the other queues that may get a dead letter of the queue.
 func (g graph) targets(queue string) []string {
 	found := map[string]bool{}
-	for arrived := range g.arrivals[queue] {
+	for arrived := range g.arrivalKeys[queue] {
 		to, _ := g.deadLetter(queue, arrived)
 		maps.Copy(found, to.sure)
 		maps.Copy(found, to.possible)

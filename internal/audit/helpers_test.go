@@ -64,7 +64,7 @@ func all(parts ...part) part {
 	}
 }
 
-// pipeline is a whole retry pipeline "orders" with the work queue "work", which it declares.
+// expanded is a whole retry pipeline "orders" with the work queue "work", which it declares.
 func expanded(queueType string) part {
 	return func(v *topology.Vhost) {
 		p := pipeline.Pipeline{

@@ -8,7 +8,7 @@ import (
 )
 
 // Each fault loses messages, or makes more of them, on a real broker, and the audit of that vhost says
-// so. Mended, it does neither.
+// so. Fixed, it does neither.
 func TestFaultsOnABroker(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
@@ -21,11 +21,11 @@ func TestFaultsOnABroker(t *testing.T) {
 				rules []string
 			}{
 				{"faulty", f.faulty, f.left, f.rules},
-				{"mended", f.mended, f.kept, nil},
+				{"fixed", f.fixed, f.kept, nil},
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					s := perform(t, c.vhost)
+					s := createVhost(t, c.vhost)
 					if !f.concerns(s) {
 						c.left, c.rules = f.kept, nil
 					}
@@ -38,8 +38,8 @@ func TestFaultsOnABroker(t *testing.T) {
 	}
 }
 
-// concerns tells whether the broker's version has the fault.
-func (f fault) concerns(s *stage) bool {
+// concerns reports whether the broker's version has the fault.
+func (f fault) concerns(s *liveVhost) bool {
 	if s.VersionAtLeast("4.0") {
 		return f.before == topology.Version{}
 	}
@@ -60,8 +60,8 @@ func TestFaultsAsValues(t *testing.T) {
 			}
 			expectRules(t, audit.Vhost(vhost(f.faulty)), newer...)
 			expectRules(t, audit.Vhost(vhost(f.faulty, version(3, 13))), older...)
-			expectRules(t, audit.Vhost(vhost(f.mended)))
-			expectRules(t, audit.Vhost(vhost(f.mended, version(3, 13))))
+			expectRules(t, audit.Vhost(vhost(f.fixed)))
+			expectRules(t, audit.Vhost(vhost(f.fixed, version(3, 13))))
 		})
 	}
 }

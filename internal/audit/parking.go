@@ -20,7 +20,7 @@ func (g graph) findParking() {
 	}
 }
 
-// hasOtherWaysIn tells whether messages reach the queue otherwise than through these exchanges. One
+// hasOtherWaysIn reports whether messages reach the queue otherwise than through these exchanges. One
 // without bindings is published to by name.
 func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 	bound := false
@@ -39,7 +39,7 @@ func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 // parkingQueues lists the parking queues that can lose a message.
 func (g graph) parkingQueues() []string {
 	var found []string
-	for _, name := range g.mortal() {
+	for _, name := range g.classicAndQuorum() {
 		if g.parking[name] {
 			found = append(found, name)
 		}

@@ -8,29 +8,27 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// emptied groups the parking queues that a setting empties by where that setting comes from.
-func (g graph) emptied(setting string, concerned func(topology.Settings) bool) []group {
-	return g.byOrigin(slices.DeleteFunc(g.parkingQueues(), func(name string) bool { return !concerned(g.settings[name]) }), setting)
+// parkingGroups groups the parking queues that a setting empties by where that setting comes from.
+func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []group {
+	return g.byOrigin(slices.DeleteFunc(g.parkingQueues(), func(name string) bool { return !empties(g.settings[name]) }), setting)
 }
 
 func expiringParking(g graph) []Finding {
 	var found []Finding
-	for _, group := range g.emptied("expires", isSet("expires")) {
+	for _, group := range g.parkingGroups("expires", isSet("expires")) {
 		expires, _ := g.settings[group.queues[0]].Number("expires")
 		found = append(found, group.finding(
-			fmt.Sprintf("Dead letters come to rest in %s: deleted with all of them when nobody has used it for %s (expires).", queuesNamed(group.queues), milliseconds(expires)),
-			"Take expires away: by a policy of higher priority that does not set it, or by declaring the queue anew without the argument."))
+			fmt.Sprintf(parkingExpires, queueList(group.queues), pipeline.FormatMilliseconds(expires)), parkingExpiresRemedy))
 	}
 	return found
 }
 
 func parkingWithTTL(g graph) []Finding {
 	var found []Finding
-	for _, group := range g.emptied("message-ttl", isSet("message-ttl")) {
+	for _, group := range g.parkingGroups("message-ttl", isSet("message-ttl")) {
 		ttl, _ := g.settings[group.queues[0]].Number("message-ttl")
 		found = append(found, group.finding(
-			fmt.Sprintf("Dead letters come to rest in %s, and each is deleted %s later (message-ttl).", queuesNamed(group.queues), milliseconds(ttl)),
-			"If that is not how long they are meant to be kept, take message-ttl away, or set a dead-letter exchange. If it is, ignore this rule."))
+			fmt.Sprintf(parkingTTL, queueList(group.queues), pipeline.FormatMilliseconds(ttl)), parkingTTLRemedy))
 	}
 	return found
 }
@@ -44,10 +42,8 @@ func isSet(setting string) func(topology.Settings) bool {
 
 func limitedParking(g graph) []Finding {
 	var found []Finding
-	for _, group := range g.emptied("max-length", dropsOldest) {
-		found = append(found, group.finding(
-			fmt.Sprintf("Dead letters come to rest in %s, and the oldest ones are deleted when it is full (max-length or max-length-bytes).", queuesNamed(group.queues)),
-			"Take the limit away and watch the length instead, or set a dead-letter exchange."))
+	for _, group := range g.parkingGroups("max-length", dropsOldest) {
+		found = append(found, group.finding(fmt.Sprintf(parkingLength, queueList(group.queues)), parkingLengthRemedy))
 	}
 	return found
 }
@@ -57,23 +53,20 @@ func dropsOldest(s topology.Settings) bool {
 	return s.Limited() && overflow != "reject-publish" && overflow != "reject-publish-dlx"
 }
 
-// unreachableDeliveryLimit is one that nobody reaches by looking at messages.
-const unreachableDeliveryLimit = 1_000_000
-
 func parkingWithDeliveryLimit(g graph) []Finding {
 	var found []Finding
-	for _, group := range g.emptied("delivery-limit", canReachLimit) {
+	for _, group := range g.parkingGroups("delivery-limit", canReachLimit) {
 		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
 		found = append(found, group.finding(
-			fmt.Sprintf("Dead letters come to rest in %s with a delivery limit of %d: one that is returned more often is dropped. Looking at a message with a management tool returns it.", queuesNamed(group.queues), limit),
-			fmt.Sprintf("Set delivery-limit to a number that is never reached, such as %d, or use a classic queue or a stream.", unreachableDeliveryLimit)))
+			fmt.Sprintf(parkingLimit, queueList(group.queues), limit),
+			fmt.Sprintf(parkingLimitRemedy, topology.UnreachableDeliveryLimit)))
 	}
 	return found
 }
 
 func canReachLimit(s topology.Settings) bool {
 	limit, _, limited := s.DeliveryLimit()
-	return limited && limit < unreachableDeliveryLimit
+	return limited && limit < topology.UnreachableDeliveryLimit
 }
 
 // expiringRetryQueues finds queues where messages wait for their TTL while nobody uses the queue.
@@ -85,18 +78,11 @@ func expiringRetryQueues(g graph) []Finding {
 		if !waits || !has || !g.lasting(name) {
 			continue
 		}
-		message := fmt.Sprintf("Messages wait %s in queue %q, and it is deleted with all of them when nobody has consumed from it or declared it for %s (expires). Publishing to it does not count as use.",
-			milliseconds(ttl), name, milliseconds(expires))
+		message := fmt.Sprintf(retryQueueExpires, pipeline.FormatMilliseconds(ttl), name, pipeline.FormatMilliseconds(expires))
 		if expires <= ttl {
-			message += " That is before the first of them is due."
+			message += retryQueueExpiresFirst
 		}
-		found = append(found, onQueue(name, message, "Take expires away: a queue with nothing in it costs little."))
+		found = append(found, onQueue(name, message, retryQueueExpiresRemedy))
 	}
 	return found
 }
-
-func onQueue(name, message, remedy string) Finding {
-	return Finding{Object: Object{"queue", name}, Message: message, Remedy: remedy}
-}
-
-func milliseconds(n int64) string { return pipeline.FormatMilliseconds(n) }

@@ -14,7 +14,7 @@ func TestPipelinesOnABroker(t *testing.T) {
 	for name, c := range map[string]struct {
 		vhost part
 		rules []string
-		die   func(*stage)
+		die   func(*liveVhost)
 		// queue is where the message comes to.
 		queue string
 	}{
@@ -27,7 +27,7 @@ func TestPipelinesOnABroker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := perform(t, c.vhost)
+			s := createVhost(t, c.vhost)
 			expectRules(t, s.audit(), c.rules...)
 			c.die(s)
 			s.settles(c.queue, func() int { return s.count(c.queue) }, 1)
@@ -38,7 +38,7 @@ func TestPipelinesOnABroker(t *testing.T) {
 // The sidecar hears of a delay that is not bound, since it publishes mandatory.
 func TestUnboundDelay(t *testing.T) {
 	t.Parallel()
-	s := perform(t, expanded(topology.Quorum), unbound("orders.retry"))
+	s := createVhost(t, expanded(topology.Quorum), unbound("orders.retry"))
 	expectRules(t, s.audit(), "pipeline-delay-unbound")
 	ch := s.Channel(t)
 	returns := ch.NotifyReturn(make(chan amqp.Return, 1))

@@ -8,7 +8,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// wouldDeadLetter tells whether a policy sets a dead-letter exchange that leads away from the queue: a
+// wouldDeadLetter reports whether a policy sets a dead-letter exchange that leads away from the queue: a
 // policy for all queues makes its own target a loop, from which somebody may have excepted it.
 func (g graph) wouldDeadLetter(queue string, policy topology.NamedPolicy) bool {
 	exchange, sets := policy.Definition["dead-letter-exchange"].(string)
@@ -22,9 +22,10 @@ func (g graph) wouldDeadLetter(queue string, policy topology.NamedPolicy) bool {
 	return !g.route(exchange, k).sure[queue]
 }
 
-// unserved lists the queues that live longer than a connection and have no dead-letter exchange.
-func (g graph) unserved() []string {
-	return slices.DeleteFunc(g.mortal(), func(name string) bool {
+// withoutDeadLetterExchange lists the queues that exist for longer than a connection and have no
+// dead-letter exchange.
+func (g graph) withoutDeadLetterExchange() []string {
+	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
 		_, has := g.settings[name].Text("dead-letter-exchange")
 		return has || !g.lasting(name)
 	})
@@ -34,7 +35,7 @@ func (g graph) unserved() []string {
 // that the queue's type does not support.
 func inapplicablePolicies(g graph) []Finding {
 	members := map[Object][]string{}
-	for _, name := range g.unserved() {
+	for _, name := range g.withoutDeadLetterExchange() {
 		for _, policy := range g.settings[name].Inapplicable {
 			if g.wouldDeadLetter(name, policy) {
 				keys := strings.Join(topology.Unsupported(g.settings[name].Type, policy.Definition), ", ")
@@ -46,24 +47,60 @@ func inapplicablePolicies(g graph) []Finding {
 	}
 	var found []Finding
 	for _, group := range groupsOf(members) {
-		parts := strings.Split(group.origin.Name, "\x00")
-		group.origin.Name = parts[0]
+		parts := strings.Split(group.object.Name, "\x00")
+		group.object.Name = parts[0]
 		found = append(found, group.finding(
-			fmt.Sprintf("Policy %q matches %s and sets a dead-letter exchange, but does not apply at all: %s queues do not support %s. What is rejected there is dropped.", parts[0], queuesNamed(group.queues), parts[1], parts[2]),
-			fmt.Sprintf("Add a second policy for %s queues without %s, of a priority of its own.", parts[1], parts[2])))
+			fmt.Sprintf(policyInapplicable, parts[0], queueList(group.queues), parts[1], parts[2]),
+			fmt.Sprintf(policyInapplicableRemedy, parts[1], parts[2])))
 	}
 	return found
 }
 
-// unreadablePolicies finds patterns that cannot be evaluated, about which nothing else is said.
+// unreadablePolicies finds patterns that cannot be evaluated: no other rule considers them.
 func unreadablePolicies(g graph) []Finding {
 	var found []Finding
 	for _, policy := range g.lookup.Unreadable() {
 		found = append(found, Finding{
-			Object: Object{"policy", policy.Name}, queues: g.mortal(),
-			Message: fmt.Sprintf("Which queues policy %q matches cannot be told here: its pattern %q is no regular expression that can be read, or not for each of their names. The findings are as if it matched none of those.", policy.Name, policy.Pattern),
-			Remedy:  "Write the pattern more simply, without the rarer parts of PCRE; for names that are not ASCII, without \\w, \\b, (?i) and POSIX classes.",
+			Object: Object{"policy", policy.Name}, queues: g.classicAndQuorum(),
+			Message: fmt.Sprintf(policyUnreadable, policy.Name, policy.Pattern), Remedy: policyUnreadableRemedy,
 		})
 	}
 	return found
+}
+
+// deadLetterKeys are the keys of a policy that decide about dead letters.
+var deadLetterKeys = []string{
+	"dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "overflow",
+	"message-ttl", "expires", "max-length", "max-length-bytes", "delivery-limit",
+}
+
+// tiedPolicies finds policies of equal priority, of which the broker applies any one, where that
+// decides about dead letters.
+func tiedPolicies(g graph) []Finding {
+	members := map[Object][]string{}
+	for _, name := range g.classicAndQuorum() {
+		policies := g.settings[name].Policies
+		for i := 1; i < len(policies) && policies[i].Priority == policies[0].Priority && g.lasting(name); i++ {
+			if g.tieMatters(name, policies[0], policies[i]) {
+				tie := Object{"policy", policies[0].Name + "\x00" + policies[i].Name}
+				members[tie] = append(members[tie], name)
+			}
+		}
+	}
+	var found []Finding
+	for _, group := range groupsOf(members) {
+		one, other, _ := strings.Cut(group.object.Name, "\x00")
+		group.object.Name = one
+		found = append(found, group.finding(fmt.Sprintf(policyTie, one, other, queueList(group.queues)), policyTieRemedy))
+	}
+	return found
+}
+
+// tieMatters reports whether the queue dead-letters and two policies differ in how.
+func (g graph) tieMatters(queue string, a, b topology.NamedPolicy) bool {
+	_, aSets := a.Definition["dead-letter-exchange"]
+	_, bSets := b.Definition["dead-letter-exchange"]
+	_, byArgument := g.settings[queue].Arguments["x-dead-letter-exchange"]
+	differs := func(key string) bool { return a.Definition[key] != b.Definition[key] }
+	return (aSets || bSets || byArgument) && slices.ContainsFunc(deadLetterKeys, differs)
 }

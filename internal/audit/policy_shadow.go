@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -10,7 +11,7 @@ import (
 func shadowingPolicies(g graph) []Finding {
 	members := map[Object][]string{}
 	shadowed := map[Object]string{}
-	for _, name := range g.unserved() {
+	for _, name := range g.withoutDeadLetterExchange() {
 		policies := g.settings[name].Policies
 		if len(policies) < 2 || pipeline.IsShield(policies[0]) {
 			continue
@@ -25,10 +26,10 @@ func shadowingPolicies(g graph) []Finding {
 	}
 	var found []Finding
 	for _, group := range groupsOf(members) {
+		stronger, weaker := group.object.Name, shadowed[group.object]
 		found = append(found, group.finding(
-			fmt.Sprintf("Policy %q applies to %s and sets no dead-letter exchange. Policy %q of lower priority does, but only one policy applies to a queue: what is rejected there is dropped.",
-				group.origin.Name, queuesNamed(group.queues), shadowed[group.origin]),
-			fmt.Sprintf("Copy the keys of %q into %q, or give %q the higher priority.", shadowed[group.origin], group.origin.Name, shadowed[group.origin])))
+			fmt.Sprintf(policyShadows, stronger, queueList(group.queues), weaker),
+			fmt.Sprintf(policyShadowsRemedy, weaker, stronger, weaker)))
 	}
 	return found
 }

@@ -7,11 +7,11 @@ type rule struct {
 	find     func(graph) []Finding
 }
 
-// rules are all there are. Ids are part of what users write: they are never changed or used anew.
+// rules has every rule, in the order of the guide. Users write the ids: they are never changed or reused.
 var rules = []rule{
 	{"dead-letter-exchange-missing", Error, missingExchanges},
 	{"dead-letter-exchange-unset", Warning, unsetExchanges},
-	{"dead-letter-unroutable", Error, unroutable},
+	{"dead-letter-unroutable", Error, unroutableExchanges},
 	{"dead-letter-key-unbound", Warning, unboundKeys},
 
 	{"dead-letter-cycle", Error, cycles},

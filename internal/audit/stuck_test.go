@@ -13,7 +13,7 @@ import (
 // What a queue rejects comes back to it at once, as often as it likes.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	s := perform(t, classic("work", args{"x-dead-letter-exchange": "back"}), classic("other", nil), exchange("back", "fanout", nil), bind("back", "work", ""))
+	s := createVhost(t, classic("work", args{"x-dead-letter-exchange": "back"}), classic("other", nil), exchange("back", "fanout", nil), bind("back", "work", ""))
 	expectRules(t, s.audit(), "dead-letter-loop")
 	published(1)(s)
 	for range 50 {
@@ -21,10 +21,10 @@ func TestLoop(t *testing.T) {
 	}
 	s.settles("work", func() int { return s.count("work") }, 1)
 
-	mended := perform(t, classic("work", args{"x-dead-letter-exchange": "back"}), classic("other", nil), exchange("back", "fanout", nil), bind("back", "other", ""))
-	expectRules(t, mended.audit())
-	rejected(1)(mended)
-	mended.settles("work", func() int { return mended.count("work") }, 0)
+	fixed := createVhost(t, classic("work", args{"x-dead-letter-exchange": "back"}), classic("other", nil), exchange("back", "fanout", nil), bind("back", "other", ""))
+	expectRules(t, fixed.audit())
+	rejected(1)(fixed)
+	fixed.settles("work", func() int { return fixed.count("work") }, 0)
 }
 
 // A full target keeps the dead letters for others from arriving, too.
@@ -41,7 +41,7 @@ func TestFullTargetFreezes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := perform(t, exchange("shop", "direct", nil), exchange("dead", "direct", nil),
+			s := createVhost(t, exchange("shop", "direct", nil), exchange("dead", "direct", nil),
 				quorum("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}),
 				classic("full", c.limit), classic("healthy", nil),
 				bind("shop", "work", "full"), bind("shop", "work", "ok"), bind("dead", "full", "full"), bind("dead", "healthy", "ok"))
@@ -59,20 +59,20 @@ func TestFullTargetFreezes(t *testing.T) {
 	}
 }
 
-// What dead-letters at least once to nowhere is neither in the queue nor elsewhere, but held.
-func TestHeldDeadLetters(t *testing.T) {
+// What dead-letters at least once to nowhere is neither in the queue nor elsewhere, but pending.
+func TestPendingDeadLetters(t *testing.T) {
 	t.Parallel()
-	s := perform(t, quorum("work", args{"x-dead-letter-exchange": "missing", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}))
+	s := createVhost(t, quorum("work", args{"x-dead-letter-exchange": "missing", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}))
 	expectRules(t, s.audit(), "dead-letter-exchange-missing")
 	rejected(1)(s)
 	s.settles("work", s.total, 0)
 	brokertest.Eventually(t, 30*time.Second, func() error {
 		var queue struct {
-			Held int `json:"messages_dlx"`
+			Pending int `json:"messages_dlx"`
 		}
 		_, response := s.Request(t, http.MethodGet, s.Path("queues", "work"), nil)
-		if err := json.Unmarshal(response, &queue); err != nil || queue.Held != 1 {
-			return fmt.Errorf("held %d, %w", queue.Held, err)
+		if err := json.Unmarshal(response, &queue); err != nil || queue.Pending != 1 {
+			return fmt.Errorf("%d pending, %w", queue.Pending, err)
 		}
 		return nil
 	})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// diesByItself tells whether messages leave the queue without anybody rejecting them.
+// diesByItself reports whether messages leave the queue without anybody rejecting them.
 func (g graph) diesByItself(queue string) bool {
 	s := g.settings[queue]
 	_, expires := s.Number("message-ttl")
@@ -19,10 +19,10 @@ type place struct {
 	key   key
 }
 
-// wayBack finds the shortest way on which a message that died in the queue surely comes back to it
-// although nobody touches it in between: the queues on it, the first and the last being the queue.
+// wayBack finds the shortest way on which a message that died in the queue certainly comes back
+// to it without anybody touching it in between. The queue itself is its first and its last place.
 func (g graph) wayBack(queue string) []place {
-	for _, arrived := range g.keysOf(queue) {
+	for _, arrived := range g.sortedArrivalKeys(queue) {
 		if way := g.wayBackFrom(place{queue, arrived}); way != nil {
 			return way
 		}
@@ -40,7 +40,7 @@ func (g graph) wayBackFrom(start place) []place {
 			there := place{name, next}
 			if name == start.queue {
 				from[there] = at
-				return walked(from, start, there)
+				return wayTo(from, start, there)
 			}
 			if !seen[there] && g.diesByItself(name) {
 				seen[there], from[there] = true, at
@@ -51,8 +51,8 @@ func (g graph) wayBackFrom(start place) []place {
 	return nil
 }
 
-// walked is the way from start to end. They may be the same place.
-func walked(from map[place]place, start, end place) []place {
+// wayTo returns the way from start to end, which may be the same place.
+func wayTo(from map[place]place, start, end place) []place {
 	way := []place{end}
 	for at := from[end]; at != start; at = from[at] {
 		way = append(way, at)
@@ -62,7 +62,8 @@ func walked(from map[place]place, start, end place) []place {
 	return way
 }
 
-func written(way []place) string {
+// arrows writes a way as "a -> b -> a".
+func arrows(way []place) string {
 	names := make([]string, len(way))
 	for i, at := range way {
 		names[i] = at.queue
@@ -70,7 +71,8 @@ func written(way []place) string {
 	return strings.Join(names, " -> ")
 }
 
-func queuesOf(way []place) []string {
+// queuesOn lists the queues on a way that ends where it began, each once.
+func queuesOn(way []place) []string {
 	var names []string
 	for _, at := range way[:len(way)-1] {
 		names = append(names, at.queue)

@@ -8,8 +8,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// application is what a shop runs already: an exchange, a queue, a publisher and a consumer. It
-// knows nothing of retries.
+// application is an existing application: an exchange, a queue, a publisher and a consumer. It has no
+// code for retries.
 type application struct {
 	conn       *amqp.Connection
 	publishing *amqp.Channel
@@ -48,7 +48,7 @@ func (a *application) declare() error {
 	return a.publishing.QueueBind(workQueue, bindingKey, exchange, false, nil)
 }
 
-// publish publishes all orders and waits until the broker has them.
+// publish publishes all orders and waits until the broker has confirmed them.
 func (a *application) publish(ctx context.Context) error {
 	if err := a.publishing.Confirm(false); err != nil {
 		return err

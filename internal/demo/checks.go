@@ -8,7 +8,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// checkDelivery checks what the consumer sees of an order.
+// checkDelivery checks an order as the consumer gets it.
 func (s schedule) checkDelivery(p *progress, d amqp.Delivery) error {
 	if limit := p.expected(s.maxAttempts); p.deliveries > limit {
 		return fmt.Errorf("it should have been delivered %d times at most", limit)
@@ -50,7 +50,7 @@ func (s schedule) checkParked(p *progress, d amqp.Delivery) error {
 	return nil
 }
 
-// checkContent checks what retries leave as it was.
+// checkContent checks that retries left the content as it was.
 func checkContent(p *progress, d amqp.Delivery) error {
 	switch {
 	case string(d.Body) != p.body:

@@ -11,8 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// watchFailed delivers what is in the failed queue. Nothing is acknowledged: when the channel closes,
-// the broker puts all of it back.
+// watchFailed delivers the messages of the failed queue. None is acknowledged: when the channel closes,
+// the broker puts them back.
 func (a *application) watchFailed(queue string) (<-chan amqp.Delivery, func(), error) {
 	channel, err := a.conn.Channel()
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *timeline) showFailed() {
 	}
 }
 
-// clock shows a time of ours, milliseconds since the epoch.
+// clock formats the time in one of the sidecar's headers, milliseconds since the epoch.
 func clock(value any) string {
 	ms, ok := value.(int64)
 	if !ok {

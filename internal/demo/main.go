@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// timeout is far beyond what a demo takes on a slow machine.
+// timeout is far longer than the demo lasts on a slow machine.
 const timeout = 3 * time.Minute
 
 func main() {
 	// SIGPIPE comes when nobody reads the output any more, as in `make demo | head`.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	// The second signal kills.
+	// The second signal kills the process.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx))
 }
@@ -28,7 +28,7 @@ func run(ctx context.Context) int {
 	out := newOutput(os.Stdout)
 	err := show(ctx, out)
 	if err == nil {
-		out.good("\nEverything is as it should be (%s).", out.elapsed())
+		out.good("\nAll checks passed (%s).", out.elapsed())
 		return 0
 	}
 	switch {
@@ -106,7 +106,7 @@ func showRetries(ctx context.Context, app *application, config workerConfig, w *
 	if err := t.follow(ctx, app, failed, w); err != nil {
 		return fmt.Errorf("%w%s", err, w.log())
 	}
-	out.step("%s holds", s.names.FailedQueue())
+	out.step("messages in %s", s.names.FailedQueue())
 	t.showFailed()
 	return nil
 }

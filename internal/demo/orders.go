@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// What the application has: the pipeline only attaches to the queue.
+// The objects of the application: the pipeline only attaches to the queue.
 const (
 	exchange   = "shop"
 	bindingKey = "order.created.*"
@@ -23,18 +23,40 @@ type order struct {
 }
 
 var orders = []order{
-	{"order-1001", "order.created.eu", `{"order":1001,"customer":"Ana","items":[{"sku":"TEA-4","n":2}],"total":"17.80"}`, 0, ""},
-	{"order-1002", "order.created.us", `{"order":1002,"customer":"Bo","items":[{"sku":"CUP-1","n":6}],"total":"41.40"}`, 2, "stock service unavailable"},
-	{"order-1003", "order.created.eu", `{"order":1003,"customer":"Chi","items":[{"sku":"???","n":1}],"total":"9.90"}`, always, "no such article"},
-	{"order-1004", "order.created.us", `{"order":1004,"customer":"Dov","items":[{"sku":"TEA-9","n":1}],"total":"12.00"}`, 0, ""},
-	{"order-1005", "order.created.eu", `{"order":1005,"customer":"Eva","items":[{"sku":"POT-2","n":1}],"total":"58.00"}`, 2, "payment timed out"},
-	{"order-1006", "order.created.us", `{"order":1006,"customer":"Fay","items":[],"total":"0.00"}`, always, "no items"},
+	{
+		id: "order-1001", routingKey: "order.created.eu",
+		body: `{"order":1001,"customer":"Ana","items":[{"sku":"TEA-4","n":2}],"total":"17.80"}`,
+	},
+	{
+		id: "order-1002", routingKey: "order.created.us",
+		body:       `{"order":1002,"customer":"Bo","items":[{"sku":"CUP-1","n":6}],"total":"41.40"}`,
+		rejections: 2, why: "stock service unavailable",
+	},
+	{
+		id: "order-1003", routingKey: "order.created.eu",
+		body:       `{"order":1003,"customer":"Chi","items":[{"sku":"???","n":1}],"total":"9.90"}`,
+		rejections: always, why: "no such article",
+	},
+	{
+		id: "order-1004", routingKey: "order.created.us",
+		body: `{"order":1004,"customer":"Dov","items":[{"sku":"TEA-9","n":1}],"total":"12.00"}`,
+	},
+	{
+		id: "order-1005", routingKey: "order.created.eu",
+		body:       `{"order":1005,"customer":"Eva","items":[{"sku":"POT-2","n":1}],"total":"58.00"}`,
+		rejections: 2, why: "payment timed out",
+	},
+	{
+		id: "order-1006", routingKey: "order.created.us",
+		body:       `{"order":1006,"customer":"Fay","items":[],"total":"0.00"}`,
+		rejections: always, why: "no items",
+	},
 }
 
-// endsParked tells whether the order uses up all its attempts.
+// endsParked reports whether the order uses up all its attempts.
 func (o order) endsParked(maxAttempts int) bool { return o.rejections >= maxAttempts }
 
-// expected is how often the consumer has to see the order.
+// expected is how often the order has to be delivered.
 func (o order) expected(maxAttempts int) int {
 	if o.endsParked(maxAttempts) {
 		return maxAttempts

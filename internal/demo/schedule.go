@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// schedule is what the pipeline promises, read from the sidecar's configuration.
+// schedule is the retry schedule of the pipeline, read from the sidecar's configuration.
 type schedule struct {
 	names       pipeline.Names
 	maxAttempts int

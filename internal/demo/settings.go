@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// settings are what the environment says.
+// settings come from the environment.
 type settings struct {
 	endpoint, uri, username, password string
-	// provider and sidecar are the binaries to show, terraform runs the one of them.
+	// provider and sidecar are the binaries to show, terraform is the CLI that runs the provider.
 	provider, sidecar, terraform string
 }
 

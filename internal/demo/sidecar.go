@@ -68,7 +68,7 @@ func (s *sidecar) stop(ctx context.Context, out *output) error {
 	return nil
 }
 
-// kill ends the worker if it runs still.
+// kill ends the worker if it is still running.
 func (s *sidecar) kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.exited

@@ -5,15 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// example is what is applied, relative to the repository's root, where the demo runs.
+// example is the directory that is applied, relative to the repository's root, where the demo runs.
 const example = "examples/quickstart"
 
 // delays are shorter than the example's own.
@@ -22,11 +23,11 @@ var delays = []string{"1s", "2s"}
 // workerConfig is the sidecar's configuration.
 type workerConfig struct {
 	Pipelines []pipeline.Worker `json:"pipelines"`
-	// file holds it as Terraform wrote it.
+	// file is the path of the JSON file with it, as Terraform wrote it.
 	file string
 }
 
-// terraform runs the CLI in a temporary directory that holds a copy of the example.
+// terraform runs the CLI in a temporary directory with a copy of the example.
 type terraform struct {
 	binary, dir string
 	env         []string
@@ -45,7 +46,7 @@ func newTerraform(b *broker) (*terraform, error) {
 	return tf, nil
 }
 
-// prepare copies the example and makes the CLI take the provider that was just built.
+// prepare copies the example and makes the CLI use the provider that was just built.
 func (t *terraform) prepare(bin string) error {
 	if err := os.CopyFS(t.module(), os.DirFS(example)); err != nil {
 		return fmt.Errorf("copy %s: %w", example, err)
@@ -110,7 +111,7 @@ func (t *terraform) planIsEmpty(ctx context.Context, out *output) error {
 	return nil
 }
 
-// run returns what the CLI prints; an error has it all.
+// run returns the standard output of the CLI; an error contains its standard error, too.
 func (t *terraform) run(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, t.binary, args...)

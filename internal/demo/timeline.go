@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// timeline follows the orders through the pipeline and prints what becomes of them.
+// timeline follows the orders through the pipeline and prints each step.
 type timeline struct {
 	schedule
 	out     *output
@@ -97,7 +97,7 @@ func (t *timeline) process(p *progress, d amqp.Delivery) error {
 	return d.Nack(false, false)
 }
 
-// park takes note of an order in the failed queue. It is not acknowledged: the message stays there.
+// park records an order in the failed queue. It is not acknowledged: the message stays there.
 func (t *timeline) park(p *progress, d amqp.Delivery) error {
 	p.parked = &d
 	if err := t.checkParked(p, d); err != nil {

@@ -37,7 +37,7 @@ func newVhost(ctx context.Context, s settings) (*broker, error) {
 	}
 	b.version = overview.Version
 	if err := b.call(ctx, http.MethodPut, "vhosts/"+url.PathEscape(b.vhost), struct{}{}, nil); err != nil {
-		return nil, fmt.Errorf("create a virtual host, which takes the tag administrator: %w", err)
+		return nil, fmt.Errorf("create a virtual host, which requires the tag administrator: %w", err)
 	}
 	everything := map[string]string{"configure": ".*", "write": ".*", "read": ".*"}
 	path := "permissions/" + url.PathEscape(b.vhost) + "/" + url.PathEscape(b.username)
@@ -47,15 +47,15 @@ func newVhost(ctx context.Context, s settings) (*broker, error) {
 	return b, nil
 }
 
-// cleanUp deletes the virtual host, whatever became of the demo.
+// cleanUp deletes the virtual host, whether the demo succeeded or not.
 func (b *broker) cleanUp(ctx context.Context, out *output, err error) error {
 	if deleteErr := b.delete(ctx); deleteErr != nil {
 		out.bad("\nThe virtual host %s is still there: %s", b.vhost, deleteErr)
 		return errors.Join(err, deleteErr)
 	}
-	out.step("deleted the virtual host %s with all that was in it", b.vhost)
+	out.step("deleted the virtual host %s with all its objects", b.vhost)
 	if err == nil {
-		out.faint("(`terraform destroy` refuses while orders.failed holds messages.)")
+		out.faint("(`terraform destroy` fails while there are messages in orders.failed.)")
 	}
 	return err
 }

@@ -15,7 +15,7 @@ const DeclaredByArgument = "x-retry-declared-by"
 // arguments are immutable: -1 means "exceeded at once" on 3.10, and absent means 20 from 4.0 on.
 const (
 	inboxDeliveryLimit  = int64(1_000)
-	failedDeliveryLimit = int64(1_000_000)
+	failedDeliveryLimit = topology.UnreachableDeliveryLimit
 )
 
 // Expand returns every object that the pipeline owns. It is a pure function of the specification.

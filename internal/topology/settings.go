@@ -5,6 +5,11 @@ import "cmp"
 // UnreachableLength is a length limit that no queue reaches.
 const UnreachableLength = int64(1_000_000_000)
 
+// UnreachableDeliveryLimit is a delivery limit that no message reaches because somebody looks at it. It
+// is the same on every version: none at all means 20 from RabbitMQ 4.0 on, and -1 "exceeded at once"
+// before.
+const UnreachableDeliveryLimit = int64(1_000_000)
+
 // Settings are how a queue behaves: its arguments, the one policy and the one operator policy that
 // apply to it, each setting merged as the broker merges it.
 type Settings struct {

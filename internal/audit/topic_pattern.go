@@ -2,13 +2,13 @@ package audit
 
 import "strings"
 
-// topicMatches tells whether a topic exchange's binding key takes a routing key: "*" is one word,
+// topicMatches reports whether the binding key of a topic exchange accepts a routing key: "*" is one word,
 // "#" any number of words.
 func topicMatches(pattern, routingKey string) bool {
 	return wordsMatch(words(pattern), words(routingKey))
 }
 
-// words of the empty key are none, as the broker has it.
+// words splits a key. The empty key has none, as in the broker.
 func words(text string) []string {
 	if text == "" {
 		return nil
@@ -17,8 +17,8 @@ func words(text string) []string {
 }
 
 func wordsMatch(pattern, text []string) bool {
-	// reached[i] tells that the pattern so far takes the first i words: one pass per word of the
-	// pattern, since patterns with many "#" would take for ever otherwise.
+	// reached[i] means that the pattern so far accepts the first i words. One pass per word of the
+	// pattern: trying all ways would take exponential time for patterns with many "#".
 	reached := make([]bool, len(text)+1)
 	reached[0] = true
 	for _, word := range pattern {

@@ -15,18 +15,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// stage is a vhost of a real broker, with the queues of a test in it.
-type stage struct {
+// liveVhost is a vhost of a real broker, with the queues of a test in it.
+type liveVhost struct {
 	*brokertest.Broker
 	*testing.T
 	queues []string
 }
 
-// perform puts a vhost on the broker. Policies come first, so that they apply to a queue from its
+// createVhost puts a vhost on the broker. Policies come first, so that they apply to a queue from its
 // first moment on.
-func perform(t *testing.T, parts ...part) *stage {
+func createVhost(t *testing.T, parts ...part) *liveVhost {
 	t.Helper()
-	s := &stage{Broker: brokertest.New(t), T: t}
+	s := &liveVhost{Broker: brokertest.New(t), T: t}
 	v := vhost(parts...)
 	for name, e := range v.Exchanges {
 		if name != "" {
@@ -55,14 +55,14 @@ func nonNil(a args) args {
 	return a
 }
 
-func (s *stage) put(path string, body any) {
+func (s *liveVhost) put(path string, body any) {
 	s.Helper()
 	if status, response := s.Request(s.T, http.MethodPut, path, body); status >= 300 {
 		s.Fatalf("PUT %s: %d %s", path, status, response)
 	}
 }
 
-func (s *stage) bind(b topology.Binding) {
+func (s *liveVhost) bind(b topology.Binding) {
 	s.Helper()
 	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
 	status, response := s.Request(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)})
@@ -71,8 +71,8 @@ func (s *stage) bind(b topology.Binding) {
 	}
 }
 
-// audit is what the audit says of the vhost as the broker tells it.
-func (s *stage) audit() []audit.Finding {
+// audit audits the vhost as the broker reports it.
+func (s *liveVhost) audit() []audit.Finding {
 	s.Helper()
 	client, err := broker.New(broker.Config{Endpoint: s.Endpoint, Username: s.Username, Password: s.Password})
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *stage) audit() []audit.Finding {
 }
 
 // count is how many messages are ready in a queue; none if there is no such queue.
-func (s *stage) count(queue string) int {
+func (s *liveVhost) count(queue string) int {
 	s.Helper()
 	ch := s.Channel(s.T)
 	defer func() { _ = ch.Close() }()
@@ -97,7 +97,7 @@ func (s *stage) count(queue string) int {
 	return q.Messages
 }
 
-func (s *stage) total() int {
+func (s *liveVhost) total() int {
 	s.Helper()
 	n := 0
 	for _, queue := range s.queues {
@@ -107,7 +107,7 @@ func (s *stage) total() int {
 }
 
 // settles waits until a number stays what it should be for a while.
-func (s *stage) settles(what string, count func() int, want int) {
+func (s *liveVhost) settles(what string, count func() int, want int) {
 	s.Helper()
 	var since time.Time
 	brokertest.Eventually(s.T, 30*time.Second, func() error {
@@ -126,7 +126,7 @@ func (s *stage) settles(what string, count func() int, want int) {
 }
 
 // take takes a message off a queue without acknowledging it, as soon as there is one.
-func (s *stage) take(ch *amqp.Channel, queue string) amqp.Delivery {
+func (s *liveVhost) take(ch *amqp.Channel, queue string) amqp.Delivery {
 	s.Helper()
 	var taken amqp.Delivery
 	brokertest.Eventually(s.T, 20*time.Second, func() error {
@@ -144,7 +144,7 @@ func (s *stage) take(ch *amqp.Channel, queue string) amqp.Delivery {
 }
 
 // reject rejects one message of the queue for good.
-func (s *stage) reject(queue string) {
+func (s *liveVhost) reject(queue string) {
 	s.Helper()
 	if err := s.take(s.Channel(s.T), queue).Nack(false, false); err != nil {
 		s.Fatal(err)

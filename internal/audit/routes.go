@@ -18,11 +18,11 @@ var unknown key
 
 func known(text string) key { return key{text, true} }
 
-// routes are where a message goes.
+// routes are the queues to which a message goes.
 type routes struct {
-	// sure are the queues that get it, possible those that may.
+	// sure has the queues that get it, possible those that may.
 	sure, possible map[string]bool
-	// nowhere tells that no queue can get it, whatever it looks like.
+	// nowhere means that no queue can get it, whatever it looks like.
 	nowhere bool
 }
 
@@ -36,8 +36,8 @@ func (g graph) route(exchange string, k key) routes {
 	return r
 }
 
-// follow notes the queues that an exchange leads to, and tells whether there may be any. Sure tells
-// whether the message comes to this exchange at all.
+// follow notes the queues that an exchange leads to, and reports whether there may be any. Sure means
+// that the message certainly comes to this exchange.
 func (g graph) follow(exchange string, k key, sure bool, into routes, visited map[string]bool) bool {
 	if exchange == "" {
 		return g.followDefault(k, sure, into)
@@ -67,7 +67,7 @@ func (g graph) follow(exchange string, k key, sure bool, into routes, visited ma
 	return leads
 }
 
-// followDefault follows a message through the default exchange, which knows every queue by its name.
+// followDefault follows a message through the default exchange, which routes to queues by name.
 func (g graph) followDefault(k key, sure bool, into routes) bool {
 	if !k.known {
 		return true
@@ -85,7 +85,7 @@ func (r routes) add(queue string, sure bool) bool {
 	return true
 }
 
-// answer is how sure something is.
+// answer is what is known of a yes-or-no question.
 type answer int
 
 const (
@@ -94,24 +94,24 @@ const (
 	yes
 )
 
-// matches tells whether a binding takes a message with the key. Where headers, hashes, chance or a
-// plugin decide, only the message itself could tell.
+// matches reports whether a binding accepts a message with the key: maybe, where headers, hashes, chance
+// or a plugin decide.
 func matches(exchange topology.Exchange, b topology.Binding, k key) answer {
 	switch exchange.Type {
 	case "fanout":
 		return yes
 	case "direct":
-		return whether(k, func(text string) bool { return text == b.RoutingKey })
+		return matchesKey(k, func(text string) bool { return text == b.RoutingKey })
 	case "topic":
 		if b.RoutingKey == "#" {
 			return yes
 		}
-		return whether(k, func(text string) bool { return topicMatches(b.RoutingKey, text) })
+		return matchesKey(k, func(text string) bool { return topicMatches(b.RoutingKey, text) })
 	}
 	return maybe
 }
 
-func whether(k key, matches func(string) bool) answer {
+func matchesKey(k key, matches func(string) bool) answer {
 	switch {
 	case !k.known:
 		return maybe
@@ -128,5 +128,5 @@ func (k key) String() string {
 	return k.text
 }
 
-// names lists the queues that surely get the message.
+// names lists the queues that certainly get the message.
 func (r routes) names() []string { return slices.Sorted(maps.Keys(r.sure)) }

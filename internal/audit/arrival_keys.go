@@ -1,0 +1,74 @@
+package audit
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// findArrivalKeys collects the keys with which messages arrive in each queue: those of bindings that
+// name one, and those that dead letters keep. A queue of which nothing is known gets its
+// messages through the default exchange, with its name as the key.
+func (g graph) findArrivalKeys() {
+	for _, exchange := range slices.Sorted(maps.Keys(g.bindings)) {
+		for _, k := range g.publishedKeys(exchange) {
+			to := g.route(exchange, k)
+			for queue := range to.sure {
+				g.addArrivalKey(queue, k)
+			}
+			if !k.known {
+				for queue := range to.possible {
+					g.addArrivalKey(queue, k)
+				}
+			}
+		}
+	}
+	for _, queue := range g.classicAndQuorum() {
+		if len(g.arrivalKeys[queue]) == 0 {
+			g.addArrivalKey(queue, known(queue))
+		}
+	}
+}
+
+// publishedKeys lists the keys with which messages are published to an exchange, as far as its bindings
+// show them.
+func (g graph) publishedKeys(exchange string) []key {
+	var keys []key
+	kind := g.vhost.Exchanges[exchange].Type
+	for _, b := range g.bindings[exchange] {
+		if kind == "direct" || kind == "topic" && !strings.ContainsAny(b.RoutingKey, "*#") {
+			keys = append(keys, known(b.RoutingKey))
+		} else {
+			keys = append(keys, unknown)
+		}
+	}
+	slices.SortFunc(keys, func(a, b key) int { return strings.Compare(a.text, b.text) })
+	return slices.Compact(keys)
+}
+
+// addArrivalKey notes a key, and follows the message through its deaths.
+func (g graph) addArrivalKey(queue string, k key) {
+	if g.arrivalKeys[queue][k] {
+		return
+	}
+	if g.arrivalKeys[queue] == nil {
+		g.arrivalKeys[queue] = map[key]bool{}
+	}
+	g.arrivalKeys[queue][k] = true
+	to, next := g.deadLetter(queue, k)
+	for target := range to.sure {
+		g.addArrivalKey(target, next)
+	}
+	if !next.known {
+		for target := range to.possible {
+			g.addArrivalKey(target, next)
+		}
+	}
+}
+
+// sortedArrivalKeys lists the keys with which messages arrive in a queue.
+func (g graph) sortedArrivalKeys(queue string) []key {
+	return slices.SortedFunc(maps.Keys(g.arrivalKeys[queue]), func(a, b key) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}

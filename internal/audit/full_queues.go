@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// rejectsWhenFull reports whether a full queue rejects what is published to it.
+func (g graph) rejectsWhenFull(queue string) bool {
+	overflow, _ := g.settings[queue].Text("overflow")
+	return g.settings[queue].Limited() && overflow == "reject-publish"
+}
+
+// sourcesOfRejecting collects, for each queue that rejects messages when it is full, the queues that
+// dead-letter to it: either those that do so at least once, or the others.
+func (g graph) sourcesOfRejecting(atLeastOnce bool) queuesBy {
+	sources := queuesBy{}
+	for _, source := range g.deadLettering() {
+		if g.settings[source].AtLeastOnce() != atLeastOnce {
+			continue
+		}
+		for _, target := range g.targets(source) {
+			if g.rejectsWhenFull(target) {
+				sources[target] = append(sources[target], source)
+			}
+		}
+	}
+	return sources
+}
+
+// freezingTargets finds queues that stop the dead letters of others when they are full.
+func freezingTargets(g graph) []Finding {
+	var found []Finding
+	sources := g.sourcesOfRejecting(true)
+	for _, target := range sources.keys() {
+		found = append(found, onTarget(target, sources[target],
+			fmt.Sprintf(targetFreezes, target, queueList(sources[target])), targetFreezesRemedy))
+	}
+	return found
+}
+
+// losingTargets finds queues that lose dead letters when they are full. A quorum queue accepts what is
+// dead-lettered to it at most once, whatever its limit.
+func losingTargets(g graph) []Finding {
+	var found []Finding
+	sources := g.sourcesOfRejecting(false)
+	for _, target := range sources.keys() {
+		if g.settings[target].Type == topology.Classic {
+			found = append(found, onTarget(target, sources[target],
+				fmt.Sprintf(targetLoses, target, queueList(sources[target])), targetLosesRemedy))
+		}
+	}
+	return found
+}
+
+func onTarget(target string, sources []string, message, remedy string) Finding {
+	f := onQueue(target, message, remedy)
+	f.queues = append([]string{target}, sources...)
+	return f
+}
+
+// ineffectiveAtLeastOnce finds queues that are meant to dead-letter at least once and do not.
+func ineffectiveAtLeastOnce(g graph) []Finding {
+	var queues []string
+	for _, name := range g.deadLettering() {
+		strategy, _ := g.settings[name].Text("dead-letter-strategy")
+		if strategy == topology.AtLeastOnce && !g.settings[name].AtLeastOnce() {
+			queues = append(queues, name)
+		}
+	}
+	var found []Finding
+	for _, group := range g.byOrigin(queues, "dead-letter-strategy") {
+		found = append(found, group.finding(fmt.Sprintf(atMostOnce, queueList(group.queues)), atMostOnceRemedy))
+	}
+	return found
+}
