@@ -29,9 +29,9 @@ logged, and the configuration before it stays in force.
 The broker's address is an AMQP URI; the vhost is that of each pipeline. Of several, the next one is
 tried when one fails. URIs and credentials in files are read again for each connection. The user
 needs the permissions read on <pipeline>.inbox and write on <pipeline>.retry, <pipeline>.return and
-<pipeline>.failed, and write on amq.default to serve work queues that were created anew.
+<pipeline>.failed, and write on amq.default to serve work queues that were re-created.
 
-With --listen, /metrics is for Prometheus, /readyz tells whether every inbox is being consumed and
+With --listen, /metrics is for Prometheus, /readyz whether every inbox is being consumed and
 nothing is held up by the broker, and /healthz only that the process runs. Without a host, it listens
 on 127.0.0.1.
 

@@ -122,7 +122,7 @@ func (c *chaos) report(t *testing.T) {
 			t.Error(err)
 		}
 		t.Logf("%s: sessions %d, of which ended abnormally %d; blocked by the broker %d times; panics %d", r,
-			r.count("msg=consuming"), r.count("session ended"), r.count("the broker takes no messages"), r.count("a fault of this program"))
+			r.count("msg=consuming"), r.count("session ended"), r.count("the broker accepts no messages"), r.count("internal error (panic)"))
 	}
 	b := c.ledger.balance()
 	t.Logf("seed %d: %s; the longest pause without a message that came back: %.1f s, from %s on",

@@ -57,7 +57,7 @@ func TestDelayWithoutMembers(t *testing.T) {
 	c.checkTerraform(t)
 	stopProducers = c.startProducers(t, 5)
 	brokertest.Eventually(t, 3*time.Minute, func() error {
-		if worker.count("takes messages again") == 0 {
+		if worker.count("accepts messages again") == 0 {
 			return fmt.Errorf("the delay is not used again:\n%s", worker.end())
 		}
 		return nil

@@ -25,14 +25,14 @@ func newestDeath(h amqp.Table) death {
 	return d
 }
 
-// isDeath tells whether the entry says how the message came here. No header of a copy differs from
+// isDeath reports whether the entry says how the message came here. No header of a copy differs from
 // the broker's own, x-first-death-* and x-last-death-* included.
 //
 // A queue that is not configured may be a work queue that was attached after this worker started; or
 // one that the message passed earlier, in a consumer's copy. It is taken for the latter if
 // retry-queue names a work queue. Mistaken, a message that an application moved from that work queue
-// to the new one goes back to the former, and its count goes on. Mistaken the other way, each copy
-// would go to a queue that is none of ours with a count of 1, and round for ever.
+// to the new one goes back to the former, and its count continues. Mistaken the other way, each copy
+// would go to a queue that is none of ours with a count of 1, and round indefinitely.
 func (p *Pipeline) isDeath(d death, h amqp.Table) bool {
 	switch {
 	case d.queue == "" || p.Names.OwnsQueue(d.queue):

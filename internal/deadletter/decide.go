@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -30,12 +32,12 @@ type Verdict struct {
 
 	// others are the delays to try when this one is not bound; nil until the first of them is needed.
 	others []time.Duration
-	// notAtOnce tells that without a delay the message would be back at once, and go round as fast as
+	// notAtOnce says that without a delay the message would be back at once, and go round as fast as
 	// the broker can.
 	notAtOnce bool
 }
 
-// Decide tells what happens to a letter now.
+// Decide returns what happens to a letter now.
 func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 	switch {
 	case l.Queue == "":
@@ -64,9 +66,9 @@ func (p *Pipeline) delayFor(l Letter) time.Duration {
 	return p.delays[min(l.Count, int64(len(p.delays)))-1]
 }
 
-// Returned tells what to try after the broker returned the message as unroutable, or refused the
+// Returned returns what to try after the broker returned the message as unroutable, or refused the
 // worker the permission to publish it. False means that there is nothing else to try: the message
-// has to be held until the failed exchange has its queue again.
+// has to be kept until the failed exchange has its queue again.
 func (p *Pipeline) Returned(v Verdict) (Verdict, bool) {
 	switch v.Action {
 	case Rescue:
@@ -85,9 +87,9 @@ func (p *Pipeline) Returned(v Verdict) (Verdict, bool) {
 	}
 }
 
-// Nacked tells what to try after the broker refused to take the message. A work queue that cannot
+// Nacked returns what to try after the broker refused the message. A work queue that cannot
 // take its message now gets it after the longest delay instead, so that the message does not occupy
-// the worker meanwhile. False means that there is nothing else to try: the message has to be held, and
+// the worker meanwhile. False means that there is nothing else to try: the message has to be kept, and
 // published again as it is.
 func (p *Pipeline) Nacked(v Verdict) (Verdict, bool) {
 	longest := slices.Max(p.delays)
@@ -97,7 +99,7 @@ func (p *Pipeline) Nacked(v Verdict) (Verdict, bool) {
 	return Verdict{Letter: v.Letter, Action: Retry, Delay: longest, notAtOnce: true}, true
 }
 
-// ToWorkQueue tells whether the message goes to its work queue without a wait, so that a queue of
+// ToWorkQueue reports whether the message goes to its work queue without a wait, so that a queue of
 // the application's decides whether it is taken.
 func (v Verdict) ToWorkQueue() bool {
 	return v.Action == Rescue || v.Action == Retry && v.Delay == 0
@@ -145,4 +147,19 @@ func knownReason(reason string) string {
 		return reason
 	}
 	return ReasonMalformed
+}
+
+// Unjudged is what happens to a delivery that an internal error (panic) kept from being judged: nothing
+// that it says is known.
+func Unjudged(d *amqp.Delivery) Verdict {
+	return fail(Letter{Exchange: d.Exchange, RoutingKey: d.RoutingKey}, ReasonWorkerError)
+}
+
+// Unbuilt returns what to try after an internal error (panic) kept the message from being built. False means
+// that there is nothing else to try.
+func (v Verdict) Unbuilt() (Verdict, bool) {
+	if v.Action == Fail && v.Reason == ReasonWorkerError {
+		return v, false
+	}
+	return fail(v.Letter, ReasonWorkerError), true
 }

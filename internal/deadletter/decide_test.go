@@ -169,7 +169,7 @@ func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 }
 
 // What an application moves from a work queue to one that is not configured yet goes back to the
-// former, but not for ever.
+// former, but not indefinitely.
 func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
 	t.Parallel()
 	p := orders(t)
@@ -185,5 +185,5 @@ func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
 		}
 		headers = m.Headers
 	}
-	t.Error("it goes round for ever")
+	t.Error("it goes round indefinitely")
 }

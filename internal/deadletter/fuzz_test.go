@@ -111,7 +111,7 @@ func publishTrimmed(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, tooM
 	reserved := enough - p.frameBudget(v, p.Route(v), enough)
 	s.FrameMax = max(1, headerFrameSize(full)+reserved-tooMuch)
 	m, err := p.Publishing(v, d, s)
-	if err != nil && !errors.Is(err, ErrNotRepublishable) {
+	if err != nil && !errors.Is(err, errNotRepublishable) {
 		t.Fatal(err)
 	}
 	if size := headerFrameSize(m); (size > s.FrameMax-reserved) != (err != nil) {

@@ -13,7 +13,7 @@ import (
 type Letter struct {
 	// Queue is the work queue that the message failed in, "" if nobody knows.
 	Queue string
-	// Lost tells that the message did not fail: it was on its way back when its work queue had no
+	// Lost says that the message did not fail: it was on its way back when its work queue had no
 	// binding to the return exchange.
 	Lost bool
 	// Reason is why the message was dead-lettered.
@@ -31,9 +31,9 @@ type Letter struct {
 	// After is the shortest delay that the consumer asked for, negative if it did not.
 	After time.Duration
 
-	// dead tells that the broker dead-lettered the message, rather than a consumer published it.
+	// dead says that the broker dead-lettered the message, rather than a consumer published it.
 	dead bool
-	// foreign tells that the retry headers are not this pipeline's, or not about this queue.
+	// foreign says that the retry headers are not this pipeline's, or not about this queue.
 	foreign bool
 }
 
@@ -46,7 +46,7 @@ func (l Letter) age(now time.Time) time.Duration {
 	return time.Duration(max(0, now.UnixMilli()-l.FirstFailedAt)) * time.Millisecond
 }
 
-// Read tells what a delivery is. It takes headers of any type and content: what is not as it
+// Read returns what a delivery is. It takes headers of any type and content: what is not as it
 // should be counts as absent.
 func (p *Pipeline) Read(d *amqp.Delivery) Letter {
 	if d.Exchange == p.Names.ReturnExchange() {
@@ -94,7 +94,7 @@ func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 	return l
 }
 
-// areCopied tells whether the retry headers were written for another queue or pipeline: consumers
+// areCopied reports whether the retry headers were written for another queue or pipeline: consumers
 // that publish elsewhere often copy all headers. As long as nobody knows the queue, retry-queue says
 // at least what the consumer meant.
 func (p *Pipeline) areCopied(h amqp.Table, queue string) bool {
@@ -102,7 +102,7 @@ func (p *Pipeline) areCopied(h amqp.Table, queue string) bool {
 	return queue != "" && hasQueue && wroteQueue != queue || p.areOfAnother(h)
 }
 
-// areOfAnother tells whether the retry headers name another pipeline.
+// areOfAnother reports whether the retry headers name another pipeline.
 func (p *Pipeline) areOfAnother(h amqp.Table) bool {
 	pipeline, found := h[HeaderPipeline]
 	return found && pipeline != string(p.Names)

@@ -14,7 +14,7 @@ type Route struct {
 	CC []string
 }
 
-// Route tells where to publish a message with the verdict. The original routing key survives, so
+// Route returns where to publish a message with the verdict. The original routing key survives, so
 // that the consumer sees the one it has always seen; the addresses are in CC.
 func (p *Pipeline) Route(v Verdict) Route {
 	back := pipeline.ReturnKey(v.Letter.Queue)

@@ -10,10 +10,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// ErrNotRepublishable says that a message cannot be published again: its headers cannot be encoded
+// errNotRepublishable says that a message cannot be published again: its headers cannot be encoded
 // or do not fit a frame. The broker has to move it: reject it without requeue, and the inbox's
 // dead-letter exchange takes the untouched original to the failed queue.
-var ErrNotRepublishable = errors.New("the headers do not fit a frame of the connection: raise the broker's frame_max")
+var errNotRepublishable = errors.New("the headers do not fit a frame of the connection: raise the broker's frame_max")
 
 // Longest texts that are passed through from the consumer, in bytes.
 const (
@@ -34,7 +34,7 @@ type Stamp struct {
 }
 
 // Publishing builds the message for the verdict. The delivery is left as it is. The error is
-// [ErrNotRepublishable].
+// [errNotRepublishable].
 func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publishing, error) {
 	route := p.Route(v)
 	m := amqp.Publishing{
@@ -119,7 +119,7 @@ func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 	}
 }
 
-// isBrokers tells whether a header is about one stay in a queue: kept, it would stop the broker's
+// isBrokers reports whether a header is about one stay in a queue: kept, it would stop the broker's
 // dead-lettering as a cycle, or route the message to where it was once copied.
 func isBrokers(key string) bool {
 	switch key {
@@ -178,7 +178,7 @@ func fit(m amqp.Publishing, budget int) error {
 		}
 	}
 	if excess() > 0 {
-		return ErrNotRepublishable
+		return errNotRepublishable
 	}
 	return nil
 }

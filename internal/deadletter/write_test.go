@@ -209,7 +209,7 @@ func TestWhatCannotBeEncodedIsNotRepublished(t *testing.T) {
 	p := orders(t)
 	for _, value := range []any{uint64(1), struct{}{}, []any{uint64(1)}, amqp.Table{"x": []string{"y"}}, map[string]any{}} {
 		d := rejected("orders.created", amqp.Table{"value": value})
-		if _, err := p.Publishing(judge(p, d), d, stamp); !errors.Is(err, ErrNotRepublishable) {
+		if _, err := p.Publishing(judge(p, d), d, stamp); !errors.Is(err, errNotRepublishable) {
 			t.Errorf("%T: error %v", value, err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestWhatCouldNotBeReadInAReturnIsNotRepublished(t *testing.T) {
 			headers[strconv.Itoa(i)] = true
 		}
 		d := rejected("orders.created", headers)
-		if _, err := p.Publishing(judge(p, d), d, stamp); errors.Is(err, ErrNotRepublishable) != refused {
+		if _, err := p.Publishing(judge(p, d), d, stamp); errors.Is(err, errNotRepublishable) != refused {
 			t.Errorf("%d headers: error %v", n, err)
 		}
 	}

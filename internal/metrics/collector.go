@@ -11,7 +11,7 @@ type collector struct{ set *Set }
 
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range []Metric{ready, connected, consuming, blocked, inFlight, held, oldest, generation, reloaded, reloadedAt} {
+	for _, m := range []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, generation, reloaded, reloadedAt} {
 		out <- m.desc()
 	}
 }
@@ -20,7 +20,7 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	c.set.mu.Lock()
 	defer c.set.mu.Unlock()
-	export := func(m Metric, value float64, labels ...string) {
+	export := func(m metric, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(m.desc(), prometheus.GaugeValue, value, labels...)
 	}
 	if config := c.set.config; config.generation > 0 {
@@ -30,11 +30,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	now := time.Now()
 	for k, p := range c.set.pipelines {
-		p.state.export(now, func(m Metric, value float64) { export(m, value, k.name, k.vhost) })
+		p.state.export(now, func(m metric, value float64) { export(m, value, k.name, k.vhost) })
 	}
 }
 
-func (s *state) export(now time.Time, export func(Metric, float64)) {
+func (s *state) export(now time.Time, export func(metric, float64)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	export(ready, number(s.problem(now) == ""))
@@ -42,7 +42,7 @@ func (s *state) export(now time.Time, export func(Metric, float64)) {
 	export(consuming, number(s.stage == Consuming))
 	export(blocked, number(s.report.Blocked))
 	export(inFlight, float64(s.report.InFlight))
-	export(held, float64(s.report.Held))
+	export(backlog, float64(s.report.Backlog))
 	if s.stage == Consuming {
 		export(oldest, age(s.report.Oldest, now).Seconds())
 	}

@@ -37,7 +37,7 @@ func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline) {
 }
 
 // ConfigRead notes whether the configuration that was read last can be used. If it cannot, the one at
-// work goes on.
+// work stays.
 func (s *Set) ConfigRead(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

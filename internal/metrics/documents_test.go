@@ -28,7 +28,7 @@ func read(t *testing.T, file string) string {
 func TestGuideHasEveryMetric(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, m := range Catalogue() {
+	for _, m := range catalogue() {
 		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s |", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help))
 	}
 	got := regexp.MustCompile("(?m)^\\| `rabbitmq_retry_.*$").FindAllString(read(t, guide), -1)
@@ -51,7 +51,7 @@ func used(t *testing.T, file string) []string {
 func TestExamplesUseMetricsThatExist(t *testing.T) {
 	t.Parallel()
 	var existing []string
-	for _, m := range Catalogue() {
+	for _, m := range catalogue() {
 		existing = append(existing, m.Name)
 	}
 	for _, file := range []string{"dashboard.json", "alerts.yml", "alerts_test.yml"} {

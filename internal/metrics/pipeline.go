@@ -59,7 +59,7 @@ func (p *Pipeline) expect(delays []time.Duration) {
 	}
 }
 
-func (p *Pipeline) counter(m Metric, more ...string) prometheus.Counter {
+func (p *Pipeline) counter(m metric, more ...string) prometheus.Counter {
 	if p.forgotten.Load() {
 		return prometheus.NewCounter(prometheus.CounterOpts{})
 	}

@@ -53,24 +53,24 @@ func TestCatalogueIsWhatIsExported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalogue := map[string]Metric{}
-	for _, m := range Catalogue() {
-		catalogue[m.Name] = m
+	described := map[string]metric{}
+	for _, m := range catalogue() {
+		described[m.Name] = m
 	}
 	for _, family := range families {
-		m, found := catalogue[family.GetName()]
+		m, found := described[family.GetName()]
 		if !found {
 			if strings.HasPrefix(family.GetName(), prefix) {
 				t.Errorf("%s is not in the catalogue", family.GetName())
 			}
 			continue
 		}
-		delete(catalogue, family.GetName())
+		delete(described, family.GetName())
 		if got := strings.ToLower(family.GetType().String()); got != m.Type || family.GetHelp() != m.Help || len(family.GetMetric()[0].GetLabel()) != len(m.Labels) {
 			t.Errorf("%s is a %s %q with labels %v", m.Name, got, family.GetHelp(), family.GetMetric()[0].GetLabel())
 		}
 	}
-	for name := range catalogue {
+	for name := range described {
 		t.Errorf("%s is not exported", name)
 	}
 }
@@ -90,7 +90,7 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 
 	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")})
 	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
-		t.Error("the pipeline's counts begin anew")
+		t.Error("the pipeline's counts begin again")
 	}
 	orders.Retried(time.Minute)
 	orders.Failed("a reason of tomorrow")
@@ -141,7 +141,7 @@ func TestProblems(t *testing.T) {
 		"consuming":         {s(Consuming, Report{InFlight: 256}, 9*time.Second, nil), ""},
 		"hangs in a write":  {s(Consuming, Report{}, 11*time.Second, nil), "the session has been silent for 11s: the broker does not read what it writes"},
 		"blocked":           {s(Consuming, Report{Blocked: true}, 0, nil), "the broker blocks publishers: wait for its alarm to clear"},
-		"held":              {s(Consuming, Report{Held: 3}, 0, nil), "3 message(s) held: the broker refuses them, does not confirm them, or has no exchange or failed queue for them"},
+		"backlog":           {s(Consuming, Report{Backlog: 3}, 0, nil), "3 message(s) kept unacknowledged: the broker refuses them, does not confirm them, or has no exchange or failed queue for them"},
 	} {
 		if got := test.state.problem(now); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -150,16 +150,16 @@ func TestProblems(t *testing.T) {
 }
 
 // A session that is renewed every few seconds, since the broker refuses everything, stays red.
-func TestHeldMessagesOutliveTheirSession(t *testing.T) {
+func TestBacklogOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	p := New("").Pipeline(newPipeline(t, "orders", "5s"))
 	p.Enter(Consuming)
-	p.Report(Report{Held: 1, InFlight: 5, Oldest: time.Now()})
+	p.Report(Report{Backlog: 1, InFlight: 5, Oldest: time.Now()})
 	p.Left(5)
 	p.Restarted(errors.New("the broker has refused every message"))
 	p.Enter(Connected)
 	p.Enter(Consuming)
-	if got := p.status(time.Now()); got.Ready || p.state.report != (Report{Held: 1}) {
+	if got := p.status(time.Now()); got.Ready || p.state.report != (Report{Backlog: 1}) {
 		t.Errorf("%+v, %+v", got, p.state.report)
 	}
 	p.Report(Report{})

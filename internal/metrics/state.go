@@ -23,8 +23,10 @@ func (s Stage) String() string {
 
 // Report is what a session tells of itself every second.
 type Report struct {
-	InFlight, Held int
-	Blocked        bool
+	InFlight int
+	// Backlog is how many of them are kept unacknowledged because they cannot be published now.
+	Backlog int
+	Blocked bool
 	// Oldest is when the oldest delivery was dead-lettered, zero if there is none.
 	Oldest time.Time
 }
@@ -51,8 +53,8 @@ func (p *Pipeline) Enter(stage Stage) {
 	case Consuming:
 		s.lastError = nil
 	case Disconnected:
-		// What is held now the next session is likely to hold, too: that one will tell.
-		s.report = Report{Held: s.report.Held}
+		// The next session is likely to have the same backlog: that one will tell.
+		s.report = Report{Backlog: s.report.Backlog}
 	case Connected:
 	}
 }
@@ -81,7 +83,7 @@ func (p *Pipeline) Report(r Report) {
 	s.report, s.reportedAt = r, time.Now()
 }
 
-// Status tells whether a pipeline is being worked on.
+// Status reports whether a pipeline is being worked on.
 type Status struct {
 	Pipeline string `json:"pipeline"`
 	Vhost    string `json:"vhost"`
@@ -109,8 +111,9 @@ func (s *state) problem(now time.Time) string {
 		return fmt.Sprintf("the session has been silent for %s: the broker does not read what it writes", silent.Round(time.Second))
 	case s.report.Blocked:
 		return "the broker blocks publishers: wait for its alarm to clear"
-	case s.report.Held > 0:
-		return fmt.Sprintf("%d message(s) held: the broker refuses them, does not confirm them, or has no exchange or failed queue for them", s.report.Held)
+	case s.report.Backlog > 0:
+		return fmt.Sprintf("%d message(s) kept unacknowledged: "+
+			"the broker refuses them, does not confirm them, or has no exchange or failed queue for them", s.report.Backlog)
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ import (
 const settleTime = 250 * time.Millisecond
 
 // lookEvery is for what a watch does not see: a network file system, the far end of a link, a folder
-// that was made anew. Tests have less time.
+// that was re-created. Tests have less time.
 var lookEvery = 30 * time.Second
 
 // run looks whenever something changes in the file's folder.

@@ -24,7 +24,7 @@ func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
 	}
 	await("msg=consuming")
 	x.block()
-	await("the broker takes no messages")
+	await("the broker accepts no messages")
 	// Delivered, but not taken as long as the broker blocks.
 	p.fillInbox(t, 10, mixed)
 	began := time.Now()
@@ -44,7 +44,7 @@ func TestInboxIsLostWhileTheBrokerBlocks(t *testing.T) {
 	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
 	r.log.await(t, "msg=consuming", 1)
 	x.block()
-	r.log.await(t, "the broker takes no messages", 1)
+	r.log.await(t, "the broker accepts no messages", 1)
 	p.closeConnection(t, "rabbitmq-retry orders consume")
 	r.log.await(t, "session ended", 1)
 	r.log.await(t, "msg=consuming", 2)

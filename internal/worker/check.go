@@ -11,6 +11,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
 // Check connects to the vhost of each pipeline, on the first broker that serves it, and looks for its
@@ -57,7 +58,7 @@ func (o Options) checkBrokers(ctx context.Context, p *deadletter.Pipeline) (queu
 }
 
 func checkPipeline(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline, version string) (amqp.Queue, error) {
-	conn, err := connect(ctx, uri, p, "check", version)
+	conn, err := session.Connect(ctx, uri, p, "check", version)
 	if err != nil {
 		return amqp.Queue{}, err
 	}

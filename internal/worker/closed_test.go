@@ -40,23 +40,23 @@ func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 			created, failed := p.collect(t, "orders.created"), p.collect(t, "orders.failed")
 			if test.missing == "orders.failed" {
 				created.awaitAtLeast(t, 180)
-				p.awaitHeld(t, r, 20)
+				p.awaitBacklog(t, r, 20)
 			} else {
 				failed.awaitAtLeast(t, 20)
-				p.awaitHeld(t, r, 180)
+				p.awaitBacklog(t, r, 180)
 			}
 			p.apply(t, pipeline.Expand(p.spec))
 			created.awaitAtLeast(t, 180)
 			failed.awaitAtLeast(t, 20)
 			p.expectSettled(t, r, created, failed)
-			if n := countLines(r.log.String(), "the exchange is missing, apply the configuration again"); n != 1 {
+			if n := countLines(r.log.String(), "the exchange is missing; run terraform apply"); n != 1 {
 				t.Errorf("%d lines about the missing exchange, want 1:\n%s", n, r.log)
 			}
 		})
 	}
 }
 
-// Whoever makes an exchange anew makes its bindings a little later.
+// Whoever creates an exchange again creates its bindings a little later.
 func TestExchangeThatIsBackBeforeItsBindings(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
@@ -66,7 +66,7 @@ func TestExchangeThatIsBackBeforeItsBindings(t *testing.T) {
 	p.set(t, "DELETE", p.Path("exchanges", "orders.retry"), nil)
 	r := p.work(t)
 	created := p.collect(t, "orders.created")
-	p.awaitHeld(t, r, 20)
+	p.awaitBacklog(t, r, 20)
 	p.set(t, "PUT", p.Path("exchanges", "orders.retry"), map[string]any{"type": "direct", "durable": true})
 	time.Sleep(4 * time.Second) // longer than the worker waits before it tries again
 	p.apply(t, pipeline.Expand(p.spec))
@@ -83,7 +83,7 @@ func TestForbiddenExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 	r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
 	created, failed := p.collect(t, "orders.created"), p.collect(t, "orders.failed")
 	created.awaitAtLeast(t, 180)
-	p.awaitHeld(t, r, 20)
+	p.awaitBacklog(t, r, 20)
 	p.set(t, "PUT", p.Path("permissions", user), map[string]string{
 		"configure": "^$", "write": `^orders\.(retry|return|failed)$`, "read": `^orders\.inbox$`,
 	})
@@ -159,12 +159,12 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	}
 }
 
-// awaitHeld waits until the inbox has so many messages, held by the worker, and looks whether they stay.
-func (p *testPipeline) awaitHeld(t *testing.T, r *running, want int) {
+// awaitBacklog waits until the inbox has so many messages, kept unacknowledged by the worker, and looks whether they stay.
+func (p *testPipeline) awaitBacklog(t *testing.T, r *running, want int) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
-		if countLines(r.log.String(), "messages held")+countLines(r.log.String(), "message held") == 0 {
-			return fmt.Errorf("nothing is held:\n%s", r.log)
+		if countLines(r.log.String(), "messages kept unacknowledged")+countLines(r.log.String(), "message kept unacknowledged") == 0 {
+			return fmt.Errorf("nothing is kept:\n%s", r.log)
 		}
 		return p.countIs(t, "orders.inbox", want)
 	})

@@ -1,6 +1,6 @@
-// Package worker runs retry pipelines: it consumes their inboxes, publishes every message to where
-// package deadletter decides, and acknowledges it only after the broker has confirmed that.
+// Package worker runs the retry pipelines of a configuration: a session of package session for each, again
+// after it ended, and its changes while it lives.
 //
-// It loses no message: what was not confirmed, or was returned, is not acknowledged. It may
-// duplicate one, when a session ends between a confirm and the acknowledgement.
+// It loses no message: what was not confirmed, or was returned, is not acknowledged. It may duplicate
+// one, when a session ends between a confirm and the acknowledgement.
 package worker

@@ -1,30 +1,38 @@
 package worker
 
 import (
+	"time"
+
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
-// Values of app-id that make the worker panic over a message.
+// Values of app-id that make a worker with faults panic over a message.
 const (
 	PanicDeciding   = "panic deciding"
 	PanicRetrying   = "panic retrying"
 	PanicPublishing = "panic publishing"
 )
 
-func init() {
-	realDecide, realBuild := decide, build
-	decide = func(p *deadletter.Pipeline, d *amqp.Delivery) deadletter.Verdict {
+// WithFaults makes the worker panic over messages that ask for it.
+func (o *Options) WithFaults() {
+	judge := session.NewJudge()
+	production := judge
+	judge.Decide = func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
 		if d.AppId == PanicDeciding {
 			panic(d.AppId)
 		}
-		return realDecide(p, d)
+		return production.Decide(p, d, now)
 	}
-	build = func(p *deadletter.Pipeline, v deadletter.Verdict, d *amqp.Delivery, s deadletter.Stamp) (amqp.Publishing, error) {
+	judge.Build = func(
+		p *deadletter.Pipeline, v deadletter.Verdict, d *amqp.Delivery, s deadletter.Stamp,
+	) (amqp.Publishing, error) {
 		if d.AppId == PanicPublishing || d.AppId == PanicRetrying && v.Action == deadletter.Retry {
 			panic(d.AppId)
 		}
-		return realBuild(p, v, d, s)
+		return production.Build(p, v, d, s)
 	}
+	o.judge = &judge
 }

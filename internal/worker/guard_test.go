@@ -84,7 +84,7 @@ func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 		}
 		exchange, key := "", "orders.created"
 		if id == direct {
-			// What a queue dead-letters is encoded anew, with known types only.
+			// What a queue dead-letters is encoded again, with known types only.
 			exchange = p.names.DeadLetterExchange()
 		}
 		disguised(t, exchange, key, amqp.Publishing{MessageId: id, Headers: headers})

@@ -97,7 +97,7 @@ func TestMetricsCountWhatBecomesOfMessages(t *testing.T) {
 		"failed_total{reason=expired}":       0,
 		"confirm_latency_seconds":            5*3 + 1,
 		"in_flight_messages":                 0,
-		"held_messages":                      0,
+		"unacknowledged_backlog_messages":    0,
 		"ready":                              1,
 		"connected":                          1,
 		"consuming":                          1,
@@ -135,8 +135,8 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 	})
 }
 
-// What the broker refuses is held, and that is red; healed, it is green again.
-func TestHeldMessagesAreSeen(t *testing.T) {
+// What the broker refuses is kept, and that is red; healed, it is green again.
+func TestBacklogIsSeen(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.failed"), nil)
@@ -149,23 +149,23 @@ func TestHeldMessagesAreSeen(t *testing.T) {
 	p.rejectOne(t)
 	time.Sleep(2 * time.Second) // for the message to have an age
 	r := p.work(t)
-	r.awaitReady(t, "1 message(s) held")
-	held := r.series(t)
-	if age := held["inbox_oldest_message_age_seconds"]; age < 1 || age > 60 || held["held_messages"] != 1 || held["in_flight_messages"] != 1 {
-		t.Errorf("%v", held)
+	r.awaitReady(t, "1 message(s) kept unacknowledged")
+	kept := r.series(t)
+	if age := kept["inbox_oldest_message_age_seconds"]; age < 1 || age > 60 || kept["unacknowledged_backlog_messages"] != 1 || kept["in_flight_messages"] != 1 {
+		t.Errorf("%v", kept)
 	}
-	if nacks := held["nacked_total{exchange=orders.failed}"]; nacks < 1 || held["confirm_latency_seconds"] < nacks {
-		t.Errorf("%v", held)
+	if nacks := kept["nacked_total{exchange=orders.failed}"]; nacks < 1 || kept["confirm_latency_seconds"] < nacks {
+		t.Errorf("%v", kept)
 	}
 
 	// The session is renewed, and the metrics do not forget about the message meanwhile.
 	brokertest.Eventually(t, patience, func() error {
 		now := r.series(t)
-		if now["held_messages"] != 1 {
+		if now["unacknowledged_backlog_messages"] != 1 {
 			t.Fatalf("%v", now)
 		}
 		if now["session_restarts_total"] == 0 {
-			return fmt.Errorf("the session goes on: %v", now)
+			return fmt.Errorf("the session continues: %v", now)
 		}
 		return nil
 	})
@@ -173,12 +173,12 @@ func TestHeldMessagesAreSeen(t *testing.T) {
 	}
 	r.awaitReady(t, "")
 	healed := r.series(t)
-	if healed["held_messages"] != 0 || healed["failed_total{reason=exhausted}"] != 1 || healed["redeliveries_caused_total"] < 1 {
+	if healed["unacknowledged_backlog_messages"] != 0 || healed["failed_total{reason=exhausted}"] != 1 || healed["redeliveries_caused_total"] < 1 {
 		t.Errorf("%v", healed)
 	}
 }
 
-// The messages that wait for an exchange which is missing are held, too, and returned when it is back
+// The messages that wait for an exchange which is missing count as backlog, too, and returned when it is back
 // without its binding.
 func TestMissingExchangeIsSeen(t *testing.T) {
 	t.Parallel()
@@ -188,18 +188,18 @@ func TestMissingExchangeIsSeen(t *testing.T) {
 		return amqp.Publishing{Headers: lastAttempt()}
 	})
 	r := p.work(t)
-	r.awaitReady(t, "20 message(s) held")
+	r.awaitReady(t, "20 message(s) kept unacknowledged")
 	p.set(t, http.MethodPut, p.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true})
 	brokertest.Eventually(t, patience, func() error {
 		now := r.series(t)
-		if now["held_messages"] != 20 || now["returned_total{exchange=orders.failed}"] == 0 {
+		if now["unacknowledged_backlog_messages"] != 20 || now["returned_total{exchange=orders.failed}"] == 0 {
 			return fmt.Errorf("%v", now)
 		}
 		return nil
 	})
 	p.apply(t, pipeline.Expand(p.spec))
 	r.awaitReady(t, "")
-	r.awaitSeries(t, map[string]float64{"failed_total{reason=exhausted}": 20, "held_messages": 0})
+	r.awaitSeries(t, map[string]float64{"failed_total{reason=exhausted}": 20, "unacknowledged_backlog_messages": 0})
 }
 
 func TestReadinessFollowsTheInbox(t *testing.T) {
@@ -274,7 +274,7 @@ func TestHangingSessionIsSeen(t *testing.T) {
 	a.awaitAtLeast(t, 40+rampMessages)
 }
 
-// Nothing that stands in a message becomes a label, or the metrics could be made to grow for ever.
+// Nothing that stands in a message becomes a label, or the metrics could be made to grow indefinitely.
 func TestMessagesMakeNoLabels(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -8,7 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// A message that makes the worker panic is given up, and takes nothing along.
+// A message that makes the worker panic is parked, and takes nothing along.
 func TestPanicOverAMessage(t *testing.T) {
 	t.Parallel()
 	for appID, reason := range map[string]any{
@@ -20,7 +21,7 @@ func TestPanicOverAMessage(t *testing.T) {
 		t.Run(appID, func(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-			r := p.work(t)
+			r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.WithFaults() })
 			p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "bad", AppId: appID})
 			p.rejectOne(t)
 			p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "good"})

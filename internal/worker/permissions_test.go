@@ -44,11 +44,11 @@ func TestListedPermissionsSuffice(t *testing.T) {
 // says which one is missing, and the messages wait until it is granted.
 func TestEachListedPermissionIsNeeded(t *testing.T) {
 	t.Parallel()
-	const held = "messages held: this user may not write to the exchange, grant it the permission"
+	const kept = "messages kept unacknowledged: this user may not write to the exchange; grant it the permission"
 	for missing, test := range map[string]struct{ delay, log string }{
-		"orders.retry":  {"100ms", held},
-		"orders.return": {"0s", held},
-		"orders.failed": {"100ms", held},
+		"orders.retry":  {"100ms", kept},
+		"orders.return": {"0s", kept},
+		"orders.failed": {"100ms", kept},
 		"orders.inbox":  {"100ms", "consume orders.inbox"},
 	} {
 		t.Run(missing, func(t *testing.T) {

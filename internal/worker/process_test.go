@@ -228,7 +228,7 @@ func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	w := p.holdOne(t)
+	w := p.keepOne(t)
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	w := p.holdOne(t, "--drain-timeout", "2s")
+	w := p.keepOne(t, "--drain-timeout", "2s")
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
 	if code != 1 || took < 2*time.Second || took > 10*time.Second || countLines(w.log.String(), "still in flight after 2s") != 1 {
@@ -257,7 +257,7 @@ func TestDrainTimeout(t *testing.T) {
 func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	w := p.holdOne(t)
+	w := p.keepOne(t)
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
 	if code != 1 || took < 25*time.Second || took > 30*time.Second || countLines(w.log.String(), "still in flight") != 1 {
@@ -285,12 +285,12 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 	}
 }
 
-// holdOne starts a worker that cannot get rid of a message.
-func (p *testPipeline) holdOne(t *testing.T, args ...string) *process {
+// keepOne starts a worker that cannot get rid of a message.
+func (p *testPipeline) keepOne(t *testing.T, args ...string) *process {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	w := startWith(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, args...)
-	w.log.await(t, "message held", 1)
+	w.log.await(t, "message kept unacknowledged", 1)
 	return w
 }

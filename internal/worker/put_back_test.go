@@ -28,12 +28,12 @@ func TestFailedMessageThatIsPutBack(t *testing.T) {
 		delivered  string
 		count      int64
 	}{
-		"to its work queue":                          {"", queue, nil, 1, queue, 4},
-		"to its work queue, anew":                    {"", queue, fresh, 3, queue, 3},
-		"to the return exchange":                     {"orders.return", key, nil, 1, queue, 4},
-		"to the return exchange, addressed":          {"orders.return", "return:" + queue, nil, 1, "return:" + queue, 4},
-		"to the return exchange, addressed and anew": {"orders.return", key, withCC(fresh, "return:"+queue), 3, key, 3},
-		"to the dead-letter exchange":                {"orders.dlx", key, nil, 0, "", 4},
+		"to its work queue":                            {"", queue, nil, 1, queue, 4},
+		"to its work queue, afresh":                    {"", queue, fresh, 3, queue, 3},
+		"to the return exchange":                       {"orders.return", key, nil, 1, queue, 4},
+		"to the return exchange, addressed":            {"orders.return", "return:" + queue, nil, 1, "return:" + queue, 4},
+		"to the return exchange, addressed and afresh": {"orders.return", key, withCC(fresh, "return:"+queue), 3, key, 3},
+		"to the dead-letter exchange":                  {"orders.dlx", key, nil, 0, "", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

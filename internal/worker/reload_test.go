@@ -187,19 +187,19 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 }
 
 // A message that nobody has taken yet is judged by the new configuration.
-func TestHeldMessageIsJudgedAnew(t *testing.T) {
+func TestBacklogIsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "held", Headers: lastAttempt()})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "kept", Headers: lastAttempt()})
 	file := newConfigFile(t, p.spec.Worker())
 	r := p.workFrom(t, p.URI, file, p.spec.Worker())
-	r.log.await(t, "message held", 1)
+	r.log.await(t, "message kept unacknowledged", 1)
 
 	w := p.spec.Worker()
 	w.MaxAttempts = 3
 	file.replace(t, configOf(t, w))
-	if d := p.await(t, "orders.created"); d.MessageId != "held" || d.Headers["retry-count"] != int64(2) {
+	if d := p.await(t, "orders.created"); d.MessageId != "kept" || d.Headers["retry-count"] != int64(2) {
 		t.Errorf("message %q with headers %v", d.MessageId, d.Headers)
 	}
 	p.expectSettled(t, r)
@@ -230,7 +230,7 @@ func TestWaitingMessagesFollowTheNewConfiguration(t *testing.T) {
 	p.fillInbox(t, messages, func(int) amqp.Publishing {
 		return amqp.Publishing{Headers: lastAttempt()}
 	})
-	r.log.await(t, "messages held: the exchange is missing", 1)
+	r.log.await(t, "messages kept unacknowledged: the exchange is missing", 1)
 	changed := first
 	changed.MaxAttempts = 3
 	file.replace(t, configOf(t, changed))

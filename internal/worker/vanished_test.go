@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// An application that deletes and declares its queue anew takes the binding to the return exchange
+// An application that deletes and declares its queue again takes the binding to the return exchange
 // with it.
 func TestWorkQueueThatLostItsBinding(t *testing.T) {
 	t.Parallel()

@@ -6,23 +6,20 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const (
 	// DefaultPrefetch is how many messages of a pipeline are in flight at a time.
 	DefaultPrefetch = 256
+	// DefaultDrainTimeout bounds how long a stopping worker finishes what is in flight. It leaves a moment
+	// to close connections before orchestrators kill, after 30 s.
+	DefaultDrainTimeout = 25 * time.Second
 	// MaxPrefetch is the largest window that AMQP 0-9-1 can ask for.
 	MaxPrefetch = 65_535
-
-	reconnectAfter = 500 * time.Millisecond
-	// reconnectAtMost is doubled by the jitter at worst.
-	reconnectAtMost = 15 * time.Second
 )
 
 // Options are what the worker needs to run.
@@ -41,6 +38,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *metrics.Set
+
+	// judge is a test's; nil is the one for production.
+	judge *session.Judge
 }
 
 // Run works on all pipelines until the context is done and what is in flight is finished. What goes
@@ -48,7 +48,7 @@ type Options struct {
 // pipelines that could not finish in time; their messages will be delivered again.
 //
 // A later configuration touches only the pipelines that differ: one that is new starts, one that is
-// gone drains, and one that changed goes on with its connections and what it has in flight.
+// gone drains, and one that changed keeps its connections and what it has in flight.
 func Run(ctx context.Context, o Options) error {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New("")
@@ -68,65 +68,4 @@ func Run(ctx context.Context, o Options) error {
 			return s.wait()
 		}
 	}
-}
-
-// runPipeline keeps a session of the pipeline alive until the context is done. The error is that of a
-// session that did not stop cleanly.
-func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error {
-	log := o.Logger.With("pipeline", string(p.Names), "vhost", p.Vhost)
-	watch := o.Metrics.Pipeline(p)
-	wait := newBackOff()
-	broker, around := 0, detours{}
-	for {
-		select {
-		case p = <-changes:
-		default:
-		}
-		var s *session
-		var address string
-		next, err := o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
-			address = uri.String()
-			s, err = openSession(ctx, uri, p, o, log, watch)
-			return err
-		})
-		broker = next
-		if err == nil {
-			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch, "broker", address)
-			s.changes, s.drainTimeout, s.detours = changes, o.DrainTimeout, around
-			err = s.run(ctx)
-			s.close()
-			p = s.pipeline
-			if ctx.Err() != nil {
-				log.Info("stopped")
-				return err
-			}
-			if s.stable() {
-				wait.Reset()
-			}
-		}
-		pause := wait.NextBackOff()
-		if ctx.Err() == nil {
-			watch.Restarted(err)
-			log.Error("session ended: connecting again", "error", err, "after", pause.Round(time.Millisecond))
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			log.Info("stopped")
-			return nil
-		}
-	}
-}
-
-// newBackOff spreads the waits from zero to double: workers that lost the same broker do not come
-// back all at once.
-func newBackOff() backoff.BackOff {
-	wait := &backoff.ExponentialBackOff{
-		InitialInterval:     reconnectAfter,
-		RandomizationFactor: 1,
-		Multiplier:          2,
-		MaxInterval:         reconnectAtMost,
-	}
-	wait.Reset()
-	return wait
 }

@@ -1,4 +1,4 @@
-package worker
+package session
 
 import (
 	"strings"
@@ -28,7 +28,7 @@ func TestStalledPublisher(t *testing.T) {
 		"nacked, but was blocked":     {publisher{nackedSince: ago(time.Hour)}, ago(time.Second), ""},
 	}
 	for name, test := range tests {
-		err := test.publisher.stalled(now, test.unblocked)
+		err := test.publisher.stalled(now, alarm{clearedAt: test.unblocked})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
 		}
@@ -37,14 +37,12 @@ func TestStalledPublisher(t *testing.T) {
 
 func TestBlockedSessionIsNotStalled(t *testing.T) {
 	t.Parallel()
-	s := &session{
-		retry: &publisher{nackedSince: time.Now().Add(-time.Hour)},
-		back:  &publisher{}, failed: &publisher{}, rescue: &publisher{},
-	}
+	s := detouring(t)
+	s.retryPublisher.nackedSince = time.Now().Add(-time.Hour)
 	if err := s.stalled(time.Now()); err == nil {
 		t.Error("no error")
 	}
-	s.blocked = true
+	s.alarm.active = true
 	if err := s.stalled(time.Now()); err != nil {
 		t.Error(err)
 	}
@@ -86,24 +84,24 @@ func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 	}
 }
 
-// What waits for a confirm for long counts as held, unless the broker has just had an alarm.
-func TestUnansweredIsHeld(t *testing.T) {
+// What waits for a confirm for long counts as kept, unless the broker has just had an alarm.
+func TestUnansweredCountsAsBacklog(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	m := &message{publishedAt: now.Add(-11 * time.Second)}
 	for name, test := range map[string]struct {
-		session session
+		session Session
 		want    bool
 	}{
-		"late":             {session{}, true},
-		"blocked":          {session{blocked: true}, false},
-		"blocked just now": {session{unblockedAt: now.Add(-time.Second)}, false},
+		"late":             {Session{}, true},
+		"blocked":          {Session{alarm: alarm{active: true}}, false},
+		"blocked just now": {Session{alarm: alarm{clearedAt: now.Add(-time.Second)}}, false},
 	} {
 		if got := test.session.unanswered(m, now); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if (&session{}).unanswered(&message{publishedAt: now.Add(-9 * time.Second)}, now) {
+	if (&Session{}).unanswered(&message{publishedAt: now.Add(-9 * time.Second)}, now) {
 		t.Error("9 s are late")
 	}
 }
@@ -114,33 +112,33 @@ func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
 	p := &publisher{outstanding: []*message{{publishTag: 1, confirmation: answered(true)}}}
 	p.refused(now.Add(-time.Minute))
 	p.refused(now)
-	if err := p.stalled(now, time.Time{}); err == nil {
+	if err := p.stalled(now, alarm{}); err == nil {
 		t.Error("it does not count from the first refusal")
 	}
 	if _, _, err := p.settle(amqp.Confirmation{DeliveryTag: 1, Ack: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.stalled(now, time.Time{}); err != nil {
+	if err := p.stalled(now, alarm{}); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestHeldMessagesComeInOrderOfTheirTime(t *testing.T) {
+func TestBacklogComesInOrderOfItsTime(t *testing.T) {
 	t.Parallel()
-	var h heldMessages
+	var b backlog
 	now := time.Now()
-	first, second, third := &message{}, &message{holds: 1}, &message{holds: 20}
+	first, second, third := &message{}, &message{deferrals: 1}, &message{deferrals: 20}
 	for _, m := range []*message{third, first, second} {
-		h.hold(m, now)
+		b.keep(m, now)
 	}
-	if h.due(now) != nil {
+	if b.next(now) != nil {
 		t.Error("due at once")
 	}
 	for _, step := range []struct {
 		after time.Duration
 		want  *message
 	}{{100 * time.Millisecond, first}, {150 * time.Millisecond, nil}, {200 * time.Millisecond, second}, {1999 * time.Millisecond, nil}, {2 * time.Second, third}, {time.Hour, nil}} {
-		if got := h.due(now.Add(step.after)); got != step.want {
+		if got := b.next(now.Add(step.after)); got != step.want {
 			t.Errorf("after %s: %+v, want %+v", step.after, got, step.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package worker
+package session
 
 import (
 	"time"
@@ -21,7 +21,7 @@ type message struct {
 
 	// undecodable says why the headers, and with them the verdict, are not known.
 	undecodable error
-	// panicked tells that the worker panicked over the message, and that the log says so.
+	// panicked says that the worker panicked over the message, and that the log says so.
 	panicked bool
 
 	// publishID, publishTag, publishedAt and confirmation are those of the latest publish.
@@ -30,12 +30,12 @@ type message struct {
 	publishedAt  time.Time
 	confirmation interface{ Acked() bool }
 
-	// holds is how often in a row the message was held, and heldUntil when it is published again.
-	holds     int
-	heldUntil time.Time
+	// deferrals is how often in a row the publish was deferred, and dueAt when it is tried again.
+	deferrals int
+	dueAt     time.Time
 }
 
-// taken tells whether the broker has confirmed that it keeps the message. What the library notifies of
+// accepted reports whether the broker has confirmed that it keeps the message. What the library notifies of
 // does not: where a nack overtook the confirm of an earlier message and an ack of multiple ones follows,
 // it calls the nack an ack. The deferred confirmation has what the broker said.
-func (m *message) taken() bool { return m.confirmation.Acked() }
+func (m *message) accepted() bool { return m.confirmation.Acked() }

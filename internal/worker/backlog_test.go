@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-func TestFailedMessageIsHeldUntilThereIsAFailedQueue(t *testing.T) {
+func TestFailedMessageIsKeptUntilThereIsAFailedQueue(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	binding := topology.Binding{Source: "orders.failed", Destination: "orders.failed"}
@@ -24,21 +24,21 @@ func TestFailedMessageIsHeldUntilThereIsAFailedQueue(t *testing.T) {
 	p.consume(t, "orders.created", nil)
 	p.Publish(t, "", "orders.created", amqp.Publishing{Headers: lastAttempt()})
 	brokertest.Eventually(t, patience, func() error {
-		if countLines(r.log.String(), "message held") == 0 {
-			return fmt.Errorf("nothing is held:\n%s", r.log)
+		if countLines(r.log.String(), "message kept unacknowledged") == 0 {
+			return fmt.Errorf("nothing is kept:\n%s", r.log)
 		}
 		return nil
 	})
 	p.bind(t, binding)
 	p.awaitFailed(t, "exhausted")
 	p.expectEmpty(t, p.names.FailedQueue())
-	if n := countLines(r.log.String(), "message held"); n != 1 {
-		t.Errorf("%d lines about the held message, want 1:\n%s", n, r.log)
+	if n := countLines(r.log.String(), "message kept unacknowledged"); n != 1 {
+		t.Errorf("%d lines about the message, want 1:\n%s", n, r.log)
 	}
 }
 
-// What the broker refuses to take is held, and does not stop the others.
-func TestRefusedMessageIsHeldWhileOthersGoOn(t *testing.T) {
+// What the broker refuses is kept, and does not stop the others.
+func TestRefusedMessageIsKeptWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "10s"}, 2, "orders.created")
 	p.set(t, "PUT", p.Path("policies", "full"), map[string]any{
@@ -67,7 +67,7 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		delays []string
-		held   int // of the refused messages
+		kept   int // of the refused messages
 	}{
 		"0s alone": {[]string{"0s"}, 50},
 		"0s first": {[]string{"0s", "100ms", "1s"}, 0},
@@ -90,11 +90,11 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 			time.Sleep(7 * time.Second) // longer than the broker may refuse everything
 			p.Publish(t, "", "orders.paid", amqp.Publishing{})
 			p.awaitFailed(t, "exhausted")
-			brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", test.held) })
+			brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", test.kept) })
 			if n := countLines(r.log.String(), "session ended"); n > 0 {
 				t.Errorf("%d sessions ended:\n%s", n, r.log)
 			}
-			for taken := 0; taken < test.held; {
+			for taken := 0; taken < test.kept; {
 				if p.await(t, "orders.created").MessageId != "filling" {
 					taken++
 				}
@@ -115,7 +115,7 @@ func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
 			// A quorum queue would keep what it cannot dead-letter.
 			p := newPipelineOf(t, newSpec(topology.Classic, []string{"100ms"}, 2, "orders.created"))
 			p.set(t, "DELETE", p.Path(path[0], path[1:]...), nil)
-			p.expectHeld(t)
+			p.expectBacklog(t)
 		})
 	}
 }
@@ -144,17 +144,17 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 	}
 }
 
-// expectHeld has a message that fails, and one that cannot be published again, wait for the failed
+// expectBacklog has a message that fails, and one that cannot be published again, wait for the failed
 // exchange.
-func (p *testPipeline) expectHeld(t *testing.T) {
+func (p *testPipeline) expectBacklog(t *testing.T) {
 	t.Helper()
 	r := p.work(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "small", Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
-	p.awaitHeld(t, r, 1)
+	p.awaitBacklog(t, r, 1)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "large", Headers: amqp.Table{
 		"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200),
 	}})
-	p.awaitHeld(t, r, 2)
+	p.awaitBacklog(t, r, 2)
 	p.apply(t, pipeline.Expand(p.spec))
 	got := map[string]bool{}
 	for range 2 {
@@ -178,7 +178,7 @@ func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: lastAttempt()})
 	brokertest.Eventually(t, patience, func() error {
 		if !strings.Contains(r.log.String(), "refused every message") {
-			return fmt.Errorf("the session goes on:\n%s", r.log)
+			return fmt.Errorf("the session continues:\n%s", r.log)
 		}
 		return nil
 	})
@@ -218,7 +218,7 @@ func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
 	brokertest.Eventually(t, patience, func() error {
 		if countLines(r.log.String(), "session ended") == 0 {
-			return fmt.Errorf("the session goes on:\n%s", r.log)
+			return fmt.Errorf("the session continues:\n%s", r.log)
 		}
 		return nil
 	})

@@ -1,4 +1,4 @@
-package worker
+package session
 
 import (
 	"log/slog"
@@ -14,7 +14,7 @@ import (
 
 const short, medium, long = time.Second, 5 * time.Second, 30 * time.Second
 
-func detouring(t *testing.T, delays ...string) *session {
+func detouring(t *testing.T, delays ...string) *Session {
 	t.Helper()
 	if len(delays) == 0 {
 		delays = []string{"1s", "5s", "30s"}
@@ -23,10 +23,11 @@ func detouring(t *testing.T, delays ...string) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &session{
-		pipeline: spec, watch: metrics.New("").Pipeline(spec), log: slog.New(slog.DiscardHandler),
-		detours: detours{}, refusedSince: map[time.Duration]time.Time{},
-		retry: &publisher{}, back: &publisher{}, failed: &publisher{}, rescue: &publisher{},
+	log := slog.New(slog.DiscardHandler)
+	return &Session{
+		Settings:   Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec), Log: log},
+		detours:    newDetours(AvoidedDelays{}, log),
+		publishers: publishers{&publisher{}, &publisher{}, &publisher{}, &publisher{}},
 	}
 }
 
@@ -51,9 +52,9 @@ func TestDetour(t *testing.T) {
 	for name, test := range tests {
 		s := detouring(t)
 		for _, delay := range test.shut {
-			s.avoid(delay, time.Now().Add(probePeriod))
+			s.detours.avoid(s.Pipeline, delay, time.Now().Add(probePeriod))
 		}
-		if got := s.detour(retry(test.delay), time.Now()); got.Action != deadletter.Retry || got.Delay != test.wanted {
+		if got := s.detours.around(s.Pipeline, retry(test.delay), time.Now()); got.Action != deadletter.Retry || got.Delay != test.wanted {
 			t.Errorf("%s: %+v, want %s", name, got, test.wanted)
 		}
 	}
@@ -63,8 +64,8 @@ func TestDetour(t *testing.T) {
 func TestNoDetourWithoutADelay(t *testing.T) {
 	t.Parallel()
 	s := detouring(t, "0s", "5s")
-	s.avoid(medium, time.Now().Add(time.Hour))
-	if got := s.detour(retry(medium), time.Now()); got.Delay != medium {
+	s.detours.avoid(s.Pipeline, medium, time.Now().Add(time.Hour))
+	if got := s.detours.around(s.Pipeline, retry(medium), time.Now()); got.Delay != medium {
 		t.Errorf("%+v", got)
 	}
 }
@@ -73,9 +74,9 @@ func TestNoDetourWithoutADelay(t *testing.T) {
 func TestNoDetourForOthers(t *testing.T) {
 	t.Parallel()
 	s := detouring(t)
-	s.avoid(0, time.Now())
+	s.detours.avoid(s.Pipeline, 0, time.Now())
 	for _, v := range []deadletter.Verdict{retry(0), {Action: deadletter.Rescue}, {Action: deadletter.Fail}} {
-		if got := s.detour(v, time.Now()); got.Action != v.Action || got.Delay != v.Delay {
+		if got := s.detours.around(s.Pipeline, v, time.Now()); got.Action != v.Action || got.Delay != v.Delay {
 			t.Errorf("%+v became %+v", v, got)
 		}
 	}
@@ -84,7 +85,7 @@ func TestNoDetourForOthers(t *testing.T) {
 func TestOneMessageTriesADelayThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := detours{short: now.Add(probePeriod)}
+	d := AvoidedDelays{short: now.Add(probePeriod)}
 	later := now.Add(probePeriod + time.Second)
 	for i, test := range []struct {
 		at   time.Time
@@ -120,13 +121,11 @@ func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 	}
 	for name, test := range tests {
 		s := detouring(t)
-		s.unblockedAt = now.Add(-test.unblocked)
-		s.retry = &publisher{outstanding: test.outstanding}
-		err := s.avoidSilent(now)
-		if _, got := s.detours[medium]; got != test.want || (err != nil) != (test.want && len(test.outstanding) == 2) {
+		err := s.detours.avoidSilent(s.Pipeline, test.outstanding, alarm{clearedAt: now.Add(-test.unblocked)}, now)
+		if _, got := s.detours.avoided[medium]; got != test.want || (err != nil) != (test.want && len(test.outstanding) == 2) {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
-		if s.detour(retry(medium), now).Delay == medium == test.want {
+		if s.detours.around(s.Pipeline, retry(medium), now).Delay == medium == test.want {
 			t.Errorf("%s: the next message takes the wrong way", name)
 		}
 	}
@@ -135,19 +134,19 @@ func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 func TestDelayIsAvoidedWhenItsQueueRefuses(t *testing.T) {
 	t.Parallel()
 	s, now := detouring(t), time.Now()
-	s.refused(retry(short), now)
-	s.refused(retry(medium), now)
-	s.refused(deadletter.Verdict{Action: deadletter.Fail}, now)
-	s.taken(retry(medium))
-	s.refused(retry(medium), now.Add(4*time.Second))
-	s.refused(retry(short), now.Add(4*time.Second))
-	s.avoidRefusing(now.Add(4 * time.Second))
-	if len(s.detours) != 0 {
-		t.Errorf("after four seconds: %v", s.detours)
+	s.detours.refused(retry(short), now)
+	s.detours.refused(retry(medium), now)
+	s.detours.refused(deadletter.Verdict{Action: deadletter.Fail}, now)
+	s.detours.accepted(s.Pipeline, retry(medium))
+	s.detours.refused(retry(medium), now.Add(4*time.Second))
+	s.detours.refused(retry(short), now.Add(4*time.Second))
+	s.detours.avoidRefusing(s.Pipeline, alarm{}, now.Add(4*time.Second))
+	if len(s.detours.avoided) != 0 {
+		t.Errorf("after four seconds: %v", s.detours.avoided)
 	}
-	s.avoidRefusing(now.Add(6 * time.Second))
-	if _, shut := s.detours[short]; !shut || len(s.detours) != 1 {
-		t.Errorf("after six seconds: %v", s.detours)
+	s.detours.avoidRefusing(s.Pipeline, alarm{}, now.Add(6*time.Second))
+	if _, shut := s.detours.avoided[short]; !shut || len(s.detours.avoided) != 1 {
+		t.Errorf("after six seconds: %v", s.detours.avoided)
 	}
 }
 
@@ -155,12 +154,12 @@ func TestDelayIsAvoidedWhenItsQueueRefuses(t *testing.T) {
 func TestOneMessageStillTriesADelayAtOnce(t *testing.T) {
 	t.Parallel()
 	s := detouring(t)
-	s.avoid(medium, time.Now().Add(-time.Millisecond))
+	s.detours.avoid(s.Pipeline, medium, time.Now().Add(-time.Millisecond))
 	for i, want := range []time.Duration{medium, long, long} {
-		if got := s.detour(retry(medium), time.Now()); got.Delay != want {
+		if got := s.detours.around(s.Pipeline, retry(medium), time.Now()); got.Delay != want {
 			t.Errorf("message %d: %s, want %s", i, got.Delay, want)
 		}
-		s.avoid(medium, time.Now())
+		s.detours.avoid(s.Pipeline, medium, time.Now())
 	}
 }
 
@@ -170,7 +169,7 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 	s := detouring(t)
 	var acks acknowledged
 	for _, delay := range []time.Duration{short, long} {
-		s.avoid(delay, time.Now().Add(probePeriod))
+		s.detours.avoid(s.Pipeline, delay, time.Now().Add(probePeriod))
 	}
 	for _, test := range []struct {
 		delay time.Duration
@@ -179,8 +178,8 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 		if err := s.finish(&message{sent: retry(test.delay), delivery: amqp.Delivery{Acknowledger: &acks}}); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.detours) != test.left {
-			t.Errorf("%s taken: %v", test.delay, s.detours)
+		if len(s.detours.avoided) != test.left {
+			t.Errorf("%s taken: %v", test.delay, s.detours.avoided)
 		}
 	}
 }
@@ -189,10 +188,10 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 func TestSubstituteThatIsNotBoundIsNoReasonToPark(t *testing.T) {
 	t.Parallel()
 	s := detouring(t)
-	s.heldTimer = time.NewTimer(0)
+	s.backlog.timer = time.NewTimer(0)
 	m := &message{verdict: retry(medium), sent: retry(long)}
-	if err := s.returned(m); err != nil || len(s.held) != 1 || m.verdict.Delay != medium {
-		t.Errorf("%+v, %d held, %v", m.verdict, len(s.held), err)
+	if err := s.returned(m); err != nil || len(s.backlog.messages) != 1 || m.verdict.Delay != medium {
+		t.Errorf("%+v, %d kept, %v", m.verdict, len(s.backlog.messages), err)
 	}
 }
 
@@ -201,11 +200,11 @@ func TestReloadForgetsDelays(t *testing.T) {
 	t.Parallel()
 	s := detouring(t)
 	for _, delay := range []time.Duration{short, medium, time.Minute} {
-		s.avoid(delay, time.Now())
-		s.refused(retry(delay), time.Now())
+		s.detours.avoid(s.Pipeline, delay, time.Now())
+		s.detours.refused(retry(delay), time.Now())
 	}
-	s.reconfigure(s.pipeline)
-	if len(s.detours) != 2 || len(s.refusedSince) != 0 {
-		t.Errorf("%v, %v", s.detours, s.refusedSince)
+	s.reconfigure(s.Pipeline)
+	if len(s.detours.avoided) != 2 || len(s.detours.refusedSince) != 0 {
+		t.Errorf("%v, %v", s.detours, s.detours.refusedSince)
 	}
 }

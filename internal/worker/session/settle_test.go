@@ -1,4 +1,4 @@
-package worker
+package session
 
 import (
 	"slices"
@@ -10,11 +10,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
-
-// answer is what the broker has said of a publish.
-type answer bool
-
-func (a answer) Acked() bool { return bool(a) }
 
 // acknowledged keeps the tags of what was acknowledged.
 type acknowledged []uint64
@@ -28,27 +23,27 @@ func (a *acknowledged) Reject(uint64, bool) error     { return nil }
 
 // The library holds back the confirms of what follows an unanswered message. What the broker keeps is
 // acknowledged all the same when a session ends, or it would be published once more.
-func TestWhatIsTakenIsSettled(t *testing.T) {
+func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	t.Parallel()
 	spec, err := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var acks acknowledged
-	s := &session{pipeline: spec, watch: metrics.New("").Pipeline(spec)}
+	s := &Session{Settings: Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec)}}
 	p := &publisher{returned: map[string]bool{"returned": true}}
 	for tag, m := range []*message{
-		{publishTag: 1, confirmation: answer(false)},
-		{publishTag: 2, confirmation: answer(true)},
-		{publishTag: 3, confirmation: answer(true), publishID: "returned"},
-		{publishTag: 0, confirmation: answer(true)}, // that of the time before
-		{publishTag: 4, confirmation: answer(true)},
+		{publishTag: 1, confirmation: answered(false)},
+		{publishTag: 2, confirmation: answered(true)},
+		{publishTag: 3, confirmation: answered(true), publishID: "returned"},
+		{publishTag: 0, confirmation: answered(true)}, // that of the time before
+		{publishTag: 4, confirmation: answered(true)},
 	} {
 		m.delivery = amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag)}
 		m.verdict.Action = deadletter.Rescue
 		p.outstanding = append(p.outstanding, m)
 	}
-	if err := s.settleTaken(p); err != nil {
+	if err := s.settleAccepted(p); err != nil {
 		t.Fatal(err)
 	}
 	if want := []uint64{1, 4}; !slices.Equal(acks, want) {

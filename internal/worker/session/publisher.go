@@ -1,4 +1,4 @@
-package worker
+package session
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type publisher struct {
 	outstanding []*message
 	// returned has the publish ids of outstanding messages that came back.
 	returned map[string]bool
-	// nackedSince is when the broker began to refuse messages, zero after it took one.
+	// nackedSince is when the broker began to refuse messages, zero after it accepted one.
 	nackedSince time.Time
 
 	suspension
@@ -88,7 +88,7 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 	return nil
 }
 
-// settle takes the message that a confirm is for, and tells whether it was returned.
+// settle takes the message that a confirm is for, and reports whether it was returned.
 func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err error) {
 	p.drainReturns()
 	if len(p.outstanding) == 0 || p.outstanding[0].publishTag != c.DeliveryTag {
@@ -99,14 +99,14 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	p.outstanding = p.outstanding[1:]
 	returned = p.returned[m.publishID]
 	delete(p.returned, m.publishID)
-	p.watch.Answered(time.Since(m.publishedAt), m.taken(), returned)
+	p.watch.Answered(time.Since(m.publishedAt), m.accepted(), returned)
 
 	if returned {
 		p.cleared()
 	} else {
 		p.answered()
 	}
-	if m.taken() {
+	if m.accepted() {
 		p.nackedSince = time.Time{}
 	}
 	return m, returned, nil

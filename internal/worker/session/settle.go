@@ -1,4 +1,4 @@
-package worker
+package session
 
 import (
 	"slices"
@@ -12,28 +12,28 @@ import (
 const (
 	// lastConfirms is how long a session that ends waits for the confirms that are on their way.
 	lastConfirms = 1500 * time.Millisecond
-	// settleTime is for the broker to pass the last acknowledgements on to the inbox. RabbitMQ 3.10
+	// ackGrace is for the broker to pass the last acknowledgements on to the inbox. RabbitMQ 3.10
 	// drops those that its channel still holds for a quorum queue when the channel closes, and
 	// delivers the messages again.
-	settleTime = 500 * time.Millisecond
+	ackGrace = 500 * time.Millisecond
 )
 
 // settleLast acknowledges what the broker confirms in the moment before a session ends on an error:
 // the next session would publish it once more. What was nacked or returned is left to that one.
-func (s *session) settleLast() {
-	s.watch.Enter(metrics.Connected)
+func (s *Session) settleLast() {
+	s.Watch.Enter(metrics.Connected)
 	deadline := time.After(lastConfirms)
 	for s.outstanding() > 0 {
 		var done bool
 		select {
-		case c, ok := <-s.retry.confirms:
-			done = s.settleOne(s.retry, c, ok)
-		case c, ok := <-s.back.confirms:
-			done = s.settleOne(s.back, c, ok)
-		case c, ok := <-s.failed.confirms:
-			done = s.settleOne(s.failed, c, ok)
-		case c, ok := <-s.rescue.confirms:
-			done = s.settleOne(s.rescue, c, ok)
+		case c, ok := <-s.retryPublisher.confirms:
+			done = s.settleOne(s.retryPublisher, c, ok)
+		case c, ok := <-s.returnPublisher.confirms:
+			done = s.settleOne(s.returnPublisher, c, ok)
+		case c, ok := <-s.failedPublisher.confirms:
+			done = s.settleOne(s.failedPublisher, c, ok)
+		case c, ok := <-s.directPublisher.confirms:
+			done = s.settleOne(s.directPublisher, c, ok)
 		case <-deadline:
 			done = true
 		}
@@ -41,20 +41,20 @@ func (s *session) settleLast() {
 			break
 		}
 	}
-	for _, p := range s.publishers() {
-		if s.settleTaken(p) != nil {
+	for _, p := range s.all() {
+		if s.settleAccepted(p) != nil {
 			break
 		}
 	}
-	if !s.inbox.IsClosed() {
-		time.Sleep(settleTime)
+	if !s.intake.channel.IsClosed() {
+		time.Sleep(ackGrace)
 	}
 }
 
-// settleOne tells whether nothing else can be settled, because the inbox's channel is closed.
-func (s *session) settleOne(p *publisher, c amqp.Confirmation, ok bool) (done bool) {
+// settleOne reports whether nothing else can be settled, because the inbox's channel is closed.
+func (s *Session) settleOne(p *publisher, c amqp.Confirmation, ok bool) (done bool) {
 	if !ok {
-		err := s.settleTaken(p)
+		err := s.settleAccepted(p)
 		p.suspend()
 		return err != nil
 	}
@@ -63,39 +63,32 @@ func (s *session) settleOne(p *publisher, c amqp.Confirmation, ok bool) (done bo
 		p.suspend()
 		return false
 	}
-	return m.taken() && !returned && s.finish(m) != nil
+	return m.accepted() && !returned && s.finish(m) != nil
 }
 
-// settleTaken acknowledges what the broker is known to keep, although the library has not said so: it
+// settleAccepted acknowledges what the broker is known to keep, although the library has not said so: it
 // holds confirms back until all earlier messages have theirs. Nothing can be settled in order after that.
-func (s *session) settleTaken(p *publisher) error {
-	var taken, rest []*message
+func (s *Session) settleAccepted(p *publisher) error {
+	var accepted, rest []*message
 	for _, m := range p.outstanding {
 		// One that was not published for want of a channel has the confirmation of the time before.
-		if m.publishTag != 0 && m.taken() {
-			taken = append(taken, m)
+		if m.publishTag != 0 && m.accepted() {
+			accepted = append(accepted, m)
 		} else {
 			rest = append(rest, m)
 		}
 	}
 	p.drainReturns() // now, since a return comes before its confirm
-	for i, m := range taken {
+	for i, m := range accepted {
 		if p.returned[m.publishID] {
 			rest = append(rest, m)
 			continue
 		}
 		if err := s.finish(m); err != nil {
-			p.outstanding = slices.Concat(rest, taken[i:])
+			p.outstanding = slices.Concat(rest, accepted[i:])
 			return err
 		}
 	}
 	p.outstanding = rest
 	return nil
-}
-
-func (s *session) outstanding() (n int) {
-	for _, p := range s.publishers() {
-		n += len(p.outstanding)
-	}
-	return n
 }

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// channelClosed decides what becomes of the messages whose channel the broker has closed. Neither an
+// exchange that is missing or closed to this user nor a message that the broker does not accept may
+// stop the rest, or end the session: the next one would only publish its messages again.
+func (s *Session) channelClosed(ctx context.Context, p *publisher) error {
+	reason := p.closeReason()
+	err := closedError("publishing", reason)
+	if reason == nil || s.publishing.IsClosed() {
+		return err
+	}
+	if err := s.settleAccepted(p); err != nil {
+		return err
+	}
+	switch {
+	case reason.Code == amqp.PreconditionFailed:
+		return s.isolate(ctx, p, reason)
+	case reason.Code == amqp.AccessRefused && p == s.directPublisher:
+		s.warnOnce(p, parkedForbidden, reason)
+		return s.forgoDirect(ctx)
+	case reason.Code == amqp.AccessRefused:
+		s.warnOnce(p, deferredForbidden, reason)
+	case reason.Code == amqp.NotFound:
+		s.warnOnce(p, deferredMissing, reason)
+	default:
+		return err
+	}
+	p.suspend()
+	s.reopen(ctx, p)
+	return nil
+}
+
+// warnOnce logs once what is wrong, until the publisher succeeds again.
+func (s *Session) warnOnce(p *publisher, text string, reason *amqp.Error) {
+	if !p.warned {
+		s.Log.Warn(text, "exchange", p.exchange, "error", reason)
+	}
+	p.warned = true
+}
+
+// isolate finds the message that the broker does not accept, which need not be the oldest one, by
+// publishing each alone. That one is left to the broker.
+func (s *Session) isolate(ctx context.Context, p *publisher, reason *amqp.Error) error {
+	if len(p.outstanding) == 1 && p.outstanding[0].publishTag != 0 {
+		culprit := p.outstanding[0]
+		p.outstanding = nil
+		p.answered()
+		if err := s.reject(culprit, reason); err != nil {
+			return err
+		}
+	}
+	p.suspend()
+	s.reopen(ctx, p)
+	return nil
+}
+
+// forgoDirect tries the next best for the messages that cannot be published to the default exchange.
+func (s *Session) forgoDirect(ctx context.Context) error {
+	s.directPublisher.suspend()
+	s.directPublisher.forbidden = true
+	s.reopen(ctx, s.directPublisher)
+	messages := s.directPublisher.waiting
+	s.directPublisher.waiting, s.directPublisher.suspects = nil, 0
+	for _, m := range messages {
+		if err := s.returned(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reopen opens the channel again after a moment, without stopping the loop.
+func (s *Session) reopen(ctx context.Context, p *publisher) {
+	// A stopping session still finishes what is in flight.
+	ctx = context.WithoutCancel(ctx)
+	time.AfterFunc(pause(p.closures), func() {
+		o, err := openOutlet(ctx, s.publishing, s.Prefetch)
+		s.completions <- func() error { return s.reopened(p, o, err) }
+	})
+	p.closures++
+}
+
+// reopened publishes what had to wait.
+func (s *Session) reopened(p *publisher, o outlet, err error) error {
+	if err != nil {
+		return err
+	}
+	p.resume(o)
+	return s.release(p)
+}
+
+// release publishes as much of what waits as may be published now.
+func (s *Session) release(p *publisher) error {
+	for len(p.waiting) > 0 && p.ready() && !s.alarm.active {
+		if err := s.sendNext(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) sendNext(p *publisher) error {
+	m := p.next()
+	if s.rejudged(m) {
+		p.cleared()
+		return s.publish(m)
+	}
+	return s.send(p, m)
+}

@@ -1,0 +1,18 @@
+package session
+
+// What the log says of messages that are kept unacknowledged until they can be published.
+const (
+	deferredUnbound = "publish deferred, message kept unacknowledged: " +
+		"the failed exchange has no queue; run terraform apply"
+	deferredMissingFailed = "publish deferred, messages kept unacknowledged: " +
+		"the failed exchange or its queue is missing; run terraform apply"
+	deferredMissing = "publish deferred, messages kept unacknowledged: " +
+		"the exchange is missing; run terraform apply"
+	deferredForbidden = "publish deferred, messages kept unacknowledged: " +
+		"this user may not write to the exchange; grant it the permission"
+	deferredRefused = "publish deferred, message kept unacknowledged: " +
+		"the broker refused it"
+	// parkedForbidden is the one that need not wait.
+	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
+		"this user may not write to amq.default; grant it the permission"
+)

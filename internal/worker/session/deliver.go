@@ -1,0 +1,94 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+// receive takes a delivery of a consumer of the inbox and publishes it to where it belongs.
+func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bool) error {
+	if !ok {
+		*consumer = nil
+		return s.deliveriesEnded()
+	}
+	s.intake.received(time.Now())
+	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
+	s.arrived(m)
+	m.verdict = s.judge(m)
+	return s.publish(m)
+}
+
+// deliveriesEnded is an error unless this is what a draining session waits for.
+func (s *Session) deliveriesEnded() error {
+	if err := s.intake.lost(); err != nil {
+		return err
+	}
+	if s.draining {
+		return nil
+	}
+	return fmt.Errorf("the broker cancelled the consumer of %s: the queue is gone, or its node is", s.intake.queue)
+}
+
+// publish sends a message to where its verdict says, as soon as that is possible.
+func (s *Session) publish(m *message) error {
+	if m.undecodable != nil {
+		return s.reject(m, m.undecodable)
+	}
+	p := s.to(s.Pipeline.Route(m.verdict).Exchange)
+	if p == s.directPublisher && p.forbidden {
+		return s.returned(m)
+	}
+	if !p.ready() || len(p.waiting) > 0 {
+		p.waiting = append(p.waiting, m)
+		return nil
+	}
+	return s.send(p, m)
+}
+
+// send publishes a message now.
+func (s *Session) send(p *publisher, m *message) error {
+	now := time.Now()
+	m.sent = s.detours.around(s.Pipeline, m.verdict, now)
+	m.publishID = s.ids.next()
+	publishing, err := s.build(m, deadletter.Stamp{
+		Now:       now,
+		PublishID: m.publishID,
+		FrameMax:  s.publishing.Config.FrameSize,
+	})
+	if errors.As(err, &panicError{}) {
+		if next, ok := m.verdict.Unbuilt(); ok {
+			p.cleared()
+			m.verdict = next
+			return s.publish(m)
+		}
+	}
+	if err != nil {
+		p.cleared()
+		return s.reject(m, err)
+	}
+	return p.publish(m, s.Pipeline.Route(m.sent), publishing, now)
+}
+
+// finish acknowledges a message that the broker has accepted.
+func (s *Session) finish(m *message) error {
+	if err := s.intake.acknowledge(m.delivery); err != nil {
+		return err
+	}
+	s.detours.accepted(s.Pipeline, m.sent)
+	s.done(m)
+	return nil
+}
+
+// closedError says why a channel closed.
+func closedError(what string, reason *amqp.Error) error {
+	if reason == nil {
+		return fmt.Errorf("the channel for %s closed: %w", what, amqp.ErrClosed)
+	}
+	return fmt.Errorf("the broker closed the channel for %s: %w", what, reason)
+}

@@ -1,0 +1,153 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+)
+
+const (
+	// rampAfter is how many messages a session finishes one by one before it takes the whole window.
+	rampAfter = 30
+	// rampSlow is how long one message may keep the others waiting.
+	rampSlow = 2 * time.Second
+
+	firstTag = "rabbitmq-retry-first"
+	restTag  = "rabbitmq-retry"
+)
+
+// intake consumes the inbox. It begins with one message in flight at a time: a message that ends the
+// session, or the process, again and again then takes no other along. Each time counts against the
+// delivery limit of all that is in flight, and may duplicate it.
+//
+// A prefetch is for new consumers only, so the rest of the window belongs to a second one.
+type intake struct {
+	queue   string
+	window  int
+	channel *amqp.Channel
+	closed  chan *amqp.Error
+	// first and rest are the two consumers, nil when they have ended. There is no rest until the window
+	// is widened.
+	first, rest <-chan amqp.Delivery
+
+	inFlight   int
+	finished   int
+	receivedAt time.Time // of the latest delivery
+	slow       bool      // a message is kept, or takes long: it does no harm, but the others wait
+	widened    bool
+	widening   bool // the second consumer is on its way
+}
+
+func openIntake(ctx context.Context, conn *amqp.Connection, queue string, window int) (i intake, err error) {
+	i = intake{queue: queue, window: window}
+	if i.channel, err = amqpconn.OpenChannel(ctx, conn); err != nil {
+		return i, err
+	}
+	i.closed = i.channel.NotifyClose(make(chan *amqp.Error, 1))
+	i.first, err = i.subscribe(ctx, firstTag, 1)
+	return i, err
+}
+
+// subscribe begins to consume the inbox. The prefetch is that of this consumer alone.
+func (i *intake) subscribe(ctx context.Context, tag string, prefetch int) (<-chan amqp.Delivery, error) {
+	return amqpconn.Await(ctx, "consume "+i.queue, func() (<-chan amqp.Delivery, error) {
+		if err := i.channel.Qos(prefetch, 0, false); err != nil {
+			return nil, err
+		}
+		return i.channel.Consume(i.queue, tag, false, false, false, false, nil)
+	}, func(<-chan amqp.Delivery) {})
+}
+
+// due reports whether it is time to take the whole window.
+func (i *intake) due() bool {
+	return (i.slow || i.finished >= rampAfter) && !i.widened && i.window > 1
+}
+
+// received counts a delivery.
+func (i *intake) received(now time.Time) {
+	i.inFlight++
+	i.receivedAt = now
+}
+
+// observe notes when what is in flight takes long.
+func (i *intake) observe(now time.Time) {
+	if i.inFlight > 0 && now.Sub(i.receivedAt) > rampSlow {
+		i.slow = true
+	}
+}
+
+// acknowledge finishes a message that the broker has accepted again.
+func (i *intake) acknowledge(d amqp.Delivery) error {
+	i.inFlight--
+	if err := d.Ack(false); err != nil {
+		return fmt.Errorf("acknowledge: %w", err)
+	}
+	i.finished++
+	return nil
+}
+
+// reject finishes a message that the broker moves to the failed queue itself.
+func (i *intake) reject(d amqp.Delivery) error {
+	i.inFlight--
+	if err := d.Reject(false); err != nil {
+		return fmt.Errorf("reject: %w", err)
+	}
+	i.finished++
+	return nil
+}
+
+// lost is an error if the inbox's channel is closed: nothing can be acknowledged any more.
+func (i *intake) lost() error {
+	select {
+	case reason := <-i.closed:
+		return closedError("consuming", reason)
+	default:
+		return nil
+	}
+}
+
+// cancel stops the deliveries. A consumer's channel closes when the broker has answered and what it had
+// already sent is taken.
+func (i *intake) cancel() {
+	channel := i.channel
+	go func() {
+		for _, tag := range []string{firstTag, restTag} {
+			// An error says that the channel is closed, and then so are the deliveries.
+			_ = channel.Cancel(tag, false)
+		}
+	}()
+}
+
+// cancelled reports whether both consumers have ended.
+func (i *intake) cancelled() bool { return i.first == nil && i.rest == nil && !i.widening }
+
+// widenIfDue takes the whole window from now on if it is time to.
+func (s *Session) widenIfDue(ctx context.Context) {
+	if !s.intake.due() || s.draining {
+		return
+	}
+	s.intake.widened, s.intake.widening = true, true
+	// A stopping session still has to know how it ends.
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		deliveries, err := s.intake.subscribe(ctx, restTag, s.intake.window-1)
+		s.completions <- func() error { return s.widened(deliveries, err) }
+	}()
+}
+
+// widened resumes with both consumers.
+func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
+	s.intake.widening = false
+	if err != nil {
+		return err
+	}
+	s.intake.rest = deliveries
+	if s.draining {
+		s.intake.cancel()
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package session
+
+import (
+	"log/slog"
+	"regexp"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+)
+
+// lateAfter is how long a broker may take to confirm a message before it counts as kept.
+const lateAfter = 10 * time.Second
+
+// arrived counts a delivery.
+func (s *Session) arrived(m *message) {
+	s.Watch.Received()
+	m.diedAt = deadletter.DiedAt(m.delivery.Headers)
+	s.oldest = earlier(s.oldest, m.diedAt)
+}
+
+// done counts and logs a message that was acknowledged: a line for each that is parked, none for
+// those that are sent back, of which there may be thousands a second.
+func (s *Session) done(m *message) {
+	v := m.sent
+	switch v.Action {
+	case deadletter.Fail:
+		s.Watch.Failed(v.Reason)
+		s.Log.Info("message parked in the failed queue", s.details(m, slog.String("reason", v.Reason))...)
+		return
+	case deadletter.Rescue:
+		s.Watch.Rescued()
+	case deadletter.Retry:
+		s.Watch.Retried(v.Delay)
+	}
+	if s.verbose { // or the line would be put together for nothing
+		s.Log.Debug("message sent back", s.details(m, slog.Duration("delay", v.Delay))...)
+	}
+}
+
+// leftToBroker counts and logs a message that was rejected.
+func (s *Session) leftToBroker(m *message, reason error) {
+	s.Watch.Failed(deadletter.ReasonMalformed)
+	s.Log.Info("message left to the broker, which moves it to the failed queue as it is",
+		s.details(m, slog.Any("reason", reason))...)
+}
+
+// details tells which message a line is about: never its body, and of its headers only the one that
+// leads to its trace. What a publisher wrote there is quoted by the handler.
+func (s *Session) details(m *message, first slog.Attr) []any {
+	attributes := []any{
+		first, "queue", m.verdict.Letter.Queue, "attempts", m.verdict.Letter.Count, "message_id", m.delivery.MessageId,
+	}
+	if parent := traceparent(m.delivery.Headers); parent != "" {
+		attributes = append(attributes, "traceparent", parent)
+	}
+	return attributes
+}
+
+// report tells once a second what the session is busy with.
+func (s *Session) report() {
+	r := metrics.Report{InFlight: s.intake.inFlight, Blocked: s.alarm.active, Oldest: s.oldest}
+	s.oldest = time.Time{}
+	now := time.Now()
+	count := func(messages []*message, kept func(*message) bool) {
+		for _, m := range messages {
+			r.Oldest = earlier(r.Oldest, m.diedAt)
+			if m.deferrals > 0 || kept(m) {
+				r.Backlog++
+			}
+		}
+	}
+	count(s.backlog.messages, func(*message) bool { return true })
+	for _, p := range s.all() {
+		count(p.outstanding, func(m *message) bool { return p.warned || s.unanswered(m, now) })
+		count(p.waiting, func(*message) bool { return p.warned })
+	}
+	s.Watch.Report(r)
+}
+
+// unanswered reports whether the broker takes too long to confirm a message. What waits for an alarm to
+// clear is not late.
+func (s *Session) unanswered(m *message, now time.Time) bool {
+	return !s.alarm.active && s.alarm.waited(m.publishedAt, now) > lateAfter
+}
+
+// earlier ignores times that are not known.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// traceContext is version 00 of W3C Trace Context. Whatever else stands in the header may be anything,
+// of any length, and is not for the log.
+var traceContext = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// traceparent is the trace that the message belongs to, "" if it does not say.
+func traceparent(h amqp.Table) string {
+	parent, _ := h["traceparent"].(string)
+	if !traceContext.MatchString(parent) {
+		return ""
+	}
+	return parent
+}

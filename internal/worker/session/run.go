@@ -1,0 +1,112 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+)
+
+const (
+	// tick is how often a session looks whether the broker has stalled.
+	tick = time.Second
+)
+
+// drain stops the deliveries, to finish what is in flight.
+func (s *Session) drain() {
+	s.draining = true
+	s.Watch.Enter(metrics.Connected)
+	time.AfterFunc(s.DrainTimeout, func() {
+		s.completions <- func() error {
+			s.late = true
+			return nil
+		}
+	})
+	if !s.intake.widening { // the library takes one call of a channel at a time
+		s.intake.cancel()
+	}
+}
+
+// closeWhenStuck closes the connections of a session that has not stopped long after it should have:
+// its loop hangs in a write, because the broker does not read. The function that it returns calls it
+// off.
+func (s *Session) closeWhenStuck(ctx context.Context) (callOff func()) {
+	done := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(s.DrainTimeout + time.Second):
+			s.Close()
+		case <-done:
+		}
+	})
+	return func() {
+		forget()
+		close(done)
+	}
+}
+
+// Run works until the context is done and what is in flight is finished, or until an error ends the
+// session.
+func (s *Session) Run(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	defer s.backlog.timer.Stop()
+	stop := ctx.Done()
+	defer s.closeWhenStuck(ctx)()
+	s.Watch.Enter(metrics.Consuming)
+	defer func() { s.Watch.Left(s.intake.inFlight) }()
+
+	for !s.finished() {
+		s.widenIfDue(ctx)
+		var err error
+		select {
+		case d, ok := <-s.alarm.unlessBlocked(s.intake.first):
+			err = s.receive(&s.intake.first, d, ok)
+		case d, ok := <-s.alarm.unlessBlocked(s.intake.rest):
+			err = s.receive(&s.intake.rest, d, ok)
+		case c, ok := <-s.retryPublisher.confirms:
+			err = s.confirm(ctx, s.retryPublisher, c, ok)
+		case c, ok := <-s.returnPublisher.confirms:
+			err = s.confirm(ctx, s.returnPublisher, c, ok)
+		case c, ok := <-s.failedPublisher.confirms:
+			err = s.confirm(ctx, s.failedPublisher, c, ok)
+		case c, ok := <-s.directPublisher.confirms:
+			err = s.confirm(ctx, s.directPublisher, c, ok)
+		case complete := <-s.completions:
+			err = complete()
+		case <-s.backlog.timer.C:
+			err = s.publishBacklog()
+		case b, ok := <-s.alarm.notices:
+			err = s.alarmChanged(b, ok)
+		case now := <-ticker.C:
+			s.report()
+			err = s.stalled(now)
+		case p := <-s.Changes:
+			s.reconfigure(p)
+		case <-stop:
+			stop = nil
+			s.drain()
+		}
+		if err != nil {
+			s.settleLast()
+			return err
+		}
+	}
+	time.Sleep(ackGrace)
+	return s.overdue()
+}
+
+// finished reports whether a draining session has nothing left to do, or no time. What a broker that
+// blocks has delivered and nobody has received yet, it delivers again.
+func (s *Session) finished() bool {
+	return s.late || s.draining && s.intake.inFlight == 0 && (s.intake.cancelled() || s.alarm.active)
+}
+
+// overdue is an error when a draining session has not finished what is in flight in time.
+func (s *Session) overdue() error {
+	if s.intake.inFlight == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.intake.inFlight, s.DrainTimeout)
+}

@@ -1,0 +1,131 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// stableAfter is how long a session has to last to count as a success.
+const stableAfter = time.Minute
+
+// Settings are what a session is opened with.
+type Settings struct {
+	Pipeline *deadletter.Pipeline
+	// Changes are later configurations of the same pipeline.
+	Changes <-chan *deadletter.Pipeline
+	// Prefetch is how many messages are in flight at a time, at least 1.
+	Prefetch int
+	// DrainTimeout bounds how long what is in flight is finished.
+	DrainTimeout time.Duration
+	// Avoided delays outlive the session. It may change them.
+	Avoided AvoidedDelays
+	// Version is shown to the broker.
+	Version string
+	Log     *slog.Logger
+	Watch   *metrics.Pipeline
+	Judge   Judge
+}
+
+// Session is one life of a pipeline's connections. It ends as a whole when one of them closes, or the
+// inbox's channel does, or a consumer is cancelled: what is not acknowledged then is delivered again.
+//
+// One goroutine runs the loop and owns all that is below.
+type Session struct {
+	Settings
+	verbose  bool // the log takes a line per message
+	openedAt time.Time
+
+	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
+	// their connections, and acknowledgements have to get through.
+	consuming, publishing *amqp.Connection
+	// completions are what is left to do after calls that the loop did not wait for.
+	completions chan func() error
+
+	intake intake
+	publishers
+	detours    detours
+	rejections rejections
+	backlog    backlog
+	alarm      alarm
+	ids        publishIDs
+
+	// oldest is when the oldest delivery since the last report was dead-lettered.
+	oldest   time.Time
+	draining bool
+	late     bool // to finish what is in flight
+}
+
+// Open connects and begins to consume. The context bounds the opening, not the session.
+func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, error) {
+	s := &Session{
+		Settings: settings,
+		verbose:  settings.Log.Enabled(ctx, slog.LevelDebug),
+		openedAt: time.Now(),
+		detours:  newDetours(settings.Avoided, settings.Log),
+		backlog:  backlog{timer: time.NewTimer(0)},
+		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
+	}
+	if err := s.open(ctx, uri); err != nil {
+		s.Watch.Enter(metrics.Disconnected)
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) open(ctx context.Context, uri amqpconn.URI) (err error) {
+	if s.publishing, err = Connect(ctx, uri, s.Pipeline, "publish", s.Version); err != nil {
+		return err
+	}
+	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
+	if s.publishers, err = openPublishers(ctx, s.publishing, s.Pipeline.Names, s.Prefetch, s.Watch); err != nil {
+		return err
+	}
+	// Each publisher has one at a time, and so have the intake, the drain and the look at the failed queue.
+	s.completions = make(chan func() error, len(s.all())+3)
+	if s.consuming, err = Connect(ctx, uri, s.Pipeline, "consume", s.Version); err != nil {
+		return err
+	}
+	s.Watch.Enter(metrics.Connected)
+	looking := context.WithoutCancel(ctx) // longer than the opening
+	s.rejections.look = func(names pipeline.Names) error { return lookForFailed(looking, s.consuming, names) }
+	s.intake, err = openIntake(ctx, s.consuming, s.Pipeline.Names.Inbox(), s.Prefetch)
+	return err
+}
+
+// Stable reports whether the session lasted, so that the next one may come soon. Each session that ends
+// counts against the delivery limit of what was in flight: a pipeline that is broken must not use the
+// limit up by connecting again and again.
+func (s *Session) Stable() bool { return time.Since(s.openedAt) > stableAfter }
+
+// Close ends the connections, and with them the channels.
+func (s *Session) Close() {
+	var closing sync.WaitGroup
+	for _, conn := range []*amqp.Connection{s.consuming, s.publishing} {
+		if conn != nil {
+			closing.Go(func() { amqpconn.HangUp(conn) })
+		}
+	}
+	closing.Wait()
+}
+
+// Connect opens a connection to the pipeline's vhost. Purpose and version are shown in the management
+// UI.
+func Connect(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline, purpose, version string) (*amqp.Connection, error) {
+	return amqpconn.Connect(ctx, uri, p.Vhost, amqpconn.Client{
+		Name:    fmt.Sprintf("rabbitmq-retry %s %s (%s)", p.Names, purpose, version),
+		Product: "rabbitmq-retry",
+		Version: version,
+	})
+}
