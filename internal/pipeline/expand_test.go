@@ -11,32 +11,27 @@ import (
 
 func TestExpandQuorum(t *testing.T) {
 	t.Parallel()
-	got := topology.Render(Expand(orders()), Expand(orders()))
-	retry := func(ttl string) topology.ObjectView {
-		return topology.ObjectView{Type: "quorum", Arguments: map[string]string{
-			"x-message-ttl": ttl, "x-dead-letter-exchange": "orders.return",
-			"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
-		}}
+	got := topology.Render(Expand(orders()))
+	retry := func(ttl string) string {
+		return "quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once x-message-ttl=" + ttl + " x-overflow=reject-publish"
 	}
 	want := topology.View{
-		Exchanges: map[string]topology.ObjectView{
-			"orders.dlx":    {Type: "fanout", Arguments: map[string]string{"alternate-exchange": "orders.failed"}},
-			"orders.failed": {Type: "fanout", Arguments: nil},
-			"orders.retry":  {Type: "direct", Arguments: nil},
-			"orders.return": {Type: "direct", Arguments: map[string]string{"alternate-exchange": "orders.dlx"}},
+		Exchanges: map[string]string{
+			"orders.dlx":    "fanout alternate-exchange=orders.failed",
+			"orders.failed": "fanout",
+			"orders.retry":  "direct",
+			"orders.return": "direct alternate-exchange=orders.dlx",
 		},
-		Queues: map[string]topology.ObjectView{
-			"orders.inbox": {Type: "quorum", Arguments: map[string]string{
-				"x-dead-letter-exchange": "orders.failed", "x-dead-letter-strategy": "at-least-once",
-				"x-overflow": "reject-publish", "x-delivery-limit": "1000",
-			}},
-			"orders.failed":   {Type: "quorum", Arguments: map[string]string{"x-delivery-limit": "1000000"}},
+		Queues: map[string]string{
+			"orders.inbox": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000 x-overflow=reject-publish",
+			"orders.failed":   "quorum x-delivery-limit=1000000",
 			"orders.retry.5s": retry("5000"),
 			"orders.retry.1m": retry("60000"),
-			"paid":            {Type: "quorum", Arguments: map[string]string{"x-retry-declared-by": "orders", "x-single-active-consumer": "true"}},
+			"paid":            "quorum x-retry-declared-by=orders x-single-active-consumer=true",
 		},
 		Bindings: []string{
-			`orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s","0s","60s","5000ms"],"max_attempts":4,"retry_on":["rejected"]}`,
+			`orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","0s","60s","5000ms"],"max_attempts":4,"retry_on":["rejected"]}'`,
 			"orders.failed -> orders.failed",
 			"orders.retry -> orders.retry.1m [delay:1m]",
 			"orders.retry -> orders.retry.5s [delay:5s]",
@@ -45,16 +40,13 @@ func TestExpandQuorum(t *testing.T) {
 			"orders.return -> legacy [return:legacy]",
 			"orders.return -> paid [return:paid]",
 		},
-		Policies: map[string]topology.PolicyView{
-			"retry/orders/queues": {Pattern: `^(a\|b\.c|created|paid)$`, ApplyTo: "queues", Priority: 1000, Definition: map[string]string{
-				"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish",
-			}},
-			"retry/orders/own": {
-				Pattern: `^orders\.(failed|inbox|retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$`, ApplyTo: "queues", Priority: 1000,
-				Definition: map[string]string{"max-length": "1000000000", "overflow": "reject-publish"},
-			},
-			"retry/orders/fallback":     {Pattern: `^(a\|b\.c|created|paid)$`, ApplyTo: "queues", Priority: 999, Definition: map[string]string{"dead-letter-exchange": "orders.dlx"}},
-			"retry/orders/queue/legacy": {Pattern: `^(legacy)$`, ApplyTo: "queues", Priority: 1000, Definition: map[string]string{"dead-letter-exchange": "orders.dlx"}},
+		Policies: map[string]string{
+			"retry/orders/queues": `queues ^(a\|b\.c|created|paid)$ priority=1000 ` +
+				"dead-letter-exchange=orders.dlx dead-letter-strategy=at-least-once overflow=reject-publish",
+			"retry/orders/own": `queues ^orders\.(failed|inbox|retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$ priority=1000 ` +
+				"max-length=1000000000 overflow=reject-publish",
+			"retry/orders/fallback":     `queues ^(a\|b\.c|created|paid)$ priority=999 dead-letter-exchange=orders.dlx`,
+			"retry/orders/queue/legacy": "queues ^(legacy)$ priority=1000 dead-letter-exchange=orders.dlx",
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

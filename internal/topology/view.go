@@ -1,79 +1,84 @@
 package topology
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"golang.org/x/text/unicode/norm"
 )
 
-// View is a topology as text, the form in which a plan shows it.
+// View is a topology as text, one line per object: the form in which plans show it and states keep it.
+//
+//	exchange  direct alternate-exchange=orders.dlx
+//	queue     quorum, transient x-dead-letter-exchange=orders.return x-message-ttl=5000
+//	policy    queues ^(orders\.created)$ priority=1000 dead-letter-exchange=orders.dlx overflow=reject-publish
+//	binding   orders.retry -> orders.retry.5s [delay:5s] argument=value
+//
+// A line is a function of the object alone. Equal objects have the same line and different ones never do, whatever
+// they hold: numbers, booleans, lists and tables are JSON; a text stands bare, and in single quotes if it is empty,
+// could be read as one of these, or if its end would be unclear. So x-message-ttl=5000 is the number and
+// x-message-ttl='5000' the text. Plans show double quotes escaped, and single ones as they are.
+//
+// A release freezes the form of these lines. Later ones add keys to an object that has them and kinds of objects, but
+// never change the line of an object that was there: it would show up as a change of every resource.
 type View struct {
-	Exchanges map[string]ObjectView
-	Queues    map[string]ObjectView
+	Exchanges map[string]string
+	Queues    map[string]string
+	Policies  map[string]string
 	Bindings  []string
-	Policies  map[string]PolicyView
 }
 
-// ObjectView is an exchange or a queue as text. Arguments are nil where there are none.
-type ObjectView struct {
-	Type      string
-	Arguments map[string]string
-}
-
-// PolicyView is a policy as text.
-type PolicyView struct {
-	Pattern    string
-	ApplyTo    string
-	Priority   int64
-	Definition map[string]string
-}
-
-// Render shows a topology. A value of another type than the one expected shows it, as in
-// "5000 (string)", since the number and the text would look equal otherwise.
-func Render(t, expected Topology) View {
-	v := View{Exchanges: map[string]ObjectView{}, Queues: map[string]ObjectView{}, Policies: map[string]PolicyView{}}
-	for name, e := range t.Exchanges {
-		kind := withFlags(e.Type, flag{e.Transient, "transient"}, flag{e.AutoDelete, "auto-delete"}, flag{e.Internal, "internal"})
-		v.Exchanges[name] = ObjectView{kind, e.Arguments.render(expected.Exchanges[name].Arguments)}
-	}
-	for name, q := range t.Queues {
-		kind := withFlags(q.Type, flag{q.Transient, "transient"}, flag{q.AutoDelete, "auto-delete"}, flag{q.Exclusive, "exclusive"})
-		v.Queues[name] = ObjectView{kind, q.Arguments.render(expected.Queues[name].Arguments)}
-	}
-	for name, p := range t.Policies {
-		v.Policies[name] = PolicyView{p.Pattern, p.ApplyTo, int64(p.Priority), p.Definition.render(expected.Policies[name].Definition)}
-	}
+// Render shows a topology.
+func Render(t Topology) View {
+	v := View{Exchanges: lines(t.Exchanges), Queues: lines(t.Queues), Policies: lines(t.Policies)}
 	for _, b := range t.Bindings {
 		v.Bindings = append(v.Bindings, b.String())
 	}
 	return v
 }
 
-// String shows a binding as "source -> destination [routing key] argument=value".
-func (b Binding) String() string {
-	parts := []string{b.Source, "->", b.Destination}
-	if b.ToExchange {
-		parts = append(parts, "(exchange)")
+func lines[T fmt.Stringer](objects map[string]T) map[string]string {
+	all := make(map[string]string, len(objects))
+	for name, object := range objects {
+		all[name] = object.String()
 	}
-	if b.RoutingKey != "" {
-		parts = append(parts, "["+b.RoutingKey+"]")
-	}
-	for _, key := range slices.Sorted(maps.Keys(b.Arguments)) {
-		parts = append(parts, key+"="+argumentText(b.Arguments[key]))
-	}
-	return strings.Join(parts, " ")
+	return all
 }
 
-// argumentText tells tables and lists from texts that look like them.
-func argumentText(value any) string {
-	switch kind := kindOf(value); kind {
-	case "table", "list":
-		return ValueText(value) + " (" + kind + ")"
+// String is the exchange's line: type, flags, arguments.
+func (e Exchange) String() string {
+	kind := withFlags(e.Type, flag{e.Transient, "transient"}, flag{e.AutoDelete, "auto-delete"}, flag{e.Internal, "internal"})
+	return e.Arguments.after(kind)
+}
+
+// String is the queue's line: type, flags, arguments.
+func (q Queue) String() string {
+	kind := withFlags(q.Type, flag{q.Transient, "transient"}, flag{q.AutoDelete, "auto-delete"}, flag{q.Exclusive, "exclusive"})
+	return q.Arguments.after(kind)
+}
+
+// String is the policy's line: what it applies to, priority, definition.
+func (p Policy) String() string {
+	return p.Definition.after(word(p.ApplyTo, ""), word(p.Pattern, ""), "priority="+strconv.Itoa(p.Priority))
+}
+
+// String is the binding's line: source -> destination, "(exchange)" if it is one, [routing key], arguments.
+func (b Binding) String() string {
+	words := []string{word(b.Source, ""), "->", word(b.Destination, "")}
+	if b.ToExchange {
+		words = append(words, "(exchange)")
 	}
-	return ValueText(value)
+	if b.RoutingKey != "" {
+		words = append(words, "["+word(b.RoutingKey, "")+"]")
+	}
+	return b.Arguments.after(words...)
 }
 
 type flag struct {
@@ -82,6 +87,7 @@ type flag struct {
 }
 
 func withFlags(kind string, flags ...flag) string {
+	kind = word(kind, ",")
 	for _, f := range flags {
 		if f.set {
 			kind += ", " + f.name
@@ -90,25 +96,90 @@ func withFlags(kind string, flags ...flag) string {
 	return kind
 }
 
-func (a Arguments) render(expected Arguments) map[string]string {
-	if len(a) == 0 {
-		return nil
+// after is a line of these words and the arguments, sorted by key.
+func (a Arguments) after(words ...string) string {
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		words = append(words, argumentKey(key)+"="+argumentValue(a[key]))
 	}
-	text := make(map[string]string, len(a))
-	for key, value := range a {
-		text[key] = renderValue(value, expected[key])
+	return strings.Join(words, " ")
+}
+
+// word is a text whose place in the line says what it is, such as a name or a pattern. It ends at a space or at one of
+// the ends.
+func word(text, ends string) string {
+	if text == "" || text[0] == '\'' || strings.ContainsFunc(text, separates) || strings.ContainsAny(text, ends) || !composed(text) {
+		return quoted(text)
 	}
 	return text
 }
 
-func renderValue(value, expected any) string {
-	text := ValueText(value)
-	if expected != nil && kindOf(value) != kindOf(expected) {
-		text += " (" + kindOf(value) + ")"
+func argumentKey(key string) string {
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+	}) || !composed(key) {
+		return quoted(key)
+	}
+	return key
+}
+
+func argumentValue(value any) string {
+	text, isText := value.(string)
+	switch {
+	case !isText:
+		return compact(value)
+	case text == "" || strings.ContainsFunc(text, separates) || strings.ContainsAny(text, `'"=[]{}`) || isScalar(text) || !composed(text):
+		return quoted(text)
 	}
 	return text
 }
 
+func separates(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
+
+// isScalar reports whether a text could be read as a number, a boolean or null.
+func isScalar(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil || json.Valid([]byte(text))
+}
+
+// quoted is a JSON string, but in single quotes.
+func quoted(text string) string {
+	inner := compact(text)
+	return "'" + strings.NewReplacer(`\"`, `"`, `'`, `\'`).Replace(inner[1:len(inner)-1]) + "'"
+}
+
+// compact is a value as JSON without spaces. Characters that Terraform would replace by others are escaped.
+func compact(value any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic("arguments hold JSON values only: " + err.Error())
+	}
+	encoded := strings.TrimSuffix(text.String(), "\n")
+	if composed(encoded) {
+		return encoded
+	}
+	return escaped(encoded)
+}
+
+// escaped writes characters beyond ASCII as JSON escapes.
+func escaped(encoded string) string {
+	var ascii strings.Builder
+	for _, unit := range utf16.Encode([]rune(encoded)) {
+		if unit < unicode.MaxASCII {
+			ascii.WriteByte(byte(unit))
+			continue
+		}
+		fmt.Fprintf(&ascii, `\u%04x`, unit)
+	}
+	return ascii.String()
+}
+
+// composed reports whether Terraform keeps a text as it is behind any other: it normalizes all texts to NFC, which
+// would make different objects equal.
+func composed(text string) bool { return norm.NFC.IsNormalString("=" + text) }
+
+// ValueText is a value as messages show it.
 func ValueText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -121,22 +192,5 @@ func ValueText(value any) string {
 			return fmt.Sprint(v)
 		}
 		return strings.TrimSpace(string(text))
-	}
-}
-
-func kindOf(value any) string {
-	switch value.(type) {
-	case string:
-		return "string"
-	case bool:
-		return "bool"
-	case int64:
-		return "integer"
-	case float64:
-		return "float"
-	case []any:
-		return "list"
-	default:
-		return "table"
 	}
 }

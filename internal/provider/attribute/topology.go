@@ -9,88 +9,60 @@ import (
 )
 
 var (
-	// ObjectType is the type of an exchange or a queue.
-	ObjectType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"type":      types.StringType,
-		"arguments": types.MapType{ElemType: types.StringType},
-	}}
-	// PolicyType is the type of a policy.
-	PolicyType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"pattern":    types.StringType,
-		"apply_to":   types.StringType,
-		"priority":   types.Int64Type,
-		"definition": types.MapType{ElemType: types.StringType},
-	}}
+	// ObjectsType is the type of objects of one kind: a line for each, by name.
+	ObjectsType = types.MapType{ElemType: types.StringType}
 	// TopologyType has the types of the four kinds of objects.
 	TopologyType = map[string]attr.Type{
-		"exchanges": types.MapType{ElemType: ObjectType},
-		"queues":    types.MapType{ElemType: ObjectType},
+		"exchanges": ObjectsType,
+		"queues":    ObjectsType,
+		"policies":  ObjectsType,
 		"bindings":  types.SetType{ElemType: types.StringType},
-		"policies":  types.MapType{ElemType: PolicyType},
 	}
 )
 
-// TopologyAttribute describes every object that the resource owns, by name.
+// TopologyAttribute describes every object that the resource owns, one line per object.
+//
+// The first release freezes the lines and the names of the kinds; see [topology.View] for what may change afterwards.
 func TopologyAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		Computed:            true,
-		MarkdownDescription: "Every object on the broker that the resource owns. What was changed by hand shows up here as a difference, and apply repairs exactly that object.",
+		Computed: true,
+		MarkdownDescription: "Every object on the broker that the resource owns, one line per object. " +
+			"What was changed by hand shows up here as a difference, and apply repairs exactly that object. " +
+			"Numbers, booleans, lists and tables are written as JSON; " +
+			"a text that could be read as one of these is in single quotes: `x-message-ttl=5000` is a number, `x-message-ttl='5000'` a text.",
 		Attributes: map[string]schema.Attribute{
-			"exchanges": objectsAttribute("Exchanges by name."),
-			"queues":    objectsAttribute("Queues by name."),
+			"exchanges": objectsAttribute("Exchanges by name, written as `type key=value`, with flags that differ from a durable exchange's behind the type."),
+			"queues":    objectsAttribute("Queues by name, written as `type key=value`, with flags that differ from a durable queue's behind the type."),
+			"policies":  objectsAttribute("Policies by name, written as `apply-to pattern priority=number key=value`."),
 			"bindings": schema.SetAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Bindings, written as `source -> destination [routing key]`, with their arguments behind.",
-			},
-			"policies": schema.MapNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "Policies by name.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"pattern":    ComputedString("Pattern of the names that the policy applies to."),
-					"apply_to":   ComputedString("Kind of objects that the policy applies to."),
-					"priority":   schema.Int64Attribute{Computed: true, MarkdownDescription: "Of the policies that match, the one with the highest priority applies."},
-					"definition": schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "What the policy sets."},
-				}},
+				MarkdownDescription: "Bindings, written as `source -> destination [routing key] key=value`.",
 			},
 		},
 	}
 }
 
-func objectsAttribute(description string) schema.MapNestedAttribute {
-	return schema.MapNestedAttribute{
-		Computed:            true,
-		MarkdownDescription: description,
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"type":      ComputedString("Type, followed by flags that differ from a durable object's."),
-			"arguments": schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Arguments as text."},
-		}},
-	}
+func objectsAttribute(description string) schema.MapAttribute {
+	return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
 // TopologyValue is a set of objects as the attribute shows it.
-func TopologyValue(view topology.View) types.Object {
+func TopologyValue(t topology.Topology) types.Object {
+	view := topology.Render(t)
 	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
-		"exchanges": MapValue(ObjectType, view.Exchanges, ObjectValue),
-		"queues":    MapValue(ObjectType, view.Queues, ObjectValue),
+		"exchanges": TextMap(view.Exchanges),
+		"queues":    TextMap(view.Queues),
+		"policies":  TextMap(view.Policies),
 		"bindings":  types.SetValueMust(types.StringType, StringValues(view.Bindings)),
-		"policies":  MapValue(PolicyType, view.Policies, PolicyValue),
 	})
 }
 
-// ObjectValue is an exchange or a queue.
-func ObjectValue(view topology.ObjectView) attr.Value {
-	return types.ObjectValueMust(ObjectType.AttrTypes, map[string]attr.Value{
-		"type":      types.StringValue(view.Type),
-		"arguments": TextMap(view.Arguments),
-	})
-}
-
-// PolicyValue is a policy.
-func PolicyValue(view topology.PolicyView) attr.Value {
-	return types.ObjectValueMust(PolicyType.AttrTypes, map[string]attr.Value{
-		"pattern":    types.StringValue(view.Pattern),
-		"apply_to":   types.StringValue(view.ApplyTo),
-		"priority":   types.Int64Value(view.Priority),
-		"definition": TextMap(view.Definition),
+// ExchangesValue is a topology of which only the exchanges are known.
+func ExchangesValue(exchanges map[string]topology.Exchange) types.Object {
+	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
+		"exchanges": TextMap(topology.Render(topology.Topology{Exchanges: exchanges}).Exchanges),
+		"queues":    types.MapUnknown(types.StringType),
+		"policies":  types.MapUnknown(types.StringType),
+		"bindings":  types.SetUnknown(types.StringType),
 	})
 }

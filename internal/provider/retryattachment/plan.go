@@ -14,7 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // ValidateConfig checks what is known.
@@ -86,8 +85,7 @@ func (m *model) compute() (pipeline.Attachment, diag.Diagnostics) {
 	if diags.HasError() {
 		return a, diags
 	}
-	expanded := pipeline.ExpandAttachment(a)
-	m.Topology = attribute.TopologyValue(topology.Render(expanded, expanded))
+	m.Topology = attribute.TopologyValue(pipeline.ExpandAttachment(a))
 	return a, diags
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Read fills the topology from the live broker. Inputs stay as they were configured, except after an
@@ -47,6 +46,6 @@ func (r *attachmentResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	resp.Diagnostics.Append(attribute.MarkCreated(ctx, resp.Private)...)
-	state.Topology = attribute.TopologyValue(topology.Render(owned, pipeline.ExpandAttachment(a)))
+	state.Topology = attribute.TopologyValue(owned)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }

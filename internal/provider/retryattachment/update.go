@@ -45,7 +45,7 @@ func (r *attachmentResource) Update(ctx context.Context, req resource.UpdateRequ
 	// What is on the broker now, with the inputs as they were: the next plan shows what is left to do.
 	if vhost, err := r.session.Client.List(ctx, a.Vhost); err == nil {
 		owned := pipeline.OwnedByAttachment(*prior, vhost.Topology)
-		state.Topology = attribute.TopologyValue(topology.Render(owned, pipeline.ExpandAttachment(*prior)))
+		state.Topology = attribute.TopologyValue(owned)
 		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 	}
 }

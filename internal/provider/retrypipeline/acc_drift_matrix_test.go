@@ -164,7 +164,7 @@ func (s *stage) planShows(t *testing.T, faults ...fault) (planned, error) {
 		return plan, nil
 	}
 	kind, name, _ := strings.Cut(last.object, " ")
-	got := differentLeaves(byName(before[kind])[name], byName(after[kind])[name])
+	got := differentAttributes(kind, byName(before[kind])[name], byName(after[kind])[name])
 	if want := slices.Sorted(slices.Values(last.attributes)); !slices.Equal(got, want) {
 		return plan, fmt.Errorf("the plan changes %q of %s, want %q", got, last.object, want)
 	}
@@ -178,36 +178,4 @@ func (s *stage) planIsEmpty(t *testing.T) error {
 		err = fmt.Errorf("after the repair, the plan still changes %q", differences(topologyOf(plan.refreshed), topologyOf(plan.after)))
 	}
 	return err
-}
-
-// differentLeaves lists the attributes that differ, such as "arguments x-overflow".
-func differentLeaves(before, after any) []string {
-	var found []string
-	b, a := leaves("", before), leaves("", after)
-	for name := range b {
-		if b[name] != a[name] {
-			found = append(found, name)
-		}
-	}
-	for name := range a {
-		if _, both := b[name]; !both {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
-func leaves(at string, value any) map[string]string {
-	all := map[string]string{}
-	switch v := value.(type) {
-	case nil:
-	case map[string]any:
-		for name, part := range v {
-			maps.Copy(all, leaves(strings.TrimSpace(at+" "+name), part))
-		}
-	default:
-		all[at] = fmt.Sprint(v)
-	}
-	return all
 }

@@ -28,7 +28,7 @@ type drift struct {
 	differs onlyDiffers
 }
 
-const definitionBinding = `bindings orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}`
+const definitionBinding = `bindings orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}'`
 
 func TestAcc_DriftOfExchanges(t *testing.T) {
 	t.Parallel()

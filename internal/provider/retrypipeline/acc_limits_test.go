@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	plainDefinition   = `orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}`
-	limitedDefinition = `orders.dlx -> orders.inbox retry-definition={"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"],` +
-		`"max_age":"60m","queue_max_attempts":{"work":2,"work.b":9}}`
+	plainDefinition   = `orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}'`
+	limitedDefinition = `orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"],` +
+		`"max_age":"60m","queue_max_attempts":{"work":2,"work.b":9}}'`
 )
 
 // workerHas checks what the sidecar is told.

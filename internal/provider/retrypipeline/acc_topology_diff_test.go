@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 )
@@ -77,4 +78,52 @@ func byName(objects any) map[string]any {
 	}
 	named, _ := objects.(map[string]any)
 	return named
+}
+
+// differentAttributes lists what two lines of an object do not have in common, such as "arguments x-overflow".
+func differentAttributes(kind string, before, after any) []string {
+	var found []string
+	b, a := attributesOf(kind, fmt.Sprint(before)), attributesOf(kind, fmt.Sprint(after))
+	for name := range b {
+		if b[name] != a[name] {
+			found = append(found, name)
+		}
+	}
+	for name := range a {
+		if _, both := b[name]; !both {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// attributesOf takes the line of an exchange, a queue or a policy apart.
+func attributesOf(kind, line string) map[string]string {
+	words, all := wordsOf(line), map[string]string{}
+	prefix := "arguments "
+	if kind == "policies" && len(words) > 2 {
+		prefix = "definition "
+		all["apply_to"], all["pattern"], all["priority"] = words[0], words[1], words[2]
+		words = words[3:]
+	}
+	for _, word := range words {
+		if key, value, isArgument := strings.Cut(word, "="); isArgument {
+			all[prefix+key] = value
+		} else {
+			all["type"] += word
+		}
+	}
+	return all
+}
+
+// wordsOf splits a line at spaces that are not in quotes.
+func wordsOf(line string) []string {
+	quoted := false
+	return strings.FieldsFunc(line, func(r rune) bool {
+		if r == '\'' {
+			quoted = !quoted
+		}
+		return r == ' ' && !quoted
+	})
 }

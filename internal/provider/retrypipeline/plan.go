@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // ModifyPlan sets every computed attribute. Planned values are a function of configuration and
@@ -82,8 +80,7 @@ func (m *model) compute(ctx context.Context, prior *model) diag.Diagnostics {
 		p.Retired, more = retiredAfter(ctx, p, prior)
 		diags.Append(more...)
 	}
-	expanded := pipeline.Expand(p)
-	m.Topology = attribute.TopologyValue(topology.Render(expanded, expanded))
+	m.Topology = attribute.TopologyValue(pipeline.Expand(p))
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = workerValue(p.Worker())
 	m.RetiredQueues = retiredValue(p, nil)
@@ -112,13 +109,7 @@ func (m *model) computePartly(ctx context.Context) {
 		return
 	}
 	m.setNames()
-	expanded := topology.Topology{Exchanges: pipeline.ExpandExchanges(pipeline.Names(m.Name.ValueString()))}
-	m.Topology = types.ObjectValueMust(attribute.TopologyType, map[string]attr.Value{
-		"exchanges": attribute.MapValue(attribute.ObjectType, topology.Render(expanded, expanded).Exchanges, attribute.ObjectValue),
-		"queues":    types.MapUnknown(attribute.ObjectType),
-		"bindings":  types.SetUnknown(types.StringType),
-		"policies":  types.MapUnknown(attribute.PolicyType),
-	})
+	m.Topology = attribute.ExchangesValue(pipeline.ExpandExchanges(pipeline.Names(m.Name.ValueString())))
 	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() {
 		schedule := *m
 		schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})

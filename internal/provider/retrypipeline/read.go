@@ -79,7 +79,7 @@ func (r *pipelineResource) refresh(ctx context.Context, m *model, vhost topology
 		}
 		drained[queue] = isDrained
 	}
-	m.Topology = attribute.TopologyValue(topology.Render(owned, pipeline.Expand(p)))
+	m.Topology = attribute.TopologyValue(owned)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = workerValue(p.Worker())
 	m.RetiredQueues = retiredValue(p, drained)
