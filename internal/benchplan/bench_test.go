@@ -22,6 +22,7 @@ var (
 	destroys    = flag.String("destroy", "1,50,200", "scenarios whose destroy is measured; the vhosts of the others are just deleted")
 	parallelism = flag.Int("parallelism", 200, "terraform's -parallelism of a destroy of 200 pipelines; its default is 10")
 	details     = flag.Bool("details", false, "print which requests each step sent")
+	versus      = flag.String("versus", "", "directory of another build of the provider, to measure next to this one")
 )
 
 // scenario is one line of the table.
@@ -56,8 +57,12 @@ func TestPlanAndApplyAreCheap(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			r := s.measure(t, provider)
 			r.check(t)
-			rows = append(rows, r)
-			show(t, rows[len(rows)-1:])
+			taken := []row{r}
+			if *versus != "" {
+				taken = append(taken, s.measureVersus(t, *versus, r))
+			}
+			rows = append(rows, taken...)
+			show(t, taken)
 		})
 	}
 	show(t, rows)
@@ -70,6 +75,16 @@ func (s scenario) measure(t *testing.T, provider string) row {
 	r := row{scenario: s}
 	t.Run("bare", func(t *testing.T) { s.measureBare(t, &r) })
 	t.Run("terraform", func(t *testing.T) { s.measureTerraform(t, provider, &r) })
+	return r
+}
+
+// measureVersus runs the CLI once more, with another build.
+func (s scenario) measureVersus(t *testing.T, provider string, this row) row {
+	t.Helper()
+	r := row{scenario: s, objects: this.objects, bare: this.bare}
+	r.name += " versus"
+	t.Run("versus", func(t *testing.T) { s.measureTerraform(t, provider, &r) })
+	t.Logf("plan: %.2f of the processor time of the other build", this.plan.cpu.Seconds()/r.plan.cpu.Seconds())
 	return r
 }
 
@@ -111,7 +126,8 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	t.Helper()
 	b, pipelines := s.prepare(t)
 	p := newProxy(t, b, s.delay)
-	tf := terraformtest.New(t, provider, "RABBITMQ_ENDPOINT="+p.URL)
+	m := newMeter(t, provider)
+	tf := terraformtest.New(t, m.provider, "RABBITMQ_ENDPOINT="+p.URL)
 	tf.Write(t, "main.tf", config)
 	tf.Write(t, "terraform.tfvars.json", variables(t, pipelines, !s.unshielded, delays))
 	tf.Write(t, "changed.json", variables(t, pipelines, !s.unshielded, changedDelays))
@@ -119,9 +135,10 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 		p.take()
 		began := time.Now()
 		tf.Run(t, append(args, "-input=false", "-no-color")...)
-		taken := &step{took: time.Since(began), requests: p.take()}
+		taken := &step{took: time.Since(began), requests: p.take(), cpu: m.take(t)}
 		if *details {
-			t.Logf("%s: %s s\n%s", strings.Join(args, " "), seconds(taken.took), strings.Join(taken.lines(), "\n"))
+			t.Logf("%s: %s s, processor %s s\n%s",
+				strings.Join(args, " "), seconds(taken.took), processor(taken.cpu), strings.Join(taken.lines(), "\n"))
 		}
 		return taken
 	}

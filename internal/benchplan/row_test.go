@@ -4,6 +4,7 @@ package benchplan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -14,6 +15,8 @@ import (
 type step struct {
 	requests
 	took time.Duration
+	// cpu is the processor time of the provider's processes.
+	cpu time.Duration
 }
 
 // row is what one case took; steps that were not measured are nil.
@@ -35,8 +38,9 @@ func show(t *testing.T, rows []row) {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")+"\t") }
-	line("pipelines", "", "apply", "", "", "plan", "", "again", "", "", "change", "", "destroy", "", "", "bare", "", "apply/")
-	line("", "", "r", "w", "s", "r", "s", "r", "w", "s", "r", "s", "r", "w", "s", "w", "s", "bare")
+	line("pipelines", "", "apply", "", "", "", "plan", "", "", "again", "", "", "", "change", "", "", "destroy", "", "", "",
+		"bare", "", "apply/")
+	line("", "", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "w", "s", "bare")
 	for _, r := range rows {
 		cells := []string{fmt.Sprint(r.pipelines), r.name}
 		cells = append(cells, r.apply.cells(true)...)
@@ -48,18 +52,20 @@ func show(t *testing.T, rows []row) {
 		line(cells...)
 	}
 	_ = table.Flush()
-	t.Logf("r: reads, w: writes, s: seconds\n%s", text.String())
+	t.Logf("r: reads, w: writes, s: seconds, cpu: seconds of processor time of the provider's processes\n%s", text.String())
 }
 
 func (s *step) cells(writes bool) []string {
-	cells := []string{"-", "-", "-"}
+	cells := []string{"-", "-", "-", "-"}
 	if s != nil {
-		cells = []string{fmt.Sprint(s.reads), fmt.Sprint(s.writes), seconds(s.took)}
+		cells = []string{fmt.Sprint(s.reads), fmt.Sprint(s.writes), seconds(s.took), processor(s.cpu)}
 	}
 	if !writes {
-		return []string{cells[0], cells[2]}
+		return slices.Delete(cells, 1, 2)
 	}
 	return cells
 }
+
+func processor(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }

@@ -114,6 +114,7 @@ func (p *pipe) move(conn *amqp.Connection, deliveries <-chan amqp.Delivery, stop
 func republish(ch *amqp.Channel, d amqp.Delivery) error {
 	const mandatory, immediate = true, false
 	return ch.Publish(names.RetryExchange(), pipeline.DelayKey(delay), mandatory, immediate, amqp.Publishing{
-		Headers: d.Headers, ContentType: d.ContentType, DeliveryMode: d.DeliveryMode, MessageId: d.MessageId, Timestamp: d.Timestamp, Body: d.Body,
+		Headers: d.Headers, ContentType: d.ContentType, DeliveryMode: d.DeliveryMode,
+		MessageId: d.MessageId, Timestamp: d.Timestamp, Body: d.Body,
 	})
 }

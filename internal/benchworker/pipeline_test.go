@@ -50,7 +50,8 @@ func newPipeline(t *testing.T, queueType string, queues int) *benchPipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), apply.Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p.spec)}); err != nil {
+	wanted := apply.Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p.spec)}
+	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted); err != nil {
 		t.Fatal(err)
 	}
 	p.control = p.Channel(t)

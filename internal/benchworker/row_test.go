@@ -25,12 +25,11 @@ func (r *row) add(side string, taken result) {
 	r.results[side] = append(r.results[side], taken)
 }
 
-// ratio is the median of how many times as fast as another a side was in the same round, 0 if one of
-// them was not measured.
-func (r *row) ratio(side, other string) float64 {
+// ratio is the median of a side's figure divided by another's in the same round, 0 if one of them was not measured.
+func (r *row) ratio(side, other string, of func(result) float64) float64 {
 	var ratios []float64
 	for i := range min(len(r.results[side]), len(r.results[other])) {
-		ratios = append(ratios, r.results[side][i].rate/r.results[other][i].rate)
+		ratios = append(ratios, of(r.results[side][i])/of(r.results[other][i]))
 	}
 	return median(ratios)
 }
@@ -71,24 +70,30 @@ func show(t *testing.T, rows []*row) {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")+"\t") }
-	line("", "", "", "bare", "", "", "", "worker", "", "", "", "many", "shovel", "remote", "worker/", "worker/", "worker/", "many/", "versus", "", "", "", "worker/")
-	line("queues", "bytes", "window", "msg/s", "cpu", "calls", "MiB", "msg/s", "cpu", "calls", "MiB", "msg/s", "msg/s", "msg/s", "bare", "shovel", "remote", "worker",
-		"msg/s", "cpu", "calls", "MiB", "versus")
+	line("", "", "", "bare", "", "", "", "worker", "", "", "", "many", "shovel", "remote",
+		"worker/", "worker/", "worker/", "many/", "cpu/", "versus", "", "", "", "worker/")
+	line("queues", "bytes", "window", "msg/s", "cpu", "calls", "MiB", "msg/s", "cpu", "calls", "MiB", "msg/s", "msg/s", "msg/s",
+		"bare", "shovel", "remote", "worker", "bare", "msg/s", "cpu", "calls", "MiB", "versus")
 	for _, r := range rows {
 		cells := []string{r.queueType, fmt.Sprint(r.size), fmt.Sprint(r.window)}
 		cells = append(cells, r.process(bare)...)
 		cells = append(cells, r.process(one)...)
 		cells = append(cells, number(r.median(many, rate), 0), number(r.median(shovel, rate), 0), number(r.median(remote, rate), 0))
-		cells = append(cells, number(r.ratio(one, bare), 2), number(r.ratio(one, shovel), 2), number(r.ratio(one, remote), 2), number(r.ratio(many, one), 2))
+		for _, of := range [][2]string{{one, bare}, {one, shovel}, {one, remote}, {many, one}} {
+			cells = append(cells, number(r.ratio(of[0], of[1], rate), 2))
+		}
+		cells = append(cells, number(r.ratio(one, bare, cpu), 2))
 		cells = append(cells, r.process(another)...)
-		line(append(cells, number(r.ratio(one, another), 2))...)
+		line(append(cells, number(r.ratio(one, another, rate), 2))...)
 	}
 	_ = table.Flush()
 	t.Logf("medians; cpu: seconds of the process per million messages; calls: reads and writes per message\n%s", text.String())
 }
 
 func (r *row) process(side string) []string {
-	return []string{number(r.median(side, rate), 0), number(r.median(side, cpu), 1), number(r.median(side, calls), 2), number(r.median(side, peak), 1)}
+	return []string{
+		number(r.median(side, rate), 0), number(r.median(side, cpu), 1), number(r.median(side, calls), 2), number(r.median(side, peak), 1),
+	}
 }
 
 func number(value float64, decimals int) string {

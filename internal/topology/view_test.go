@@ -2,6 +2,7 @@ package topology
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -15,30 +16,46 @@ func TestLines(t *testing.T) {
 	t.Parallel()
 	definition := `{"version":1,"delays":["5s"],"policy_definition":{"a":"\"b\""}}`
 	table := map[string]any{"version": int64(1), "delays": []any{"5s"}, "policy_definition": map[string]any{"a": `"b"`}}
-	for want, got := range map[string]interface{ String() string }{
-		"direct": Exchange{Type: "direct"},
-		"fanout, transient, auto-delete, internal alternate-exchange=orders.failed": Exchange{
-			Type: "fanout", Transient: true, AutoDelete: true, Internal: true, Arguments: Arguments{"alternate-exchange": "orders.failed"},
+	for _, test := range []struct {
+		object fmt.Stringer
+		want   string
+	}{
+		{Exchange{Type: "direct"}, "direct"},
+		{
+			Exchange{"fanout", true, true, true, Arguments{"alternate-exchange": "a.b"}},
+			"fanout, transient, auto-delete, internal alternate-exchange=a.b",
 		},
-		"quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once x-message-ttl=5000 x-overflow=reject-publish": Queue{
-			Type: "quorum", Arguments: Arguments{
-				"x-dead-letter-exchange": "orders.return", "x-dead-letter-strategy": AtLeastOnce, "x-message-ttl": int64(5000), "x-overflow": "reject-publish",
-			},
+		{
+			Queue{Type: "quorum", Arguments: Arguments{"x-overflow": "drop-head", "x-message-ttl": int64(5000)}},
+			"quorum x-message-ttl=5000 x-overflow=drop-head",
 		},
-		"classic, exclusive x-message-ttl='5000'":                                               Queue{Type: "classic", Exclusive: true, Arguments: Arguments{"x-message-ttl": "5000"}},
-		"classic x-single-active-consumer=true":                                                 Queue{Type: "classic", Arguments: Arguments{"x-single-active-consumer": true}},
-		"classic x-single-active-consumer='true'":                                               Queue{Type: "classic", Arguments: Arguments{"x-single-active-consumer": "true"}},
-		`classic a='' b='two words' c='it\'s' d='a=b' e='"' f=g`:                                Queue{Type: "classic", Arguments: Arguments{"a": "", "b": "two words", "c": "it's", "d": "a=b", "e": `"`, "f": "g"}},
-		`queues ^(orders\.created)$ priority=1000 overflow=drop-head`:                           Policy{Pattern: `^(orders\.created)$`, ApplyTo: "queues", Priority: 1000, Definition: Arguments{"overflow": "drop-head"}},
-		`all '^(two words\\.)$' priority=-1`:                                                    Policy{Pattern: `^(two words\.)$`, ApplyTo: "all", Priority: -1},
-		"orders.retry -> orders.retry.5s [delay:5s]":                                            Binding{Source: "orders.retry", Destination: "orders.retry.5s", RoutingKey: "delay:5s"},
-		"orders.dlx -> audit (exchange)":                                                        Binding{Source: "orders.dlx", Destination: "audit", ToExchange: true},
-		"orders.dlx -> 'audit (exchange)'":                                                      Binding{Source: "orders.dlx", Destination: "audit (exchange)"},
-		`a -> b definition='{"version":1,"delays":["5s"],"policy_definition":{"a":"\\"b\\""}}'`: Binding{Source: "a", Destination: "b", Arguments: Arguments{"definition": definition}},
-		`a -> b definition={"delays":["5s"],"policy_definition":{"a":"\"b\""},"version":1}`:     Binding{Source: "a", Destination: "b", Arguments: Arguments{"definition": table}},
+		{Queue{Type: "classic", Exclusive: true, Arguments: Arguments{"x-message-ttl": "5000"}}, "classic, exclusive x-message-ttl='5000'"},
+		{Queue{Type: "classic", Arguments: Arguments{"x-single-active-consumer": true}}, "classic x-single-active-consumer=true"},
+		{Queue{Type: "classic", Arguments: Arguments{"x-single-active-consumer": "true"}}, "classic x-single-active-consumer='true'"},
+		{Queue{Type: "classic", Arguments: Arguments{"a": "", "b": "two words", "c": "it's"}}, `classic a='' b='two words' c='it\'s'`},
+		{
+			Queue{Type: "classic", Arguments: Arguments{"a": "a=b", "b": `"`, "c": "größe", "d": nil, "e": "null"}},
+			`classic a='a=b' b='"' c=größe d=null e='null'`,
+		},
+		{
+			Policy{`^(orders\.created)$`, "queues", 1000, Arguments{"overflow": "drop-head"}},
+			`queues ^(orders\.created)$ priority=1000 overflow=drop-head`,
+		},
+		{Policy{`^(two words\.)$`, "all", -1, nil}, `all '^(two words\\.)$' priority=-1`},
+		{Binding{Source: "a.retry", Destination: "a.retry.5s", RoutingKey: "delay:5s"}, "a.retry -> a.retry.5s [delay:5s]"},
+		{Binding{Source: "a", Destination: "audit", ToExchange: true}, "a -> audit (exchange)"},
+		{Binding{Source: "a", Destination: "audit (exchange)"}, "a -> 'audit (exchange)'"},
+		{
+			Binding{Source: "a", Destination: "b", Arguments: Arguments{"definition": definition}},
+			`a -> b definition='{"version":1,"delays":["5s"],"policy_definition":{"a":"\\"b\\""}}'`,
+		},
+		{
+			Binding{Source: "a", Destination: "b", Arguments: Arguments{"definition": table}},
+			`a -> b definition={"delays":["5s"],"policy_definition":{"a":"\"b\""},"version":1}`,
+		},
 	} {
-		if got.String() != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+		if got := test.object.String(); got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
 	}
 }
@@ -187,7 +204,7 @@ func (r *reader) value() any {
 	if strings.HasPrefix(r.rest, "'") {
 		return r.text("")
 	}
-	if bare := strings.SplitN(r.rest, " ", 2)[0]; !strings.ContainsAny(bare[:1], "[{") && !json.Valid([]byte(bare)) {
+	if bare, _, _ := strings.Cut(r.rest, " "); !strings.ContainsAny(bare[:1], "[{") && !json.Valid([]byte(bare)) {
 		return r.text(" ")
 	}
 	decoder := json.NewDecoder(strings.NewReader(r.rest))

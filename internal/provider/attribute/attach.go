@@ -13,12 +13,14 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"attach": schema.StringAttribute{
 			Optional: true, Computed: true,
-			Default:             stringdefault.StaticString(pipeline.AttachPolicy),
-			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, or `arguments`, with which the application declares it and the provider checks that it did." + attach,
+			Default: stringdefault.StaticString(pipeline.AttachPolicy),
+			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, " +
+				"or `arguments`, with which the application declares it and the provider checks that it did." + attach,
 		},
 		"dead_letter_strategy": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, or `at-most-once` (default for classic queues, which know no other).",
+			Optional: true,
+			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, " +
+				"or `at-most-once` (default for classic queues, which know no other).",
 		},
 		"policy_definition": schema.StringAttribute{
 			Optional:            true,

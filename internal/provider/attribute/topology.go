@@ -31,8 +31,8 @@ func TopologyAttribute() schema.SingleNestedAttribute {
 			"Numbers, booleans, lists and tables are written as JSON; " +
 			"a text that could be read as one of these is in single quotes: `x-message-ttl=5000` is a number, `x-message-ttl='5000'` a text.",
 		Attributes: map[string]schema.Attribute{
-			"exchanges": objectsAttribute("Exchanges by name, written as `type key=value`, with flags that differ from a durable exchange's behind the type."),
-			"queues":    objectsAttribute("Queues by name, written as `type key=value`, with flags that differ from a durable queue's behind the type."),
+			"exchanges": objectsAttribute("Exchanges by name, written as `type key=value`; flags such as `transient` follow the type."),
+			"queues":    objectsAttribute("Queues by name, written as `type key=value`; flags such as `transient` follow the type."),
 			"policies":  objectsAttribute("Policies by name, written as `apply-to pattern priority=number key=value`."),
 			"bindings": schema.SetAttribute{
 				Computed: true, ElementType: types.StringType,
