@@ -17,9 +17,14 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "keep running, so that a debugger can be attached")
 	flag.Parse()
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
-		Address: "registry.terraform.io/rabbitmq-retry/rabbitmq",
-		Debug:   *debug,
+	if !*debug {
+		silenceUnreadLogs()
+	}
+	err := withHeapFloor(func() error {
+		return providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
+			Address: "registry.terraform.io/rabbitmq-retry/rabbitmq",
+			Debug:   *debug,
+		})
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -28,7 +28,7 @@ func newMeter(t *testing.T, provider string) *meter {
 	m := &meter{t.TempDir(), t.TempDir()}
 	name := "terraform-provider-rabbitmq"
 	script := fmt.Sprintf(meterScript, filepath.Join(provider, name), m.notes)
-	if err := os.WriteFile(filepath.Join(m.provider, name), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(m.provider, name), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -3,10 +3,11 @@
 package benchworker
 
 import (
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"net/http"
 	"net/url"
 	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // startShovel has the broker move the messages, with or without a network in between.
