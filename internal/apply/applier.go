@@ -1,6 +1,12 @@
 package apply
 
-import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+)
 
 // Applier carries out changes. It is safe for concurrent use.
 type Applier struct {
@@ -10,3 +16,54 @@ type Applier struct {
 
 // New makes an applier that changes the client's broker.
 func New(client *broker.Client, times Times) *Applier { return &Applier{client, times} }
+
+// Create creates objects that do not exist yet. If one exists already or anything fails, what this
+// call made is removed again, and nothing else. If that would lose messages, all of it stays; what
+// stays, for whatever reason, is in a *NotUndoneError.
+func (a *Applier) Create(ctx context.Context, change Change) error {
+	e := a.execution(change)
+	e.onlyNew = true
+	return e.run(ctx, planCreate(change))
+}
+
+// Update changes what differs. Whatever may be refused comes first: a change that would lose
+// messages fails with *KeptError before anything else was touched. Of the queues that are not wanted
+// any more, those that nobody else publishes to are kept if they are not proved to be empty, and the
+// answer says why, by queue.
+func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]string, err error) {
+	steps, err := planUpdate(change)
+	if err != nil {
+		return nil, err
+	}
+	e := a.execution(change)
+	err = e.run(ctx, steps)
+	return e.kept, err
+}
+
+// Remove deletes every object of the owner, or none: if messages would be lost, everything is put
+// back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
+func (a *Applier) Remove(ctx context.Context, change Change) error {
+	if err := a.execution(change).remove(ctx, rollBack); err != nil {
+		return err
+	}
+	return a.confirmVisible(ctx, change.Vhost)
+}
+
+// ForceRemove deletes every object of the owner with all messages that are in them.
+func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
+	return a.execution(change).run(ctx, planForce(change))
+}
+
+// confirmVisible is an error if the vhost exists but is not accessible any more: to such a user
+// everything looks as if it were deleted.
+func (a *Applier) confirmVisible(ctx context.Context, vhost string) error {
+	_, err := a.client.List(ctx, vhost)
+	if !broker.IsNotFound(err) {
+		return err
+	}
+	if gone, goneErr := a.client.VhostGone(ctx, vhost); goneErr != nil || !gone {
+		return fmt.Errorf("whether everything was deleted is not known, since the vhost is not accessible any more: %w",
+			errors.Join(err, goneErr))
+	}
+	return nil
+}

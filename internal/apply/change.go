@@ -20,23 +20,33 @@ type Change struct {
 	Live topology.Topology
 	// Wanted is what the owner shall have.
 	Wanted topology.Topology
-	// HeldIn are work queues whose undelivered dead letters the change would delete.
-	HeldIn []string
-	// Published are queues of the owner that others publish to and consume.
-	Published []string
-	// FailedQueue catches what has nowhere else to go.
-	FailedQueue string
-	// Shield is the policy that protects the owner's queues for as long as they exist.
-	Shield string
-	// Rerouted tells that the change restores the way of dead letters that may be held.
-	Rerouted bool
-	// Renew reads the vhost again after a wait, and says whether the change may still be made; nil if
-	// there is nothing to look for.
-	Renew func(context.Context) (all topology.Vhost, live topology.Topology, err error)
-	// Drain is how long to wait for queues that hold messages; Waiting, if it is set, is told about
-	// once a second what is waited for.
+	// SharedQueues are queues of the owner that others publish to and consume.
+	SharedQueues []string
+	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.
+	CatchAll string
+	// Guard are policies of the owner, by name, in a form that keeps other people's policies off the
+	// owner's own queues and covers no other queue. A policy that is deleted takes this form first, and
+	// goes when the queues are gone.
+	Guard map[string]topology.Policy
+	// RestoresDeadLetterRoute says that dead letters may be pending because they had no way to go, and
+	// have one after the change.
+	RestoresDeadLetterRoute bool
+	// Recheck reads the vhost again after a wait, and fails if the change may not be made any more; nil
+	// if there is nothing to look for.
+	Recheck func(context.Context) (all topology.Vhost, live topology.Topology, err error)
+	// Drain is how long to wait for queues that are not empty; Waiting, if it is set, is told about once
+	// a second what is waited for.
 	Drain   time.Duration
-	Waiting func(holdings map[string]string)
+	Waiting func(contents map[string]string)
+}
+
+// split divides queues into those that others publish to and those that are the owner's alone.
+func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]topology.Queue) {
+	isShared := func(name string, _ topology.Queue) bool { return slices.Contains(c.SharedQueues, name) }
+	shared, own = maps.Clone(queues), maps.Clone(queues)
+	maps.DeleteFunc(shared, func(name string, q topology.Queue) bool { return !isShared(name, q) })
+	maps.DeleteFunc(own, isShared)
+	return shared, own
 }
 
 // KeptError says that queues were not deleted, since messages could have been lost.
@@ -45,7 +55,7 @@ type KeptError struct {
 	Queues map[string]string
 }
 
-// Error lists the queues and what they hold.
+// Error lists the queues and what is in them.
 func (e *KeptError) Error() string { return Describe(e.Queues) }
 
 // NotUndoneError says what could not be put back after a change failed.
@@ -57,7 +67,14 @@ func (e *NotUndoneError) Error() string { return e.Err.Error() }
 // Unwrap returns the reasons.
 func (e *NotUndoneError) Unwrap() error { return e.Err }
 
-// Describe lists queues and what they hold, one in a line.
+func notUndone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &NotUndoneError{Err: err}
+}
+
+// Describe lists queues and what is in them, one in a line.
 func Describe(queues map[string]string) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(queues)) {

@@ -107,8 +107,8 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	c := newApplier(t, b, b.Endpoint)
 	all := list(t, c, b.Vhost)
 	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
-	do := c.changer(Change{Vhost: b.Vhost, All: all})
-	if err := do.unbindAll(t.Context(), targets); err != nil {
+	e := c.execution(Change{Vhost: b.Vhost, All: all})
+	if err := e.unbindAll(t.Context(), e.bindingsTo(targets), targets); err != nil {
 		t.Fatal(err)
 	}
 	rejectSlowly(t, b, "work", 1)
@@ -122,7 +122,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	for target := range targets {
 		b.Request(t, http.MethodDelete, b.Path("queues", target)+"/contents", nil)
 	}
-	if err := do.rebind(t.Context(), do.bindingsTo(targets)); err != nil {
+	if err := e.rebind(t.Context(), e.bindingsTo(targets)); err != nil {
 		t.Fatal(err)
 	}
 }

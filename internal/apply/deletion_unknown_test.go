@@ -27,7 +27,7 @@ func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
 	})
 	all := list(t, c, p.Vhost)
 	live := pipeline.Owned(p, all.Topology)
-	err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"})
+	err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, CatchAll: "orders.failed"})
 	if err == nil || !strings.Contains(err.Error(), "stays unbound") {
 		t.Fatalf("got %v", err)
 	}
@@ -64,7 +64,7 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 			})
 			all := list(t, c, p.Vhost)
 			live := pipeline.Owned(p, all.Topology)
-			if err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, FailedQueue: "orders.failed"}); err != nil {
+			if err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, CatchAll: "orders.failed"}); err != nil {
 				t.Fatal(err)
 			}
 			after := list(t, c, p.Vhost)
@@ -87,8 +87,8 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 		}
 		return true, r.Method != http.MethodDelete
 	})
-	do := c.changer(Change{Vhost: b.Vhost, Published: []string{"work"}})
-	if err := do.removeQueue(t.Context(), "work", topology.Queue{Type: topology.Quorum}); err == nil || deletions.Load() != 1 {
+	e := c.execution(Change{Vhost: b.Vhost, SharedQueues: []string{"work"}})
+	if err := e.removeQueue(t.Context(), "work", topology.Queue{Type: topology.Quorum}, false); err == nil || deletions.Load() != 1 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)
 	}
 }
@@ -102,15 +102,15 @@ func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	c := applierOf(t, server.URL)
-	do := c.changer(Change{Vhost: "/"})
-	err := do.removeQueue(t.Context(), "orders.retry.5s", topology.Queue{Type: topology.Quorum})
-	if err == nil || !strings.Contains(err.Error(), "stays unbound") || !do.deletionUnknown["orders.retry.5s"] || deletions.Load() != 2 {
+	e := c.execution(Change{Vhost: "/"})
+	err := e.removeQueue(t.Context(), "orders.retry.5s", topology.Queue{Type: topology.Quorum}, false)
+	if err == nil || !strings.Contains(err.Error(), "stays unbound") || !e.deletionUnknown["orders.retry.5s"] || deletions.Load() != 2 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)
 	}
 }
 
 // An exchange whose deletion was not answered comes back with its bindings.
-func TestExchangeIsMadeAnewWithoutAnAnswer(t *testing.T) {
+func TestExchangeIsRecreatedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := small(b)
@@ -121,7 +121,9 @@ func TestExchangeIsMadeAnewWithoutAnAnswer(t *testing.T) {
 		return true, r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/orders.retry")
 	})
 	all := list(t, c, p.Vhost)
-	if err := c.changer(Change{Vhost: p.Vhost, All: all}).replaceExchange(t.Context(), "orders.retry", all.Exchanges["orders.retry"]); err == nil {
+	change := Change{Vhost: p.Vhost, All: all}
+	steps := change.replaceExchanges(map[string]topology.Exchange{"orders.retry": all.Exchanges["orders.retry"]})
+	if err := c.execution(change).run(t.Context(), steps); err == nil {
 		t.Error("no error")
 	}
 	after := list(t, c, p.Vhost)
@@ -135,16 +137,16 @@ func TestWhatIsOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	c := newApplier(t, b, b.Endpoint)
-	if err := c.stillSees(t.Context(), b.Vhost); err != nil {
+	if err := c.confirmVisible(t.Context(), b.Vhost); err != nil {
 		t.Error(err)
 	}
-	if err := c.stillSees(t.Context(), b.Vhost+"-gone"); err != nil {
+	if err := c.confirmVisible(t.Context(), b.Vhost+"-gone"); err != nil {
 		t.Error(err)
 	}
 	other := brokertest.New(t)
 	name, password := other.User(t, "management", ".*", ".*", ".*")
 	blind := applierAs(t, b.Endpoint, name, password)
-	if err := blind.stillSees(t.Context(), b.Vhost); err == nil {
+	if err := blind.confirmVisible(t.Context(), b.Vhost); err == nil {
 		t.Error("no error")
 	}
 }

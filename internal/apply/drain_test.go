@@ -27,7 +27,9 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			c := applierOf(t, server.URL)
-			err := c.changer(Change{Vhost: "/"}).requireEmpty(t.Context(), checksOf(pendingDeadLetters, "work"))
+			err := c.execution(Change{Vhost: "/"}).run(t.Context(), []step{
+				{do: proveNonePending, ifFails: refuse, checks: checksOf(pendingDeadLetters, "work")},
+			})
 			var kept *KeptError
 			if refused := errors.As(err, &kept); refused != (name == "staying") || (err != nil && !refused) {
 				t.Errorf("got %v", err)
@@ -37,7 +39,7 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 }
 
 // What was published and consumed a moment before may be reported after a report that the queue is
-// empty. The change begins anew instead of refusing what the user has already seen to.
+// empty. The change begins again instead of refusing what the user has already seen to.
 func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
 	var looks atomic.Int32
@@ -56,7 +58,9 @@ func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	c := applierOf(t, server.URL)
-	err := c.changer(Change{Vhost: "/"}).requireRemoved(t.Context(), map[string]topology.Queue{"paid": {Type: topology.Quorum}})
+	change := Change{Vhost: "/"}
+	steps := []step{change.removeIfEmpty(map[string]topology.Queue{"paid": {Type: topology.Quorum}}, refuse)}
+	err := c.execution(change).run(t.Context(), steps)
 	if err != nil || !deleted.Load() {
 		t.Errorf("got %v, deleted: %v", err, deleted.Load())
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -20,19 +21,20 @@ const (
 )
 
 // errElections says that a policy may have been written for nothing.
-var errElections = errors.New("queues elected leaders meanwhile; before RabbitMQ 4.0 a policy that is written then never takes effect. Apply again when the cluster is at rest")
+var errElections = errors.New("queues elected leaders meanwhile; before RabbitMQ 4.0 a policy that is written then never takes effect. " +
+	"Run terraform apply once the cluster is at rest")
 
 // withStableLeaders makes changes of policies take effect. Before 4.0, one that meets a queue's leader
-// election is listed but never applied, and only other content mends it. So in clusters of those
+// election is listed but never applied, and only other content repairs it. So in clusters of those
 // versions it is made as long as the leaders are known and the same before and after, and until then
 // repeated, with other content in between. If that does not help, the other content stays, so that
 // the next plan shows it.
-func (c *changer) withStableLeaders(ctx context.Context, policies map[string]topology.Policy, change func(context.Context) error) error {
-	if !c.All.Version.Before(4, 0) || c.All.Nodes < 2 || len(policies) == 0 {
+func (e *execution) withStableLeaders(ctx context.Context, policies []topology.NamedPolicy, change func(context.Context) error) error {
+	if !e.All.Version.Before(4, 0) || e.All.Nodes < 2 || len(policies) == 0 {
 		return change(ctx)
 	}
 	for deadline := time.Now().Add(steadyTime); ; {
-		before, err := c.awaitLeaders(ctx, policies, deadline)
+		before, err := e.awaitLeaders(ctx, policies, deadline)
 		if err != nil {
 			return err
 		}
@@ -42,14 +44,14 @@ func (c *changer) withStableLeaders(ctx context.Context, policies map[string]top
 		if err := pause(ctx, leaderTime); err != nil {
 			return err
 		}
-		after, err := c.leaders(ctx, policies)
+		after, err := e.leaders(ctx, policies)
 		if err != nil || maps.Equal(before, after) {
 			return err
 		}
-		if _, err := c.awaitLeaders(ctx, policies, deadline); err != nil {
-			return errors.Join(err, c.putChanged(ctx, policies))
+		if _, err := e.awaitLeaders(ctx, policies, deadline); err != nil {
+			return errors.Join(err, e.putInBetween(ctx, policies))
 		}
-		if err := c.putChanged(ctx, policies); err != nil {
+		if err := e.putInBetween(ctx, policies); err != nil {
 			return err
 		}
 		if time.Now().After(deadline) {
@@ -58,9 +60,9 @@ func (c *changer) withStableLeaders(ctx context.Context, policies map[string]top
 	}
 }
 
-func (c *changer) awaitLeaders(ctx context.Context, policies map[string]topology.Policy, deadline time.Time) (map[string]string, error) {
+func (e *execution) awaitLeaders(ctx context.Context, policies []topology.NamedPolicy, deadline time.Time) (map[string]string, error) {
 	for {
-		leaders, err := c.leaders(ctx, policies)
+		leaders, err := e.leaders(ctx, policies)
 		if err != nil {
 			return nil, err
 		}
@@ -77,25 +79,76 @@ func (c *changer) awaitLeaders(ctx context.Context, policies map[string]topology
 			slices.Sort(leaderless)
 			return nil, fmt.Errorf("these queues have no leader: %s. %w", strings.Join(leaderless, ", "), errElections)
 		}
-		if err := pause(ctx, c.times.Poll); err != nil {
+		if err := pause(ctx, e.times.Poll); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // leaders are the leaders of the quorum queues that the policies match, "" for one that has none.
-func (c *changer) leaders(ctx context.Context, policies map[string]topology.Policy) (map[string]string, error) {
-	queues, err := c.client.Queues(ctx, c.Vhost)
+func (e *execution) leaders(ctx context.Context, policies []topology.NamedPolicy) (map[string]string, error) {
+	queues, err := e.client.Queues(ctx, e.Vhost)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
 	for _, queue := range queues {
 		for _, policy := range policies {
-			if matches, err := policy.AppliesTo(queue.Name, queue.Type); err == nil && matches && queue.Type == topology.Quorum {
+			if queue.Type == topology.Quorum && (covers(policy.Policy, queue) || covers(e.Live.Policies[policy.Name], queue)) {
 				found[queue.Name] = queue.Leader
 			}
 		}
 	}
 	return found, nil
+}
+
+func covers(policy topology.Policy, queue broker.QueueInfo) bool {
+	matches, err := policy.AppliesTo(queue.Name, queue.Type)
+	return matches && err == nil
+}
+
+// putInBetween writes policies with other content that has no effect, the last one first. A policy
+// that lets go of queues gets its live pattern back meanwhile: only so are these queues told once more.
+func (e *execution) putInBetween(ctx context.Context, policies []topology.NamedPolicy) error {
+	for _, policy := range slices.Backward(policies) {
+		if live, exists := e.Live.Policies[policy.Name]; exists && live.Priority == policy.Priority {
+			policy.Policy = live
+		}
+		if err := e.putChanged(ctx, policy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wake makes quorum queues try again at once to send pending dead letters that had no route: they do
+// when their policy changes, and otherwise only after three to six minutes.
+func (e *execution) wake(ctx context.Context, policies []topology.NamedPolicy) error {
+	// A cancellation must not leave the changed content behind.
+	ctx = context.WithoutCancel(ctx)
+	if err := each(ctx, policies, e.putChanged); err != nil {
+		return err
+	}
+	return e.withStableLeaders(ctx, policies, func(ctx context.Context) error {
+		return each(ctx, policies, func(ctx context.Context, policy topology.NamedPolicy) error { return e.putBack(policy)(ctx) })
+	})
+}
+
+// putChanged writes a policy with other content that has no effect.
+func (e *execution) putChanged(ctx context.Context, policy topology.NamedPolicy) error {
+	if _, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, harmlesslyChanged(policy.Policy)); err != nil {
+		return fmt.Errorf("write policy %q: %w", policy.Name, err)
+	}
+	return nil
+}
+
+// harmlesslyChanged is the policy with other content that has no effect.
+func harmlesslyChanged(policy topology.Policy) topology.Policy {
+	policy.Definition = maps.Clone(policy.Definition)
+	length, isLimited := policy.Definition["max-length"].(int64)
+	if !isLimited {
+		length = topology.UnreachableLength
+	}
+	policy.Definition["max-length"] = length + 1
+	return policy
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// electing is a management API of which each listing of queues tells the next of these leaders. A
+// electing is a management API whose listings of queues have one of these leaders after another. A
 // real cluster cannot be made to elect at the right moment.
 func electing(t *testing.T, leaders ...string) (client *Applier, written func() []string) {
 	t.Helper()
@@ -45,7 +45,7 @@ func electing(t *testing.T, leaders ...string) (client *Applier, written func() 
 }
 
 // Before 4.0 a policy that is written during an election never takes effect, and the same content
-// again does not mend it.
+// again does not repair it.
 func TestPoliciesOfOldClustersAreWrittenBetweenElections(t *testing.T) {
 	t.Parallel()
 	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
@@ -65,10 +65,10 @@ func TestPoliciesOfOldClustersAreWrittenBetweenElections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client, written := electing(t, test.leaders...)
-			c := client.changer(Change{Vhost: "v", All: test.vhost})
+			e := client.execution(Change{Vhost: "v", All: test.vhost})
 			// A create demands to be the first to write, but not of its own repetitions.
-			c.onlyNew = true
-			if err := c.writePolicies(t.Context(), map[string]topology.Policy{"p": policyOf(1)}); err != nil {
+			e.onlyNew = true
+			if err := e.run(t.Context(), []step{{do: put, policies: byName(map[string]topology.Policy{"p": policyOf(1)})}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := written(); !slices.Equal(got, test.want) {

@@ -20,10 +20,15 @@ func newApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
 	return applierAs(t, endpoint, b.Username, b.Password)
 }
 
-// applierOf changes a management API that is none of RabbitMQ's.
+// applierOf changes a management API that is none of RabbitMQ's, and whose counts never lag.
 func applierOf(t *testing.T, endpoint string) *Applier {
 	t.Helper()
-	return applierAs(t, endpoint, "guest", "guest")
+	a := applierAs(t, endpoint, "guest", "guest")
+	a.times = Times{
+		Settle: 100 * time.Millisecond, Stale: 2 * time.Second, Between: 100 * time.Millisecond,
+		Report: time.Second, Poll: 10 * time.Millisecond,
+	}
+	return a
 }
 
 func applierAs(t *testing.T, endpoint, username, password string) *Applier {

@@ -4,78 +4,109 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// inspection is what one read of a queue says of its content. Both texts are empty for an empty queue.
+// check is what has to be absent from a queue.
+type check string
+
+const (
+	// pendingDeadLetters are those that an at-least-once quorum queue keeps until their target accepts them.
+	pendingDeadLetters check = "pending dead letters"
+	// contents are all messages, ready or unacknowledged, and pending dead letters, which other counts
+	// leave out.
+	contents check = "contents"
+	// use is contents or consumers: those may keep a busy queue empty.
+	use check = "use"
+)
+
+// emptinessChecks are the queues of a proof, each with its check.
+type emptinessChecks map[string]check
+
+func checksOf(c check, queues ...string) emptinessChecks {
+	all := emptinessChecks{}
+	for _, queue := range queues {
+		all[queue] = c
+	}
+	return all
+}
+
+// of are the checks of the queues.
+func (e emptinessChecks) of(queues map[string]topology.Queue) emptinessChecks {
+	some := maps.Clone(e)
+	maps.DeleteFunc(some, func(name string, _ check) bool { _, is := queues[name]; return !is })
+	return some
+}
+
+// contentChecks are those of queues that are deleted. One that others publish to may not have consumers
+// either.
+func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks {
+	shared, own := c.split(queues)
+	checks := checksOf(use, slices.Collect(maps.Keys(shared))...)
+	maps.Copy(checks, checksOf(contents, slices.Collect(maps.Keys(own))...))
+	return checks
+}
+
+// pendingChecks are those of the queues whose pending dead letters would be lost.
+func (c Change) pendingChecks(wanted topology.Topology) emptinessChecks {
+	return checksOf(pendingDeadLetters, topology.DeadLettersAtRisk(c.Live, wanted, c.All, c.SharedQueues)...)
+}
+
+// inspection is what one read of a queue says. Both texts are empty if nothing was found.
 type inspection struct {
-	// holds says what is in the queue.
-	holds string
+	// found says what is in the queue.
+	found string
 	// unknown says why the broker's answer proves nothing.
 	unknown string
 }
 
-// contents judges a read of a queue: all its messages, and the dead letters that it still holds
-// because their target did not take them yet (at-least-once), which other counts leave out.
-func contents(q broker.QueueInfo) inspection {
-	switch {
-	case q.Messages == nil:
-		return inspection{unknown: "the broker does not report how many messages it holds: does its leader run?"}
-	case *q.Messages > 0:
-		return inspection{holds: count(*q.Messages, "message", "messages")}
+// of judges a read of a queue.
+func (c check) of(q broker.QueueInfo) inspection {
+	if c != pendingDeadLetters {
+		switch {
+		case q.Messages == nil:
+			return inspection{unknown: "the broker does not report how many messages it has: does its leader run?"}
+		case *q.Messages > 0:
+			return inspection{found: count(*q.Messages, "message", "messages")}
+		}
 	}
-	return pendingDeadLetters(q)
-}
-
-// use judges a queue that others publish to: its contents, and whether somebody consumes it.
-func use(q broker.QueueInfo) inspection {
-	seen := contents(q)
-	switch {
-	case seen != inspection{}:
+	seen := inspectPending(q)
+	if c != use || seen != (inspection{}) {
 		return seen
+	}
+	switch {
 	case q.Consumers == nil:
 		return inspection{unknown: "the broker does not report how many consumers it has"}
 	case *q.Consumers > 0:
-		return inspection{holds: count(*q.Consumers, "consumer", "consumers") + ", so it is in use"}
+		return inspection{found: count(*q.Consumers, "consumer", "consumers") + ", so it is in use"}
 	}
 	return inspection{}
 }
 
-// pendingDeadLetters judges the held dead letters alone. After a failover counts are missing or old until
-// the queue runs with all its members, so anything less proves nothing.
-func pendingDeadLetters(q broker.QueueInfo) inspection {
+// inspectPending judges the pending dead letters alone. After a failover counts are missing or old
+// until the queue runs with all its members, so anything less proves nothing.
+func inspectPending(q broker.QueueInfo) inspection {
 	switch {
 	case q.State != "running":
 		return inspection{unknown: fmt.Sprintf("its state is %q", q.State)}
 	case q.Type != topology.Quorum:
 		return inspection{}
 	case q.MessagesDLX == nil:
-		return inspection{unknown: "the broker does not report how many dead letters it holds"}
+		return inspection{unknown: "the broker does not report how many dead letters are pending"}
 	case *q.MessagesDLX > 0:
-		return inspection{holds: count(*q.MessagesDLX, "dead letter that its target has", "dead letters that their targets have") + " not taken yet"}
+		what := count(*q.MessagesDLX, "dead letter that its target has", "dead letters that their targets have")
+		return inspection{found: what + " not accepted yet"}
 	case len(q.Online) != len(q.Members):
 		return inspection{unknown: fmt.Sprintf("%d of its %d members are online", len(q.Online), len(q.Members))}
 	}
 	return inspection{}
 }
 
-// passing judges what may be on its way like a broker that does not answer yet: it is looked at again.
-// A look that finds nothing proves as much as it does without that: whatever stays is in all of them.
-func passing(queues emptinessChecks) emptinessChecks {
-	all := emptinessChecks{}
-	for queue, judge := range queues {
-		all[queue] = func(q broker.QueueInfo) inspection {
-			seen := judge(q)
-			return inspection{unknown: seen.holds + seen.unknown}
-		}
-	}
-	return all
-}
-
-// inspectQueue reads a queue and judges it. A queue that does not exist holds nothing.
-func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, judge func(broker.QueueInfo) inspection) (inspection, error) {
+// inspectQueue reads a queue and judges it. There is nothing in a queue that does not exist.
+func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, check check) (inspection, error) {
 	info, err := a.client.Queue(ctx, vhost, queue)
 	if broker.IsNotFound(err) {
 		return inspection{}, nil
@@ -83,7 +114,7 @@ func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, judge f
 	if err != nil {
 		return inspection{}, err
 	}
-	return judge(info), nil
+	return check.of(info), nil
 }
 
 // LooksEmpty reports whether one inspection of the queue found nothing in it. That is no proof:
@@ -97,21 +128,21 @@ func (a *Applier) LooksEmpty(ctx context.Context, vhost, queue string) (bool, er
 // those in pendingIn the pending dead letters alone. Queues without an entry may hold messages all
 // the same.
 func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn []string) (map[string]string, error) {
-	all := checksOf(pendingDeadLetters, pendingIn...)
-	maps.Copy(all, checksOf(contents, queues...))
-	return a.visible(ctx, vhost, all)
+	checks := checksOf(pendingDeadLetters, pendingIn...)
+	maps.Copy(checks, checksOf(contents, queues...))
+	return a.visible(ctx, vhost, checks)
 }
 
 // visible says of each queue what one inspection finds in it.
-func (a *Applier) visible(ctx context.Context, vhost string, queues emptinessChecks) (map[string]string, error) {
+func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (map[string]string, error) {
 	found := map[string]string{}
-	for queue, judge := range queues {
-		seen, err := a.inspectQueue(ctx, vhost, queue, judge)
+	for queue, check := range checks {
+		seen, err := a.inspectQueue(ctx, vhost, queue, check)
 		if err != nil {
 			return nil, err
 		}
-		if seen.holds != "" {
-			found[queue] = seen.holds
+		if seen.found != "" {
+			found[queue] = seen.found
 		}
 	}
 	return found, nil

@@ -3,39 +3,45 @@ package apply
 import (
 	"context"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 )
 
-// emptinessChecks are the queues of a proof, each with what to judge of it.
-type emptinessChecks map[string]func(broker.QueueInfo) inspection
+// prove proves that queues which receive nothing any more are empty, or fails with *KeptError.
+func (e *execution) prove(ctx context.Context, checks emptinessChecks) error {
+	against, err := e.settleAndProve(ctx, e.Vhost, checks, true)
+	return keptUnless(err, against)
+}
 
-func checksOf(judge func(broker.QueueInfo) inspection, queues ...string) emptinessChecks {
-	all := emptinessChecks{}
-	for _, queue := range queues {
-		all[queue] = judge
+// proveNonePending proves that no dead letters stay in the queues, or fails with *KeptError. Those that
+// only pass through are no reason: each inspection waits for a moment without.
+func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks) error {
+	against, err := e.lastingContents(ctx, checks)
+	if err == nil && len(against) == 0 {
+		against, err = e.proveEmpty(ctx, e.Vhost, checks, true)
 	}
-	return all
+	return keptUnless(err, against)
 }
 
 // settleAndProve waits until what was on its way is counted, and then looks at the queues twice. It
 // returns what speaks against each of them being empty; a queue without an entry is proved to be.
 // With allOrNone, the first message that is seen while waiting ends it.
-func (a *Applier) settleAndProve(ctx context.Context, vhost string, queues emptinessChecks, allOrNone bool) (map[string]string, error) {
+func (a *Applier) settleAndProve(ctx context.Context, vhost string, checks emptinessChecks, allOrNone bool) (map[string]string, error) {
 	for end := time.Now().Add(a.times.Settle); time.Now().Before(end); {
 		if err := pause(ctx, a.times.Settle/5); err != nil {
 			return nil, err
 		}
-		found, err := a.visible(ctx, vhost, queues)
+		found, err := a.visible(ctx, vhost, checks)
 		if err != nil || (allOrNone && len(found) > 0) {
 			return found, err
 		}
 	}
-	return a.proveEmpty(ctx, vhost, queues)
+	return a.proveEmpty(ctx, vhost, checks, false)
 }
 
-// proveEmpty looks at the queues twice and returns what speaks against each of them being empty.
-func (a *Applier) proveEmpty(ctx context.Context, vhost string, queues emptinessChecks) (map[string]string, error) {
+// proveEmpty inspects the queues twice and returns what speaks against each of them being empty. What
+// may be passing through is treated like a broker that does not answer yet: the queue is inspected
+// again. An inspection that finds nothing proves as much as it does without that: whatever stays is in
+// all of them.
+func (a *Applier) proveEmpty(ctx context.Context, vhost string, checks emptinessChecks, passing bool) (map[string]string, error) {
 	against := map[string]string{}
 	for round := range 2 {
 		if round > 0 {
@@ -44,29 +50,34 @@ func (a *Applier) proveEmpty(ctx context.Context, vhost string, queues emptiness
 			}
 		}
 		deadline := time.Now().Add(a.times.Report)
-		for queue, judge := range queues {
+		for queue, check := range checks {
 			if against[queue] != "" {
 				continue
 			}
-			seen, err := a.awaitReport(ctx, vhost, queue, judge, deadline)
+			seen, err := a.awaitReport(ctx, vhost, queue, check, deadline, passing)
 			if err != nil {
 				return nil, err
 			}
 			if seen != (inspection{}) {
-				against[queue] = seen.holds + seen.unknown
+				against[queue] = seen.found + seen.unknown
 			}
 		}
-		if len(against) == len(queues) {
+		if len(against) == len(checks) {
 			break
 		}
 	}
 	return against, nil
 }
 
-// awaitReport looks at a queue until the broker's answer says something.
-func (a *Applier) awaitReport(ctx context.Context, vhost, queue string, judge func(broker.QueueInfo) inspection, deadline time.Time) (inspection, error) {
+// awaitReport inspects a queue until the broker's answer says something.
+func (a *Applier) awaitReport(
+	ctx context.Context, vhost, queue string, check check, deadline time.Time, passing bool,
+) (inspection, error) {
 	for {
-		seen, err := a.inspectQueue(ctx, vhost, queue, judge)
+		seen, err := a.inspectQueue(ctx, vhost, queue, check)
+		if passing {
+			seen = inspection{unknown: seen.found + seen.unknown}
+		}
 		if err != nil || seen.unknown == "" || time.Now().After(deadline) {
 			return seen, err
 		}

@@ -38,7 +38,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			go func() {
 				removed <- c.Remove(t.Context(), Change{
 					Vhost: p.Vhost, All: all, Live: live,
-					HeldIn: pipeline.Unprotected(p.Names(), live, topology.Topology{}, all), FailedQueue: "orders.failed",
+					CatchAll: "orders.failed",
 				})
 			}()
 			awaitUnbound(t, c, p)

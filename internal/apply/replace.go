@@ -4,85 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// replaceQueues deletes queues that are proved to be empty and makes them anew, which is the only
-// way to change them. Otherwise it fails with *KeptError and leaves all as they were.
-func (c *changer) replaceQueues(ctx context.Context, wanted map[string]topology.Queue) error {
-	live := map[string]topology.Queue{}
-	for name := range wanted {
-		live[name], c.recreated[name] = c.All.Queues[name], true
+// replace deletes exchanges or queues and creates them again, which is the only way to change them.
+func (e *execution) replace(ctx context.Context, s step) error {
+	for name, exchange := range s.exchanges {
+		if err := e.replaceExchange(ctx, name, exchange, s.bindings); err != nil {
+			return err
+		}
 	}
-	if used := c.usedByOthers(live); len(used) > 0 {
-		return &KeptError{Queues: used}
+	if len(s.queues) == 0 {
+		return nil
 	}
-	if err := c.requireRemoved(ctx, live); err != nil {
+	return e.replaceQueues(ctx, s)
+}
+
+// replaceQueues replaces queues that are proved to be empty. Otherwise it fails with *KeptError and
+// leaves all as they were.
+func (e *execution) replaceQueues(ctx context.Context, s step) error {
+	live := s
+	live.queues = map[string]topology.Queue{}
+	for name := range s.queues {
+		live.queues[name] = e.All.Queues[name]
+	}
+	if err := e.removeIfEmpty(ctx, live); err != nil {
 		return err
 	}
 	// A cancellation must not come between a queue's deletion and its return.
 	ctx = context.WithoutCancel(ctx)
-	return errors.Join(eachByName(ctx, wanted, c.createQueue), c.rebind(ctx, c.bindingsTo(wanted)))
+	return errors.Join(e.put(ctx, step{queues: s.queues}), e.rebind(ctx, s.bindings))
 }
 
-// usedByOthers says of the queues that others publish to which exchanges they are bound to: what is
-// published while the queue is away would be lost.
-func (c *changer) usedByOthers(queues map[string]topology.Queue) map[string]string {
-	used := map[string]string{}
-	published, _ := c.split(queues)
-	for _, b := range c.bindingsTo(published) {
-		if !slices.ContainsFunc(c.Live.Bindings, func(own topology.Binding) bool { return own.String() == b.String() }) {
-			used[b.Destination] = fmt.Sprintf("it would have to be made anew, but exchange %q publishes to it; remove that binding first", b.Source)
-		}
-	}
-	return used
-}
-
-// replaceExchange deletes an exchange, makes it anew, which is the only way to change it, and gives
-// it back every binding it had, foreign ones included. That each of them may be made is found out
-// before: making a binding that exists changes nothing.
-func (c *changer) replaceExchange(ctx context.Context, name string, exchange topology.Exchange) error {
-	bindings := c.bindingsOf(name)
-	if err := c.rebind(ctx, bindings); err != nil {
+// replaceExchange gives the exchange back every binding it had, foreign ones included. That each of
+// them may be made is found out before: making a binding that exists changes nothing.
+func (e *execution) replaceExchange(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
+	if err := e.rebind(ctx, bindings); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := c.client.DeleteExchange(ctx, c.Vhost, name)
+	err := e.client.DeleteExchange(ctx, e.Vhost, name)
 	if err != nil {
 		err = fmt.Errorf("delete exchange %q: %w", name, err)
 	}
 	if err != nil && !broker.IsUnanswered(err) {
 		return err
 	}
-	// Without an answer it may be gone all the same; if it is not, making it anew is refused.
-	return errors.Join(err, c.createExchange(ctx, name, exchange), c.rebind(ctx, bindings))
-}
-
-// rebind makes all bindings that can be made, and reports the others. Queues that may still be deleted
-// get none.
-func (c *changer) rebind(ctx context.Context, bindings []topology.Binding) error {
-	var failed []error
-	for _, b := range bindings {
-		if !b.ToExchange && c.deletionUnknown[b.Destination] {
-			continue
-		}
-		if err := c.client.Bind(ctx, c.Vhost, b); err != nil {
-			failed = append(failed, fmt.Errorf("restore binding %q: %w", b, err))
-		}
-	}
-	return errors.Join(failed...)
-}
-
-// bindingsOf lists the bindings that come from or lead to an exchange.
-func (c *changer) bindingsOf(exchange string) []topology.Binding {
-	var found []topology.Binding
-	for _, b := range c.All.Bindings {
-		if b.Source == exchange || (b.ToExchange && b.Destination == exchange) {
-			found = append(found, b)
-		}
-	}
-	return found
+	// Without an answer it may be gone all the same; if it is not, creating it again is refused.
+	return errors.Join(err, e.createExchange(ctx, name, exchange), e.rebind(ctx, bindings))
 }

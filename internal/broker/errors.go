@@ -37,7 +37,8 @@ func IsUnanswered(err error) bool {
 	if !errors.As(err, &answer) {
 		return err != nil && !errors.Is(err, errNotSent)
 	}
-	return answer.Status >= http.StatusInternalServerError || strings.Contains(answer.Reason, "timed out") || strings.Contains(answer.Reason, "timeout")
+	return answer.Status >= http.StatusInternalServerError ||
+		strings.Contains(answer.Reason, "timed out") || strings.Contains(answer.Reason, "timeout")
 }
 
 func hasStatus(err error, status int) bool {

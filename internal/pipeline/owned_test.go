@@ -122,23 +122,23 @@ func TestDiffFindsEveryAttribute(t *testing.T) {
 	}
 }
 
-func TestUnprotectedWorkQueues(t *testing.T) {
+func TestDeadLettersAtRiskInWorkQueues(t *testing.T) {
 	t.Parallel()
 	prior, next := orders(), orders()
-	if got := unprotected(prior, Expand(next)); got != nil {
+	if got := atRisk(prior, Expand(next)); got != nil {
 		t.Errorf("nothing changed, but %q", got)
 	}
 	next.WorkQueues = map[string]WorkQueue{"created": {Type: topology.Quorum}, "paid": {Type: topology.Classic, Declare: true}}
-	if got := unprotected(prior, Expand(next)); !slices.Equal(got, []string{"a|b.c", "paid"}) {
+	if got := atRisk(prior, Expand(next)); !slices.Equal(got, []string{"a|b.c", "paid"}) {
 		t.Errorf("got %q", got)
 	}
-	if got := unprotected(prior, topology.Topology{}); !slices.Equal(got, []string{"a|b.c", "created", "paid"}) {
+	if got := atRisk(prior, topology.Topology{}); !slices.Equal(got, []string{"a|b.c", "created", "paid"}) {
 		t.Errorf("destroy: got %q", got)
 	}
 }
 
-// unprotected is Unprotected for a pipeline of which everything is on the broker.
-func unprotected(p Pipeline, wanted topology.Topology) []string {
+// atRisk is topology.DeadLettersAtRisk for a pipeline of which everything is on the broker.
+func atRisk(p Pipeline, wanted topology.Topology) []string {
 	vhost := topology.Vhost{Topology: Expand(p), Version: topology.Version{Major: 4, Minor: 3}}
 	for name, w := range p.WorkQueues {
 		if w.Declare {
@@ -149,11 +149,21 @@ func unprotected(p Pipeline, wanted topology.Topology) []string {
 			vhost.Queues[name] = topology.Queue{Type: w.Type, Arguments: w.DeadLetterArguments(p.Names())}
 		}
 	}
-	return Unprotected(p.Names(), Owned(p, vhost.Topology), wanted, vhost)
+	return topology.DeadLettersAtRisk(Owned(p, vhost.Topology), wanted, vhost, declaredBy(p))
+}
+
+func declaredBy(p Pipeline) []string {
+	var names []string
+	for name, w := range p.WorkQueues {
+		if w.Declare {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // What the broker has tells: an update that failed half-way leaves policies that no configuration knows.
-func TestUnprotectedByWhatIsLive(t *testing.T) {
+func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 	t.Parallel()
 	strong, weak := one(WorkQueue{Type: topology.Quorum}), one(WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce})
 	vhost := func(live Pipeline) topology.Vhost {
@@ -179,7 +189,7 @@ func TestUnprotectedByWhatIsLive(t *testing.T) {
 		"weaker than what it takes the place of":     {foreign, Expand(weak), 1},
 		"attached by an attachment, too":             {handed, Expand(orders()), 0},
 	} {
-		if got := Unprotected("orders", Owned(strong, test.vhost.Topology), test.wanted, test.vhost); len(got) != test.want {
+		if got := topology.DeadLettersAtRisk(Owned(strong, test.vhost.Topology), test.wanted, test.vhost, nil); len(got) != test.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

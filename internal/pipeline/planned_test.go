@@ -37,7 +37,7 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	}
 }
 
-func TestReroutedWhereDeadLettersMayBeHeld(t *testing.T) {
+func TestRestoresDeadLetterRouteWhereDeadLettersMayBeHeld(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	for name, test := range map[string]struct {
@@ -52,7 +52,7 @@ func TestReroutedWhereDeadLettersMayBeHeld(t *testing.T) {
 	} {
 		live := Expand(p)
 		test.alter(live)
-		if got := Rerouted(p, live); got != test.want {
+		if got := RestoresDeadLetterRoute(p, live); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

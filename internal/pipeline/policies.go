@@ -36,7 +36,7 @@ func addPolicies(t topology.Topology, p Pipeline) {
 func addSpread(t topology.Topology, name func(i int) string, policy topology.Policy, queues []string) {
 	for i, group := range spread(queues) {
 		if len(group) > 0 {
-			policy.Pattern = exactPattern(group)
+			policy.Pattern, policy.Rank = exactPattern(group), i
 			t.Policies[name(i)] = policy
 		}
 	}

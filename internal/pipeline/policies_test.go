@@ -91,7 +91,7 @@ func sharing() Pipeline {
 	return p
 }
 
-func TestUnprotectedOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
+func TestDeadLettersAtRiskOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*WorkQueue)
@@ -105,17 +105,17 @@ func TestUnprotectedOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 		w := next.WorkQueues["work"]
 		test.change(&w)
 		next.WorkQueues["work"] = w
-		if got := unprotected(one(WorkQueue{Type: topology.Quorum}), Expand(next)); len(got) != test.want {
+		if got := atRisk(one(WorkQueue{Type: topology.Quorum}), Expand(next)); len(got) != test.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	argued := one(WorkQueue{Type: topology.Quorum, Attach: AttachArguments})
 	detached := one(WorkQueue{})
 	detached.WorkQueues = nil
-	if got := unprotected(argued, Expand(detached)); len(got) != 0 {
+	if got := atRisk(argued, Expand(detached)); len(got) != 0 {
 		t.Errorf("detaching a queue that keeps its arguments: %q", got)
 	}
-	if got := unprotected(argued, topology.Topology{}); len(got) != 1 {
+	if got := atRisk(argued, topology.Topology{}); len(got) != 1 {
 		t.Errorf("destroying what its arguments point at: %q", got)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Rerouted tells whether dead letters may be held because they had no way to go, and have one again
+// RestoresDeadLetterRoute reports whether dead letters may be held because they had no way to go, and have one again
 // once what is missing of the pipeline is restored, or an exchange is made anew.
-func Rerouted(p Pipeline, live topology.Topology) bool {
+func RestoresDeadLetterRoute(p Pipeline, live topology.Topology) bool {
 	n, changes := p.Names(), topology.Diff(Expand(p), live)
 	missing := changes.Create
 	_, noInbox := missing.Queues[n.Inbox()]

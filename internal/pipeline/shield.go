@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 
@@ -19,6 +20,15 @@ func addShield(t topology.Topology, p Pipeline) {
 	t.Policies[p.Names().ShieldPolicy()] = shield
 	fallback := exactPolicy(fallbackDefinition(p.Names()), FallbackPriority(p.PolicyPriority))
 	addSpread(t, p.Names().FallbackPolicy, fallback, p.NeedFallback())
+}
+
+// Guard returns the policies that keep those of others off the pipeline's own queues, by name, in the
+// form that covers no other queue.
+func Guard(p Pipeline) map[string]topology.Policy {
+	t := topology.New()
+	addShield(t, p)
+	maps.DeleteFunc(t.Policies, func(name string, _ topology.Policy) bool { return name != p.Names().ShieldPolicy() })
+	return t.Policies
 }
 
 func shieldDefinition(queueType string) topology.Arguments {

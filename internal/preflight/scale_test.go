@@ -39,8 +39,8 @@ func TestLookingAtALiveVhostGrowsWithItsSize(t *testing.T) {
 	for what, look := range map[string]func(topology.Vhost, pipeline.Pipeline){
 		"CheckLive": func(vhost topology.Vhost, p pipeline.Pipeline) { CheckLive(p, &p, vhost) },
 		"Owned":     func(vhost topology.Vhost, p pipeline.Pipeline) { pipeline.Owned(p, vhost.Topology) },
-		"Unprotected": func(vhost topology.Vhost, p pipeline.Pipeline) {
-			pipeline.Unprotected(p.Names(), pipeline.Owned(p, vhost.Topology), topology.Topology{}, vhost)
+		"DeadLettersAtRisk": func(vhost topology.Vhost, p pipeline.Pipeline) {
+			topology.DeadLettersAtRisk(pipeline.Owned(p, vhost.Topology), topology.Topology{}, vhost, nil)
 		},
 	} {
 		few, lots := shortest(50, look), shortest(1000, look)
@@ -68,7 +68,7 @@ func BenchmarkPlanInAVhostOfManyPipelines(b *testing.B) {
 	for what, look := range map[string]func(){
 		"CheckLive":   func() { CheckLive(p, &p, vhost) },
 		"Owned":       func() { pipeline.Owned(p, vhost.Topology) },
-		"Unprotected": func() { pipeline.Unprotected(p.Names(), pipeline.Owned(p, vhost.Topology), topology.Topology{}, vhost) },
+		"DeadLettersAtRisk": func() { topology.DeadLettersAtRisk(pipeline.Owned(p, vhost.Topology), topology.Topology{}, vhost, nil) },
 	} {
 		b.Run(what, func(b *testing.B) {
 			b.ReportAllocs()

@@ -55,6 +55,9 @@ type Policy struct {
 	ApplyTo    string
 	Priority   int
 	Definition Arguments
+	// Rank orders policies of one owner and priority: one of a higher rank is written first, since it may
+	// receive queues that those of lower ranks let go of. Brokers do not know it, and Equal ignores it.
+	Rank int
 }
 
 func New() Topology {

@@ -37,7 +37,7 @@ func (r *attachmentResource) Create(ctx context.Context, req resource.CreateRequ
 	}
 	live, wanted := pipeline.OwnedByAttachment(a, all.Topology), pipeline.ExpandAttachment(a)
 	err := r.session.Applier.Create(ctx, apply.Change{
-		Vhost: a.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: pipeline.Unprotected(a.Names(), live, wanted, all),
+		Vhost: a.Vhost, All: all, Live: live, Wanted: wanted,
 	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot attach the queue", fmt.Sprintf("Queue %q was not attached to the pipeline %q.\n\n%s", a.Queue, a.Pipeline, err))

@@ -63,7 +63,6 @@ func (r *attachmentResource) change(ctx context.Context, all topology.Vhost, pri
 		All:     all,
 		Live:    live,
 		Wanted:  wanted,
-		HeldIn:  pipeline.Unprotected(prior.Names(), live, wanted, all),
 		Drain:   drain,
 		Waiting: report.LogWaiting(ctx),
 	}

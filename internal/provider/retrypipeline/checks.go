@@ -165,7 +165,7 @@ func (r *pipelineResource) warnOfDestroy(ctx context.Context, req resource.Modif
 	if attached := pipeline.Attached(p.Names(), vhost.Topology); len(attached) > 0 {
 		resp.Diagnostics.AddWarning("Queues are attached to the pipeline", "Destroy refuses as long as these queues are attached by a rabbitmq_retry_attachment that is not destroyed first:\n"+report.Bullets(attached))
 	}
-	holdings, err := r.session.Applier.Contents(ctx, p.Vhost, ownQueues(p), unprotected(p, vhost))
+	holdings, err := r.session.Applier.Contents(ctx, p.Vhost, ownQueues(p), atRisk(p, vhost))
 	if err != nil || len(holdings) == 0 {
 		return
 	}

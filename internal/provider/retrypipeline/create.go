@@ -39,8 +39,8 @@ func (r *pipelineResource) Create(ctx context.Context, req resource.CreateReques
 	}
 	live, wanted := pipeline.Owned(p, all.Topology), pipeline.Expand(p)
 	err := r.session.Applier.Create(ctx, apply.Change{
-		Vhost: p.Vhost, All: all, Live: live, Wanted: wanted, HeldIn: pipeline.Unprotected(p.Names(), live, wanted, all),
-		Published: declared(p), FailedQueue: p.Names().FailedQueue(), Shield: p.Names().ShieldPolicy(),
+		Vhost: p.Vhost, All: all, Live: live, Wanted: wanted,
+		SharedQueues: declared(p), CatchAll: p.Names().FailedQueue(), Guard: pipeline.Guard(p),
 	})
 	if err != nil {
 		resp.Diagnostics.AddError("Cannot create the pipeline", fmt.Sprintf("Pipeline %q in vhost %q was not created.\n\n%s", p.Name, p.Vhost, err))

@@ -61,16 +61,15 @@ func (r *pipelineResource) remove(ctx context.Context, p pipeline.Pipeline, all 
 		remove = r.session.Applier.ForceRemove
 	}
 	err := remove(ctx, apply.Change{
-		Vhost:       p.Vhost,
-		All:         all,
-		Live:        destroyed(p, all.Topology),
-		HeldIn:      unprotected(p, all),
-		Published:   declared(p),
-		FailedQueue: p.Names().FailedQueue(),
-		Shield:      p.Names().ShieldPolicy(),
-		Drain:       drain,
-		Renew:       r.renew(p),
-		Waiting:     report.LogWaiting(ctx),
+		Vhost:        p.Vhost,
+		All:          all,
+		Live:         destroyed(p, all.Topology),
+		SharedQueues: declared(p),
+		CatchAll:     p.Names().FailedQueue(),
+		Guard:        pipeline.Guard(p),
+		Drain:        drain,
+		Recheck:      r.recheck(p),
+		Waiting:      report.LogWaiting(ctx),
 	})
 	var diags diag.Diagnostics
 	var notEmpty *apply.KeptError
@@ -89,13 +88,13 @@ func destroyed(p pipeline.Pipeline, vhost topology.Topology) topology.Topology {
 	return pipeline.Disowned(pipeline.Owned(p, vhost), p, nil, vhost)
 }
 
-// unprotected lists the work queues whose dead letters a destroy would delete.
-func unprotected(p pipeline.Pipeline, vhost topology.Vhost) []string {
-	return pipeline.Unprotected(p.Names(), destroyed(p, vhost.Topology), topology.Topology{}, vhost)
+// atRisk lists the work queues whose pending dead letters a destroy would delete.
+func atRisk(p pipeline.Pipeline, vhost topology.Vhost) []string {
+	return topology.DeadLettersAtRisk(destroyed(p, vhost.Topology), topology.Topology{}, vhost, declared(p))
 }
 
-// renew looks again after a wait: queues may have been attached meanwhile.
-func (r *pipelineResource) renew(p pipeline.Pipeline) func(context.Context) (topology.Vhost, topology.Topology, error) {
+// recheck reads the vhost again after a wait: queues may have been attached meanwhile.
+func (r *pipelineResource) recheck(p pipeline.Pipeline) func(context.Context) (topology.Vhost, topology.Topology, error) {
 	return func(ctx context.Context) (topology.Vhost, topology.Topology, error) {
 		all, err := r.session.Fresh(ctx, p.Vhost)
 		if attached := pipeline.Attached(p.Names(), all.Topology); err == nil && len(attached) > 0 {

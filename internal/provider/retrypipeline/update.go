@@ -58,15 +58,15 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 	live := pipeline.Disowned(topology.Merge(pipeline.Owned(*prior, all.Topology), pipeline.Owned(p, all.Topology)), *prior, &p, all.Topology)
 	next := wanted(p, live)
 	kept, err := r.session.Applier.Update(ctx, apply.Change{
-		Vhost:     p.Vhost,
-		All:       all,
-		Live:      live,
-		Wanted:    next,
-		HeldIn:    pipeline.Unprotected(p.Names(), live, next, all),
-		Published: declared(*prior, p),
-		Rerouted:  pipeline.Rerouted(*prior, all.Topology),
-		Drain:     drain,
-		Waiting:   report.LogWaiting(ctx),
+		Vhost:                   p.Vhost,
+		All:                     all,
+		Live:                    live,
+		Wanted:                  next,
+		SharedQueues:            declared(*prior, p),
+		Guard:                   pipeline.Guard(p),
+		RestoresDeadLetterRoute: pipeline.RestoresDeadLetterRoute(*prior, all.Topology),
+		Drain:                   drain,
+		Waiting:                 report.LogWaiting(ctx),
 	})
 	diags.Append(updateError(err)...)
 	diags.Append(reportKept(kept)...)

@@ -35,7 +35,13 @@ func policyOf(priority int) topology.Policy {
 	return topology.Policy{Pattern: "^q$", ApplyTo: "queues", Priority: priority, Definition: topology.Arguments{"dead-letter-exchange": "x"}}
 }
 
-// A policy that stands behind another may not beat it while priorities change, or dead letters that
+func ranked(rank int) topology.Policy {
+	policy := policyOf(10)
+	policy.Rank = rank
+	return policy
+}
+
+// A policy that stands behind another may not take precedence over it while priorities change, or dead letters that
 // a queue holds would be deleted.
 func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 	t.Parallel()
@@ -50,28 +56,51 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 		"lowered with one taking over": {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5), "own": policyOf(5)}, []string{"own", "back", "front"}},
 		"raised with one taking over":  {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20), "own": policyOf(20)}, []string{"own", "front", "back"}},
 		"spread over more":             {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(9), "back1": policyOf(9), "front": policyOf(10), "front1": policyOf(10)}, []string{"front1", "front", "back1", "back"}},
-		"spread again":                 {map[string]topology.Policy{"queues": policyOf(10), "queues/2": policyOf(10), "queues/10": policyOf(10)}, map[string]topology.Policy{"queues": policyOf(10), "queues/2": policyOf(10), "queues/10": policyOf(10)}, []string{"10", "2", "queues"}},
+		"spread again":                 {map[string]topology.Policy{"queues": policyOf(10), "queues/2": policyOf(10), "queues/10": policyOf(10)}, map[string]topology.Policy{"queues": policyOf(10), "queues/2": ranked(2), "queues/10": ranked(10)}, []string{"queues/10", "queues/2", "queues"}},
 		"raised with a new one behind": {map[string]topology.Policy{"front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, written := recorder(t)
-			c := client.changer(Change{Vhost: "v", Live: topology.Topology{Policies: test.live}, All: topology.Vhost{Version: topology.Version{Major: 4}}})
-			if err := c.writePolicies(t.Context(), test.wanted); err != nil {
-				t.Fatal(err)
-			}
-			var order []string
-			for _, write := range written() {
-				order = append(order, strings.Fields(write)[1])
-			}
-			if !slices.Equal(order, test.want) {
+			c := Change{Live: topology.Topology{Policies: test.live}}
+			if order := names(c.writeOrder(test.wanted)); !slices.Equal(order, test.want) {
 				t.Errorf("written in the order %q", order)
 			}
 		})
 	}
 }
 
-// What stands behind a policy beats it once its priority has fallen, so it has to go before.
+func names(policies []topology.NamedPolicy) []string {
+	var all []string
+	for _, p := range policies {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// What a step lists is written in this order, and undone in the reverse one.
+func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
+	t.Parallel()
+	client, written := recorder(t)
+	live := map[string]topology.Policy{"a": policyOf(1), "b": policyOf(1)}
+	e := client.execution(Change{Vhost: "v", Live: topology.Topology{Policies: live}, All: topology.Vhost{Version: topology.Version{Major: 4}}})
+	order := []topology.NamedPolicy{{Name: "b", Policy: policyOf(2)}, {Name: "a", Policy: policyOf(2)}}
+	if err := e.run(t.Context(), []step{{do: put, policies: order}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.undo.rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, write := range written() {
+		priority := strings.Contains(write, `"priority":2`)
+		got = append(got, strings.Fields(write)[1]+map[bool]string{true: " new", false: " live"}[priority])
+	}
+	if want := []string{"b new", "a new", "a live", "b live"}; !slices.Equal(got, want) {
+		t.Errorf("written: %q instead of %q", got, want)
+	}
+}
+
+// What stands behind a policy takes precedence once its priority has fallen, so it has to go before.
 func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 	t.Parallel()
 	live := map[string]topology.Policy{"back": policyOf(9), "back/1": policyOf(9), "front": policyOf(10), "own": policyOf(10)}
@@ -87,7 +116,7 @@ func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wanted := map[string]topology.Policy{"back": policyOf(test.priority - 1), "front": policyOf(test.priority)}
-			c := changer{Change: Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: wanted}}}
+			c := Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: wanted}}
 			early, late := c.overtaking(map[string]topology.Policy{"back/1": live["back/1"], "own": live["own"]})
 			if got := slices.Sorted(maps.Keys(early)); !slices.Equal(got, test.early) {
 				t.Errorf("first go %q, want %q", got, test.early)

@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// bindingsTo lists the bindings that lead to the queues, whoever made them. The default exchange
+// has a binding to every queue, which cannot be removed.
+func (c Change) bindingsTo(queues map[string]topology.Queue) []topology.Binding {
+	var found []topology.Binding
+	for _, b := range c.All.Bindings {
+		if b.Source != "" && leadsTo(b, queues) {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// bindingsOf lists the bindings that come from or lead to an exchange.
+func (c Change) bindingsOf(exchange string) []topology.Binding {
+	var found []topology.Binding
+	for _, b := range c.All.Bindings {
+		if b.Source == exchange || (b.ToExchange && b.Destination == exchange) {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// requireRebindable fails if a queue is bound to an exchange that deletes itself with its last binding:
+// unbound for a proof, the binding could not be put back.
+func (c Change) requireRebindable(queues ...map[string]topology.Queue) error {
+	for _, group := range queues {
+		for _, b := range c.bindingsTo(group) {
+			if c.All.Exchanges[b.Source].AutoDelete {
+				return fmt.Errorf("queue %q is bound to exchange %q, which deletes itself without bindings: remove that binding first",
+					b.Destination, b.Source)
+			}
+		}
+	}
+	return nil
+}
+
+// leadsTo reports whether a binding leads to one of the queues.
+func leadsTo(b topology.Binding, queues map[string]topology.Queue) bool {
+	_, leads := queues[b.Destination]
+	return leads && !b.ToExchange
+}
+
+// bindingsWithoutQueues lists the bindings to delete that do not go with their queues.
+func bindingsWithoutQueues(t topology.Topology) []topology.Binding {
+	return slices.DeleteFunc(slices.Clone(t.Bindings), func(b topology.Binding) bool { return leadsTo(b, t.Queues) })
+}
+
+// bindingsOfOthers lists the bindings that go neither with their exchange nor with their queue.
+func bindingsOfOthers(t topology.Topology) []topology.Binding {
+	return slices.DeleteFunc(bindingsWithoutQueues(t), func(b topology.Binding) bool {
+		_, withExchange := t.Exchanges[b.Source]
+		return withExchange
+	})
+}
+
+// without returns the queues that the other map does not name.
+func without[T any](queues map[string]topology.Queue, names map[string]T) map[string]topology.Queue {
+	rest := maps.Clone(queues)
+	maps.DeleteFunc(rest, func(name string, _ topology.Queue) bool { _, named := names[name]; return named })
+	return rest
+}

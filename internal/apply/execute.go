@@ -1,0 +1,171 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// execution carries out the steps of one change and remembers how to undo them.
+type execution struct {
+	*Applier
+	Change
+	// onlyNew refuses objects that exist already: another one's would be taken over.
+	onlyNew bool
+	// made is what was created or written; several objects are at once.
+	made      topology.Topology
+	madeMutex sync.Mutex
+	// undo puts back what was removed.
+	undo journal
+	// deletionUnknown are queues whose deletion the broker did not answer: it may still take effect.
+	deletionUnknown map[string]bool
+	// kept says of the queues that were to be deleted and were not what speaks against it.
+	kept map[string]string
+	// unanswered is what the broker did not answer in steps that go on.
+	unanswered []error
+	// drainUntil is when the change's time to drain is over: at least Times.Stale after its beginning.
+	drainUntil time.Time
+}
+
+func (a *Applier) execution(change Change) *execution {
+	return &execution{
+		Applier: a, Change: change, made: topology.New(), deletionUnknown: map[string]bool{},
+		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)),
+	}
+}
+
+// run carries out steps one after another, until one fails.
+func (e *execution) run(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		if err := e.attempt(ctx, s); err != nil {
+			return errors.Join(err, notUndone(e.clean(ctx, s.ifFails)))
+		}
+	}
+	return nil
+}
+
+// attempt carries out a step; one that refuses is repeated while there is time to drain.
+func (e *execution) attempt(ctx context.Context, s step) error {
+	if s.ifFails == refuse {
+		return e.untilDrained(func() error { return e.once(ctx, s) })
+	}
+	return e.once(ctx, s)
+}
+
+// clean undoes what has to be undone after a failure.
+func (e *execution) clean(ctx context.Context, after failure) error {
+	switch after {
+	case rollBack, goOn:
+		return e.undo.rollback(ctx)
+	case removeMade:
+		return e.removeMade(ctx)
+	default:
+		return nil
+	}
+}
+
+// once carries out a step.
+func (e *execution) once(ctx context.Context, s step) error {
+	switch s.do {
+	case drain:
+		return e.drain(ctx, s.checks)
+	case proveNonePending:
+		return e.proveNonePending(ctx, s.checks)
+	case prove:
+		return e.prove(ctx, s.checks)
+	case unbind:
+		return each(ctx, s.bindings, e.removeBinding)
+	case put:
+		return e.put(ctx, s)
+	case remove, removeForced:
+		return e.delete(ctx, s)
+	case removeIfEmpty:
+		return e.removeIfEmpty(ctx, s)
+	case replace:
+		return e.replace(ctx, s)
+	case wake:
+		return e.wake(ctx, s.policies)
+	}
+	return nil
+}
+
+// remove deletes everything, or nothing. As long as there is time to drain, it begins again.
+func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
+	return e.untilDrained(func() error {
+		if err := e.run(ctx, planDrain(e.Change)); err != nil {
+			return err
+		}
+		if e.Recheck != nil {
+			var err error
+			if e.All, e.Live, err = e.Recheck(ctx); err != nil {
+				return err
+			}
+		}
+		steps, err := planRemove(e.Change, ifUnanswered)
+		if err != nil {
+			return err
+		}
+		return e.run(ctx, steps)
+	})
+}
+
+// put creates objects side by side, and writes policies in their order.
+func (e *execution) put(ctx context.Context, s step) error {
+	createExchange := func(ctx context.Context, name string) error { return e.createExchange(ctx, name, s.exchanges[name]) }
+	if err := forEachParallel(ctx, slices.Sorted(maps.Keys(s.exchanges)), createExchange); err != nil {
+		return err
+	}
+	createQueue := func(ctx context.Context, name string) error { return e.createQueue(ctx, name, s.queues[name]) }
+	if err := forEachParallel(ctx, slices.Sorted(maps.Keys(s.queues)), createQueue); err != nil {
+		return err
+	}
+	if err := forEachParallel(ctx, s.bindings, e.createBinding); err != nil {
+		return err
+	}
+	return e.withStableLeaders(ctx, s.policies, func(ctx context.Context) error { return each(ctx, s.policies, e.writePolicy) })
+}
+
+// delete deletes objects one after another.
+func (e *execution) delete(ctx context.Context, s step) error {
+	tolerate := func(err error) error {
+		if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) {
+			return err
+		}
+		e.unanswered = append(e.unanswered, err)
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		queue := s.queues[name]
+		if s.do == removeForced {
+			queue.Type = "" // a classic queue would be asked whether it is empty
+		}
+		if err := tolerate(e.removeQueue(ctx, name, queue, false)); err != nil {
+			return err
+		}
+	}
+	removePolicies := func(ctx context.Context) error { return each(ctx, s.policies, e.removePolicy) }
+	if err := tolerate(e.withStableLeaders(ctx, s.policies, removePolicies)); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
+		if err := tolerate(e.removeExchange(ctx, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func each[T any](ctx context.Context, objects []T, call func(context.Context, T) error) error {
+	for _, object := range objects {
+		if err := call(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}

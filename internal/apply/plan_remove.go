@@ -1,0 +1,86 @@
+package apply
+
+import (
+	"maps"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// planDrain is what comes before a removal: queues that still receive messages get time to drain.
+func planDrain(c Change) []step {
+	return inOrder(step{do: drain, ifFails: refuse, checks: c.allChecks()})
+}
+
+// planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It
+// proves twice that no messages would be lost. The first time policies are still in place, and what
+// consumers reject or others publish meanwhile ends in a queue that is still bound, so that a refusal
+// loses nothing. Only what begins to be rejected or published during the second proof, after 22 quiet
+// seconds, has nowhere to go. The bindings that bring messages back to their work queues stay
+// throughout, and so do the policies that guard the owner's queues.
+//
+// IfUnanswered is what becomes of it if the broker does not answer once all queues are proved to be
+// empty.
+func planRemove(c Change, ifUnanswered failure) ([]step, error) {
+	if err := c.requireRebindable(c.Live.Queues); err != nil {
+		return nil, err
+	}
+	last, early := c.split(c.Live.Queues)
+	if catchAll, exists := early[c.CatchAll]; exists {
+		last[c.CatchAll] = catchAll
+		delete(early, c.CatchAll)
+	}
+	guard, narrowed, attaching := c.dividePolicies()
+	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
+	return inOrder(
+		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
+		step{do: prove, ifFails: rollBack, checks: c.allChecks()},
+		step{do: remove, ifFails: rollBack, policies: weakestFirst(attaching)},
+		step{do: put, ifFails: rollBack, policies: weakestFirst(narrowed)},
+		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(last)},
+		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
+		// Shared queues go first: a classic one may refuse, and nothing is gone by then.
+		deletion(step{queues: last}),
+		deletion(step{queues: early}),
+		deletion(step{policies: weakestFirst(guard)}),
+		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
+		deletion(step{exchanges: c.Live.Exchanges}),
+	), nil
+}
+
+// planForce deletes everything, whatever is in it.
+func planForce(c Change) []step {
+	return inOrder(
+		step{do: remove, policies: weakestFirst(c.Live.Policies)},
+		step{do: unbind, bindings: c.Live.Bindings},
+		step{do: removeForced, queues: c.Live.Queues},
+		step{do: remove, exchanges: c.Live.Exchanges},
+	)
+}
+
+// allChecks are those of a removal: queues that go have to be empty, and no dead letters may be pending
+// where they would be lost.
+func (c Change) allChecks() emptinessChecks {
+	checks := c.pendingChecks(topology.Topology{})
+	maps.Copy(checks, c.contentChecks(c.Live.Queues))
+	return checks
+}
+
+// dividePolicies tells apart the owner's policies that guard its queues until these are gone, in the
+// form in which they do, and all others. Those of the guard that cover other queues now have to be
+// narrowed.
+func (c Change) dividePolicies() (guard, narrowed, attaching map[string]topology.Policy) {
+	guard, narrowed, attaching = map[string]topology.Policy{}, map[string]topology.Policy{}, map[string]topology.Policy{}
+	for name, live := range c.Live.Policies {
+		form, guards := c.Guard[name]
+		if !guards {
+			attaching[name] = live
+			continue
+		}
+		guard[name] = live
+		if live.Pattern != form.Pattern {
+			live.Pattern = form.Pattern
+			guard[name], narrowed[name] = live, live
+		}
+	}
+	return guard, narrowed, attaching
+}

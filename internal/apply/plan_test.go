@@ -1,0 +1,341 @@
+package apply
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+const (
+	wide   = "^(work|in|caught)$"
+	narrow = "^(in|caught)$"
+)
+
+// owned has a policy that covers its own queues and a work queue, and another for the other one.
+func owned() topology.Topology {
+	return topology.Topology{
+		Exchanges: map[string]topology.Exchange{"catch": {Type: "fanout"}, "dlx": {Type: "fanout"}},
+		Queues:    map[string]topology.Queue{"in": quorum("catch"), "caught": quorum("")},
+		Bindings:  []topology.Binding{binding("dlx", "in"), binding("catch", "caught"), binding("dlx", "work")},
+		Policies:  map[string]topology.Policy{"own": atLeastOnce(wide), "own/other": atLeastOnce("^other$")},
+	}
+}
+
+func quorum(deadLetterExchange string) topology.Queue {
+	q := topology.Queue{Type: topology.Quorum}
+	if deadLetterExchange != "" {
+		q.Arguments = topology.Arguments{"x-dead-letter-exchange": deadLetterExchange}
+	}
+	return q
+}
+
+func binding(source, queue string) topology.Binding {
+	return topology.Binding{Source: source, Destination: queue}
+}
+
+func atLeastOnce(pattern string) topology.Policy {
+	return topology.Policy{Pattern: pattern, ApplyTo: "queues", Priority: 10, Definition: topology.Arguments{
+		"dead-letter-exchange": "dlx", "dead-letter-strategy": topology.AtLeastOnce, "overflow": "reject-publish",
+	}}
+}
+
+// around is a vhost with two work queues, and a binding of somebody else to an own queue.
+func around(live topology.Topology) topology.Vhost {
+	others := topology.New()
+	others.Exchanges["foreign"] = topology.Exchange{Type: "fanout"}
+	others.Queues["work"], others.Queues["other"] = quorum(""), quorum("")
+	if _, exists := live.Queues["in"]; exists {
+		others.Bindings = []topology.Binding{binding("foreign", "in")}
+	}
+	return topology.Vhost{Topology: topology.Merge(live, others), Version: topology.Version{Major: 4}}
+}
+
+func change(live, wanted topology.Topology) Change {
+	return Change{
+		Vhost: "v", All: around(live), Live: live, Wanted: wanted, CatchAll: "caught",
+		Guard: map[string]topology.Policy{"own": atLeastOnce(narrow)},
+	}
+}
+
+func assertSteps(t *testing.T, steps []step, want ...string) {
+	t.Helper()
+	var got []string
+	for _, s := range steps {
+		got = append(got, s.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n\t%s\ninstead of\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+func TestPlanCreate(t *testing.T) {
+	t.Parallel()
+	rest := []string{
+		"put: exchange dlx",
+		"put: queue caught, queue in",
+		"put: binding dlx -> in, binding catch -> caught, binding dlx -> work",
+		"put: policy own " + wide + ", policy own/other ^other$",
+	}
+	c := change(topology.New(), owned())
+	assertSteps(t, planCreate(c), append([]string{"put: exchange catch"}, rest...)...)
+
+	// While somebody else's policy covers a queue that is created, ours is there before.
+	c.All.Policies["all"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(1)}}
+	assertSteps(t, planCreate(c), append([]string{"put: exchange catch", "put: policy own " + narrow}, rest...)...)
+
+	// One that covers something else does not matter.
+	c.All.Policies["all"] = topology.Policy{Pattern: "^(work|other)$", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(1)}}
+	assertSteps(t, planCreate(c), append([]string{"put: exchange catch"}, rest...)...)
+
+	for _, s := range planCreate(c) {
+		if s.ifFails != removeMade {
+			t.Errorf("%s does not remove what was made", s)
+		}
+	}
+}
+
+// Without an exchange, the policy tells who is the creator.
+func TestPlanCreateWithoutExchange(t *testing.T) {
+	t.Parallel()
+	wanted := topology.New()
+	wanted.Policies["own"], wanted.Bindings = atLeastOnce("^other$"), []topology.Binding{binding("dlx", "other")}
+	assertSteps(t, planCreate(change(topology.New(), wanted)), "put: policy own ^other$", "put: binding dlx -> other")
+}
+
+// A policy that covered the queue with another dead-letter exchange may have dead letters pending.
+func TestPlanCreateProvesFirst(t *testing.T) {
+	t.Parallel()
+	wanted := topology.New()
+	wanted.Policies["own"] = topology.Policy{Pattern: "^work$", ApplyTo: "queues", Priority: 11, Definition: topology.Arguments{"max-length": int64(1)}}
+	c := change(topology.New(), wanted)
+	c.All.Policies["foreign"] = atLeastOnce("^work$")
+	steps := planCreate(c)
+	assertSteps(t, steps, "prove none pending: pending dead letters of work", "put: policy own ^work$")
+	if steps[0].ifFails != refuse {
+		t.Error("the proof does not refuse")
+	}
+}
+
+func TestPlanRemove(t *testing.T) {
+	t.Parallel()
+	c := change(owned(), topology.Topology{})
+	assertSteps(t, planDrain(c), "drain: contents of caught, contents of in, pending dead letters of other, pending dead letters of work")
+	for _, ifUnanswered := range []failure{rollBack, goOn} {
+		steps, err := planRemove(c, ifUnanswered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertSteps(t, steps,
+			"unbind: binding dlx -> in, binding foreign -> in",
+			"prove: contents of caught, contents of in, pending dead letters of other, pending dead letters of work",
+			"delete: policy own/other ^other$",
+			"put: policy own "+narrow,
+			"unbind: binding catch -> caught",
+			"prove: contents of caught, contents of in",
+			"delete: queue caught",
+			"delete: queue in",
+			"delete: policy own "+narrow,
+			"delete: exchange catch, exchange dlx",
+		)
+		for i, s := range steps {
+			if want := map[bool]failure{true: rollBack, false: ifUnanswered}[i < 6]; s.ifFails != want {
+				t.Errorf("%s: if it fails, %d instead of %d", s, s.ifFails, want)
+			}
+		}
+	}
+}
+
+// What somebody changed in the guard stays, but for the queues that it covers.
+func TestPlanRemoveKeepsThePriorityOfTheGuard(t *testing.T) {
+	t.Parallel()
+	live := owned()
+	changed := atLeastOnce(wide)
+	changed.Priority, changed.Definition = 99, topology.Arguments{"max-length": int64(7)}
+	live.Policies["own"] = changed
+	steps, err := planRemove(change(live, topology.Topology{}), rollBack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed.Pattern = narrow
+	for _, s := range steps {
+		if s.do == put && !s.policies[0].Equal(changed) {
+			t.Errorf("got %+v", s.policies[0])
+		}
+	}
+	// One that covers nothing else is not written.
+	live.Policies["own"] = changed
+	steps, err = planRemove(change(live, topology.Topology{}), rollBack)
+	if err != nil || slices.ContainsFunc(steps, func(s step) bool { return s.do == put }) {
+		t.Errorf("got %v, %v", steps, err)
+	}
+}
+
+// Queues that others publish to may not have consumers, are unbound last, and go first.
+func TestPlanRemoveOfSharedQueues(t *testing.T) {
+	t.Parallel()
+	live := owned()
+	live.Queues["work"] = quorum("")
+	c := change(live, topology.Topology{})
+	c.SharedQueues = []string{"work"}
+	steps, err := planRemove(c, rollBack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertSteps(t, steps,
+		"unbind: binding dlx -> in, binding foreign -> in",
+		"prove: contents of caught, contents of in, pending dead letters of other, use of work",
+		"delete: policy own/other ^other$",
+		"put: policy own "+narrow,
+		"unbind: binding catch -> caught, binding dlx -> work",
+		"prove: contents of caught, contents of in, use of work",
+		"delete: queue caught, queue work",
+		"delete: queue in",
+		"delete: policy own "+narrow,
+		"delete: exchange catch, exchange dlx",
+	)
+}
+
+// Bindings that go with neither exchange nor queue are deleted themselves.
+func TestPlanRemoveOfAnAttachment(t *testing.T) {
+	t.Parallel()
+	live := topology.New()
+	live.Policies["attachment"], live.Bindings = atLeastOnce("^other$"), []topology.Binding{binding("return", "other")}
+	steps, err := planRemove(change(live, topology.Topology{}), rollBack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertSteps(t, steps, "prove: pending dead letters of other", "delete: policy attachment ^other$", "unbind: binding return -> other")
+}
+
+func TestPlanForce(t *testing.T) {
+	t.Parallel()
+	assertSteps(t, planForce(change(owned(), topology.Topology{})),
+		"delete: policy own "+wide+", policy own/other ^other$",
+		"unbind: binding dlx -> in, binding catch -> caught, binding dlx -> work",
+		"delete forced: queue caught, queue in",
+		"delete: exchange catch, exchange dlx",
+	)
+}
+
+// The last work queue leaves by a narrower pattern, in place.
+func TestPlanUpdateReleasesTheLastWorkQueue(t *testing.T) {
+	t.Parallel()
+	wanted := owned()
+	delete(wanted.Policies, "own/other")
+	wanted.Policies["own"] = atLeastOnce(narrow)
+	wanted.Bindings = wanted.Bindings[:2]
+	steps, err := planUpdate(change(owned(), wanted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertSteps(t, steps,
+		"prove none pending: pending dead letters of other, pending dead letters of work",
+		"put: policy own "+narrow,
+		"delete: policy own/other ^other$",
+		"unbind: binding dlx -> work",
+	)
+	if steps[0].ifFails != refuse {
+		t.Error("the proof does not refuse")
+	}
+}
+
+// Whatever may be refused comes first, what is missing is created before anything is deleted, and queues
+// that are kept may be kept at last.
+func TestPlanUpdate(t *testing.T) {
+	t.Parallel()
+	live, wanted := owned(), owned()
+	live.Exchanges["old"] = topology.Exchange{Type: "fanout"}
+	live.Exchanges["catch"] = topology.Exchange{Type: "direct"}
+	live.Queues["in"] = quorum("elsewhere")
+	live.Queues["retired"], live.Queues["declared"] = quorum(""), quorum("")
+	live.Bindings = append(live.Bindings, binding("old", "retired"), binding("old", "work"))
+	wanted.Queues["new"] = quorum("")
+	wanted.Bindings = append(wanted.Bindings, binding("dlx", "new"))
+	wanted.Exchanges["newer"], wanted.Exchanges["newest"] = topology.Exchange{Type: "fanout"}, topology.Exchange{Type: "fanout"}
+	wanted.Policies["own/1"] = atLeastOnce("^work$")
+	c := change(live, wanted)
+	c.SharedQueues, c.RestoresDeadLetterRoute = []string{"declared"}, true
+	steps, err := planUpdate(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := "policy own " + wide + ", policy own/1 ^work$, policy own/other ^other$"
+	assertSteps(t, steps,
+		"delete if empty: queue declared, use of declared",
+		"replace: queue in, binding dlx -> in, binding foreign -> in, contents of in",
+		"replace: exchange catch, binding catch -> caught",
+		"put: exchange newer",
+		"put: exchange newest",
+		"put: queue new",
+		"put: binding dlx -> new",
+		"put: policy own/1 ^work$",
+		"unbind: binding old -> work",
+		"wake: policy own/1 ^work$, "+strings.Replace(policies, ", policy own/1 ^work$", "", 1),
+		"delete if empty: queue retired, binding old -> retired, contents of retired",
+		"delete: exchange old",
+	)
+	for i, s := range steps {
+		want := stop
+		switch {
+		case i < 2:
+			want = refuse
+		case s.do == removeIfEmpty:
+			want = keep
+		}
+		if s.ifFails != want {
+			t.Errorf("%s: if it fails, %d instead of %d", s, s.ifFails, want)
+		}
+	}
+}
+
+// What would stand before others once their priority has fallen is deleted before, all else after.
+func TestPlanUpdateOfPriorities(t *testing.T) {
+	t.Parallel()
+	live, wanted := owned(), owned()
+	behind := atLeastOnce("^work$")
+	behind.Priority = 9
+	live.Policies["own/behind"] = behind
+	delete(wanted.Policies, "own/other")
+	lower := atLeastOnce(wide)
+	lower.Priority = 5
+	wanted.Policies["own"] = lower
+	steps, err := planUpdate(change(live, wanted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertSteps(t, steps,
+		"prove none pending: pending dead letters of other",
+		"delete: policy own/behind ^work$",
+		"put: policy own "+wide,
+		"delete: policy own/other ^other$",
+	)
+}
+
+// A queue in use is not re-created while somebody publishes to it.
+func TestPlanUpdateRefusesToReplaceWhatOthersUse(t *testing.T) {
+	t.Parallel()
+	live, wanted := owned(), owned()
+	live.Queues["in"] = quorum("elsewhere")
+	c := change(live, wanted)
+	c.SharedQueues = []string{"in"}
+	var kept *KeptError
+	if _, err := planUpdate(c); !errors.As(err, &kept) || !strings.Contains(kept.Queues["in"], "foreign") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A binding that cannot be put back is not taken away.
+func TestPlansRefuseWhatCannotBeBoundAgain(t *testing.T) {
+	t.Parallel()
+	c := change(owned(), topology.Topology{})
+	c.All.Exchanges["foreign"] = topology.Exchange{Type: "fanout", AutoDelete: true}
+	if _, err := planRemove(c, rollBack); err == nil || !strings.Contains(err.Error(), "deletes itself") {
+		t.Errorf("removal: %v", err)
+	}
+	if _, err := planUpdate(c); err == nil || !strings.Contains(err.Error(), "deletes itself") {
+		t.Errorf("update: %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package apply
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// planUpdate orders a change. Whatever may be refused comes first, and what is missing is created
+// before anything is deleted, apart from policies that would overtake others. It fails if the change
+// cannot be made at all.
+func planUpdate(c Change) ([]step, error) {
+	changes := topology.Diff(c.Wanted, c.Live)
+	goingShared, goingOwn := c.split(changes.Delete.Queues)
+	if used := c.usedByOthers(changes.Replace.Queues); len(used) > 0 {
+		return nil, &KeptError{Queues: used}
+	}
+	if err := c.requireRebindable(changes.Delete.Queues, changes.Replace.Queues); err != nil {
+		return nil, err
+	}
+	written := topology.Merge(changes.Create, changes.Update).Policies
+	early, late := c.overtaking(changes.Delete.Policies)
+	return inOrder(slices.Concat(
+		[]step{
+			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
+			c.removeIfEmpty(goingShared, refuse),
+			c.replaceQueues(changes.Replace.Queues),
+		},
+		c.replaceExchanges(changes.Replace.Exchanges),
+		putFirst(changes.Create),
+		putRest(changes.Create),
+		[]step{
+			{do: remove, policies: weakestFirst(early)},
+			{do: put, policies: c.writeOrder(written)},
+			{do: remove, policies: weakestFirst(late)},
+			{do: unbind, bindings: bindingsWithoutQueues(changes.Delete)},
+			c.wake(),
+			c.removeIfEmpty(goingOwn, keep),
+			{do: remove, exchanges: changes.Delete.Exchanges},
+		},
+	)...), nil
+}
+
+func (c Change) removeIfEmpty(queues map[string]topology.Queue, ifFails failure) step {
+	return step{do: removeIfEmpty, ifFails: ifFails, queues: queues, bindings: c.bindingsTo(queues), checks: c.contentChecks(queues)}
+}
+
+func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
+	return step{do: replace, ifFails: refuse, queues: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
+}
+
+func (c Change) replaceExchanges(wanted map[string]topology.Exchange) []step {
+	var steps []step
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		exchange := map[string]topology.Exchange{name: wanted[name]}
+		steps = append(steps, step{do: replace, exchanges: exchange, bindings: c.bindingsOf(name)})
+	}
+	return steps
+}
+
+// wake writes every policy of the owner again, with other content in between.
+func (c Change) wake() step {
+	if !c.RestoresDeadLetterRoute {
+		return step{}
+	}
+	return step{do: wake, policies: c.writeOrder(c.Wanted.Policies)}
+}
+
+// usedByOthers says of the queues that others publish to which exchanges they are bound to: what is
+// published while the queue is away would be lost.
+func (c Change) usedByOthers(queues map[string]topology.Queue) map[string]string {
+	used := map[string]string{}
+	shared, _ := c.split(queues)
+	for _, b := range c.bindingsTo(shared) {
+		if !slices.ContainsFunc(c.Live.Bindings, func(own topology.Binding) bool { return own.String() == b.String() }) {
+			used[b.Destination] = fmt.Sprintf("it would have to be re-created, but exchange %q publishes to it; remove that binding first", b.Source)
+		}
+	}
+	return used
+}

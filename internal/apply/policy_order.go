@@ -1,0 +1,98 @@
+package apply
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// writeOrder sorts policies of the owner, new ones and those to be written over, so that no queue is
+// without its policy for a moment, and none that stands behind another takes precedence over it: either
+// would delete the queue's pending dead letters. So what takes over from another policy comes first, then
+// priorities fall from the weakest policy up, then the rest is written from the strongest down, and what
+// only stands behind comes last, what receives queues before what may let go of them.
+func (c Change) writeOrder(policies map[string]topology.Policy) []topology.NamedPolicy {
+	order := byName(policies)
+	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int {
+		phaseA, phaseB := c.phase(a, policies), c.phase(b, policies)
+		weakestFirst := cmp.Compare(a.Priority, b.Priority)
+		if phaseA == falling && phaseB == falling {
+			return weakestFirst
+		}
+		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst, c.receivingFirst(a, b))
+	})
+	return order
+}
+
+// receivingFirst sorts policies that are not there yet before those that are, which may let go of
+// queues. Otherwise ranks tell which of them receives what the other lets go of.
+func (c Change) receivingFirst(a, b topology.NamedPolicy) int {
+	_, aExists := c.Live.Policies[a.Name]
+	_, bExists := c.Live.Policies[b.Name]
+	switch {
+	case aExists == bExists:
+		return cmp.Compare(b.Rank, a.Rank)
+	case bExists:
+		return -1
+	}
+	return 1
+}
+
+// Phases of writing policies.
+const (
+	takingOver = iota
+	falling
+	changing
+	standingBehind
+)
+
+func (c Change) phase(p topology.NamedPolicy, policies map[string]topology.Policy) int {
+	have, exists := c.Live.Policies[p.Name]
+	switch {
+	case exists && p.Priority < have.Priority:
+		return falling
+	case p.Priority < strongest(policies):
+		return standingBehind
+	case exists:
+		return changing
+	}
+	return takingOver
+}
+
+// overtaking tells apart those of the policies to delete that stand behind others now, and would take
+// precedence as soon as the others' priority falls: they have to go before. All others go after what
+// replaces them.
+func (c Change) overtaking(deleted map[string]topology.Policy) (early, late map[string]topology.Policy) {
+	now, then := strongest(c.Live.Policies), strongest(c.Wanted.Policies)
+	early, late = maps.Clone(deleted), maps.Clone(deleted)
+	overtakes := func(_ string, p topology.Policy) bool { return p.Priority < now && p.Priority >= then }
+	maps.DeleteFunc(early, func(name string, p topology.Policy) bool { return !overtakes(name, p) })
+	maps.DeleteFunc(late, overtakes)
+	return early, late
+}
+
+// strongest is the highest priority of the policies.
+func strongest(policies map[string]topology.Policy) int {
+	highest := 0
+	for _, policy := range policies {
+		highest = max(highest, policy.Priority)
+	}
+	return highest
+}
+
+// weakestFirst is the order in which policies are deleted, or let go of queues for good.
+func weakestFirst(policies map[string]topology.Policy) []topology.NamedPolicy {
+	order := byName(policies)
+	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int { return cmp.Compare(a.Priority, b.Priority) })
+	return order
+}
+
+func byName(policies map[string]topology.Policy) []topology.NamedPolicy {
+	var all []topology.NamedPolicy
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		all = append(all, topology.NamedPolicy{Name: name, Policy: policies[name]})
+	}
+	return all
+}

@@ -1,0 +1,121 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.
+const lookupTime = 30 * time.Second
+
+// write sends one write and reports whether it took effect, or may have. If there is no answer, what
+// is on the broker decides; a write is never repeated blindly.
+func (e *execution) write(ctx context.Context, what string, put func() (bool, error), exists func(topology.Topology) bool) (bool, error) {
+	isNew, err := put()
+	if err != nil && broker.IsUnanswered(err) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
+		defer cancel()
+		now, lookupErr := e.client.List(ctx, e.Vhost)
+		if lookupErr != nil || !exists(now.Topology) {
+			return true, fmt.Errorf("%s: the broker did not say whether it was written, and it may still appear later: %w", what, err)
+		}
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", what, err)
+	}
+	if e.onlyNew && !isNew {
+		return false, fmt.Errorf("%s: it exists already, since somebody created it a moment ago. Import it, or choose another name", what)
+	}
+	return true, nil
+}
+
+// remember notes what was made.
+func (e *execution) remember(note func(made *topology.Topology)) {
+	e.madeMutex.Lock()
+	defer e.madeMutex.Unlock()
+	note(&e.made)
+}
+
+func (e *execution) createExchange(ctx context.Context, name string, exchange topology.Exchange) error {
+	written, err := e.write(ctx, fmt.Sprintf("create exchange %q", name),
+		func() (bool, error) { return e.client.PutExchange(ctx, e.Vhost, name, exchange) },
+		func(now topology.Topology) bool { _, exists := now.Exchanges[name]; return exists })
+	if written {
+		e.remember(func(made *topology.Topology) { made.Exchanges[name] = exchange })
+	}
+	return err
+}
+
+func (e *execution) createQueue(ctx context.Context, name string, queue topology.Queue) error {
+	written, err := e.write(ctx, fmt.Sprintf("create queue %q", name),
+		func() (bool, error) { return e.client.PutQueue(ctx, e.Vhost, name, queue) },
+		func(now topology.Topology) bool { _, exists := now.Queues[name]; return exists })
+	if written {
+		e.remember(func(made *topology.Topology) { made.Queues[name] = queue })
+	}
+	return err
+}
+
+func (e *execution) createBinding(ctx context.Context, b topology.Binding) error {
+	// Creating a binding a second time changes nothing, so the broker's answer never tells.
+	written, err := e.write(ctx, fmt.Sprintf("create binding %q", b),
+		func() (bool, error) { return true, e.client.Bind(ctx, e.Vhost, b) },
+		func(now topology.Topology) bool {
+			return slices.ContainsFunc(now.Bindings, func(have topology.Binding) bool { return have.String() == b.String() })
+		})
+	if written {
+		e.remember(func(made *topology.Topology) { made.Bindings = append(made.Bindings, b) })
+	}
+	return err
+}
+
+// writePolicy creates a policy, or writes over one of the owner's, which the journal puts back.
+func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy) error {
+	if before, exists := e.Live.Policies[policy.Name]; exists {
+		e.undo.add("restore policy "+policy.Name, e.putBack(topology.NamedPolicy{Name: policy.Name, Policy: before}))
+	}
+	written, err := e.write(ctx, fmt.Sprintf("write policy %q", policy.Name),
+		func() (bool, error) {
+			isNew, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
+			_, again := e.made.Policies[policy.Name]
+			return isNew || again, err
+		},
+		func(now topology.Topology) bool {
+			have, exists := now.Policies[policy.Name]
+			return exists && have.Equal(policy.Policy)
+		})
+	if written {
+		e.remember(func(made *topology.Topology) { made.Policies[policy.Name] = policy.Policy })
+	}
+	return err
+}
+
+// putBack writes a policy as it was.
+func (e *execution) putBack(policy topology.NamedPolicy) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
+		return err
+	}
+}
+
+// rebind makes all bindings that can be made, and reports the others. Queues that may still be deleted
+// get none.
+func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) error {
+	var failed []error
+	for _, b := range bindings {
+		if !b.ToExchange && e.deletionUnknown[b.Destination] {
+			continue
+		}
+		if err := e.client.Bind(ctx, e.Vhost, b); err != nil {
+			failed = append(failed, fmt.Errorf("restore binding %q: %w", b, err))
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,76 @@
+package topology
+
+import "slices"
+
+// DeadLettersAtRisk lists the quorum queues whose pending dead letters are deleted, or have nowhere to
+// go any more, once an owner has wanted in place of live: a queue loses them with its policy, or when the
+// policy's strategy, overflow or dead-letter exchange is taken away. What the broker has decides, and not
+// what a configuration says: a change that failed half-way left other policies than either. Queues that
+// are the owner's own do not count when they are deleted, which takes a proof anyway; shared ones, which
+// others publish to, do.
+func DeadLettersAtRisk(live, wanted Topology, vhost Vhost, shared []string) []string {
+	names := touched(live, wanted, vhost)
+	vhost.Policies, vhost.OperatorPolicies = matchingAny(vhost.Policies, names), matchingAny(vhost.OperatorPolicies, names)
+	after := vhost
+	after.Topology = Merge(vhost.Without(live), wanted)
+	before, then := NewLookup(vhost), NewLookup(after)
+	var queues []string
+	for _, name := range names {
+		now, next := before.Queue(name), then.Queue(name)
+		_, stays := after.Queues[name]
+		if !now.AtLeastOnce() || !stays && !slices.Contains(shared, name) {
+			continue
+		}
+		if !stays || !next.AtLeastOnce() || leadsToNothing(next, live, after.Topology) {
+			queues = append(queues, name)
+		}
+	}
+	return queues
+}
+
+// leadsToNothing reports whether a queue dead-letters to an exchange that goes.
+func leadsToNothing(s Settings, live, after Topology) bool {
+	exchange, _ := s.Text("dead-letter-exchange")
+	_, is := live.Exchanges[exchange]
+	_, stays := after.Exchanges[exchange]
+	return is && !stays
+}
+
+// matchingAny are the policies that match any of the names: to read a pattern takes longer than all else.
+func matchingAny(policies map[string]Policy, names []string) map[string]Policy {
+	found := map[string]Policy{}
+	compiled := CompilePolicies(policies)
+	for _, name := range names {
+		for _, p := range MatchingCompiled(compiled, name, always) {
+			found[p.Name] = p.Policy
+		}
+	}
+	return found
+}
+
+func always(Policy) bool { return true }
+
+// touched lists the quorum queues that a change can matter to: a whole vhost is a large number of queues
+// times a large number of policies.
+func touched(live, wanted Topology, vhost Vhost) []string {
+	changes := Diff(wanted, live)
+	replaced := changes.Delete.Policies
+	for name := range changes.Update.Policies {
+		replaced[name] = live.Policies[name]
+	}
+	policies := slices.Concat(CompilePolicies(changes.Create.Policies), CompilePolicies(changes.Update.Policies), CompilePolicies(replaced))
+	var queues []string
+	for name, queue := range vhost.Queues {
+		if queue.Type != Quorum {
+			continue
+		}
+		exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
+		_, goes := changes.Delete.Exchanges[exchange]
+		_, owned := live.Queues[name]
+		if goes || owned || len(MatchingCompiled(policies, name, always)) > 0 {
+			queues = append(queues, name)
+		}
+	}
+	slices.Sort(queues)
+	return queues
+}
