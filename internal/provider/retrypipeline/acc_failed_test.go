@@ -84,7 +84,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 		resource.TestStep{
 			Config: right,
 			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{onlyDiffers{before, after, "policies retry/orders/fallback", "policies retry/orders/own", "policies retry/orders/queues"}},
+				PreApply:             []plancheck.PlanCheck{onlyDiffers{before, after, "policies retry/orders/fallback", "policies retry/orders/queues"}},
 				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
 		},
