@@ -12,10 +12,7 @@ import (
 
 // Bind creates a binding; one that exists already stays as it is.
 func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) error {
-	body := map[string]any{"routing_key": b.RoutingKey, "arguments": topology.Arguments{}}
-	if b.Arguments != nil {
-		body["arguments"] = b.Arguments
-	}
+	body := map[string]any{"routing_key": b.RoutingKey, "arguments": orNone(b.Arguments)}
 	_, err := c.do(ctx, http.MethodPost, bindingsPath(vhost, b), body, nil)
 	return err
 }

@@ -9,11 +9,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// PutExchange declares a durable exchange and reports whether it is new: the broker answers 201 to
-// the one request that created it, and 204 to any other.
+// PutExchange declares an exchange and reports whether it is new: the broker answers 201 to the one
+// request that created it, and 204 to any other.
 func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange topology.Exchange) (bool, error) {
-	settings := rabbithole.ExchangeSettings{Type: exchange.Type, Durable: true, Arguments: exchange.Arguments}
-	status, err := c.do(ctx, http.MethodPut, path("exchanges", vhost, name), settings, nil)
+	body := map[string]any{
+		"type":        exchange.Type,
+		"durable":     !exchange.Transient,
+		"auto_delete": exchange.AutoDelete,
+		"internal":    exchange.Internal,
+		"arguments":   orNone(exchange.Arguments),
+	}
+	status, err := c.do(ctx, http.MethodPut, path("exchanges", vhost, name), body, nil)
 	return status == http.StatusCreated, err
 }
 
@@ -29,6 +35,14 @@ func (c *Client) delete(ctx context.Context, path string) error {
 		return nil
 	}
 	return err
+}
+
+// orNone is the arguments, or an empty object: brokers take no null for one.
+func orNone(arguments topology.Arguments) topology.Arguments {
+	if arguments == nil {
+		return topology.Arguments{}
+	}
+	return arguments
 }
 
 func exchangeFrom(info rabbithole.ExchangeInfo) topology.Exchange {

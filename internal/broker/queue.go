@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 
@@ -43,16 +44,19 @@ func (q QueueInfo) queue() topology.Queue {
 	}
 }
 
-// PutQueue declares a durable queue and reports whether it is new.
+// errExclusive keeps a queue from being declared as something else: the management API ignores the flag.
+var errExclusive = fmt.Errorf("%w: an exclusive queue belongs to the connection that declares it, and the management API has none", errNotSent)
+
+// PutQueue declares a queue and reports whether it is new.
 func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topology.Queue) (bool, error) {
-	values := maps.Clone(queue.Arguments)
-	if values == nil {
-		values = topology.Arguments{}
+	if queue.Exclusive {
+		return false, errExclusive
 	}
+	values := maps.Clone(orNone(queue.Arguments))
 	// Always said explicitly: what a vhost or a node takes for the default differs.
 	values[queueTypeArgument] = queue.Type
-	settings := rabbithole.QueueSettings{Durable: true, Arguments: values}
-	status, err := c.do(ctx, http.MethodPut, path("queues", vhost, name), settings, nil)
+	body := map[string]any{"durable": !queue.Transient, "auto_delete": queue.AutoDelete, "arguments": values}
+	status, err := c.do(ctx, http.MethodPut, path("queues", vhost, name), body, nil)
 	return status == http.StatusCreated, err
 }
 

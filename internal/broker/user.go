@@ -13,12 +13,12 @@ type User struct {
 	Tags []string
 }
 
-// CanWritePolicies tells whether the user may create policies.
+// CanWritePolicies reports whether the user may create policies.
 func (u User) CanWritePolicies() bool {
 	return slices.Contains(u.Tags, "policymaker") || slices.Contains(u.Tags, "administrator")
 }
 
-// seesEveryVhost tells whether the broker lists every vhost to the user, not only those that the
+// seesEveryVhost reports whether the broker lists every vhost to the user, not only those that the
 // user has permissions in (rabbit_mgmt_util:list_visible_vhosts).
 func (u User) seesEveryVhost() bool {
 	return slices.Contains(u.Tags, "monitoring") || slices.Contains(u.Tags, "administrator")

@@ -36,10 +36,11 @@ func (l *vhostList) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// vhosts lists the vhosts that the user may see.
+// vhosts lists the vhosts that the user may see. With statistics, brokers fail over one that is deleted
+// just then.
 func (c *Client) vhosts(ctx context.Context) (vhostList, error) {
 	var listed vhostList
-	err := c.get(ctx, path("vhosts")+"?columns=name,cluster_state", &listed)
+	err := c.get(ctx, path("vhosts")+"?disable_stats=true&columns=name,cluster_state", &listed)
 	return listed, err
 }
 
@@ -53,7 +54,7 @@ func (c *Client) Vhosts(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// VhostGone tells whether a vhost is known not to exist. A user who sees only some of the vhosts
+// VhostGone reports whether a vhost is known not to exist. A user who sees only some of the vhosts
 // cannot know: to such a user false is returned for what is merely out of sight.
 func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 	user, err := c.User(ctx)
