@@ -2,14 +2,10 @@ package main
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -176,60 +172,20 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	}
 	b, names := brokertest.New(t), pipeline.Names("orders")
 	stage(t, b, names)
-	uri, certificate := throughTLS(t, b.URI)
+	server, ca := brokertest.ServerTLS(t)
 	image := image{root: t.TempDir()}
 	image.add(t, "rabbitmq-retry", read(t, terraformtest.BuildSidecar(t)), 0o755)
 	image.add(t, "pipelines.json", config(t, b.Vhost, names), 0o644)
-	image.add(t, "uri", []byte(uri), 0o440)
+	image.add(t, "uri", []byte(b.ThroughTLS(t, server)), 0o440)
 
 	check := []string{"worker", "--check", "--config=/pipelines.json", "--uri-file=/uri"}
 	if output, err := image.command(t, check...).Output(); err == nil || !strings.Contains(string(output), "certificate signed by unknown authority") {
 		t.Errorf("without certificates: %v: %s", err, output)
 	}
-	image.add(t, "etc/ssl/certs/ca-certificates.crt", certificate, 0o644)
+	image.add(t, "etc/ssl/certs/ca-certificates.crt", read(t, ca), 0o644)
 	if output, err := image.command(t, check...).Output(); err != nil {
 		t.Errorf("with certificates: %v: %s", err, output)
 	}
-}
-
-// throughTLS returns the URI of a proxy that speaks TLS, and its certificate.
-func throughTLS(t *testing.T, broker string) (uri string, certificate []byte) {
-	t.Helper()
-	server := httptest.NewTLSServer(nil) // for its certificate
-	t.Cleanup(server.Close)
-	u, err := url.Parse(broker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := u.Host
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go pass(client, address)
-		}
-	}()
-	u.Scheme, u.Host = "amqps", listener.Addr().String()
-	return u.String(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-}
-
-// pass connects a client to an address until one of them hangs up.
-func pass(client net.Conn, address string) {
-	defer func() { _ = client.Close() }()
-	broker, err := net.Dial("tcp", address) //nolint:noctx // of the test itself
-	if err != nil {
-		return
-	}
-	defer func() { _ = broker.Close() }()
-	go func() { _, _ = io.Copy(broker, client) }()
-	_, _ = io.Copy(client, broker)
 }
 
 // The image has what the examples rely on, and is built with a compiler that is new enough.

@@ -31,8 +31,8 @@ tried when one fails. URIs and credentials in files are read again for each conn
 needs the permissions read on <pipeline>.inbox and write on <pipeline>.retry, <pipeline>.return and
 <pipeline>.failed, and write on amq.default to serve work queues that were re-created.
 
-With --listen, /metrics is for Prometheus, /readyz whether every inbox is being consumed and
-nothing is held up by the broker, and /healthz only that the process runs. Without a host, it listens
+With --listen, /metrics is for Prometheus, /readyz says whether every inbox is being consumed and
+there is no unacknowledged backlog, and /healthz only that the process runs. Without a host, it listens
 on 127.0.0.1.
 
 SIGTERM and SIGINT stop the worker after it has finished what is in flight, within --drain-timeout;

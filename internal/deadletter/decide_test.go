@@ -139,7 +139,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	if v, ok := orders(t, "0s").Nacked(rescue); ok || v.Action != Rescue {
-		t.Errorf("%+v: it has to be held", v)
+		t.Errorf("%+v: it has to be kept", v)
 	}
 	if v, ok := p.Nacked(judge(p, rejected("orders.created", nil))); ok || v.Action != Retry || v.Delay != time.Minute {
 		t.Errorf("%+v: a retry stays what it is", v)
@@ -164,7 +164,7 @@ func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 	}
 	p = orders(t, "0s")
 	if v, ok := p.Nacked(judge(p, rejected("orders.created", nil))); ok || v.Action != Retry || v.Delay != 0 {
-		t.Errorf("%+v: it has to be held", v)
+		t.Errorf("%+v: it has to be kept", v)
 	}
 }
 

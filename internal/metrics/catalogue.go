@@ -45,9 +45,10 @@ var (
 	// The broker's flag would not do: from 4.0 on, dead letters bring it along from the work queue.
 	redeliveries = pipelineCounter("redeliveries_caused",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker.")
-	retried  = pipelineCounter("retried", "Messages sent back to their work queue, by the delay that they wait.", "delay")
-	rescued  = pipelineCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
-	failed   = pipelineCounter("failed", "Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
+	retried = pipelineCounter("retried", "Messages sent back to their work queue, by the delay that they wait.", "delay")
+	rescued = pipelineCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
+	failed  = pipelineCounter("failed",
+		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
 	returned = pipelineCounter("returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
 	nacked   = pipelineCounter("nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
 	latency  = histogram("confirm_latency_seconds", "Time from a publish to the broker's answer.", labelPipeline, labelVhost)

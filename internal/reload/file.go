@@ -52,7 +52,7 @@ func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) 
 	return configs
 }
 
-// follower knows what the file held when it was looked at.
+// follower knows what the file contained when it was looked at.
 type follower struct {
 	File
 	configs    chan<- workerconfig.Config

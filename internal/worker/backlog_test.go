@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 func TestFailedMessageIsKeptUntilThereIsAFailedQueue(t *testing.T) {
@@ -132,7 +134,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 				"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200),
 			}})
 			for range 2 {
-				r := p.work(t)
+				r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = 2 * time.Second })
 				r.log.await(t, "the failed exchange or its queue is missing", 1)
 				r.stop(t)
 				brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 1) })

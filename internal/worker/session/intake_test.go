@@ -1,0 +1,51 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		intake intake
+		due    bool
+	}{
+		"at first":             {intake{window: 10}, false},
+		"after some messages":  {intake{window: 10, finished: rampAfter - 1}, false},
+		"after enough of them": {intake{window: 10, finished: rampAfter}, true},
+		"one takes long":       {intake{window: 10, slow: true}, true},
+		"once only":            {intake{window: 10, slow: true, widened: true}, false},
+		"nothing to widen":     {intake{window: 1, slow: true}, false},
+	} {
+		if got := c.intake.due(); got != c.due {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestMessageThatTakesLongIsSlow(t *testing.T) {
+	t.Parallel()
+	var acks acknowledged
+	i, now := intake{}, time.Now()
+	i.observe(now.Add(time.Hour)) // nothing is in flight
+	i.received(now)
+	i.observe(now.Add(rampSlow))
+	if i.slow {
+		t.Error("slow too soon")
+	}
+	if err := i.acknowledge(amqp.Delivery{Acknowledger: &acks}); err != nil || i.inFlight != 0 || i.finished != 1 {
+		t.Errorf("%v, %d in flight, %d finished", err, i.inFlight, i.finished)
+	}
+	i.observe(now.Add(time.Hour))
+	if i.slow {
+		t.Error("slow with nothing in flight")
+	}
+	i.received(now)
+	i.observe(now.Add(rampSlow + time.Millisecond))
+	if !i.slow {
+		t.Error("not slow")
+	}
+}

@@ -1,0 +1,134 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// supervised is a supervisor whose pipelines do nothing but note what they are told.
+type supervised struct {
+	*supervisor
+	mu      sync.Mutex
+	running map[string]int // of changes, by the pipeline's name
+}
+
+// supervise has pipelines take so long to stop, and then fail if their name says so.
+func supervise(stopping time.Duration) *supervised {
+	s := &supervised{running: map[string]int{}}
+	options := Options{Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New("")}
+	s.supervisor = &supervisor{options: options, runners: map[key]*pipelineRunner{}}
+	s.run = func(ctx context.Context, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error {
+		name := string(p.Names)
+		s.note(func() { s.running[name] = 0 })
+		defer s.note(func() { delete(s.running, name) })
+		for {
+			select {
+			case <-changes:
+				s.note(func() { s.running[name]++ })
+			case <-ctx.Done():
+				time.Sleep(stopping)
+				if strings.HasPrefix(name, "stuck") {
+					return errors.New("still in flight")
+				}
+				return nil
+			}
+		}
+	}
+	return s
+}
+
+func (s *supervised) note(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// expect compares what is running, as soon as nothing else happens.
+func (s *supervised) expect(t *testing.T, want map[string]int) {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !maps.Equal(s.running, want) {
+		t.Errorf("running %v, want %v", s.running, want)
+	}
+}
+
+func configured(delays string, names ...string) (config workerconfig.Config) {
+	for _, name := range names {
+		config.Pipelines = append(config.Pipelines, pipeline.Worker{
+			Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: strings.Fields(delays), MaxAttempts: 3,
+		})
+	}
+	return config
+}
+
+func TestSupervisorFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := supervise(20 * time.Second)
+		follow := func(config workerconfig.Config) {
+			if err := s.follow(ctx, config); err != nil {
+				t.Error(err)
+			}
+		}
+		follow(configured("5s", "a", "b"))
+		s.expect(t, map[string]int{"a": 0, "b": 0})
+		follow(configured("5s", "b", "c")) // b has not changed
+		s.expect(t, map[string]int{"a": 0, "b": 0, "c": 0})
+		time.Sleep(20 * time.Second)
+		s.expect(t, map[string]int{"b": 0, "c": 0})
+		follow(configured("5s 10s", "b", "c"))
+		s.expect(t, map[string]int{"b": 1, "c": 1})
+
+		if err := s.follow(ctx, configured("soon", "d")); err == nil || !strings.HasPrefix(err.Error(), "pipelines[0].delays[0]: ") {
+			t.Errorf("error %v", err)
+		}
+		s.expect(t, map[string]int{"b": 1, "c": 1})
+
+		began := time.Now()
+		cancel()
+		if err := s.wait(); err != nil || time.Since(began) != 20*time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		s.expect(t, map[string]int{})
+	})
+}
+
+// Only what could not finish when the worker stopped is its error.
+func TestSupervisorReportsWhatDidNotFinish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := supervise(time.Second)
+		for _, names := range [][]string{{"a", "stuck.removed", "stuck"}, {"a", "stuck"}} {
+			if err := s.follow(ctx, configured("5s", names...)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Second)
+		cancel()
+		err := s.wait()
+		if want := `pipeline "stuck" in vhost "/": still in flight`; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if left := slices.Collect(maps.Keys(s.running)); len(left) > 0 {
+			t.Errorf("%v are running", left)
+		}
+	})
+}
