@@ -38,10 +38,10 @@ func TestLines(t *testing.T) {
 			`classic a='a=b' b='"' c=größe d=null e='null'`,
 		},
 		{
-			Policy{`^(orders\.created)$`, "queues", 1000, Arguments{"overflow": "drop-head"}},
+			Policy{Pattern: `^(orders\.created)$`, ApplyTo: "queues", Priority: 1000, Definition: Arguments{"overflow": "drop-head"}},
 			`queues ^(orders\.created)$ priority=1000 overflow=drop-head`,
 		},
-		{Policy{`^(two words\.)$`, "all", -1, nil}, `all '^(two words\\.)$' priority=-1`},
+		{Policy{Pattern: `^(two words\.)$`, ApplyTo: "all", Priority: -1, Definition: nil}, `all '^(two words\\.)$' priority=-1`},
 		{Binding{Source: "a.retry", Destination: "a.retry.5s", RoutingKey: "delay:5s"}, "a.retry -> a.retry.5s [delay:5s]"},
 		{Binding{Source: "a", Destination: "audit", ToExchange: true}, "a -> audit (exchange)"},
 		{Binding{Source: "a", Destination: "audit (exchange)"}, "a -> 'audit (exchange)'"},
@@ -92,7 +92,7 @@ func checkLines(t *testing.T, kind, name, key string, arguments Arguments, flags
 	set := func(bit int) bool { return flags&(1<<bit) != 0 }
 	checkLine(t, Exchange{kind, set(0), set(1), set(2), arguments}, readExchange)
 	checkLine(t, Queue{kind, set(0), set(1), set(2), arguments}, readQueue)
-	checkLine(t, Policy{name, kind, flags, arguments}, readPolicy)
+	checkLine(t, Policy{Pattern: name, ApplyTo: kind, Priority: flags, Definition: arguments}, readPolicy)
 	checkLine(t, Binding{Source: kind, Destination: name, ToExchange: set(0), RoutingKey: key, Arguments: arguments}, readBinding)
 }
 
