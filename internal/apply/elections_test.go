@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -75,5 +76,42 @@ func TestPoliciesOfOldClustersAreWrittenBetweenElections(t *testing.T) {
 				t.Errorf("written: %q instead of %q", got, test.want)
 			}
 		})
+	}
+}
+
+// A queue that a policy lets go of in an election is told once more only if the policy had it meanwhile.
+func TestPolicyThatLetsGoIsWidenedBetweenElections(t *testing.T) {
+	t.Parallel()
+	var mutex sync.Mutex
+	var written []string
+	listings := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if r.Method == http.MethodGet {
+			listings++
+			_, _ = fmt.Fprintf(w, `[{"name":"released","type":"quorum","leader":"node%d"}]`, min(listings, 2))
+			return
+		}
+		var policy struct {
+			Pattern string `json:"pattern"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&policy); err != nil {
+			t.Error(err)
+		}
+		written = append(written, policy.Pattern)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(server.Close)
+	live, wanted := policyOf(1), policyOf(1)
+	live.Pattern, wanted.Pattern = "^(own|released)$", "^own$"
+	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
+	change := Change{Vhost: "v", All: old, Live: topology.Topology{Policies: map[string]topology.Policy{"p": live}}}
+	steps := []step{{do: put, policies: byName(map[string]topology.Policy{"p": wanted})}}
+	if err := applierOf(t, server.URL).execution(change).run(t.Context(), steps); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{wanted.Pattern, live.Pattern, wanted.Pattern}; !slices.Equal(written, want) {
+		t.Errorf("written: %q instead of %q", written, want)
 	}
 }

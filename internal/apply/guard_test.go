@@ -46,6 +46,28 @@ func TestOwnQueuesAreGuardedAsLongAsTheyExist(t *testing.T) {
 	}
 }
 
+// The broker refuses the last policy, so all that was made goes again, as a removal would do it.
+func TestFailedCreateIsUndoneUnderTheGuard(t *testing.T) {
+	t.Parallel()
+	b, c := brokertest.New(t), foreignPolicyOverEverything(t)
+	prepare(t, b, c.All.Policies["all"])
+	a := newApplier(t, b, b.Endpoint)
+	stop := watchPolicy(t, b, "in", "caught")
+	c.Vhost, c.All = b.Vhost, list(t, a, b.Vhost)
+	c.Wanted.Policies["own/refused"] = topology.Policy{Pattern: "^other$", ApplyTo: "queues", Definition: topology.Arguments{"nonsense": int64(1)}}
+	err := a.Create(t.Context(), c)
+	var left *NotUndoneError
+	if err == nil || errors.As(err, &left) || !strings.Contains(err.Error(), "own/refused") {
+		t.Errorf("got %v", err)
+	}
+	if seen := stop(); seen == 0 {
+		t.Error("the own queues were never seen")
+	}
+	if changes := topology.Diff(c.All.Topology, list(t, a, b.Vhost).Topology); !changes.Empty() {
+		t.Errorf("left behind: %+v", changes.Delete)
+	}
+}
+
 // A removal that is refused when the work queues are detached already attaches them again.
 func TestRefusedRemovalGivesTheGuardItsLiveForm(t *testing.T) {
 	t.Parallel()
