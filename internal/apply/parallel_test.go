@@ -56,7 +56,7 @@ func TestWritesAtOnce(t *testing.T) {
 	for i := range 5 {
 		all.Go(func() {
 			p := small(b)
-			p.Name, p.Shield = fmt.Sprintf("p%d", i), true
+			p.Name = fmt.Sprintf("p%d", i)
 			if err := create(t, c, p); err != nil {
 				t.Error(err)
 			}

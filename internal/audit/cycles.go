@@ -12,7 +12,7 @@ func cycles(g graph) []Finding {
 	known := map[string]bool{}
 	for _, name := range g.deadLettering() {
 		way := g.wayBack(name)
-		if way == nil || !g.diesByItself(name) {
+		if way == nil || !g.diesByItself(name) || g.parking[name] { // parking queues have rules of their own
 			continue
 		}
 		members := slices.Sorted(slices.Values(queuesOn(way)))
@@ -32,7 +32,7 @@ func cycles(g graph) []Finding {
 func loops(g graph) []Finding {
 	var found []Finding
 	for _, name := range g.deadLettering() {
-		if way := g.wayBack(name); len(way) == 2 && !g.diesByItself(name) {
+		if way := g.wayBack(name); len(way) == 2 && !g.diesByItself(name) && !g.parking[name] {
 			found = append(found, onQueue(name, fmt.Sprintf(loop, name), loopRemedy))
 		}
 	}

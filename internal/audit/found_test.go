@@ -82,8 +82,8 @@ func TestFound(t *testing.T) {
 			all(expanded(topology.Classic), unbound("orders.dlx"), func(v *topology.Vhost) { delete(v.Queues, "orders.inbox") }),
 			[]string{"pipeline-inbox-unbound"},
 		},
-		"pipeline without a fallback": {
-			all(expanded(topology.Quorum), classic("work", nil), func(v *topology.Vhost) { delete(v.Policies, "retry/orders/fallback") }),
+		"work queue of another type": {
+			all(expanded(topology.Quorum), classic("work", nil)),
 			[]string{"policy-not-applicable"},
 		},
 	} {

@@ -69,7 +69,7 @@ func expanded(queueType string) part {
 	return func(v *topology.Vhost) {
 		p := pipeline.Pipeline{
 			Name: "orders", Vhost: "/", MaxAttempts: 3, RetryOn: []string{pipeline.ReasonRejected}, QueueType: queueType,
-			Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, Shield: true, PolicyPriority: pipeline.DefaultPolicyPriority,
+			Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, PolicyPriority: pipeline.DefaultPolicyPriority,
 			WorkQueues: map[string]pipeline.WorkQueue{"work": {Type: queueType, Declare: true}},
 		}
 		v.Topology = topology.Merge(v.Topology, pipeline.Expand(p))

@@ -1,9 +1,10 @@
 package audit
 
 // findParking finds the queues where dead letters come to rest: they get some, and have no dead-letter
-// exchange of their own. A queue whose messages only come out of a delay, and that has other ways in,
-// is one that somebody works on.
+// exchange of their own, or are failed queues, whose dead-letter exchange leads back to them. A queue whose
+// messages only come out of a delay, and that has other ways in, is one that somebody works on.
 func (g graph) findParking() {
+	failedQueues := g.failedQueues()
 	deadLetterExchanges := map[string]bool{}
 	for _, source := range g.deadLettering() {
 		exchange, _ := g.settings[source].Text("dead-letter-exchange")
@@ -13,11 +14,21 @@ func (g graph) findParking() {
 		_, delays := g.settings[source].Number("message-ttl")
 		for _, target := range g.targets(source) {
 			_, goesOn := g.settings[target].Text("dead-letter-exchange")
-			if !goesOn && g.lasting(target) && (!delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
+			if (!goesOn || failedQueues[target]) && g.lasting(target) && (!delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
 				g.parking[target] = true
 			}
 		}
 	}
+}
+
+// failedQueues are those of pipelines that keep what is rejected from them.
+func (g graph) failedQueues() map[string]bool {
+	found := map[string]bool{}
+	for _, n := range g.pipelines() {
+		exchange, _ := g.settings[n.FailedQueue()].Text("dead-letter-exchange")
+		found[n.FailedQueue()] = exchange == n.FailedExchange()
+	}
+	return found
 }
 
 // hasOtherWaysIn reports whether messages reach the queue otherwise than through these exchanges. One

@@ -2,8 +2,6 @@ package audit
 
 import (
 	"fmt"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // shadowingPolicies finds policies that keep a dead-letter exchange away from a queue: only one
@@ -13,7 +11,7 @@ func shadowingPolicies(g graph) []Finding {
 	shadowed := map[Object]string{}
 	for _, name := range g.withoutDeadLetterExchange() {
 		policies := g.settings[name].Policies
-		if len(policies) < 2 || pipeline.IsShield(policies[0]) {
+		if len(policies) < 2 {
 			continue
 		}
 		for _, weaker := range policies[1:] {

@@ -21,7 +21,6 @@ terraform {
 }
 
 variable "pipelines" { type = map(string) }
-variable "shield" { type = bool }
 variable "delays" { type = list(string) }
 
 resource "rabbitmq_retry_pipeline" "each" {
@@ -30,7 +29,6 @@ resource "rabbitmq_retry_pipeline" "each" {
   name        = each.key
   vhost       = each.value
   delays      = var.delays
-  shield      = var.shield
   work_queues = { "work.${each.key}" = {} }
 }
 `
@@ -66,7 +64,7 @@ func objects(t *testing.T, name, vhost string, shield bool) topology.Topology {
 	t.Helper()
 	p := pipeline.Pipeline{
 		Name: name, Vhost: vhost, MaxAttempts: len(delays) + 1, RetryOn: []string{pipeline.ReasonRejected},
-		QueueType: topology.Quorum, Shield: shield, PolicyPriority: pipeline.DefaultPolicyPriority,
+		QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
 		WorkQueues: map[string]pipeline.WorkQueue{workQueue(name): {Type: topology.Quorum}},
 	}
 	for _, spelling := range delays {

@@ -21,6 +21,9 @@ import (
 // tried again after up to six minutes.
 const drainTime = 7 * time.Minute
 
+// applying are the words of an apply.
+var applying = []string{"apply", "-auto-approve", "-input=false", "-no-color"}
+
 // load is an application that publishes, consumes and rejects.
 type load struct {
 	*brokertest.Broker
@@ -31,23 +34,17 @@ type load struct {
 
 func TestChangesUnderLoadLoseNothing(t *testing.T) {
 	t.Parallel()
-	l := &load{Broker: brokertest.New(t), ledger: newLedger(), consumers: map[string]*amqp.Channel{}}
-	for _, queue := range ownQueues {
-		l.Request(t, http.MethodPut, l.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
-	}
+	l := newLoad(t, ownQueues...)
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
 	worker := &sidecar{binary: terraformtest.BuildSidecar(t), uri: l.URI, dir: t.TempDir()}
 
 	tf.Write(t, "main.tf", steps[0].config(l.Vhost))
-	tf.Run(t, "apply", "-auto-approve", "-input=false", "-no-color")
+	tf.Run(t, applying...)
 	worker.restart(t, tf.Run(t, "output", "-raw", "worker"))
 	l.collectFailed(t, "load.failed")
 	l.modes.set(steps[0].modes)
 	l.follow(t)
-	ctx, stop := context.WithCancel(t.Context())
-	var publishing sync.WaitGroup
-	ch := l.publishingChannel(t)
-	publishing.Go(func() { l.publish(ctx, t, ch) })
+	stop := l.startPublishing(t)
 	before := steps[0]
 	for _, s := range steps[1:] {
 		if testing.Short() && !s.short {
@@ -58,9 +55,36 @@ func TestChangesUnderLoadLoseNothing(t *testing.T) {
 	}
 	l.awaitMore(t, 5*perSecond)
 	stop()
-	publishing.Wait()
 	l.drain(t)
 	worker.stop(t)
+	l.requireNothingLost(t)
+}
+
+// newLoad makes the application's own queues.
+func newLoad(t *testing.T, queues ...string) *load {
+	t.Helper()
+	l := &load{Broker: brokertest.New(t), ledger: newLedger(), consumers: map[string]*amqp.Channel{}}
+	for _, queue := range queues {
+		l.Request(t, http.MethodPut, l.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	}
+	return l
+}
+
+// startPublishing publishes until stop is called, which waits for the last confirms.
+func (l *load) startPublishing(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var publishing sync.WaitGroup
+	ch := l.publishingChannel(t)
+	publishing.Go(func() { l.publish(ctx, t, ch) })
+	return func() {
+		cancel()
+		publishing.Wait()
+	}
+}
+
+func (l *load) requireNothingLost(t *testing.T) {
+	t.Helper()
 	t.Log(l.ledger.balance("lost"))
 	for i, id := range l.ledger.missing() {
 		if i < 20 {
@@ -82,7 +106,7 @@ func (l *load) change(t *testing.T, tf *terraformtest.CLI, worker *sidecar, befo
 	l.follow(t)
 	tf.Write(t, "main.tf", s.config(l.Vhost))
 	began := time.Now()
-	_, err := tf.Try(t.Context(), "apply", "-auto-approve", "-input=false", "-no-color")
+	_, err := tf.Try(t.Context(), applying...)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", s.what, err, l.ledger)
 	}

@@ -25,10 +25,10 @@ type Attachment struct {
 // Names of the pipeline's objects.
 func (a Attachment) Names() Names { return Names(a.Pipeline) }
 
-// pipeline is the attachment as a pipeline of this one work queue.
+// AsPipeline is the attachment as a pipeline of this one work queue.
 func (a Attachment) AsPipeline() Pipeline {
 	return Pipeline{
-		Name: a.Pipeline, Vhost: a.Vhost, Shield: true, PolicyPriority: a.PolicyPriority,
+		Name: a.Pipeline, Vhost: a.Vhost, PolicyPriority: a.PolicyPriority,
 		WorkQueues: map[string]WorkQueue{a.Queue: a.WorkQueue},
 	}
 }
@@ -37,27 +37,24 @@ func (a Attachment) AsPipeline() Pipeline {
 func ExpandAttachment(a Attachment) topology.Topology {
 	t, n, p := topology.New(), a.Names(), a.AsPipeline()
 	t.Bindings = append(t.Bindings, AttachmentBinding(n, a.Queue))
-	if !a.WorkQueue.ByPolicy() {
-		return t
-	}
-	t.Policies[n.AttachmentPolicy(a.Queue)] = exactPolicy(p.PolicyContent(a.Queue), a.PolicyPriority, a.Queue)
-	if len(p.NeedFallback()) > 0 {
-		t.Policies[n.AttachmentFallbackPolicy(a.Queue)] = exactPolicy(fallbackDefinition(n), FallbackPriority(a.PolicyPriority), a.Queue)
+	if a.WorkQueue.ByPolicy() {
+		t.Policies[n.AttachmentPolicy(a.Queue)] = p.policy(p.PolicyContent(a.Queue), exactPattern([]string{a.Queue}))
 	}
 	return t
 }
 
+// AttachmentBinding brings messages back to a queue that an attachment joined.
 func AttachmentBinding(n Names, queue string) topology.Binding {
-	return topology.Binding{Source: n.ReturnExchange(), Destination: queue, RoutingKey: ReturnKey(queue), Arguments: topology.Arguments{AttachmentArgument: true}}
+	b := n.ReturnBinding(queue)
+	b.Arguments = topology.Arguments{AttachmentArgument: true}
+	return b
 }
 
 // OwnedByAttachment picks out of a whole vhost what belongs to the attachment.
 func OwnedByAttachment(a Attachment, vhost topology.Topology) topology.Topology {
 	owned, n := topology.New(), a.Names()
-	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFallbackPolicy(a.Queue)} {
-		if policy, exists := vhost.Policies[name]; exists {
-			owned.Policies[name] = policy
-		}
+	if policy, exists := vhost.Policies[n.AttachmentPolicy(a.Queue)]; exists {
+		owned.Policies[n.AttachmentPolicy(a.Queue)] = policy
 	}
 	for _, b := range vhost.Bindings {
 		if b.Equal(AttachmentBinding(n, a.Queue)) {
@@ -72,7 +69,8 @@ func OwnedByAttachment(a Attachment, vhost topology.Topology) topology.Topology 
 func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topology) (Attachment, error) {
 	a := Attachment{Pipeline: pipeline, Vhost: vhostName, Queue: queue, PolicyPriority: DefaultPolicyPriority}
 	if !slices.Contains(Attached(a.Names(), vhost), queue) {
-		return a, fmt.Errorf("no binding from %q to %q has the argument %s, and there is no policy of an attachment: the queue is not attached to the pipeline, or by the pipeline's own work_queues",
+		return a, fmt.Errorf("no binding from %q to %q has the argument %s, and there is no policy of an attachment: "+
+			"the queue is not attached to the pipeline, or by the pipeline's own work_queues",
 			a.Names().ReturnExchange(), queue, AttachmentArgument)
 	}
 	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]
@@ -85,7 +83,7 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 }
 
 // Attached lists the queues that attachments joined to the pipeline. The binding of a queue goes with it
-// when an application makes it anew, the policy stays.
+// when an application re-creates it, the policy stays.
 func Attached(n Names, vhost topology.Topology) []string {
 	var queues []string
 	for name := range vhost.Policies {
@@ -94,7 +92,8 @@ func Attached(n Names, vhost topology.Topology) []string {
 		}
 	}
 	for _, b := range vhost.Bindings {
-		if _, marked := b.Arguments[AttachmentArgument]; marked && b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) {
+		_, marked := b.Arguments[AttachmentArgument]
+		if marked && b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) {
 			queues = append(queues, b.Destination)
 		}
 	}

@@ -31,7 +31,7 @@ func (d Definition) Fits() bool {
 
 const definitionVersion = 1
 
-// Definition is the part of a pipeline that its objects do not tell. It grows only with those work
+// Definition is the part of a pipeline that its objects do not show. It grows only with those work
 // queues that have a number of attempts of their own.
 type Definition struct {
 	Version     int      `json:"version"`
@@ -41,7 +41,6 @@ type Definition struct {
 	// What differs from its default only.
 	PolicyPriority   int                `json:"policy_priority,omitempty"`
 	PolicyDefinition topology.Arguments `json:"policy_definition,omitempty"`
-	NoShield         bool               `json:"no_shield,omitempty"`
 	MaxAge           string             `json:"max_age,omitempty"`
 	// QueueMaxAttempts is by work queue.
 	QueueMaxAttempts map[string]int `json:"queue_max_attempts,omitempty"`
@@ -55,7 +54,6 @@ func (p Pipeline) Definition() Definition {
 		RetryOn:     slices.Sorted(slices.Values(p.RetryOn)),
 
 		PolicyDefinition: p.PolicyDefinition,
-		NoShield:         !p.Shield,
 		MaxAge:           p.MaxAge.Spelling,
 		QueueMaxAttempts: map[string]int{},
 	}
@@ -92,7 +90,8 @@ func ParseDefinition(text string) (Definition, error) {
 	}
 	d.PolicyDefinition = topology.DecodedArguments(d.PolicyDefinition)
 	if d.Version != definitionVersion {
-		return d, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade", DefinitionArgument, d.Version, definitionVersion)
+		return d, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade",
+			DefinitionArgument, d.Version, definitionVersion)
 	}
 	if len(d.Delays) == 0 || d.MaxAttempts == 0 {
 		return d, errors.New("the argument " + DefinitionArgument + " lacks delays or max_attempts")

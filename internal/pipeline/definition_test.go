@@ -22,7 +22,7 @@ func TestDefinitionOfAnEarlierReleaseStays(t *testing.T) {
 func TestDefinitionHoldsAgeAndAttempts(t *testing.T) {
 	t.Parallel()
 	p := every()
-	if text := p.Definition().String(); !strings.HasSuffix(text, `"no_shield":true,"max_age":"1440m","queue_max_attempts":{"classic":9,"declared":2}}`) {
+	if text := p.Definition().String(); !strings.HasSuffix(text, `"max_age":"1440m","queue_max_attempts":{"classic":9,"declared":2}}`) {
 		t.Error(text)
 	}
 	if w := p.Worker(); w.MaxAge != "24h" || w.WorkQueues["classic"].MaxAttempts != 9 || w.WorkQueues["plain"] != (WorkerQueue{}) {

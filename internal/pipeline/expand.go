@@ -18,8 +18,7 @@ const (
 	failedDeliveryLimit = topology.UnreachableDeliveryLimit
 )
 
-// Expand returns every object that the pipeline owns. It is a pure function of the specification.
-func Expand(p Pipeline) topology.Topology {
+func (workerEngine) expand(p Pipeline) topology.Topology {
 	t := topology.New()
 	addExchanges(t, p.Names())
 	addOwnQueues(&t, p)
@@ -57,7 +56,8 @@ func addExchanges(t topology.Topology, n Names) {
 func addOwnQueues(t *topology.Topology, p Pipeline) {
 	n := p.Names()
 	t.Queues[n.Inbox()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": inboxDeliveryLimit})
-	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, "", nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
+	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
 	t.Bindings = append(t.Bindings,
 		topology.Binding{
 			Source: n.DeadLetterExchange(), Destination: n.Inbox(),
@@ -79,17 +79,12 @@ func addRetryQueues(t *topology.Topology, p Pipeline, waits []time.Duration) {
 // ownQueue builds one of the pipeline's own queues. What only quorum queues take is left out for
 // classic ones, which refuse it.
 func ownQueue(queueType, deadLetterExchange string, arguments, quorumOnly topology.Arguments) topology.Queue {
-	all := topology.Arguments{}
+	all := topology.Arguments{"x-dead-letter-exchange": deadLetterExchange}
 	maps.Copy(all, arguments)
-	if deadLetterExchange != "" {
-		all["x-dead-letter-exchange"] = deadLetterExchange
-	}
 	if queueType == topology.Quorum {
 		maps.Copy(all, quorumOnly)
-		if deadLetterExchange != "" {
-			all["x-dead-letter-strategy"] = "at-least-once"
-			all["x-overflow"] = "reject-publish"
-		}
+		all["x-dead-letter-strategy"] = topology.AtLeastOnce
+		all["x-overflow"] = "reject-publish"
 	}
 	return topology.Queue{Type: queueType, Arguments: all}
 }

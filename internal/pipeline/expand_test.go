@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,8 @@ func TestExpandQuorum(t *testing.T) {
 		Queues: map[string]string{
 			"orders.inbox": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
 				"x-delivery-limit=1000 x-overflow=reject-publish",
-			"orders.failed":   "quorum x-delivery-limit=1000000",
+			"orders.failed": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-overflow=reject-publish",
 			"orders.retry.5s": retry("5000"),
 			"orders.retry.1m": retry("60000"),
 			"paid":            "quorum x-retry-declared-by=orders x-single-active-consumer=true",
@@ -42,12 +44,9 @@ func TestExpandQuorum(t *testing.T) {
 			"orders.return -> paid [return:paid]",
 		},
 		Policies: map[string]string{
-			"retry/orders/queues": `queues ^(a\|b\.c|created|paid)$ priority=1000 ` +
+			"retry/orders/queues": `queues ^(orders\.(failed|inbox|retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)|a\|b\.c|created|paid)$ priority=1000 ` +
 				"dead-letter-exchange=orders.dlx dead-letter-strategy=at-least-once overflow=reject-publish",
-			"retry/orders/own": `queues ^orders\.(failed|inbox|retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)$ priority=1000 ` +
-				"max-length=1000000000 overflow=reject-publish",
-			"retry/orders/fallback":     `queues ^(a\|b\.c|created|paid)$ priority=999 dead-letter-exchange=orders.dlx`,
-			"retry/orders/queue/legacy": "queues ^(legacy)$ priority=1000 dead-letter-exchange=orders.dlx",
+			"retry/orders/classic-queues": "queues ^(legacy)$ priority=1000 dead-letter-exchange=orders.dlx",
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -68,16 +67,69 @@ func TestClassicPipelineHasNoQuorumArguments(t *testing.T) {
 	}
 }
 
-func TestTheLargestGroupSharesAPolicy(t *testing.T) {
+// Brokers match every policy against every queue at each change, so there is one for all that need the same.
+func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 	t.Parallel()
-	p := orders()
-	p.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Classic}, "b": {Type: topology.Classic}, "c": {Type: topology.Quorum}}
-	policies := Expand(p).Policies
-	if got := policies["retry/orders/queues"].Pattern; got != "^(a|b)$" {
-		t.Errorf("shared policy has the pattern %q", got)
+	own := `orders\.(failed|inbox|retry\.([0-9]+(\.[0-9]+)?(h|m|s|ms))+)`
+	quorum, classic := WorkQueue{Type: topology.Quorum}, WorkQueue{Type: topology.Classic}
+	bounded := WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce}
+	keys := topology.Arguments{"consumer-timeout": int64(1)}
+	for name, test := range map[string]struct {
+		queueType  string
+		keys       topology.Arguments
+		workQueues map[string]WorkQueue
+		want       map[string]string
+	}{
+		"none": {topology.Quorum, nil, nil, map[string]string{"queues": "^(" + own + ")$"}},
+		"attached by arguments": {
+			topology.Quorum, nil, map[string]WorkQueue{"a": {Type: topology.Quorum, Attach: AttachArguments}},
+			map[string]string{"queues": "^(" + own + ")$"},
+		},
+		"the pipeline's type": {topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": quorum}, map[string]string{"queues": "^(" + own + "|a|b)$"}},
+		"a classic pipeline":  {topology.Classic, nil, map[string]WorkQueue{"a": classic}, map[string]string{"queues": "^(" + own + "|a)$"}},
+		"another type": {
+			topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": classic, "c": classic},
+			map[string]string{"queues": "^(" + own + "|a)$", "classic-queues": "^(b|c)$"},
+		},
+		"keys for all": {
+			topology.Quorum, keys, map[string]WorkQueue{"a": quorum, "b": quorum},
+			map[string]string{"queues": "^(" + own + ")$", "quorum-queues": "^(a|b)$"},
+		},
+		"keys that are given up": {
+			topology.Quorum, topology.Arguments{"expires": nil}, map[string]WorkQueue{"a": quorum}, map[string]string{"queues": "^(" + own + "|a)$"},
+		},
+		"a queue of its own": {
+			topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": bounded},
+			map[string]string{"queues": "^(" + own + "|a)$", "queue/b": "^(b)$"},
+		},
+	} {
+		p := orders()
+		p.QueueType, p.PolicyDefinition, p.WorkQueues = test.queueType, test.keys, test.workQueues
+		got := map[string]string{}
+		for policy, content := range Expand(p).Policies {
+			got[strings.TrimPrefix(policy, "retry/orders/")] = content.Pattern
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
-	if got := policies["retry/orders/queue/c"].Pattern; got != "^(c)$" {
-		t.Errorf("the odd queue's policy has the pattern %q", got)
+}
+
+// A policy's strategy and overflow take precedence over a queue's arguments, and its other keys mix in.
+func TestOwnQueuesHaveNoWeakerPolicy(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]Pipeline{"orders": orders(), "every": every()} {
+		for queue := range p.OwnQueues() {
+			for policy, content := range Expand(p).Policies {
+				if matches, err := content.AppliesTo(queue, topology.Quorum); err != nil || !matches {
+					continue
+				}
+				want := topology.Arguments{"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
+				if diff := cmp.Diff(want, content.Definition); diff != "" {
+					t.Errorf("%s: %s over %s: %s", name, policy, queue, diff)
+				}
+			}
+		}
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 func orders() Pipeline {
 	return Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 4, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
-		Shield: true, PolicyPriority: DefaultPolicyPriority,
-		Delays: []Delay{{5 * time.Second, "5s"}, {0, "0s"}, {time.Minute, "60s"}, {5 * time.Second, "5000ms"}},
+		PolicyPriority: DefaultPolicyPriority,
+		Delays:         []Delay{{5 * time.Second, "5s"}, {0, "0s"}, {time.Minute, "60s"}, {5 * time.Second, "5000ms"}},
 		WorkQueues: map[string]WorkQueue{
 			"created": {Type: topology.Quorum, Attach: AttachPolicy},
 			"a|b.c":   {Type: topology.Quorum, Attach: AttachPolicy},
@@ -25,7 +25,7 @@ func orders() Pipeline {
 func one(w WorkQueue) Pipeline {
 	return Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 2, RetryOn: []string{ReasonRejected}, QueueType: topology.Quorum,
-		Delays: []Delay{{time.Second, "1s"}}, Shield: true, PolicyPriority: DefaultPolicyPriority,
+		Delays: []Delay{{time.Second, "1s"}}, PolicyPriority: DefaultPolicyPriority,
 		WorkQueues: map[string]WorkQueue{"work": w},
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Owned picks out of a whole vhost what belongs to the pipeline. Objects of others are left out
-// even where they meet the pipeline's: a foreign queue bound to the dead-letter exchange is not ours.
-//
-// Retry queues of any delay count, so that those that left the schedule are found again; if the
+// owned counts retry queues of any delay, so that those that left the schedule are found again; if the
 // specification does not know a delay, the queue must dead-letter to the pipeline's return exchange.
-func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
+func (workerEngine) owned(p Pipeline, vhost topology.Topology) topology.Topology {
 	n, owned := p.Names(), topology.New()
 	for name, exchange := range vhost.Exchanges {
 		if n.OwnsExchange(name) {
@@ -43,7 +40,7 @@ func (n Names) IsRetryQueue(name string, queue topology.Queue) bool {
 	return named && queue.Arguments["x-dead-letter-exchange"] == n.ReturnExchange()
 }
 
-// ownsBinding tells whether a binding is the pipeline's: between two of its objects, or one that
+// ownsBinding reports whether a binding is the pipeline's: between two of its objects, or one that
 // brings messages back to a work queue. A key that means such a return is the pipeline's own, so that
 // one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too.
 func (n Names) OwnsBinding(b topology.Binding) bool {

@@ -173,7 +173,6 @@ func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 	}
 	foreign := vhost(strong)
 	delete(foreign.Policies, "retry/orders/queues")
-	delete(foreign.Policies, "retry/orders/fallback")
 	foreign.Policies["org"] = topology.Policy{Pattern: "^work$", ApplyTo: "all", Definition: topology.Arguments{"dead-letter-exchange": "x", "dead-letter-strategy": topology.AtLeastOnce, "overflow": "reject-publish"}}
 	handed := vhost(strong)
 	maps.Copy(handed.Policies, ExpandAttachment(Attachment{Pipeline: "orders", Queue: "work", WorkQueue: WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}).Policies)
@@ -201,15 +200,15 @@ func TestDisowned(t *testing.T) {
 	live := Owned(prior, liveVhost(prior))
 	next := orders()
 	next.WorkQueues = map[string]WorkQueue{"paid": {Type: topology.Quorum}}
-	if _, stays := Disowned(live, prior, &next, topology.Topology{}).Queues["paid"]; stays {
+	if _, stays := WithoutReleasedQueues(live, prior, &next, topology.Topology{}).Queues["paid"]; stays {
 		t.Error("a queue that is attached but not declared any more would be deleted")
 	}
 	next.WorkQueues = nil
-	if _, stays := Disowned(live, prior, &next, topology.Topology{}).Queues["paid"]; !stays {
+	if _, stays := WithoutReleasedQueues(live, prior, &next, topology.Topology{}).Queues["paid"]; !stays {
 		t.Error("a declared queue that was removed would not be deleted")
 	}
 	live.Queues["paid"] = topology.Queue{Type: topology.Quorum}
-	if _, stays := Disowned(live, prior, nil, topology.Topology{}).Queues["paid"]; stays {
+	if _, stays := WithoutReleasedQueues(live, prior, nil, topology.Topology{}).Queues["paid"]; stays {
 		t.Error("a queue that somebody else made would be deleted")
 	}
 }

@@ -11,23 +11,32 @@ const maxPattern = 1024
 
 // exactPattern matches these names and no others.
 func exactPattern(names []string) string {
-	escaped := make([]string, len(names))
-	for i, name := range names {
-		escaped[i] = regexp.QuoteMeta(name)
-	}
-	return "^(" + strings.Join(escaped, "|") + ")$"
+	return "^(" + strings.Join(escaped(names), "|") + ")$"
 }
 
-// spread divides names into groups, some of them empty, so that a pattern holds each. A name's group
-// depends on nothing but the name and the number of groups, of which there may be 1, 2, 4 ...: a name
-// that comes or goes moves no other. When the number doubles each group gives some names to one that is
-// new, and when it halves two become one: policies that are created first and deleted last leave no name
-// without one in between.
-func spread(names []string) [][]string {
+// pattern matches these work queues and the pipeline's own queues.
+func (n Names) pattern(workQueues []string) string {
+	return "^(" + strings.Join(append(n.ownPattern(), escaped(workQueues)...), "|") + ")$"
+}
+
+func escaped(names []string) []string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	return quoted
+}
+
+// spread divides names into numbered groups so that a pattern holds each. A name's group depends on nothing
+// but the name and the highest number of groups, which may be 1, 2, 4 and so on: a name that comes or goes
+// moves no other. When the number doubles, each group gives some names to one that is new, and when it
+// halves, two become one: policies that are created first and deleted last leave no name without one in
+// between.
+func spread(names []string) map[int][]string {
 	for n := uint32(1); ; n *= 2 {
-		groups := make([][]string, n)
+		groups := map[int][]string{}
 		for _, name := range names {
-			i := hash(name) % n
+			i := int(hash(name) % n)
 			groups[i] = append(groups[i], name)
 		}
 		if fit(groups) {
@@ -42,7 +51,7 @@ func hash(name string) uint32 {
 	return h.Sum32()
 }
 
-func fit(groups [][]string) bool {
+func fit(groups map[int][]string) bool {
 	for _, names := range groups {
 		if len(names) > 1 && len(exactPattern(names)) > maxPattern {
 			return false

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func TestWorkQueuesAreSpreadOverPolicies(t *testing.T) {
 func TestSpreadOfLongNames(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{nil, {"a"}, {fmt.Sprintf("%0255d", 1), fmt.Sprintf("%0255d", 2), fmt.Sprintf("%0255d", 3), fmt.Sprintf("%0255d", 4), fmt.Sprintf("%0255d", 5)}} {
-		if got := slices.Sorted(slices.Values(slices.Concat(spread(names)...))); !slices.Equal(got, slices.Sorted(slices.Values(names))) {
+		if got := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(spread(names)))...))); !slices.Equal(got, slices.Sorted(slices.Values(names))) {
 			t.Errorf("%d names became %d", len(names), len(got))
 		}
 	}
@@ -80,9 +81,9 @@ func TestSpreadOfLongNames(t *testing.T) {
 	}
 }
 
-func TestShieldCoversEveryDelay(t *testing.T) {
+func TestThePatternCoversEveryDelay(t *testing.T) {
 	t.Parallel()
-	pattern := regexp.MustCompile(Names("or.ders").ownPattern())
+	pattern := regexp.MustCompile(Names("or.ders").pattern([]string{"work"}))
 	for _, delay := range []time.Duration{
 		time.Millisecond, 1500 * time.Millisecond, time.Second, 90500 * time.Millisecond, time.Minute, time.Hour, 90*time.Minute + 3*time.Millisecond, MaxDelay,
 	} {
@@ -90,7 +91,7 @@ func TestShieldCoversEveryDelay(t *testing.T) {
 			t.Errorf("%s is not covered", name)
 		}
 	}
-	for _, other := range []string{"or.ders.retry.", "or.ders.retry.x", "or.ders.retry.1", "or.ders.retry.1.s", "orxders.inbox", "or.ders.retry.1s.x"} {
+	for _, other := range []string{"or.ders.retry.", "or.ders.retry.x", "or.ders.retry.1", "or.ders.retry.1.s", "orxders.inbox", "or.ders.retry.1s.x", "works", "or.ders.work"} {
 		if pattern.MatchString(other) {
 			t.Errorf("%s is covered", other)
 		}
@@ -98,9 +99,9 @@ func TestShieldCoversEveryDelay(t *testing.T) {
 }
 
 // The longest name that queues leave room for, all of it escaped.
-func TestShieldPatternFitsEveryName(t *testing.T) {
+func TestThePatternOfOwnQueuesFitsEveryName(t *testing.T) {
 	t.Parallel()
-	if pattern := Names(strings.Repeat(".", 250)).ownPattern(); len(pattern) > maxPattern {
+	if pattern := Names(strings.Repeat(".", 250)).pattern(nil); len(pattern) > maxPattern {
 		t.Errorf("%d bytes, and brokers take %d", len(pattern), maxPattern)
 	}
 }

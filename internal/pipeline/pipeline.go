@@ -36,8 +36,6 @@ type Pipeline struct {
 	// QueueType is the type of the pipeline's own queues.
 	QueueType  string
 	WorkQueues map[string]WorkQueue
-	// Shield keeps the policies of others away from the pipeline's own queues.
-	Shield bool
 	// PolicyPriority is the priority of the pipeline's policies.
 	PolicyPriority int
 	// PolicyDefinition has more keys for the policies of all work queues.

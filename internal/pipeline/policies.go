@@ -10,68 +10,98 @@ import (
 // DefaultPolicyPriority is the priority of a pipeline's policies unless it is configured.
 const DefaultPolicyPriority = 1000
 
-// addPolicies attaches the work queues and shields the pipeline's own ones. Brokers match every policy
-// against every queue at each change, so policies are few: the largest group of queues that need the
-// same content shares one, and only what differs from it has a policy of its own.
+// addPolicies attaches the work queues, and keeps the policies of others off the pipeline's own queues: only
+// one policy applies to a queue. Brokers match every policy of a vhost against every queue at each change,
+// so there are few. One covers the own queues and all work queues that need the same content. Queues of a
+// type that need another content share one, too; only what a queue has of its own takes a policy of its own.
 func addPolicies(t topology.Topology, p Pipeline) {
-	names := p.AttachedByPolicy()
-	shared := sharedContent(p, names)
-	var sharing []string
-	for _, name := range names {
-		definition := p.PolicyContent(name)
-		if definition.Key() == shared {
-			sharing = append(sharing, name)
+	n, shared := p.Names(), map[string][]string{}
+	for _, name := range p.AttachedByPolicy() {
+		w := p.WorkQueues[name]
+		if content := p.PolicyContent(name); content.Key() != p.typeContent(w.Type).Key() {
+			t.Policies[n.QueuePolicy(name)] = p.policy(content, exactPattern([]string{name}))
 			continue
 		}
-		t.Policies[p.Names().QueuePolicy(name)] = exactPolicy(definition, p.PolicyPriority, name)
+		shared[w.Type] = append(shared[w.Type], name)
 	}
-	if len(sharing) > 0 {
-		addSpread(t, p.Names().SharedPolicy, exactPolicy(p.PolicyContent(sharing[0]), p.PolicyPriority), sharing)
-	}
-	addShield(t, p)
-}
-
-// addSpread adds a policy for queues that need the same content, or several where one pattern cannot
-// hold them.
-func addSpread(t topology.Topology, name func(i int) string, policy topology.Policy, queues []string) {
-	for i, group := range spread(queues) {
-		if len(group) > 0 {
-			policy.Pattern, policy.Rank = exactPattern(group), i
-			t.Policies[name(i)] = policy
+	var withOwn []string
+	for queueType, queues := range shared {
+		content := p.typeContent(queueType)
+		if content.Key() == p.ownContent().Key() {
+			withOwn = append(withOwn, queues...)
+			continue
+		}
+		for i, group := range spread(queues) {
+			t.Policies[n.TypePolicy(queueType, i)] = ranked(p.policy(content, exactPattern(group)), i)
 		}
 	}
+	addQueuesPolicies(t, p, slices.Sorted(slices.Values(withOwn)))
 }
 
+// addQueuesPolicies adds the policy of the own queues and of these work queues, or several where one pattern
+// cannot hold them: the first then has the own queues alone, so that a work queue that comes or goes never
+// uncovers them.
+func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
+	n := p.Names()
+	if pattern := n.pattern(workQueues); len(workQueues) == 0 || len(pattern) <= maxPattern {
+		t.Policies[n.QueuesPolicy(0)] = p.policy(p.ownContent(), pattern)
+		return
+	}
+	maps.Copy(t.Policies, Guard(p))
+	for i, group := range spread(workQueues) {
+		t.Policies[n.QueuesPolicy(i+1)] = ranked(p.policy(p.ownContent(), exactPattern(group)), i+1)
+	}
+}
+
+func (workerEngine) guard(p Pipeline) map[string]topology.Policy {
+	return map[string]topology.Policy{p.Names().QueuesPolicy(0): p.policy(p.ownContent(), p.Names().pattern(nil))}
+}
+
+func (p Pipeline) policy(content topology.Arguments, pattern string) topology.Policy {
+	return topology.Policy{
+		Pattern: pattern,
+		// RabbitMQ before 3.12 knows no finer word.
+		ApplyTo:    "queues",
+		Priority:   p.PolicyPriority,
+		Definition: content,
+	}
+}
+
+// ranked is a policy of which those with a higher number receive queues from those with a lower one.
+func ranked(policy topology.Policy, number int) topology.Policy {
+	policy.Rank = number
+	return policy
+}
+
+// AttachedByPolicy lists the work queues that a policy attaches.
 func (p Pipeline) AttachedByPolicy() []string {
 	names := slices.Sorted(maps.Keys(p.WorkQueues))
 	return slices.DeleteFunc(names, func(name string) bool { return !p.WorkQueues[name].ByPolicy() })
 }
 
-// sharedContent finds the content that most work queues need; of two, the one that comes first by
-// its text, so that the choice is a function of the configuration alone.
-func sharedContent(p Pipeline, names []string) string {
-	count := map[string]int{}
-	for _, name := range names {
-		count[p.PolicyContent(name).Key()]++
-	}
-	best := ""
-	for _, key := range slices.Sorted(maps.Keys(count)) {
-		if count[key] > count[best] || best == "" {
-			best = key
-		}
-	}
-	return best
+// ownContent is what the policy over the pipeline's own queues holds. Their own dead-letter exchange takes
+// precedence over it. A policy's strategy and overflow take precedence over theirs, so these are as strong.
+func (p Pipeline) ownContent() topology.Arguments {
+	return WorkQueue{Type: p.QueueType}.deadLettering(p.Names())
 }
 
-// policyDefinition is the policy that a work queue needs.
+// typeContent is the policy that work queues of a type need if nothing is configured for them alone.
+func (p Pipeline) typeContent(queueType string) topology.Arguments {
+	return p.contentFor(WorkQueue{Type: queueType})
+}
+
+// PolicyContent is the policy that a work queue needs.
 func (p Pipeline) PolicyContent(workQueue string) topology.Arguments {
-	w := p.WorkQueues[workQueue]
-	definition := p.ExtraKeys(w)
-	maps.Copy(definition, w.deadLettering(p.Names()))
-	return definition
+	return p.contentFor(p.WorkQueues[workQueue])
 }
 
-// extraKeys are those that the user wrote.
+func (p Pipeline) contentFor(w WorkQueue) topology.Arguments {
+	content := p.ExtraKeys(w)
+	maps.Copy(content, w.deadLettering(p.Names()))
+	return content
+}
+
+// ExtraKeys are those that the user wrote.
 func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
 	keys := topology.Arguments{}
 	maps.Copy(keys, p.PolicyDefinition)
@@ -80,12 +110,11 @@ func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
 	return keys
 }
 
-func exactPolicy(definition topology.Arguments, priority int, queues ...string) topology.Policy {
-	return topology.Policy{
-		Pattern: exactPattern(queues),
-		// RabbitMQ before 3.12 knows no finer word.
-		ApplyTo:    "queues",
-		Priority:   priority,
-		Definition: definition,
-	}
+// OwnQueues are the queues that are the pipeline's alone, the retired ones among them.
+func (p Pipeline) OwnQueues() map[string]topology.Queue {
+	t := topology.New()
+	addOwnQueues(&t, p)
+	addRetryQueues(&t, p, p.Waits())
+	addRetryQueues(&t, p, p.Retired)
+	return t.Queues
 }

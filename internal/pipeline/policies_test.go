@@ -12,7 +12,7 @@ import (
 // every is a pipeline with every setting that differs from its default.
 func every() Pipeline {
 	p := orders()
-	p.Shield, p.PolicyPriority, p.MaxAge = false, 7, Delay{24 * time.Hour, "1440m"}
+	p.PolicyPriority, p.MaxAge = 7, Delay{24 * time.Hour, "1440m"}
 	p.PolicyDefinition = topology.Arguments{"consumer-timeout": int64(60000), "queue-leader-locator": "balanced"}
 	p.WorkQueues = map[string]WorkQueue{
 		"plain":    {Type: topology.Quorum, Attach: AttachPolicy},
@@ -26,8 +26,10 @@ func every() Pipeline {
 
 func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
 	t.Parallel()
+	deadLettering := topology.Arguments{"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
 	want := map[string]topology.Policy{
-		"retry/orders/queues": {Pattern: "^(plain)$", ApplyTo: "queues", Priority: 7, Definition: topology.Arguments{
+		"retry/orders/queues": {Pattern: Names("orders").pattern(nil), ApplyTo: "queues", Priority: 7, Definition: deadLettering},
+		"retry/orders/quorum-queues": {Pattern: "^(plain)$", ApplyTo: "queues", Priority: 7, Definition: topology.Arguments{
 			"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish",
 			"consumer-timeout": int64(60000), "queue-leader-locator": "balanced",
 		}},
@@ -38,20 +40,7 @@ func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
 			"dead-letter-exchange": "orders.dlx", "consumer-timeout": int64(1), "queue-leader-locator": "balanced",
 		}},
 	}
-	got := Expand(every()).Policies
-	// Which of three contents that are equally frequent is shared depends on their texts alone.
-	normal := map[string]topology.Policy{}
-	for name, policy := range got {
-		normal[policy.Pattern] = policy
-		if name == "retry/orders/own" || name == "retry/orders/fallback" {
-			t.Errorf("%s is there although shield = false", name)
-		}
-	}
-	expected := map[string]topology.Policy{}
-	for _, policy := range want {
-		expected[policy.Pattern] = policy
-	}
-	if diff := cmp.Diff(expected, normal); diff != "" {
+	if diff := cmp.Diff(want, Expand(every()).Policies); diff != "" {
 		t.Error(diff)
 	}
 	arguments := Expand(every()).Queues["declared"].Arguments
@@ -117,24 +106,5 @@ func TestDeadLettersAtRiskOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 	}
 	if got := atRisk(argued, topology.Topology{}); len(got) != 1 {
 		t.Errorf("destroying what its arguments point at: %q", got)
-	}
-}
-
-// A policy with a key that classic queues do not support on some version does not apply to a queue that
-// an application re-creates as a classic one.
-func TestFallbackStandsInForKeysOfQuorumQueues(t *testing.T) {
-	t.Parallel()
-	for key, want := range map[string]bool{
-		"target-group-size": true, "max-in-memory-length": true, "max-in-memory-bytes": true, "queue-leader-locator": true, "delivery-limit": true,
-		"consumer-timeout": false, "max-length": false,
-	} {
-		w := WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce, PolicyDefinition: topology.Arguments{key: int64(3)}}
-		if _, got := Expand(one(w)).Policies["retry/orders/fallback"]; got != want {
-			t.Errorf("a pipeline's %s: %t, want %t", key, got, want)
-		}
-		attachment := ExpandAttachment(Attachment{Pipeline: "orders", Queue: "work", WorkQueue: w, PolicyPriority: 9})
-		if _, got := attachment.Policies["retry/orders/attachment-fallback/work"]; got != want {
-			t.Errorf("an attachment's %s: %t, want %t", key, got, want)
-		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Recover reads a pipeline's specification back from a vhost that holds it. The definition on the
-// broker gives schedule, attempts and reasons; the return bindings give the work queues. What is
-// bound to the retry exchange but not in the schedule is a retired delay, found again by Owned.
-func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
+// recovered takes schedule, attempts and reasons from the definition on the broker, and the work queues from
+// the return bindings. A delay that is bound to the retry exchange but not in the schedule is a retired one,
+// which Owned finds.
+func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
 	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
 	n := p.Names()
 	definition, err := findDefinition(n, vhost)
@@ -20,7 +20,7 @@ func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) 
 	}
 	p.MaxAttempts, p.RetryOn = definition.MaxAttempts, definition.RetryOn
 	p.PolicyPriority = cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
-	p.PolicyDefinition, p.Shield = definition.PolicyDefinition, !definition.NoShield
+	p.PolicyDefinition = definition.PolicyDefinition
 	for i, spelling := range definition.Delays {
 		wait, err := ParseDelay(spelling)
 		if err != nil {
@@ -53,7 +53,7 @@ func recoverMaxAge(definition Definition) (Delay, error) {
 	return Delay{Wait: age, Spelling: definition.MaxAge}, nil
 }
 
-func findDefinition(n Names, vhost topology.Topology) (Definition, error) {
+func definitions(n Names, vhost topology.Topology) []string {
 	var found []string
 	for _, binding := range vhost.Bindings {
 		text, isText := binding.Arguments[DefinitionArgument].(string)
@@ -61,13 +61,19 @@ func findDefinition(n Names, vhost topology.Topology) (Definition, error) {
 			found = append(found, text)
 		}
 	}
-	switch len(found) {
+	return found
+}
+
+func findDefinition(n Names, vhost topology.Topology) (Definition, error) {
+	switch found := definitions(n, vhost); len(found) {
 	case 0:
-		return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: there is no pipeline of this name, or its definition is gone",
+		return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: "+
+			"there is no pipeline of this name, or its definition is gone",
 			n.DeadLetterExchange(), n.Inbox(), DefinitionArgument)
 	case 1:
 		return ParseDefinition(found[0])
+	default:
+		return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
+			"remove all but the one that is right:\n%s", n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, strings.Join(found, "\n"))
 	}
-	return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: remove all but the one that is right:\n%s",
-		n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, strings.Join(found, "\n"))
 }

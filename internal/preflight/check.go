@@ -39,8 +39,7 @@ func CheckSchedule(maxAttempts, delays int, workQueues map[string]pipeline.WorkQ
 		most = max(most, workQueue.MaxAttempts)
 	}
 	if most-1 < delays {
-		return []Problem{problem(Path{"max_attempts"}, "Delays that are never used",
-			"With max_attempts = %d a message waits %d times, but %d delays are listed. Raise max_attempts to %d, or remove the delays at the end.",
+		return []Problem{problem(Path{"max_attempts"}, "Delays that are never used", unusedDelays,
 			most, most-1, delays, delays+1)}
 	}
 	return nil
@@ -51,9 +50,7 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 	if len(p.Delays) == 0 || p.MaxAge.Wait == 0 || p.MaxAge.Wait >= p.Delays[0].Wait {
 		return nil
 	}
-	return []Problem{problem(Path{"max_age"}, "No message is ever retried",
-		"The first delay is %s, and max_age = %q does not let a message come back so late after it failed: each goes to the failed queue as \"too_old\" at once. "+
-			"Raise max_age, or shorten the first delay.", p.Delays[0].Spelling, p.MaxAge.Spelling)}
+	return []Problem{problem(Path{"max_age"}, "No message is ever retried", tooOldAtOnce, p.Delays[0].Spelling, p.MaxAge.Spelling)}
 }
 
 // CheckQueueType checks the type of the pipeline's own queues.
@@ -64,9 +61,9 @@ func checkType(at Path, queueType string) []Problem {
 	case topology.Quorum, topology.Classic:
 		return nil
 	case "stream":
-		return []Problem{problem(at, "Streams cannot be retried", "Consumers cannot reject a stream's messages. Write \"quorum\" or \"classic\".")}
+		return []Problem{problem(at, "Streams cannot be retried", streamsRejectNothing)}
 	}
-	return []Problem{problem(at, "Unknown queue type", "%q is not a queue type. Write \"quorum\" or \"classic\".", queueType)}
+	return []Problem{problem(at, "Unknown queue type", unknownQueueType, queueType)}
 }
 
 // CheckLengths checks that the broker takes the names that the pipeline expands to.
@@ -109,18 +106,18 @@ func CheckDefinition(p pipeline.Pipeline) []Problem {
 		return nil
 	}
 	at, remedy := largestPart(definition)
-	return []Problem{problem(Path{at}, "Definition too long",
-		"The pipeline's definition, which is kept on the broker, has %d bytes; it may have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), pipeline.MaxDefinition, remedy)}
+	return []Problem{problem(Path{at}, "Definition too long", definitionTooLong, len(definition.String()), pipeline.MaxDefinition, remedy)}
 }
 
 // largestPart is the attribute that takes most of the definition, and how to make it shorter.
 func largestPart(d pipeline.Definition) (attribute, remedy string) {
-	delays, policy, queues := len(topology.Arguments{"": d.Delays}.Key()), len(d.PolicyDefinition.Key()), len(topology.Arguments{"": d.QueueMaxAttempts}.Key())
+	delays, queues := len(topology.Arguments{"": d.Delays}.Key()), len(topology.Arguments{"": d.QueueMaxAttempts}.Key())
+	policy := len(d.PolicyDefinition.Key())
 	switch max(delays, policy, queues) {
 	case queues:
-		return "work_queues", "Set max_attempts of a work queue only where it differs from the pipeline's, or divide the queues among several pipelines"
+		return "work_queues", fewerQueueAttempts
 	case policy:
-		return "policy_definition", "Shorten it, or move keys that only some work queues need into the policy_definition of those, which is kept elsewhere"
+		return "policy_definition", shorterPolicy
 	}
-	return "delays", "List fewer delays: the last one repeats"
+	return "delays", fewerDelays
 }

@@ -22,9 +22,7 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 	}, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
 	if strings.Contains(a.Queue, "~") {
 		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
-		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside",
-			"The name %q has a ~. RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, which mark what belongs to an attachment. "+
-				"List the queue in the work_queues of the pipeline itself, whose bindings have none.", a.Queue))
+		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
 	}
 	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.WorkQueue, a.WorkQueue.PolicyDefinition)...)
 }

@@ -32,7 +32,7 @@ func withNulls(p pipeline.Pipeline, w pipeline.WorkQueue) topology.Arguments {
 
 func checkPriority(priority int) []Problem {
 	if priority < 1 {
-		return []Problem{problem(Path{"policy_priority"}, "Policy priority too low", "policy_priority is %d; write 1 or more: a policy of the next lower priority may stand behind the pipeline's.", priority)}
+		return []Problem{problem(Path{"policy_priority"}, "Policy priority too low", priorityTooLow, priority)}
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func CheckPolicyDefinition(at Path, w pipeline.WorkQueue, definition topology.Ar
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
 		if why := unusableKey(key, definition[key], w); why != "" {
-			problems = append(problems, problem(at, "Unusable policy key", "%q cannot be set here: %s.", key, why))
+			problems = append(problems, problem(at, "Unusable policy key", unusableKeyHere, key, why))
 		}
 	}
 	return problems
@@ -63,7 +63,8 @@ func unusableKey(key string, value any, w pipeline.WorkQueue) string {
 	case key == "overflow" && w.Strategy() == topology.AtLeastOnce && value != "reject-publish":
 		return "at-least-once dead-lettering needs overflow = reject-publish; with dead_letter_strategy = \"at-most-once\" it can be chosen"
 	case bounded(topology.Arguments{key: value}) && w.Strategy() == topology.AtLeastOnce:
-		return "at-least-once dead-lettering needs overflow = reject-publish, which would turn the limit against the queue's publishers; write dead_letter_strategy = \"at-most-once\""
+		return "at-least-once dead-lettering needs overflow = reject-publish, which would turn the limit against the queue's publishers; " +
+			"write dead_letter_strategy = \"at-most-once\""
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ type Findings struct {
 	Exists []string
 	// Missing lists work queues that are not there.
 	Missing []string
-	// MissingPipeline tells that the pipeline to attach to is not there.
+	// MissingPipeline means that the pipeline to attach to is not there.
 	MissingPipeline bool
 }
 

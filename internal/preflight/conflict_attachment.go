@@ -28,8 +28,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		f.Missing = append(f.Missing, a.Queue)
 	}
 	if slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(a.Queue).Equal) {
-		f.warn(Path{"queue"}, "Queue is attached twice",
-			"Queue %q is one of the work_queues of the pipeline %q too. That is the way to hand it over without losing a message, but remove one of the two in the end.", a.Queue, a.Pipeline)
+		f.warn(Path{"queue"}, "Queue is attached twice", attachedByPipelineToo, a.Queue, a.Pipeline)
 		theirs, exists := pipeline.PolicyOf(n, a.Queue, vhost.Topology)
 		q.checkHandOver(&f, theirs, exists, "the pipeline")
 	}

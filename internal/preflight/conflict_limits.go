@@ -9,7 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// bounded tells whether a definition limits the length of a queue.
+// bounded reports whether a definition limits the length of a queue.
 func bounded(definition topology.Arguments) bool {
 	return definition["max-length"] != nil || definition["max-length-bytes"] != nil
 }
@@ -57,30 +57,24 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	rejects := q.ownOverflow() == "reject-publish"
 	switch {
 	case q.Type == topology.Classic && rejects:
-		f.refuse(q.at(), "Retried messages would be lost at a full work queue",
-			"Queue %q has a length limit and overflow = reject-publish: messages that come back while it is full are lost, or wait and hold up those of other queues. "+
-				"Have displaced messages dead-lettered instead:\n\n  %s\n\nAn x-overflow argument of a classic queue beats the policy; then declare the queue without it, or leave it out.",
+		f.refuse(q.at(), "Retried messages would be lost at a full work queue", fullClassicQueueLoses,
 			q.name, q.withOverflow("reject-publish-dlx"))
 	case q.Type == topology.Quorum && rejects && q.alone():
-		f.warn(q.at(), "A full work queue stops its retries",
-			"Queue %q has a length limit and overflow = reject-publish. While it is full, messages that waited cannot come back; after there is room again, it takes up to 6 minutes until they do.", q.name)
+		f.warn(q.at(), "A full work queue stops its retries", fullQueueStopsItself, q.name)
 	case q.Type == topology.Quorum && rejects:
-		f.refuse(q.at(), "A full work queue would stop everybody's retries",
-			"Queue %q has a length limit and overflow = reject-publish. While it is full, messages that waited cannot come back to any of the pipeline's work queues. "+
-				"Give the queue a pipeline of its own, or let it drop its oldest messages, which then arrive in the failed queue as \"maxlen\":\n\n  %s",
+		f.refuse(q.at(), "A full work queue would stop all retries", fullQueueStopsAll,
 			q.name, q.withOverflow("drop-head"))
 	case q.Strategy() == topology.AtLeastOnce:
-		f.refuse(q.at(), "Length limit on a work queue with at-least-once dead-lettering",
-			"Queue %q has a length limit and drops its oldest messages. At-least-once dead-lettering needs overflow = reject-publish, which would refuse its publishers' newest messages instead. "+
-				"Dead-letter at most once; displaced messages then arrive in the failed queue as \"maxlen\":\n\n  %s",
+		f.refuse(q.at(), "Length limit on a work queue with at-least-once dead-lettering", limitDropsOldest,
 			q.name, q.withStrategy(topology.AtMostOnce))
 	}
 }
 
-// alone tells whether nobody else's retries can be held up.
+// alone reports whether nobody else's retries can be delayed.
 func (q liveWorkQueue) alone() bool {
 	other := func(b topology.Binding) bool {
-		return b.Source == q.pipeline.Names().ReturnExchange() && b.Destination != q.name && strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix)
+		return b.Source == q.pipeline.Names().ReturnExchange() && b.Destination != q.name &&
+			strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix)
 	}
 	return len(q.pipeline.WorkQueues) == 1 && !slices.ContainsFunc(q.vhost.Bindings, other)
 }
@@ -113,9 +107,7 @@ func (q liveWorkQueue) checkClientDeaths(f *Findings) {
 	}
 	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "delivery-limit"} {
 		if q.has(key) {
-			f.warn(q.at(), "A copied x-death header can stop the work queue",
-				"Queue %q has %s. Before RabbitMQ 3.13, a message with an x-death header that a client copied from the pipeline's inbox, such as one that was shovelled out of the failed queue, "+
-					"is held by the queue when it dies, and every dead letter after it is too. Never shovel failed messages back, or dead-letter at most once, where only such messages are lost:\n\n  %s",
+			f.warn(q.at(), "A copied x-death header can stop the work queue", copiedDeathHeader,
 				q.name, key, q.withStrategy(topology.AtMostOnce))
 			return
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -14,30 +13,19 @@ import (
 // of them applies.
 func (q liveWorkQueue) checkPolicies(f *Findings) {
 	for _, doubtful := range q.doubtful {
-		f.warn(q.at(), "Policy whose pattern cannot be evaluated",
-			"Whether policy %q with the pattern %q matches queue %q cannot be told here. If it does, only one of the two policies applies to the queue: the one of higher priority.",
+		f.warn(q.at(), "Policy whose pattern cannot be evaluated", unreadableOnWorkQueue,
 			doubtful.Name, doubtful.Pattern, q.name)
 	}
 	for i, policy := range q.policies {
-		if policy.Priority >= q.lowestPriority() {
-			f.refuse(Path{"policy_priority"}, "Another policy would beat the pipeline's",
-				"Policy %q with priority %d applies to queue %q, and only one policy does. The pipeline's would not, or nobody knows which, and rejected messages would be lost. "+
-					"Lower the priority of %q below %d, or write\n\n  policy_priority = %d",
-				policy.Name, policy.Priority, q.name, policy.Name, q.lowestPriority(), policy.Priority+2)
+		if policy.Priority >= q.pipeline.PolicyPriority {
+			f.refuse(Path{"policy_priority"}, "A higher-priority policy overrides the pipeline's", overridesOnWorkQueue,
+				policy.Name, policy.Priority, q.name, policy.Name, q.pipeline.PolicyPriority, policy.Priority+1)
 			return
 		}
 		if policy.Priority == q.policies[0].Priority {
 			q.checkShadowed(f, q.policies[i])
 		}
 	}
-}
-
-// lowestPriority is that of the weakest policy that the pipeline has for the queue.
-func (q liveWorkQueue) lowestPriority() int {
-	if q.pipeline.Shield && slices.Contains(q.pipeline.NeedFallback(), q.name) {
-		return pipeline.FallbackPriority(q.pipeline.PolicyPriority)
-	}
-	return q.pipeline.PolicyPriority
 }
 
 // checkShadowed finds the keys of another policy that no longer apply because of ours. A queue that
@@ -61,8 +49,8 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy)
 		}
 	}
 	if len(different) > 0 {
-		f.warn(q.at("policy_definition"), "Shadowed policy differs",
-			"Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s", shadowed.Name, q.name, bulleted(different))
+		f.warn(q.at("policy_definition"), "The replaced policy has other values", shadowedValuesDiffer,
+			shadowed.Name, q.name, bulleted(different))
 	}
 	if len(lost) == 0 {
 		return
@@ -71,8 +59,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy)
 	if q.attachedBefore {
 		report = f.warn
 	}
-	report(q.at(), "Another policy would be shadowed",
-		"Policy %q applies to queue %q and sets\n%s\n\nOnly one policy applies to a queue, so with the pipeline's these keys would be gone. Keep them, or give them up with null:\n\n  %s%s",
+	report(q.at(), "Keys of another policy would no longer apply", shadowedKeys,
 		shadowed.Name, q.name, bulleted(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
 }
 
@@ -99,10 +86,10 @@ func (q liveWorkQueue) withKeys(lost, shadowed topology.Arguments) string {
 func remarks(lost topology.Arguments) string {
 	var text strings.Builder
 	if _, has := lost["expires"]; has {
-		text.WriteString("\n\nexpires deletes the queue with its messages when nobody uses it: better give it up.")
+		text.WriteString("\n\nexpires deletes the queue with its messages when nobody uses it: it is better dropped.")
 	}
 	if exchange, has := lost["dead-letter-exchange"]; has {
-		fmt.Fprintf(&text, "\n\nDead letters of the queue go to the exchange %q today; in the pipeline they do not any more.", topology.ValueText(exchange))
+		fmt.Fprintf(&text, "\n\nDead letters of the queue go to the exchange %q today; in the pipeline they no longer do.", topology.ValueText(exchange))
 	}
 	return text.String()
 }

@@ -40,8 +40,6 @@ func TestCheckLiveFinds(t *testing.T) {
 	quorum, classic := pipeline.WorkQueue{Type: topology.Quorum}, pipeline.WorkQueue{Type: topology.Classic}
 	atMostOnce := pipeline.WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce}
 	byArguments := pipeline.WorkQueue{Type: topology.Quorum, Attach: pipeline.AttachArguments}
-	noShield := one(quorum)
-	noShield.Shield = false
 	cluster := with(topology.Queue{Type: topology.Quorum}, nil)
 	cluster.Nodes = 3
 	classicPipeline := one(atMostOnce)
@@ -75,52 +73,50 @@ func TestCheckLiveFinds(t *testing.T) {
 		// refused and warned are parts of what is said; empty means that nothing may be said.
 		refused, warned string
 	}{
-		"nothing":                            {one(quorum), with(topology.Queue{Type: topology.Quorum}, nil), "", ""},
-		"a shadowed policy":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
-		"a shadowed limit":                   {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
-		"a shadowed dead-letter exchange":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
-		"a shadowed key that cannot be kept": {one(classic), with(topology.Queue{Type: topology.Classic}, everything(topology.Arguments{"queue-leader-locator": "balanced"})), `"queue-leader-locator" = null`, ""},
-		"a shadowed limit with its overflow": {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9), "overflow": "drop-head"})), `jsonencode({ "max-length" = 9, "overflow" = "drop-head" })`, ""},
-		"a routing key of its own":           {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-routing-key": "k"}}, nil), "replaces the routing key", ""},
-		"a policy that spoils the arguments": {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, everything(topology.Arguments{"overflow": "drop-head"})), "changes how the work queue dead-letters", ""},
-		"a policy that does not apply":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
-		"a policy of a pipeline":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "orders.dlx"}}}), "", ""},
-		"an own policy that was altered":     {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
-		"a policy with such a name":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/org/queues": {Pattern: ".*", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(9)}}}), `"expires" = null`, ""},
-		"a policy that beats ours":           {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 1000}}), "policy_priority = 1002", ""},
-		"a policy that beats the fallback":   {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 999}}), "policy_priority = 1001", ""},
-		"an undecidable pattern":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "(", ApplyTo: "all"}}), "", "cannot be told here"},
-		"a bounded queue":                    {two(quorum), with(limited(topology.Quorum, ""), nil), `"work" = { dead_letter_strategy = "at-most-once" }`, ""},
-		"a bounded queue, at most once":      {two(atMostOnce), with(limited(topology.Quorum, ""), nil), "", ""},
-		"a queue bounded by an operator":     {two(quorum), boundedByOperator, `dead_letter_strategy = "at-most-once"`, ""},
-		"a full queue that stops everybody":  {two(atMostOnce), with(limited(topology.Quorum, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "drop-head" })`, ""},
-		"a full queue that stops itself":     {one(quorum), with(limited(topology.Quorum, "reject-publish"), nil), "", "While it is full"},
-		"a full classic queue":               {one(classic), with(limited(topology.Classic, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "reject-publish-dlx" })`, ""},
-		"a bounded classic queue":            {one(classic), with(limited(topology.Classic, ""), nil), "", ""},
-		"x-death of clients":                 {one(quorum), old, "", `dead_letter_strategy = "at-most-once"`},
-		"other arguments":                    {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "x"}}, nil), `x-overflow = "reject-publish"`, ""},
-		"arguments as needed":                {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, nil), "", ""},
-		"another strategy as argument":       {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-strategy": topology.AtMostOnce}}, nil), "dead-letter arguments of its own", ""},
-		"an unshielded pipeline":             {noShield, with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Definition: topology.Arguments{"expires": int64(9)}}}), "", "shield = true"},
-		"a pierced shield":                   {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2002", ""},
-		"a shield pierced by a POSIX class":  {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^[[:lower:].]+$`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2002", ""},
-		"a shield pierced, perhaps":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^\Qorders\E`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "", "the pipeline's own cannot be told here"},
-		"an undecidable operator policy":     {one(quorum), undecidable, "", "Whether operator policy \"op\""},
-		"a harmless policy above the shield": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
-		"an operator policy":                 {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},
-		"another listener":                   {one(quorum), listening, "", "Another listener"},
-		"a listener to what waits":           {one(quorum), tapped, "", "is there twice"},
-		"an alternate exchange":              {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `retry$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), `Policy "org" applies to exchange "orders.retry"`, ""},
-		"an alternate exchange of no effect": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `return$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
-		"an alternate exchange of others":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^amq`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
-		"an attachment that differs":         {one(quorum), attachedTwice, "Queue is attached in two ways", "Queue is attached twice"},
-		"an attachment that is the same":     {one(atMostOnce), attachedTwice, "", "Queue is attached twice"},
-		"what a pipeline has left":           {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/aged/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 5000, Definition: topology.Arguments{"dead-letter-exchange": "aged.dlx"}}}), "policy_priority = 5002", ""},
-		"a declared queue of another type":   {one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true}), with(topology.Queue{Type: topology.Classic, Arguments: topology.Arguments{pipeline.DeclaredByArgument: "orders"}}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "quorum_queues", Priority: 5000}}), "policy_priority = 5002", ""},
-		"a loop":                             {one(quorum), looping, "thousands of times a second", ""},
-		"a queue of another pipeline":        {one(quorum), taken, `is a work queue of the pipeline "bills"`, ""},
-		"a classic pipeline in a cluster":    {classicPipeline, cluster, "", "Classic pipeline in a cluster"},
-		"at most once in a cluster":          {one(atMostOnce), cluster, "", "At-most-once dead-lettering in a cluster"},
+		"nothing":                               {one(quorum), with(topology.Queue{Type: topology.Quorum}, nil), "", ""},
+		"a shadowed policy":                     {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
+		"a shadowed limit":                      {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
+		"a shadowed dead-letter exchange":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
+		"a shadowed key that cannot be kept":    {one(classic), with(topology.Queue{Type: topology.Classic}, everything(topology.Arguments{"queue-leader-locator": "balanced"})), `"queue-leader-locator" = null`, ""},
+		"a shadowed limit with its overflow":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9), "overflow": "drop-head"})), `jsonencode({ "max-length" = 9, "overflow" = "drop-head" })`, ""},
+		"a routing key of its own":              {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-routing-key": "k"}}, nil), "replaces the routing key", ""},
+		"a policy that spoils the arguments":    {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, everything(topology.Arguments{"overflow": "drop-head"})), "changes how the work queue dead-letters", ""},
+		"a policy that does not apply":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
+		"a policy of a pipeline":                {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "orders.dlx"}}}), "", ""},
+		"an own policy that was altered":        {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
+		"a policy with such a name":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/org/queues": {Pattern: ".*", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(9)}}}), `"expires" = null`, ""},
+		"a policy that overrides ours":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 1000}}), "policy_priority = 1001", ""},
+		"an undecidable pattern":                {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "(", ApplyTo: "all"}}), "", "is not known here"},
+		"a bounded queue":                       {two(quorum), with(limited(topology.Quorum, ""), nil), `"work" = { dead_letter_strategy = "at-most-once" }`, ""},
+		"a bounded queue, at most once":         {two(atMostOnce), with(limited(topology.Quorum, ""), nil), "", ""},
+		"a queue bounded by an operator":        {two(quorum), boundedByOperator, `dead_letter_strategy = "at-most-once"`, ""},
+		"a full queue that stops everybody":     {two(atMostOnce), with(limited(topology.Quorum, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "drop-head" })`, ""},
+		"a full queue that stops itself":        {one(quorum), with(limited(topology.Quorum, "reject-publish"), nil), "", "While it is full"},
+		"a full classic queue":                  {one(classic), with(limited(topology.Classic, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "reject-publish-dlx" })`, ""},
+		"a bounded classic queue":               {one(classic), with(limited(topology.Classic, ""), nil), "", ""},
+		"x-death of clients":                    {one(quorum), old, "", `dead_letter_strategy = "at-most-once"`},
+		"other arguments":                       {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "x"}}, nil), `x-overflow = "reject-publish"`, ""},
+		"arguments as needed":                   {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, nil), "", ""},
+		"another strategy as argument":          {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-strategy": topology.AtMostOnce}}, nil), "dead-letter arguments of its own", ""},
+		"a policy over the own queues":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
+		"the same by a POSIX class":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^[[:lower:].]+$`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
+		"the same, perhaps":                     {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^\Qorders\E`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "", "the pipeline's own queues is not known here"},
+		"an undecidable operator policy":        {one(quorum), undecidable, "", "Whether operator policy \"op\""},
+		"a harmless policy over the own queues": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
+		"an operator policy":                    {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},
+		"another listener":                      {one(quorum), listening, "", "Unmanaged binding"},
+		"a listener to what waits":              {one(quorum), tapped, "", "duplicates what it routes"},
+		"an alternate exchange":                 {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `retry$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), `Policy "org" applies to exchange "orders.retry"`, ""},
+		"an alternate exchange of no effect":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `return$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
+		"an alternate exchange of others":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^amq`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
+		"an attachment that differs":            {one(quorum), attachedTwice, "Queue is attached twice, differently", "Queue is attached twice"},
+		"an attachment that is the same":        {one(atMostOnce), attachedTwice, "", "Queue is attached twice"},
+		"what a pipeline has left":              {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/aged/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 5000, Definition: topology.Arguments{"dead-letter-exchange": "aged.dlx"}}}), "policy_priority = 5001", ""},
+		"a declared queue of another type":      {one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true}), with(topology.Queue{Type: topology.Classic, Arguments: topology.Arguments{pipeline.DeclaredByArgument: "orders"}}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "quorum_queues", Priority: 5000}}), "policy_priority = 5001", ""},
+		"a loop":                                {one(quorum), looping, "thousands of times a second", ""},
+		"a queue of another pipeline":           {one(quorum), taken, `is a work queue of the pipeline "bills"`, ""},
+		"a classic pipeline in a cluster":       {classicPipeline, cluster, "", "Classic pipeline in a cluster"},
+		"at most once in a cluster":             {one(atMostOnce), cluster, "", "At-most-once dead-lettering in a cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +181,7 @@ func TestAttachmentIsJudgedWithTheWholePipeline(t *testing.T) {
 	vhost.Bindings = []topology.Binding{pipeline.AttachmentBinding("orders", "work")}
 	expectSaid(t, "alone", CheckLiveAttachment(a, &a, vhost).Problems, "")
 	vhost.Bindings = append(vhost.Bindings, pipeline.Names("orders").ReturnBinding("other"))
-	expectSaid(t, "in company", CheckLiveAttachment(a, nil, vhost).Problems, "stop everybody's retries")
+	expectSaid(t, "in company", CheckLiveAttachment(a, nil, vhost).Problems, "stop all retries")
 	vhost.Bindings = append(vhost.Bindings, topology.Binding{Source: "orders.dlx", Destination: "work"})
 	expectSaid(t, "in a loop", CheckLiveAttachment(a, nil, vhost).Problems, "thousands of times a second")
 }
@@ -255,7 +251,7 @@ func TestCheckLive(t *testing.T) {
 	for _, problem := range found.Problems {
 		said = append(said, problem.Detail)
 	}
-	if text := strings.Join(said, "\n"); len(said) != 2 || !strings.Contains(text, `"created" = { type = "classic" }`) || !strings.Contains(text, "deletes itself") {
+	if text := strings.Join(said, "\n"); len(said) != 2 || !strings.Contains(text, `"created" = { type = "classic" }`) || !strings.Contains(text, "is deleted with its last consumer") {
 		t.Errorf("problems: %s", text)
 	}
 }

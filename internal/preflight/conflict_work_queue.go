@@ -16,9 +16,9 @@ type liveWorkQueue struct {
 	pipeline.WorkQueue
 	pipeline pipeline.Pipeline
 	name     string
-	// attachment tells that the queue is an attachment's, not one of a pipeline's map.
+	// attachment means that the queue is an attachment's, not one of a pipeline's map.
 	attachment bool
-	// attachedBefore tells that the pipeline's policy was on the queue before.
+	// attachedBefore means that the pipeline's policy was on the queue before.
 	attachedBefore bool
 
 	live   topology.Queue
@@ -31,7 +31,9 @@ type liveWorkQueue struct {
 	doubtful []topology.NamedPolicy
 }
 
-func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string, vhost topology.Vhost, others pipeline.Foreign) liveWorkQueue {
+func newLiveWorkQueue(
+	p pipeline.Pipeline, prior *pipeline.Pipeline, name string, vhost topology.Vhost, others pipeline.Foreign,
+) liveWorkQueue {
 	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost, others: others}
 	if prior != nil {
 		before, had := prior.WorkQueues[name]
@@ -78,13 +80,12 @@ func (q liveWorkQueue) check(f *Findings) {
 		if q.attachedBefore {
 			report = f.warn // or there would be no way out
 		}
-		report(q.at(), "Queue of another pipeline", "Queue %q %s the pipeline %q. A queue belongs to one pipeline: remove it from one of the two, with an apply of its own.",
+		report(q.at(), "Queue of another pipeline", otherPipelineOwnsQueue,
 			q.name, belongs, owner)
 		return
 	}
 	if !q.attachment && slices.Contains(pipeline.Attached(q.pipeline.Names(), q.vhost.Topology), q.name) {
-		f.warn(q.at(), "Queue is attached twice",
-			"Queue %q is attached to this pipeline by a rabbitmq_retry_attachment too. That is the way to hand it over without losing a message, but remove one of the two in the end.", q.name)
+		f.warn(q.at(), "Queue is attached twice", attachedByAttachmentToo, q.name)
 		theirs, exists := q.vhost.Policies[q.pipeline.Names().AttachmentPolicy(q.name)]
 		q.checkHandOver(f, theirs, exists, "a rabbitmq_retry_attachment")
 	}
@@ -111,8 +112,7 @@ func (q liveWorkQueue) checkLoop(f *Findings) {
 	n := q.pipeline.Names()
 	for _, b := range q.vhost.Bindings {
 		if b.Destination == q.name && !b.ToExchange && (b.Source == n.DeadLetterExchange() || b.Source == n.FailedExchange()) {
-			f.refuse(q.at(), "Work queue listens to its own dead letters",
-				"Queue %q is bound to %q: what it rejects would come back at once, thousands of times a second. Remove that binding.", q.name, b.Source)
+			f.refuse(q.at(), "Work queue is bound to its own dead letters", boundToOwnDeadLetters, q.name, b.Source)
 		}
 	}
 }
@@ -121,23 +121,19 @@ func (q liveWorkQueue) checkLoop(f *Findings) {
 func (q liveWorkQueue) checkKind() []Problem {
 	switch {
 	case q.live.Type == "stream":
-		return []Problem{problem(q.at(), "Streams cannot be retried",
-			"Queue %q is a stream, whose consumers cannot reject messages. Leave it out.", q.name)}
+		return []Problem{problem(q.at(), "Streams cannot be retried", streamQueue, q.name)}
 	case q.live.Exclusive:
-		return []Problem{problem(q.at(), "Exclusive work queue",
-			"Queue %q is exclusive: it belongs to one connection, and nobody else can bind it. Leave it out.", q.name)}
+		return []Problem{problem(q.at(), "Exclusive work queue", exclusiveQueue, q.name)}
 	case q.live.AutoDelete:
-		return []Problem{problem(q.at(), "Auto-delete work queue",
-			"Queue %q deletes itself with its last consumer, and retried messages with it. Make it a lasting queue, or leave it out.", q.name)}
+		return []Problem{problem(q.at(), "Auto-delete work queue", autoDeleteQueue, q.name)}
 	case q.live.Type != q.Type:
-		return []Problem{problem(q.at("type"), "Work queue has another type",
-			"Queue %q is a %s queue, but its type is configured as %q. A policy made for another type does not apply, and rejected messages would be dropped. Write:\n\n  %s",
+		return []Problem{problem(q.at("type"), "Work queue has another type", differentType,
 			q.name, q.live.Type, q.Type, q.write(withType(q.WorkQueue, q.live.Type)))}
 	}
 	return nil
 }
 
-// checkOwnArguments finds dead-letter arguments of a queue's own, which beat those of a policy.
+// checkOwnArguments finds dead-letter arguments of a queue's own, which take precedence over a policy.
 func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 	if q.Declare {
 		return
@@ -148,9 +144,8 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(ours)) {
 		if value, has := q.live.Arguments[key]; has && value != ours[key] {
-			f.refuse(q.at(), "Work queue has dead-letter arguments of its own",
-				"Queue %q was declared with %s = %q. Arguments beat policies, so the pipeline would not get its rejected messages as it should. "+
-					"Declare the queue without it (which needs a new queue), or with %q, or leave it out.", q.name, key, topology.ValueText(value), ours[key])
+			f.refuse(q.at(), "Work queue has dead-letter arguments of its own", ownDeadLetterArgument,
+				q.name, key, topology.ValueText(value), ours[key])
 		}
 	}
 	q.checkRoutingKey(f)
@@ -158,8 +153,7 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 
 func (q liveWorkQueue) checkRoutingKey(f *Findings) {
 	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has {
-		f.refuse(q.at(), "Work queue is declared with a dead-letter routing key",
-			"Queue %q has x-dead-letter-routing-key = %q, which replaces the routing key that its consumers know. Declare the queue without it.", q.name, topology.ValueText(key))
+		f.refuse(q.at(), "Work queue is declared with a dead-letter routing key", ownRoutingKeyArgument, q.name, topology.ValueText(key))
 	}
 }
 
@@ -172,8 +166,7 @@ func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
 	overflow := policy.Definition["overflow"]
 	spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
 	if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
-		f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters",
-			"Policy %q applies to queue %q, and its dead-letter-routing-key or overflow would count besides the queue's arguments. Change its pattern so that the queue does not match, or attach the queue by policy.",
+		f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters", mixedInByPolicy,
 			policy.Name, q.name)
 	}
 }
@@ -194,8 +187,7 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 		}
 	}
 	if len(different) > 0 {
-		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline",
-			"Queue %q was declared with other arguments than the pipeline needs:\n%s\n\nDeclare it with\n%s\n\nwhich needs a new queue, since arguments cannot change; or attach it by policy:\n\n  %s",
+		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline", notDeclaredForPipeline,
 			q.name, bulleted(different), bulleted(assignments(needed)), q.write(withAttach(q.WorkQueue, pipeline.AttachPolicy)))
 	}
 	q.checkRoutingKey(f)

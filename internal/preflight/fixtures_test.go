@@ -11,8 +11,8 @@ import (
 func orders() pipeline.Pipeline {
 	return pipeline.Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 4, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
-		Shield: true, PolicyPriority: pipeline.DefaultPolicyPriority,
-		Delays: []pipeline.Delay{{Wait: 5 * time.Second, Spelling: "5s"}, {Wait: 0, Spelling: "0s"}, {Wait: time.Minute, Spelling: "60s"}, {Wait: 5 * time.Second, Spelling: "5000ms"}},
+		PolicyPriority: pipeline.DefaultPolicyPriority,
+		Delays:         []pipeline.Delay{{Wait: 5 * time.Second, Spelling: "5s"}, {Wait: 0, Spelling: "0s"}, {Wait: time.Minute, Spelling: "60s"}, {Wait: 5 * time.Second, Spelling: "5000ms"}},
 		WorkQueues: map[string]pipeline.WorkQueue{
 			"created": {Type: topology.Quorum, Attach: pipeline.AttachPolicy},
 			"a|b.c":   {Type: topology.Quorum, Attach: pipeline.AttachPolicy},
@@ -26,7 +26,7 @@ func orders() pipeline.Pipeline {
 func one(w pipeline.WorkQueue) pipeline.Pipeline {
 	return pipeline.Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 2, RetryOn: []string{pipeline.ReasonRejected}, QueueType: topology.Quorum,
-		Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, Shield: true, PolicyPriority: pipeline.DefaultPolicyPriority,
+		Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, PolicyPriority: pipeline.DefaultPolicyPriority,
 		WorkQueues: map[string]pipeline.WorkQueue{"work": w},
 	}
 }

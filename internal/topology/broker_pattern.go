@@ -12,7 +12,7 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// matchTimeout bounds the matching of one name: patterns with backtracking can take for ever.
+// matchTimeout bounds the matching of one name: patterns with backtracking can take indefinitely long.
 const matchTimeout = 200 * time.Millisecond
 
 var (
@@ -23,7 +23,7 @@ var (
 // brokerPattern is a policy's pattern as brokers read it.
 type brokerPattern struct {
 	expression *regexp2.Regexp
-	// onlyASCII tells that the pattern asks what a letter is. A byte above 127 is a character of Latin-1 to
+	// onlyASCII means that the pattern asks what a letter is. A byte above 127 is a character of Latin-1 to
 	// older releases of Erlang and nothing to newer ones, and which of them runs the broker is not known here.
 	onlyASCII bool
 }
@@ -38,7 +38,7 @@ func compiled(text string) (*brokerPattern, error) {
 	return &brokerPattern{expression, t.onlyASCII}, nil
 }
 
-// matches tells whether brokers find the pattern in the name.
+// matches reports whether brokers find the pattern in the name.
 func (p *brokerPattern) matches(name string) (bool, error) {
 	if p.onlyASCII && !isASCII(name) {
 		return false, errNotASCII

@@ -19,7 +19,7 @@ type Changes struct {
 	Delete Topology
 }
 
-// Empty tells whether there is nothing to do.
+// Empty reports whether there is nothing to do.
 func (c Changes) Empty() bool {
 	return c.Create.Empty() && c.Replace.Empty() && c.Update.Empty() && c.Delete.Empty()
 }
@@ -72,7 +72,7 @@ func (q Queue) equal(other Queue) bool {
 		q.Exclusive == other.Exclusive && q.Arguments.Equal(other.Arguments)
 }
 
-// Equal tells whether two policies are the same.
+// Equal reports whether two policies are the same.
 func (p Policy) Equal(other Policy) bool {
 	return p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority &&
 		p.Definition.Equal(other.Definition)

@@ -59,7 +59,7 @@ func (l Lookup) typesOfForeignNames() []string {
 	return types
 }
 
-// Queue tells how a queue of the vhost behaves. Policies whose patterns cannot be evaluated count
+// Queue returns how a queue of the vhost behaves. Policies whose patterns cannot be evaluated count
 // as not matching.
 func (l Lookup) Queue(name string) Settings {
 	queue := l.vhost.Queues[name]
@@ -80,7 +80,7 @@ func (l Lookup) Queue(name string) Settings {
 	return s
 }
 
-// AlternateExchange tells where an exchange of the vhost sends what it cannot route.
+// AlternateExchange returns where an exchange of the vhost sends what it cannot route.
 func (l Lookup) AlternateExchange(name string) (alternate string, has bool) {
 	if alternate, has = l.vhost.Exchanges[name].Arguments["alternate-exchange"].(string); has {
 		return alternate, true

@@ -18,17 +18,20 @@ var (
 	}
 	// sometimesUnsupportedKeys are unsupported by some of the versions.
 	sometimesUnsupportedKeys = map[string][]string{
-		Quorum:  {"single-active-consumer", "selector-fields", "selector-field-max-bytes"},
-		Classic: {"queue-leader-locator", "max-in-memory-length", "max-in-memory-bytes", "target-group-size", "selector-fields", "selector-field-max-bytes"},
+		Quorum: {"single-active-consumer", "selector-fields", "selector-field-max-bytes"},
+		Classic: {
+			"queue-leader-locator", "max-in-memory-length", "max-in-memory-bytes", "target-group-size",
+			"selector-fields", "selector-field-max-bytes",
+		},
 	}
 )
 
-// applicable tells whether a policy with this definition can apply to queues of the type.
+// applicable reports whether a policy with this definition can apply to queues of the type.
 func applicable(queueType string, definition Arguments) bool {
 	return len(Unsupported(queueType, definition)) == 0
 }
 
-// alwaysApplicable tells whether it can on every version.
+// alwaysApplicable reports whether it can on every version.
 func AlwaysApplicable(queueType string, definition Arguments) bool {
 	return applicable(queueType, definition) && !slices.ContainsFunc(sometimesUnsupportedKeys[queueType], func(key string) bool {
 		_, has := definition[key]
@@ -47,7 +50,7 @@ func Unsupported(queueType string, definition Arguments) []string {
 	return found
 }
 
-// AppliesTo tells whether the policy matches a queue. A pattern that cannot be evaluated is an
+// AppliesTo reports whether the policy matches a queue. A pattern that cannot be evaluated is an
 // error: brokers use PCRE, of which some rarely used parts are not supported here.
 func (p Policy) AppliesTo(queue, queueType string) (bool, error) {
 	if !p.meant(queueType) || !applicable(queueType, p.Definition) {
@@ -60,7 +63,7 @@ func (p Policy) AppliesTo(queue, queueType string) (bool, error) {
 	return pattern.matches(queue)
 }
 
-// meant tells whether the policy is for queues of the type.
+// meant reports whether the policy is for queues of the type.
 func (p Policy) meant(queueType string) bool {
 	switch p.ApplyTo {
 	case "all", "queues", queueType + "_queues":

@@ -64,7 +64,7 @@ func New() Topology {
 	return Topology{Exchanges: map[string]Exchange{}, Queues: map[string]Queue{}, Policies: map[string]Policy{}}
 }
 
-// Empty tells whether there is no object at all.
+// Empty reports whether there is no object at all.
 func (t Topology) Empty() bool {
 	return len(t.Exchanges)+len(t.Queues)+len(t.Bindings)+len(t.Policies) == 0
 }

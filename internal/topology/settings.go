@@ -24,7 +24,7 @@ type Settings struct {
 }
 
 // Text is a setting whose value is a text: dead-letter-exchange, dead-letter-routing-key,
-// dead-letter-strategy or overflow. Of these, an argument beats a policy, except for overflow on
+// dead-letter-strategy or overflow. Of these, an argument takes precedence over a policy, except for overflow on
 // quorum queues (rabbit_quorum_queue:gather_policy_config).
 func (s Settings) Text(key string) (value string, has bool) {
 	argument, policy := s.Arguments["x-"+key], cmp.Or(first(s.Operator, key), first(s.Policies, key))
@@ -58,7 +58,7 @@ func (s Settings) Number(key string) (value int64, has bool) {
 	return value, has
 }
 
-// Has tells whether a setting is made in any way.
+// Has reports whether a setting is made in any way.
 func (s Settings) Has(key string) bool {
 	return cmp.Or(s.Arguments["x-"+key], first(s.Policies, key), first(s.Operator, key)) != nil
 }
@@ -71,14 +71,14 @@ func (s Settings) PolicyOf(key string) string {
 	return s.Policies[0].Name
 }
 
-// Limited tells whether the length of the queue is limited by a number that it can reach.
+// Limited reports whether the length of the queue is limited by a number that it can reach.
 func (s Settings) Limited() bool {
 	messages, limited := s.Number("max-length")
 	_, limitedBytes := s.Number("max-length-bytes")
 	return limited && messages < UnreachableLength || limitedBytes
 }
 
-// AtLeastOnce tells whether the queue keeps its dead letters until they were taken. Wanting it is
+// AtLeastOnce reports whether the queue keeps its dead letters until they were taken. Wanting it is
 // not enough (rabbit_quorum_queue:dead_letter_handler).
 func (s Settings) AtLeastOnce() bool {
 	_, deadLetters := s.Text("dead-letter-exchange")
@@ -87,7 +87,7 @@ func (s Settings) AtLeastOnce() bool {
 	return s.Type == Quorum && deadLetters && strategy == AtLeastOnce && overflow == "reject-publish"
 }
 
-// DeliveryLimit is how often a message may be returned; explicit tells that somebody chose the number.
+// DeliveryLimit is how often a message may be returned; explicit means that somebody chose the number.
 func (s Settings) DeliveryLimit() (limit int64, explicit, limited bool) {
 	if s.Type != Quorum {
 		return 0, false, false

@@ -1,6 +1,6 @@
 package topology
 
-// Vhost is what a broker tells of a vhost: its objects and what decides how they behave.
+// Vhost is what a broker reports of a vhost: its objects and what decides how they behave.
 type Vhost struct {
 	Name string
 	Topology
@@ -15,7 +15,7 @@ type Vhost struct {
 // Version is a broker's version, as far as behaviour depends on it.
 type Version struct{ Major, Minor int }
 
-// Before tells whether the version is older than the one given.
+// Before reports whether the version is older than the one given.
 func (v Version) Before(major, minor int) bool {
 	return v.Major < major || v.Major == major && v.Minor < minor
 }

@@ -15,7 +15,6 @@ func driftPipelines(vhost string) map[string]pipeline.Pipeline {
 		Name: "orders", Vhost: vhost, QueueType: topology.Quorum, MaxAttempts: 3,
 		Delays:           []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}, {Wait: 2 * time.Hour, Spelling: "120m"}},
 		RetryOn:          []string{pipeline.ReasonRejected, pipeline.ReasonExpired},
-		Shield:           true,
 		PolicyPriority:   500,
 		PolicyDefinition: topology.Arguments{"delivery-limit": int64(100)},
 		WorkQueues: map[string]pipeline.WorkQueue{
@@ -31,7 +30,6 @@ func driftPipelines(vhost string) map[string]pipeline.Pipeline {
 		Name: "orders", Vhost: vhost, QueueType: topology.Classic, MaxAttempts: 2,
 		Delays:         []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}},
 		RetryOn:        []string{pipeline.ReasonRejected},
-		Shield:         true,
 		PolicyPriority: pipeline.DefaultPolicyPriority,
 		WorkQueues: map[string]pipeline.WorkQueue{
 			"work.created": {Type: topology.Quorum},

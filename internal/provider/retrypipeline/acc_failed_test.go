@@ -32,7 +32,7 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 		definition, next,
 		"bindings orders.retry -> orders.retry.1m [delay:1m]",
 		"bindings orders.retry -> orders.retry.2m [delay:2m]", "queues orders.retry.2m",
-		"bindings orders.return -> work [return:work]", "policies retry/orders/fallback", "policies retry/orders/queues",
+		"bindings orders.return -> work [return:work]", "policies retry/orders/queues",
 	}
 	accept(t, b,
 		resource.TestStep{Config: withUser + before},
@@ -60,7 +60,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	declare(t, b, "work.b", "quorum")
 	var once sync.Once
 	endpoint := b.Before(t, func(r *http.Request) {
-		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/queues") {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/quorum-queues") {
 			once.Do(func() {
 				eventuallyPolicy(t, b, "work.a", "retry/orders/queue/work.a")
 				rejectOne(t, b, "work.a")
@@ -78,13 +78,13 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 		resource.TestStep{
 			Config: fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint) + refused,
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*answered 400.*all that was made stays.*orders\.inbox: 1 message` +
-				`.*What is left is not in the state.*terraform import rabbitmq_retry_pipeline\.<name> '` + regexp.QuoteMeta(id) + `'`),
+				`.*(What is left is not in the state|Leftover objects are not in state).*terraform import rabbitmq_retry_pipeline\.<name> '` + regexp.QuoteMeta(id) + `'`),
 		},
 		resource.TestStep{Config: right, ResourceName: address, ImportState: true, ImportStateId: id, ImportStatePersist: true},
 		resource.TestStep{
 			Config: right,
 			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{onlyDiffers{before, after, "policies retry/orders/fallback", "policies retry/orders/queues"}},
+				PreApply:             []plancheck.PlanCheck{onlyDiffers{before, after, "policies retry/orders/queues"}},
 				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
 		},

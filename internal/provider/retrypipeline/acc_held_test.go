@@ -13,9 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// The fallback policy, which knows no at-least-once, would win when the priority of the other has fallen
-// and it is still there. The broker deletes the dead letters that a queue holds then.
-func TestAcc_LoweredPriorityKeepsWhatIsHeld(t *testing.T) {
+// A queue whose policy is away for a moment while its priority falls loses its pending dead letters.
+func TestAcc_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
@@ -25,7 +24,7 @@ func TestAcc_LoweredPriorityKeepsWhatIsHeld(t *testing.T) {
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
 		resource.TestStep{
 			PreConfig: func() { holdDeadLetters(t, b, "work", messages) },
-			Config:    pipelineHCL(b, `delays = ["5s"]`, work, `policy_priority = 900`, `shield = false`),
+			Config:    pipelineHCL(b, `delays = ["5s"]`, work, `policy_priority = 900`),
 			Check: func(*terraform.State) error {
 				emptyInbox(t, b, messages)
 				return nil
@@ -62,7 +61,7 @@ func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	accept(t, b,
 		resource.TestStep{Config: pipelineHCL(b, delays)},
 		resource.TestStep{
-			Config:      pipelineHCL(b, delays, `work_queues = { work = {}, worse = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
+			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) }, worse = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
 			ExpectError: regexp.MustCompile(`(?s)begun but not finished.*max-nonsense`),
 		},
 		resource.TestStep{
@@ -82,8 +81,8 @@ func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	)
 }
 
-// The shield is there for every delay that can be written.
-func TestAcc_ShieldCoversFractionsOfASecond(t *testing.T) {
+// The policy covers every delay that can be written.
+func TestAcc_PolicyCoversFractionsOfASecond(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	accept(t, b, resource.TestStep{
@@ -96,7 +95,7 @@ func TestAcc_ShieldCoversFractionsOfASecond(t *testing.T) {
 				brokertest.Eventually(t, 30*time.Second, func() error {
 					var found struct{ Policy string }
 					call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
-					if found.Policy != "retry/orders/own" {
+					if found.Policy != "retry/orders/queues" {
 						return fmt.Errorf("%s has the policy %q", queue, found.Policy)
 					}
 					return nil

@@ -27,7 +27,7 @@ func anotherListens(t *testing.T, tf *cli) {
 		tap := "work tap of " + name
 		declareWith(t, tf.Broker, tap, listener)
 		call(t, tf.Broker, http.MethodPost, tf.Path("bindings", "e", name+".dlx", "q", tap), map[string]any{}, nil)
-		if output, _ := tf.run(t, "plan", "-input=false"); !strings.Contains(output, "Another listener on the pipeline's exchange") || !strings.Contains(output, "No changes") {
+		if output, _ := tf.run(t, "plan", "-input=false"); !strings.Contains(output, "Unmanaged binding on the pipeline's exchange") || !strings.Contains(output, "No changes") {
 			t.Errorf("the plan does not warn, or does not leave the listener alone:\n%s", output)
 		}
 		for range 5 {

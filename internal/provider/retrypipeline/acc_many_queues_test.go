@@ -43,12 +43,12 @@ func attached(t *testing.T, b *brokertest.Broker, want int) resource.TestCheckFu
 	return func(*terraform.State) error {
 		brokertest.Eventually(t, 30*time.Second, func() error {
 			var queues []struct {
-				Policy string `json:"policy"`
+				Name, Policy string
 			}
 			call(t, b, http.MethodGet, b.Path("queues"), nil, &queues)
 			n := 0
 			for _, queue := range queues {
-				if strings.HasPrefix(queue.Policy, "retry/orders/queues") {
+				if strings.HasPrefix(queue.Policy, "retry/orders/queues") && !strings.HasPrefix(queue.Name, "orders.") {
 					n++
 				}
 			}

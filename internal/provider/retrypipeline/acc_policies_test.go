@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -38,12 +39,12 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	accept(t, b,
 		resource.TestStep{
 			Config:      pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`),
-			ExpectError: regexp.MustCompile(`(?s)Another policy would be shadowed.*"work" = \{ policy_definition = jsonencode\(\{ "expires" = null,\s+"queue-leader-locator" = "balanced" \}\) \}`),
+			ExpectError: regexp.MustCompile(`(?s)Keys of another policy would no longer apply.*"work" = \{ policy_definition = jsonencode\(\{ "expires" = null,\s+"queue-leader-locator" = "balanced" \}\) \}`),
 		},
 		resource.TestStep{
 			Config: kept,
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address,
-				tfjsonpath.New("topology").AtMapKey("policies").AtMapKey("retry/orders/queues"),
+				tfjsonpath.New("topology").AtMapKey("policies").AtMapKey("retry/orders/queue/work"),
 				knownvalue.StringRegexp(regexp.MustCompile(` queue-leader-locator=balanced$`)))},
 		},
 		// When the shadowed policy changes later, plans go on, with a warning.
@@ -55,9 +56,9 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { putPolicy(t, b, "policies", "org", ".*", 1000, map[string]any{"delivery-limit": 9}) },
 			Config:      kept,
-			ExpectError: regexp.MustCompile(`(?s)Another policy would beat the pipeline's.*policy_priority = 1002`),
+			ExpectError: regexp.MustCompile(`(?s)higher-priority policy overrides the pipeline's.*policy_priority = 1001`),
 		},
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `policy_priority = 1002`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `policy_priority = 1001`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
 	)
 }
 
@@ -73,11 +74,11 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 	one := func(queue string) string { return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { `+queue+` }`) }
 	accept(t, b,
 		resource.TestStep{Config: one(`"work bounded" = {}`), ExpectError: regexp.MustCompile(`(?s)Length limit.*"work bounded" = \{ dead_letter_strategy = "at-most-once" \}`)},
-		resource.TestStep{Config: one(`"work rejecting" = {}, "work bounded" = { dead_letter_strategy = "at-most-once" }`), ExpectError: regexp.MustCompile(`(?s)would stop everybody's retries.*"overflow" =\s+"drop-head"`)},
+		resource.TestStep{Config: one(`"work rejecting" = {}, "work bounded" = { dead_letter_strategy = "at-most-once" }`), ExpectError: regexp.MustCompile(`(?s)would stop all retries.*"overflow" =\s+"drop-head"`)},
 		resource.TestStep{Config: one(`"work classic" = { type = "classic", policy_definition = jsonencode({ overflow = "reject-publish" }) }`), ExpectError: regexp.MustCompile(`(?s)lost at a full work queue.*"reject-publish-dlx"`)},
 		resource.TestStep{
 			Config:      one(`"work bounded" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "reject-publish" }) }, "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "drop-head" }) }`),
-			ExpectError: regexp.MustCompile(`would stop everybody's retries`),
+			ExpectError: regexp.MustCompile(`would stop all retries`),
 		},
 		resource.TestStep{Config: one(`
       "work bounded"   = { dead_letter_strategy = "at-most-once" }
@@ -99,11 +100,10 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 	)
 }
 
-func TestAcc_OperatorPoliciesAndShield(t *testing.T) {
+func TestAcc_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["5s"]`)
-	open := pipelineHCL(b, `delays = ["5s"]`, `shield = false`)
 	putPolicy(t, b, "operator-policies", "op", `^orders\.`, 1, map[string]any{"message-ttl": 200})
 	accept(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Operator policy on the pipeline's own queue.*message-ttl`)},
@@ -114,13 +114,13 @@ func TestAcc_OperatorPoliciesAndShield(t *testing.T) {
 			},
 			Config: config,
 		},
-		// The shield keeps the organisation's policy away from what the pipeline holds.
+		// The pipeline's policy keeps the organisation's off the messages of its queues.
 		resource.TestStep{
 			PreConfig: func() {
 				for range 3 {
 					b.Publish(t, "orders.failed", "", persistent("parked"))
 				}
-				eventuallyPolicy(t, b, "orders.failed", "retry/orders/own")
+				eventuallyPolicy(t, b, "orders.failed", "retry/orders/queues")
 			},
 			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},
@@ -134,49 +134,39 @@ func TestAcc_OperatorPoliciesAndShield(t *testing.T) {
 				eventuallyReported(t, b, "orders.failed", 0)
 				call(t, b, http.MethodDelete, b.Path("policies", "org"), nil, nil)
 			},
-			Config: open,
+			Config: config,
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address,
-				tfjsonpath.New("topology").AtMapKey("policies"), knownvalue.MapSizeExact(0))},
+				tfjsonpath.New("topology").AtMapKey("policies"), knownvalue.MapSizeExact(1))},
 		},
 	)
 }
 
-// An application re-creates its queue as classic: the policy for quorum queues does not apply any
-// more, the one behind it does.
-func TestAcc_FallbackCatchesAQueueOfAnotherType(t *testing.T) {
+// An application re-creates its queue as classic: the policy for quorum queues does not apply any more, and
+// the next plan says so.
+func TestAcc_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	fallbackCatches(t, b, `{}`)
-}
-
-// Likewise if it is a key of the user's that classic queues of the release do not support.
-func TestAcc_FallbackStandsInForKeysOfQuorumQueues(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	key := `"queue-leader-locator" = "balanced"`
-	if b.VersionAtLeast("4.0") {
-		key = `"target-group-size" = 3`
-	}
-	fallbackCatches(t, b, `{ dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ `+key+` }) }`)
-}
-
-func fallbackCatches(t *testing.T, b *brokertest.Broker, workQueue string) {
-	t.Helper()
 	declare(t, b, "work", "quorum")
-	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = `+workQueue+` }`)
+	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
 				call(t, b, http.MethodDelete, b.Path("queues", "work"), nil, nil)
 				declare(t, b, "work", "classic")
-				rejectOne(t, b, "work")
-				emptyInbox(t, b, 1)
 			},
 			Config:      config,
 			ExpectError: regexp.MustCompile(`(?s)another type.*type = "classic"`),
 		},
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`)},
+		resource.TestStep{
+			Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`),
+			Check: func(*terraform.State) error {
+				eventuallyPolicy(t, b, "work", "retry/orders/classic-queues")
+				rejectOne(t, b, "work")
+				emptyInbox(t, b, 1)
+				return nil
+			},
+		},
 	)
 }
 
@@ -184,7 +174,7 @@ func TestAcc_AttachByArguments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, "work", "quorum")
-	config := pipelineHCL(b, `delays = ["5s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
+	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
 	accept(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},
 		resource.TestStep{
@@ -206,7 +196,7 @@ func TestAcc_AttachByArguments(t *testing.T) {
 	)
 }
 
-// A user with the tag management alone can do without policies.
+// A pipeline has a policy, which a user with the tag management alone may not write.
 func TestAcc_WithoutPolicymaker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -215,8 +205,10 @@ func TestAcc_WithoutPolicymaker(t *testing.T) {
 		return "provider \"rabbitmq\" {\n  username = \"" + user + "\"\n  password = \"" + password + "\"\n}\n" + pipelineHCL(b, lines...)
 	}
 	accept(t, b,
-		resource.TestStep{Config: as(`delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*shield = false`)},
-		resource.TestStep{Config: as(`delays = ["5s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments", declare = true } }`)},
-		resource.TestStep{Config: as(`delays = ["5s", "1s"]`, `shield = false`, `work_queues = { "work" = { attach = "arguments", declare = true } }`)},
+		resource.TestStep{Config: as(`delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*management\s+policymaker`)},
+		resource.TestStep{
+			Config:      as(`delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments", declare = true } }`),
+			ExpectError: regexp.MustCompile(`may not write policies`),
+		},
 	)
 }

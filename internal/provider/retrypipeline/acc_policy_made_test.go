@@ -30,7 +30,7 @@ resource "terraform_data" "policy" {
 			pipelineHCL(b, append(lines, `delays = ["5s"]`, `force_destroy = true`, `depends_on = [terraform_data.policy]`)...)
 	}
 	accept(t, b,
-		resource.TestStep{Config: config(1, `work_queues = { work = {} }`), ExpectError: says(`Another policy would be shadowed.*"delivery-limit" = 9`)},
+		resource.TestStep{Config: config(1, `work_queues = { work = {} }`), ExpectError: says(`Keys of another policy would no longer apply.*"delivery-limit" = 9`)},
 		resource.TestStep{
 			PreConfig: func() {
 				remove()

@@ -76,7 +76,7 @@ func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 	tf.plan(t)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
 	before := list(t, tf.Broker)
-	tf.refuses(t, saved, "Another policy would be shadowed", `"delivery-limit" = 9`)
+	tf.refuses(t, saved, "Keys of another policy would no longer apply", `"delivery-limit" = 9`)
 	if err := before.requireSame(list(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
@@ -93,17 +93,17 @@ func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, keeping))
 	tf.apply(t)
 
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, keeping, `policy_priority = 7`, `shield = false`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, keeping, `policy_priority = 7`))
 	tf.plan(t)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 8, "queue-leader-locator": "balanced"})
 	tf.apply(t, saved...)
 	tf.settled(t)
 
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s", "10s"]`, keeping, `policy_priority = 7`, `shield = false`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s", "10s"]`, keeping, `policy_priority = 7`))
 	tf.plan(t)
 	tf.putPolicy(t, 2000, map[string]any{"delivery-limit": 8})
 	before := list(t, tf.Broker)
-	tf.refuses(t, saved, "Another policy would beat the pipeline's", "policy_priority = 2002")
+	tf.refuses(t, saved, "A higher-priority policy overrides the pipeline's", "policy_priority = 2001")
 	if err := before.requireSame(list(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
@@ -213,7 +213,7 @@ func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 		{`work_queues = { "work.a" = {}, "work.b" = {}, "work.c" = ` + limited + ` }`},
 		{`work_queues = { "work.a" = {}, "work.b" = ` + limited + `, "work.c" = ` + limited + ` }`},
 		{`work_queues = { "work.b" = ` + limited + `, "work.d" = { declare = true, attach = "arguments" } }`, `policy_priority = 30`},
-		{`work_queues = { "work.b" = {}, "work.d" = { attach = "arguments" } }`, `shield = false`},
+		{`work_queues = { "work.b" = {}, "work.d" = { attach = "arguments" } }`},
 	} {
 		tf.configure(t, pipelineHCL(tf.Broker, append(lines, `delays = ["5s"]`)...))
 		tf.plan(t)

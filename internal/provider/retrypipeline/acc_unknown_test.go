@@ -29,7 +29,6 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 		"its attempts":         {`delays = ["5s"], work_queues = { work = { max_attempts = ` + later + ` } }`, `3`, `4`},
 		"reasons":              {`delays = ["5s"], retry_on = ` + later, `["rejected"]`, `["rejected", "expired"]`},
 		"queue type":           {`delays = ["5s"], queue_type = ` + later, `"quorum"`, `"classic"`},
-		"shield":               {`delays = ["5s"], shield = ` + later, `true`, `false`},
 		"policy priority":      {`delays = ["5s"], policy_priority = ` + later, `20`, `10`},
 		"policy definition":    {`delays = ["5s"], policy_definition = ` + later + `, work_queues = { work = {} }`, `"{\"delivery-limit\":5}"`, `"{\"delivery-limit\":6}"`},
 		"work queues":          {`delays = ["5s"], work_queues = ` + later, `{ work = {} }`, `{ work = {}, "work.b" = {} }`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -83,7 +84,7 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	var diags diag.Diagnostics
 	workQueues := slices.Sorted(maps.Keys(p.WorkQueues))
-	for _, f := range audit.Pipeline(pipeline.Planned(p, prior, vhost), p.Names(), workQueues) {
+	for _, f := range audit.Pipeline(pipeline.AfterApply(p, prior, vhost), p.Names(), workQueues) {
 		diags.AddAttributeWarning(path.Root("work_queues"), "Dead-letter audit: "+f.Rule, f.Message+"\n\n"+f.Remedy)
 	}
 	return diags
@@ -101,19 +102,11 @@ func (r *pipelineResource) checkClaims(p pipeline.Pipeline, resp *resource.Modif
 
 // checkUser finds a user who may not write the policies that the pipeline needs.
 func (r *pipelineResource) checkUser(p pipeline.Pipeline, resp *resource.ModifyPlanResponse) {
-	user := r.session.User
-	if user.CanWritePolicies() || len(pipeline.Expand(p).Policies) == 0 {
-		return
+	if user := r.session.User; !user.CanWritePolicies() {
+		resp.Diagnostics.AddAttributeError(path.Root("policy_priority"), "User may not write policies",
+			fmt.Sprintf("A pipeline has a policy, which needs the tag policymaker, but the user %q has the tags %q. "+
+				"Add it to them: rabbitmqctl set_user_tags %s %s.", user.Name, user.Tags, user.Name, strings.Join(append(user.Tags, "policymaker"), " ")))
 	}
-	at, why := path.Root("shield"), "The shield is a policy"
-	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		if p.WorkQueues[name].Attach != pipeline.AttachArguments {
-			at, why = path.Root("work_queues").AtMapKey(name), "Work queues are attached by policy"
-		}
-	}
-	resp.Diagnostics.AddAttributeError(at, "User may not write policies",
-		fmt.Sprintf("%s, which needs the tag policymaker, but the user %q has the tags %q. Add it: rabbitmqctl set_user_tags %s management policymaker. "+
-			"Without policies, set attach = \"arguments\" for every work queue and shield = false.", why, user.Name, user.Tags, user.Name))
 }
 
 // checkSpecification checks what several attributes say together.

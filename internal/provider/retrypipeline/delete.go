@@ -85,7 +85,7 @@ func (r *pipelineResource) remove(ctx context.Context, p pipeline.Pipeline, all 
 
 // destroyed is what a destroy deletes.
 func destroyed(p pipeline.Pipeline, vhost topology.Topology) topology.Topology {
-	return pipeline.Disowned(pipeline.Owned(p, vhost), p, nil, vhost)
+	return pipeline.WithoutReleasedQueues(pipeline.Owned(p, vhost), p, nil, vhost)
 }
 
 // atRisk lists the work queues whose pending dead letters a destroy would delete.

@@ -24,7 +24,6 @@ type model struct {
 	QueueType   types.String `tfsdk:"queue_type"`
 	WorkQueues  types.Map    `tfsdk:"work_queues"`
 
-	Shield           types.Bool           `tfsdk:"shield"`
 	PolicyPriority   types.Int64          `tfsdk:"policy_priority"`
 	PolicyDefinition jsontypes.Normalized `tfsdk:"policy_definition"`
 	ForceDestroy     types.Bool           `tfsdk:"force_destroy"`
@@ -54,7 +53,6 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 		Vhost:       m.Vhost.ValueString(),
 		MaxAttempts: int(m.MaxAttempts.ValueInt64()),
 		QueueType:   m.QueueType.ValueString(),
-		Shield:      m.Shield.ValueBool(),
 
 		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
 	}

@@ -64,7 +64,7 @@ func defaultAttempts(delays types.List) types.Int64 {
 func (m model) inputsKnown(ctx context.Context) bool {
 	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) &&
 		!m.MaxAge.IsUnknown() && attribute.FullyKnown(ctx, m.Delays) && attribute.FullyKnown(ctx, m.RetryOn) && attribute.FullyKnown(ctx, m.WorkQueues) &&
-		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) && attribute.Known(m.Shield) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
+		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
 }
 
 // compute sets the computed attributes of a model whose inputs are known.

@@ -104,7 +104,6 @@ func (m *model) recover(vhost topology.Topology) diag.Diagnostics {
 	m.MaxAge = ageValue(p.MaxAge.Spelling)
 	m.RetryOn = types.SetValueMust(types.StringType, attribute.StringValues(p.RetryOn))
 	m.QueueType = types.StringValue(p.QueueType)
-	m.Shield = types.BoolValue(p.Shield)
 	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))
 	m.PolicyDefinition = attribute.ArgumentsValue(p.PolicyDefinition)
 	m.ForceDestroy, m.OnDestroy = types.BoolValue(false), types.StringValue(onDestroyDelete)

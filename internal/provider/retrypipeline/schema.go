@@ -71,11 +71,6 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "Queues whose messages are retried, by name. A queue can belong to one pipeline only.",
 				NestedObject:        schema.NestedAttributeObject{Attributes: workQueueAttributes()},
 			},
-			"shield": schema.BoolAttribute{
-				Optional: true, Computed: true,
-				Default:             booldefault.StaticBool(true),
-				MarkdownDescription: "Whether policies of the pipeline's own keep others away from its queues, and stand in where a work queue is re-created with another type. Default: `true`. Without it, a policy for all queues of the vhost can expire, truncate or delete what the pipeline holds.",
-			},
 			"policy_priority": schema.Int64Attribute{
 				Optional: true, Computed: true,
 				Default:             int64default.StaticInt64(pipeline.DefaultPolicyPriority),

@@ -55,7 +55,7 @@ func (r *pipelineResource) update(ctx context.Context, plan, state model) diag.D
 	if diags.HasError() {
 		return diags
 	}
-	live := pipeline.Disowned(topology.Merge(pipeline.Owned(*prior, all.Topology), pipeline.Owned(p, all.Topology)), *prior, &p, all.Topology)
+	live := pipeline.WithoutReleasedQueues(topology.Merge(pipeline.Owned(*prior, all.Topology), pipeline.Owned(p, all.Topology)), *prior, &p, all.Topology)
 	next := wanted(p, live)
 	kept, err := r.session.Applier.Update(ctx, apply.Change{
 		Vhost:                   p.Vhost,

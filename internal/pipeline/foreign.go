@@ -2,26 +2,23 @@ package pipeline
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// others is what belongs to somebody else than the pipeline in question.
+// Foreign is what belongs to somebody else than the pipeline in question.
 type Foreign struct {
 	// pipelines are the names of the other pipelines in the vhost.
 	pipelines []Names
 	// returning are their work queues, each with the first pipeline that messages return to it from.
 	returning map[string]Names
-	// policies are those of no pipeline, and those that a pipeline without a definition has left.
+	// Policies are those of no pipeline, and those that a pipeline without a definition has left.
 	Policies map[string]topology.Policy
 }
 
-var pipelinePolicy = regexp.MustCompile(`^retry/([^/]+)/(own|(fallback|queues)(/[1-9][0-9]*)?|queue/.+|attachment/.+|attachment-fallback/.+)$`)
-
-// othersIn finds what belongs to others than these pipelines.
+// ForeignTo finds what belongs to others than these pipelines.
 func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 	o, pipelines := Foreign{Policies: maps.Clone(vhost.Policies)}, Pipelines(vhost.Topology)
 	defined := map[string]bool{}
@@ -29,7 +26,7 @@ func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 		defined[name] = true
 	}
 	maps.DeleteFunc(o.Policies, func(name string, policy topology.Policy) bool {
-		return defined[pipelineOf(name, policy)] || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
+		return defined[ofPipeline(name, policy)] || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
 	})
 	for _, name := range pipelines {
 		if !slices.Contains(mine, name) {
@@ -68,26 +65,16 @@ func Pipelines(vhost topology.Topology) []string {
 	return slices.Compact(names)
 }
 
-// namesPolicy tells whether the pipeline or one of its attachments would call a policy so. Whatever
-// somebody changed in a policy of its own, the pipeline does not take it for another's.
-func (n Names) namesPolicy(policy string) bool {
-	return pipelinePolicy.MatchString(policy) && strings.HasPrefix(policy, "retry/"+string(n)+Separator)
-}
-
-// pipelineOf tells which pipeline a policy belongs to, "" if none. The name alone does not tell.
-func pipelineOf(name string, policy topology.Policy) string {
-	match := pipelinePolicy.FindStringSubmatch(name)
-	if match == nil {
-		return ""
-	}
-	n := Names(match[1])
-	if name == n.ShieldPolicy() || policy.Definition["dead-letter-exchange"] == n.DeadLetterExchange() {
-		return match[1]
+// ofPipeline is the pipeline that a policy belongs to, "" if none. The name alone does not decide.
+func ofPipeline(name string, policy topology.Policy) string {
+	parsed, is := parsePolicyName(name)
+	if is && policy.Definition["dead-letter-exchange"] == parsed.pipeline.DeadLetterExchange() {
+		return string(parsed.pipeline)
 	}
 	return ""
 }
 
-// ownerOf tells which other pipeline a queue belongs to, as one of its own or as a work queue.
+// OwnerOf finds the other pipeline that a queue belongs to, as one of its own or as a work queue.
 func (o Foreign) OwnerOf(queue string) (pipeline Names, asWorkQueue, found bool) {
 	for _, n := range o.pipelines {
 		if n.OwnsQueue(queue) {

@@ -7,9 +7,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Planned is the vhost as it will be once the pipeline is applied, without what belongs to other
+// AfterApply is the vhost as it will be once the pipeline is applied, without what belongs to other
 // pipelines alone. Prior is the pipeline as it was, nil if it is new.
-func Planned(p Pipeline, prior *Pipeline, vhost topology.Vhost) topology.Vhost {
+func AfterApply(p Pipeline, prior *Pipeline, vhost topology.Vhost) topology.Vhost {
 	planned := withoutOtherPipelines(vhost, p.Name)
 	replaced := Owned(p, planned.Topology)
 	if prior != nil {
@@ -34,7 +34,7 @@ func withoutOtherPipelines(v topology.Vhost, name string) topology.Vhost {
 	rest.Topology = topology.Topology{Exchanges: maps.Clone(v.Exchanges), Queues: maps.Clone(v.Queues), Policies: maps.Clone(v.Policies)}
 	maps.DeleteFunc(rest.Exchanges, func(exchange string, _ topology.Exchange) bool { return others[beforeLastDot(exchange)] })
 	maps.DeleteFunc(rest.Queues, func(queue string, _ topology.Queue) bool { return others[ownerByName(queue)] })
-	maps.DeleteFunc(rest.Policies, func(policy string, p topology.Policy) bool { return others[pipelineOf(policy, p)] })
+	maps.DeleteFunc(rest.Policies, func(policy string, p topology.Policy) bool { return others[ofPipeline(policy, p)] })
 	for _, b := range v.Bindings {
 		if !others[beforeLastDot(b.Source)] && (b.ToExchange || !others[ownerByName(b.Destination)]) {
 			rest.Bindings = append(rest.Bindings, b)

@@ -7,10 +7,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Disowned returns the live objects without the work queues that the change from prior to next
-// gives up instead of deleting: those that are attached still, be it by an attachment, but not declared any more, and those
-// that somebody else made anew, which do not carry the pipeline's mark. Next is nil for a destroy.
-func Disowned(live topology.Topology, prior Pipeline, next *Pipeline, vhost topology.Topology) topology.Topology {
+// WithoutReleasedQueues returns the live objects without the work queues that the change from prior to next
+// releases instead of deleting: those that are still attached, be it by an attachment, but no longer declared,
+// and those that somebody else re-created, which do not carry the pipeline's mark. Next is nil for a destroy.
+func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipeline, vhost topology.Topology) topology.Topology {
 	kept := live
 	kept.Queues = maps.Clone(live.Queues)
 	for name, before := range prior.WorkQueues {

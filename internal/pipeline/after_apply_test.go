@@ -16,7 +16,7 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), Expand(bills)), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
 
-	planned := Planned(next, &prior, vhost)
+	planned := AfterApply(next, &prior, vhost)
 	want := topology.Render(Expand(next))
 	if diff := cmp.Diff(want, topology.Render(Owned(next, planned.Topology))); diff != "" {
 		t.Errorf("the pipeline: %s", diff)

@@ -1,0 +1,143 @@
+package preflight
+
+// Details of conflicts between a work queue and other pipelines or attachments.
+const (
+	otherPipelineOwnsQueue = "Queue %q %s the pipeline %q. " +
+		"A queue belongs to one pipeline: remove it from one of the two, with an apply of its own."
+
+	attachedByPipelineToo = "Queue %q is also one of the work_queues of the pipeline %q. " +
+		"This is how a queue is handed over without losing a message, but remove it from one of the two in the end."
+
+	attachedByAttachmentToo = "Queue %q is also attached to this pipeline by a rabbitmq_retry_attachment. " +
+		"This is how a queue is handed over without losing a message, but remove it from one of the two in the end."
+
+	attachedDifferently = "Queue %q is attached by %s with %s, and would be attached here with %s. " +
+		"While both are in place, it is undefined which of them applies. " +
+		"Attach it in the same way first, and change it once the other has released it."
+)
+
+// Details of conflicts with what a work queue is.
+const (
+	streamQueue = "Queue %q is a stream, whose consumers cannot reject messages. " +
+		"Leave it out."
+
+	exclusiveQueue = "Queue %q is exclusive: it belongs to one connection, and nobody else can bind it. " +
+		"Leave it out."
+
+	autoDeleteQueue = "Queue %q is deleted with its last consumer, and retried messages with it. " +
+		"Declare it without auto-delete, or leave it out."
+
+	differentType = "Queue %q is a %s queue, but its type is configured as %q. " +
+		"A policy for another type does not apply, and rejected messages would be dropped. " +
+		"Write:\n\n" +
+		"  %s"
+
+	boundToOwnDeadLetters = "Queue %q is bound to %q: what it rejects would come back at once, thousands of times a second. " +
+		"Remove that binding."
+
+	ownDeadLetterArgument = "Queue %q was declared with %s = %q. " +
+		"Arguments take precedence over policies, so the pipeline would not get the queue's rejected messages as it should. " +
+		"Declare the queue without it (which needs a new queue), or with %q, or leave it out."
+
+	ownRoutingKeyArgument = "Queue %q has x-dead-letter-routing-key = %q, which replaces the routing key that its consumers know. " +
+		"Declare the queue without it."
+
+	mixedInByPolicy = "Policy %q applies to queue %q, " +
+		"and its dead-letter-routing-key or overflow would count besides the queue's arguments. " +
+		"Change its pattern so that the queue does not match, or attach the queue by policy."
+
+	notDeclaredForPipeline = "Queue %q was declared with other arguments than the pipeline needs:\n%s\n\n" +
+		"Declare it with\n%s\n\n" +
+		"which needs a new queue, since arguments cannot change; or attach it by policy:\n\n" +
+		"  %s"
+)
+
+// Details of conflicts with a work queue's length limit, and with what clients write.
+const (
+	fullClassicQueueLoses = "Queue %q has a length limit and overflow = reject-publish: " +
+		"messages that come back while it is full are lost, or wait and delay those of other queues. " +
+		"Have displaced messages dead-lettered instead:\n\n" +
+		"  %s\n\n" +
+		"An x-overflow argument of a classic queue takes precedence over the policy; then declare the queue without it, or leave it out."
+
+	fullQueueStopsItself = "Queue %q has a length limit and overflow = reject-publish. " +
+		"While it is full, messages that waited cannot come back; " +
+		"after there is room again, it takes up to 6 minutes until they do."
+
+	fullQueueStopsAll = "Queue %q has a length limit and overflow = reject-publish. " +
+		"While it is full, messages that waited cannot come back to any of the pipeline's work queues. " +
+		"Give the queue a pipeline of its own, " +
+		"or let it drop its oldest messages, which then arrive in the failed queue as \"maxlen\":\n\n" +
+		"  %s"
+
+	limitDropsOldest = "Queue %q has a length limit and drops its oldest messages. " +
+		"At-least-once dead-lettering needs overflow = reject-publish, " +
+		"which would refuse its publishers' newest messages instead. " +
+		"Dead-letter at most once; displaced messages then arrive in the failed queue as \"maxlen\":\n\n" +
+		"  %s"
+
+	copiedDeathHeader = "Queue %q has %s. " +
+		"Before RabbitMQ 3.13, a message with an x-death header that a client copied from the pipeline's inbox, " +
+		"such as one that was shovelled out of the failed queue, stays in the queue as a pending dead letter when it dies, " +
+		"and so does every dead letter after it. " +
+		"Never shovel failed messages back, or dead-letter at most once, where only such messages are lost:\n\n" +
+		"  %s"
+)
+
+// Details of conflicts with policies.
+const (
+	operatorPolicyOnOwnQueue = "Operator policy %q sets %q and matches %q, " +
+		"which would lose or misdirect the messages that the queue holds; no policy keeps it away. " +
+		"Change its pattern so that the pipeline's queues do not match, or choose another name for the pipeline."
+
+	unreadableOnOwnQueues = "Whether %s with the pattern %q matches the pipeline's own queues is not known here. " +
+		"If it does, it would lose or misdirect the messages that they hold: it sets %q. " +
+		"Write the pattern more simply."
+
+	overridesOnOwnQueues = "Policy %q with priority %d sets %q and matches the pipeline's own queues, " +
+		"which would lose or misdirect the messages that they hold. " +
+		"Lower its priority below %d, or write\n\n" +
+		"  policy_priority = %d"
+
+	unreadableOnWorkQueue = "Whether policy %q with the pattern %q matches queue %q is not known here. " +
+		"If it does, only one of the two policies applies to the queue: the one of higher priority."
+
+	overridesOnWorkQueue = "Policy %q with priority %d applies to queue %q, and only one policy does. " +
+		"The pipeline's policy would not apply, or it would be undefined which one does, and rejected messages would be lost. " +
+		"Lower the priority of %q below %d, or write\n\n" +
+		"  policy_priority = %d"
+
+	shadowedValuesDiffer = "Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s"
+
+	shadowedKeys = "Policy %q applies to queue %q and sets\n%s\n\n" +
+		"Only one policy applies to a queue, so with the pipeline's policy these keys would no longer apply. " +
+		"Copy them into policy_definition, or set them to null to drop them:\n\n" +
+		"  %s%s"
+
+	alternateExchangeByPolicy = "Policy %q applies to exchange %q and sets alternate-exchange: " +
+		"what cannot be routed would go to %q, where nothing brings it back, and the worker would take it for delivered. " +
+		"Change its pattern so that the pipeline's exchanges do not match, or choose another name for the pipeline."
+)
+
+// Details of conflicts with bindings and with a cluster.
+const (
+	duplicatedByBinding = "There is a binding %q. " +
+		"It is left alone, but it duplicates what it routes: " +
+		"a message that waits is also delivered before its time, or to somebody else. " +
+		"Remove that binding."
+
+	slowestTarget = "There is a binding %q. " +
+		"It is left alone, but dead letters wait for the slowest of their targets: " +
+		"if %q is full and rejects what is published, or has no majority, all retries stop. " +
+		"Give it overflow = drop-head, or no limit."
+
+	classicInCluster = "The cluster has %d nodes. " +
+		"A classic queue lives on one of them: " +
+		"in tests with nodes killed, 395 of 1,992 rejected messages were lost, and none with quorum queues. " +
+		"Write queue_type = \"quorum\"."
+
+	atMostOnceInCluster = "The cluster has %d nodes, and these queues dead-letter at most once:\n%s\n\n" +
+		"Messages that they reject while a leader changes are lost: " +
+		"88 of 2,299 messages in a test with four leaders killed, and none with at-least-once. " +
+		"Remove their length limits, or give each of them a pipeline of its own and overflow = reject-publish."
+)
