@@ -50,9 +50,9 @@ func pipelineVhosts(n int, vhosts []string) map[string]string {
 func workQueue(pipeline string) string { return "work." + pipeline }
 
 // variables are the configuration's, as a file for the CLI.
-func variables(t *testing.T, pipelines map[string]string, shield bool, delays []string) string {
+func variables(t *testing.T, pipelines map[string]string, delays []string) string {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"pipelines": pipelines, "shield": shield, "delays": delays})
+	text, err := json.Marshal(map[string]any{"pipelines": pipelines, "delays": delays})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func variables(t *testing.T, pipelines map[string]string, shield bool, delays []
 }
 
 // objects are those of one pipeline.
-func objects(t *testing.T, name, vhost string, shield bool) topology.Topology {
+func objects(t *testing.T, name, vhost string) topology.Topology {
 	t.Helper()
 	p := pipeline.Pipeline{
 		Name: name, Vhost: vhost, MaxAttempts: len(delays) + 1, RetryOn: []string{pipeline.ReasonRejected},

@@ -9,6 +9,8 @@ const (
 	moreWrites = 10
 	// slowerThanBare is how many times the bare calls an apply may take.
 	slowerThanBare = 3
+	// slowerForCover is how many times as long an apply may take because policies cover own queues, too.
+	slowerForCover = 1.3
 )
 
 // check compares a row with what is promised of every one.
@@ -43,5 +45,22 @@ func checkGrowth(t *testing.T, rows []row) {
 		if limit := one.change.reads * r.vhosts; r.change.reads > limit {
 			t.Errorf("%s: planning a change took %d reads, want at most %d", r.name, r.change.reads, limit)
 		}
+	}
+}
+
+// checkCover compares the apply of 200 pipelines with that of a build whose policies name work queues only.
+func checkCover(t *testing.T, rows []row) {
+	t.Helper()
+	taken := map[string]float64{}
+	for _, r := range rows {
+		taken[r.name] = r.apply.took.Seconds()
+	}
+	with, without := taken["200"], taken["200 work queues only"]
+	if with == 0 || without == 0 {
+		return
+	}
+	t.Logf("covering own queues: %.2f times the apply", with/without)
+	if with > slowerForCover*without {
+		t.Errorf("covering own queues takes %.2f times the apply, want at most %.1f", with/without, slowerForCover)
 	}
 }
