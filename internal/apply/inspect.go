@@ -125,7 +125,7 @@ func (a *Applier) LooksEmpty(ctx context.Context, vhost, queue string) (bool, er
 }
 
 // Contents says of each queue what is visibly in it, by one inspection: all its messages, or for
-// those in pendingIn the pending dead letters alone. Queues without an entry may hold messages all
+// those in pendingIn the pending dead letters alone. Queues without an entry may have messages all
 // the same.
 func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn []string) (map[string]string, error) {
 	checks := checksOf(pendingDeadLetters, pendingIn...)

@@ -65,8 +65,8 @@ func (c Change) allChecks() emptinessChecks {
 	return checks
 }
 
-// dividePolicies tells apart the owner's policies that guard its queues until these are gone, in the
-// form in which they do, and all others. Those of the guard that cover other queues now have to be
+// dividePolicies divides the owner's policies into those that guard its queues until these are gone, in
+// the form in which they do, and all others. Those of the guard that cover other queues now have to be
 // narrowed.
 func (c Change) dividePolicies() (guard, narrowed, attaching map[string]topology.Policy) {
 	guard, narrowed, attaching = map[string]topology.Policy{}, map[string]topology.Policy{}, map[string]topology.Policy{}

@@ -61,9 +61,9 @@ func (c Change) phase(p topology.NamedPolicy, policies map[string]topology.Polic
 	return takingOver
 }
 
-// overtaking tells apart those of the policies to delete that stand behind others now, and would take
-// precedence as soon as the others' priority falls: they have to go before. All others go after what
-// replaces them.
+// overtaking divides the policies to delete. Those that stand behind others now would take precedence
+// as soon as the others' priority falls, so they have to go before. All others go after what replaces
+// them.
 func (c Change) overtaking(deleted map[string]topology.Policy) (early, late map[string]topology.Policy) {
 	now, then := strongest(c.Live.Policies), strongest(c.Wanted.Policies)
 	early, late = maps.Clone(deleted), maps.Clone(deleted)

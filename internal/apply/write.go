@@ -64,7 +64,7 @@ func (e *execution) createQueue(ctx context.Context, name string, queue topology
 }
 
 func (e *execution) createBinding(ctx context.Context, b topology.Binding) error {
-	// Creating a binding a second time changes nothing, so the broker's answer never tells.
+	// Creating a binding a second time changes nothing, so the broker's answer does not say whether it is new.
 	written, err := e.write(ctx, fmt.Sprintf("create binding %q", b),
 		func() (bool, error) { return true, e.client.Bind(ctx, e.Vhost, b) },
 		func(now topology.Topology) bool {

@@ -45,7 +45,8 @@ func (q QueueInfo) queue() topology.Queue {
 }
 
 // errExclusive keeps a queue from being declared as something else: the management API ignores the flag.
-var errExclusive = fmt.Errorf("%w: an exclusive queue belongs to the connection that declares it, and the management API has none", errNotSent)
+var errExclusive = fmt.Errorf(
+	"%w: an exclusive queue belongs to the connection that declares it, and the management API has none", errNotSent)
 
 // PutQueue declares a queue and reports whether it is new.
 func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topology.Queue) (bool, error) {
