@@ -40,7 +40,8 @@ func (s *Session) publish(m *message) error {
 	if m.undecodable != nil {
 		return s.reject(m, m.undecodable)
 	}
-	p := s.to(s.Pipeline.Route(m.verdict).Exchange)
+	m.route = s.Pipeline.Route(m.verdict)
+	p := s.to(m.route.Exchange)
 	if p == s.directPublisher && p.forbidden {
 		return s.returned(m)
 	}
@@ -72,7 +73,11 @@ func (s *Session) send(p *publisher, m *message) error {
 		p.cleared()
 		return s.reject(m, err)
 	}
-	return p.publish(m, s.Pipeline.Route(m.sent), publishing, now)
+	route := m.route
+	if m.sent.Delay != m.verdict.Delay {
+		route = s.Pipeline.Route(m.sent)
+	}
+	return p.publish(m, route, publishing, now)
 }
 
 // finish acknowledges a message that the broker has accepted.

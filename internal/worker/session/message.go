@@ -12,6 +12,8 @@ import (
 type message struct {
 	delivery amqp.Delivery
 	verdict  deadletter.Verdict
+	// route is where the verdict leads.
+	route deadletter.Route
 	// sent is what it was published by: the verdict, or a detour around its delay.
 	sent deadletter.Verdict
 	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
