@@ -8,7 +8,7 @@ type death struct {
 }
 
 // newestDeath reads x-death[0]: newer entries come first. The broker writes it whenever it
-// dead-letters a message, but whoever publishes to the dead-letter exchange writes what he likes:
+// dead-letters a message, but whoever publishes to the dead-letter exchange writes what they like:
 // most often a copy of the headers that he was delivered.
 func newestDeath(h amqp.Table) death {
 	deaths, _ := h[headerDeath].([]any)

@@ -39,7 +39,7 @@ const (
 const (
 	// HeaderDeadLetterReason is why the message is not retried any more; see the Reason constants.
 	HeaderDeadLetterReason = "dead-letter-reason"
-	// HeaderDeadLetterAt is when it was given up.
+	// HeaderDeadLetterAt is when it was parked.
 	HeaderDeadLetterAt = "dead-letter-at"
 	// HeaderDeadLetterError is the consumer's error text, if it supplied one.
 	HeaderDeadLetterError = "dead-letter-error"

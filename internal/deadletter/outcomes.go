@@ -28,7 +28,7 @@ func FailReasons() []string {
 }
 
 // DiedAt is when the broker dead-lettered the message last, in whole seconds of its clock; zero if
-// nobody knows. Whoever may publish to the dead-letter exchange can write what he likes there.
+// nobody knows. Whoever may publish to the dead-letter exchange can write what they like there.
 func DiedAt(h amqp.Table) time.Time {
 	deaths, _ := h[headerDeath].([]any)
 	if len(deaths) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settleTime lets whoever writes the file finish.
-const settleTime = 250 * time.Millisecond
+// writeGrace lets whoever writes the file finish.
+const writeGrace = 250 * time.Millisecond
 
 // lookEvery is for what a watch does not see: a network file system, the far end of a link, a folder
 // that was re-created. Tests have less time.
@@ -29,10 +29,10 @@ func (f *follower) run(ctx context.Context, asked <-chan os.Signal) {
 		select {
 		case <-folder.Events:
 			if settled == nil {
-				settled = time.After(settleTime)
+				settled = time.After(writeGrace)
 			}
 		case <-folder.Errors: //nolint:errcheck // whatever it is, events may have been lost
-			settled = time.After(settleTime)
+			settled = time.After(writeGrace)
 		case <-settled:
 			settled = nil
 			f.look(ctx, false)

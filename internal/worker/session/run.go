@@ -8,10 +8,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-const (
-	// tick is how often a session looks whether the broker has stalled.
-	tick = time.Second
-)
+// tick is how often a session looks whether the broker has stalled.
+const tick = time.Second
 
 // drain stops the deliveries, to finish what is in flight.
 func (s *Session) drain() {
