@@ -9,8 +9,9 @@ import (
 )
 
 // Vhost returns every fault in the dead-letter graph of a vhost, the errors first.
-func Vhost(vhost topology.Vhost) []Finding {
-	g := newGraph(vhost)
+func Vhost(vhost topology.Vhost) []Finding { return newGraph(vhost).findings() }
+
+func (g graph) findings() []Finding {
 	var findings []Finding
 	for _, r := range rules {
 		for _, f := range r.find(g) {
@@ -28,8 +29,9 @@ func Vhost(vhost topology.Vhost) []Finding {
 // work queues, of its own queues or of its exchanges may take. The vhost contains the pipeline; a
 // caller that plans one merges what it is going to create.
 func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []Finding {
-	reachable := newGraph(vhost).reachable(name, workQueues)
-	return slices.DeleteFunc(Vhost(vhost), func(f Finding) bool {
+	g := newGraph(vhost)
+	reachable := g.reachable(name, workQueues)
+	return slices.DeleteFunc(g.findings(), func(f Finding) bool {
 		if f.Object.Kind == "pipeline" {
 			return f.Object.Name != string(name)
 		}

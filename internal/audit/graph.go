@@ -12,7 +12,9 @@ type graph struct {
 	vhost    topology.Vhost
 	lookup   topology.Lookup
 	settings map[string]topology.Settings
-	bindings map[string][]topology.Binding
+	// mortal and dying are the queues in which messages can die, and those of them that have a dead-letter exchange.
+	mortal, dying []string
+	bindings      map[string][]topology.Binding
 	// alternates are the alternate exchanges by exchange.
 	alternates map[string]string
 	// arrivalKeys are the keys with which messages arrive in a queue.
@@ -30,6 +32,8 @@ func newGraph(vhost topology.Vhost) graph {
 	for name := range vhost.Queues {
 		g.settings[name] = g.lookup.Queue(name)
 	}
+	g.mortal = g.findMortal()
+	g.dying = g.findDying()
 	for name := range vhost.Exchanges {
 		if alternate, has := g.lookup.AlternateExchange(name); has {
 			g.alternates[name] = alternate
@@ -47,7 +51,9 @@ func newGraph(vhost topology.Vhost) graph {
 }
 
 // classicAndQuorum lists the queues in which messages can die: streams never lose one.
-func (g graph) classicAndQuorum() []string {
+func (g graph) classicAndQuorum() []string { return slices.Clone(g.mortal) }
+
+func (g graph) findMortal() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(g.settings)), func(name string) bool {
 		kind := g.settings[name].Type
 		return kind != topology.Classic && kind != topology.Quorum
@@ -55,7 +61,9 @@ func (g graph) classicAndQuorum() []string {
 }
 
 // deadLettering lists the queues that have a dead-letter exchange.
-func (g graph) deadLettering() []string {
+func (g graph) deadLettering() []string { return slices.Clone(g.dying) }
+
+func (g graph) findDying() []string {
 	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
 		_, has := g.settings[name].Text("dead-letter-exchange")
 		return !has

@@ -107,7 +107,7 @@ func (r *attachmentResource) check(ctx context.Context, a pipeline.Attachment, p
 		diags.AddAttributeError(path.Root("attach"), "User may not write policies",
 			fmt.Sprintf("Queues are attached by policy, which needs the tag policymaker, but the user %q has the tags %q. Add it, or write attach = \"arguments\".", user.Name, user.Tags))
 	}
-	vhost, err := r.session.Listing(ctx, a.Vhost)
+	vhost, err := r.session.Near(ctx, a.Vhost, []string{a.Pipeline}, []string{a.Queue})
 	switch {
 	case broker.IsNotFound(err):
 		diags.AddAttributeWarning(path.Root("vhost"), "Vhost does not exist yet", report.MissingVhost(a.Vhost)+" Apply fails unless something else in the same apply makes it first.")

@@ -21,7 +21,7 @@ func (r *attachmentResource) Read(ctx context.Context, req resource.ReadRequest,
 	if resp.Diagnostics.HasError() || !r.connected() {
 		return
 	}
-	vhost, err := r.session.Listing(ctx, state.Vhost.ValueString())
+	vhost, err := r.session.Near(ctx, state.Vhost.ValueString(), []string{state.Pipeline.ValueString()}, []string{state.Queue.ValueString()})
 	if err != nil {
 		gone, diags := report.ReadFailed(ctx, r.session.Client, state.Vhost.ValueString(), err)
 		resp.Diagnostics.Append(diags...)

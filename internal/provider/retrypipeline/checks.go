@@ -64,7 +64,7 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 		return
 	}
 	r.checkUser(p, resp)
-	vhost, err := r.session.Listing(ctx, p.Vhost)
+	vhost, err := r.session.Near(ctx, p.Vhost, namesOf(p, prior), workQueuesOf(p, prior))
 	switch {
 	case broker.IsNotFound(err):
 		resp.Diagnostics.AddAttributeWarning(path.Root("vhost"), "Vhost does not exist yet", report.MissingVhost(p.Vhost)+" Apply fails unless something else in the same apply makes it first.")
@@ -77,6 +77,23 @@ func (r *pipelineResource) checkPlan(ctx context.Context, plan model, priorModel
 			resp.Diagnostics.Append(auditPlan(p, prior, vhost)...)
 		}
 	}
+}
+
+// namesOf are the pipeline's names, before the change and after it.
+func namesOf(p pipeline.Pipeline, prior *pipeline.Pipeline) []string {
+	if prior == nil {
+		return []string{p.Name}
+	}
+	return []string{p.Name, prior.Name}
+}
+
+// workQueuesOf are the work queues before the change and after it.
+func workQueuesOf(p pipeline.Pipeline, prior *pipeline.Pipeline) []string {
+	names := slices.Collect(maps.Keys(p.WorkQueues))
+	if prior != nil {
+		names = slices.AppendSeq(names, maps.Keys(prior.WorkQueues))
+	}
+	return names
 }
 
 // auditPlan follows the messages of the pipeline through the vhost as it is planned. What it finds

@@ -24,7 +24,11 @@ func (r *pipelineResource) Read(ctx context.Context, req resource.ReadRequest, r
 	if resp.Diagnostics.HasError() || !r.connected() {
 		return
 	}
-	vhost, err := r.session.Listing(ctx, state.Vhost.ValueString())
+	var workQueues []string
+	for name := range state.WorkQueues.Elements() {
+		workQueues = append(workQueues, name)
+	}
+	vhost, err := r.session.Near(ctx, state.Vhost.ValueString(), []string{state.Name.ValueString()}, workQueues)
 	if err != nil {
 		gone, diags := report.ReadFailed(ctx, r.session.Client, state.Vhost.ValueString(), err)
 		resp.Diagnostics.Append(diags...)

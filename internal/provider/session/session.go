@@ -9,6 +9,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -37,6 +38,7 @@ type Session struct {
 type listing struct {
 	once  sync.Once
 	vhost topology.Vhost
+	index *pipeline.Index
 	err   error
 }
 
@@ -51,6 +53,20 @@ func New(client *broker.Client, user broker.User, times apply.Times) *Session {
 // Listing reads a vhost once and answers from memory afterwards. The answer is shared: it must not
 // be changed.
 func (s *Session) Listing(ctx context.Context, vhost string) (topology.Vhost, error) {
+	l := s.listing(ctx, vhost)
+	return l.vhost, l.err
+}
+
+// Near is what of the same listing can matter to these pipelines and work queues, see [pipeline.Index.Near].
+func (s *Session) Near(ctx context.Context, vhost string, pipelines, workQueues []string) (topology.Vhost, error) {
+	l := s.listing(ctx, vhost)
+	if l.err != nil {
+		return topology.Vhost{}, l.err
+	}
+	return l.index.Near(pipelines, workQueues), nil
+}
+
+func (s *Session) listing(ctx context.Context, vhost string) *listing {
 	s.mutex.Lock()
 	l := s.listings[vhost]
 	if l == nil {
@@ -58,8 +74,11 @@ func (s *Session) Listing(ctx context.Context, vhost string) (topology.Vhost, er
 		s.listings[vhost] = l
 	}
 	s.mutex.Unlock()
-	l.once.Do(func() { l.vhost, l.err = s.list(ctx, vhost) })
-	return l.vhost, l.err
+	l.once.Do(func() {
+		l.vhost, l.err = s.list(ctx, vhost)
+		l.index = pipeline.NewIndex(l.vhost)
+	})
+	return l
 }
 
 // PlannedBefore tells whether a resource of this name was planned in this run already, and

@@ -1,0 +1,147 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Index divides a vhost by pipeline. It is made once per listing: a vhost of many pipelines is large, and what concerns
+// one of them is little.
+type Index struct {
+	vhost topology.Vhost
+	// own has what belongs to each pipeline, and the bindings of which one end does.
+	own map[string]*topology.Topology
+	// shared belongs to no pipeline, or may matter to all of them.
+	shared topology.Topology
+	// involved are the pipelines that shared has objects of.
+	involved []string
+	// incoming are the bindings from exchanges of pipelines to queues of none, by queue.
+	incoming map[string][]topology.Binding
+}
+
+// NewIndex divides a vhost, which must not be changed afterwards.
+func NewIndex(vhost topology.Vhost) *Index {
+	x := &Index{vhost: vhost, own: map[string]*topology.Topology{}, shared: topology.New(), incoming: map[string][]topology.Binding{}}
+	for _, name := range Pipelines(vhost.Topology) {
+		own := topology.New()
+		x.own[name] = &own
+	}
+	for name, exchange := range vhost.Exchanges {
+		x.of(beforeLastDot(name)).Exchanges[name] = exchange
+	}
+	for name, queue := range vhost.Queues {
+		x.of(ownerByName(name)).Queues[name] = queue
+	}
+	for name, policy := range vhost.Policies {
+		x.addPolicy(name, policy)
+	}
+	for _, b := range vhost.Bindings {
+		x.addBinding(b)
+	}
+	return x
+}
+
+// of is where the objects of a pipeline are: those of one without a definition are nobody's.
+func (x *Index) of(pipeline string) *topology.Topology {
+	if own, defined := x.own[pipeline]; defined {
+		return own
+	}
+	return &x.shared
+}
+
+// addPolicy adds a policy. One that somebody made apply to exchanges may match those of any pipeline.
+func (x *Index) addPolicy(name string, policy topology.Policy) {
+	owner := ofPipeline(name, policy)
+	x.of(owner).Policies[name] = policy
+	if x.own[owner] != nil && policy.MeantForExchanges() {
+		x.shared.Policies[name] = policy
+		x.involved = append(x.involved, owner)
+	}
+}
+
+// addBinding adds a binding to whom its ends belong to. One that begins at an exchange of a pipeline without a definition
+// may be asked for by that name.
+func (x *Index) addBinding(b topology.Binding) {
+	source, destination := beforeLastDot(b.Source), ""
+	if !b.ToExchange {
+		destination = ownerByName(b.Destination)
+	}
+	from, to := x.of(source), x.of(destination)
+	switch {
+	case from != &x.shared && to != &x.shared && from != to:
+		from.Bindings, to.Bindings = append(from.Bindings, b), append(to.Bindings, b)
+	case from != &x.shared:
+		from.Bindings = append(from.Bindings, b)
+		if to == &x.shared && !b.ToExchange {
+			x.incoming[b.Destination] = append(x.incoming[b.Destination], b)
+		}
+	case to != &x.shared && source == "":
+		to.Bindings = append(to.Bindings, b)
+	default:
+		x.shared.Bindings = append(x.shared.Bindings, b)
+		if destination != "" {
+			x.involved = append(x.involved, destination)
+		}
+	}
+}
+
+// Near is the part of the vhost that can matter to these pipelines and work queues: what is theirs, what belongs to no
+// pipeline, what other pipelines have to do with the same queues, and the definitions that tell whose that is. Whatever
+// is asked about these pipelines has the same answer here as in the whole vhost. The answer must not be changed, but for
+// its maps and its list of bindings.
+func (x *Index) Near(pipelines, workQueues []string) topology.Vhost {
+	near := x.vhost
+	near.Topology = topology.Topology{
+		Exchanges: maps.Clone(x.shared.Exchanges), Queues: maps.Clone(x.shared.Queues),
+		Policies: maps.Clone(x.shared.Policies), Bindings: slices.Clone(x.shared.Bindings),
+	}
+	added, others, queues := map[string]bool{}, slices.Clone(x.involved), slices.Clone(workQueues)
+	for _, name := range pipelines {
+		own, defined := x.own[name]
+		if !defined || added[name] {
+			continue
+		}
+		added[name] = true
+		maps.Copy(near.Exchanges, own.Exchanges)
+		maps.Copy(near.Queues, own.Queues)
+		maps.Copy(near.Policies, own.Policies)
+		for _, b := range own.Bindings {
+			from, to := beforeLastDot(b.Source), ownerByName(b.Destination)
+			if from != name && added[from] || to != name && added[to] && !b.ToExchange {
+				continue // is there already
+			}
+			near.Bindings = append(near.Bindings, b)
+			queues, others = append(queues, b.Destination), append(others, from)
+		}
+	}
+	slices.Sort(queues)
+	for _, queue := range slices.Compact(queues) {
+		others = append(others, ownerByName(queue))
+		if live, exists := x.vhost.Queues[queue]; exists {
+			near.Queues[queue] = live
+		}
+		for _, b := range x.incoming[queue] {
+			if owner := beforeLastDot(b.Source); !added[owner] {
+				near.Bindings = append(near.Bindings, b)
+				others = append(others, owner)
+			}
+		}
+	}
+	slices.Sort(others)
+	for _, name := range slices.Compact(others) {
+		if own, defined := x.own[name]; defined && !added[name] {
+			near.Bindings = append(near.Bindings, definitionsIn(Names(name), own.Bindings)...)
+		}
+	}
+	return near
+}
+
+// definitionsIn are the bindings that hold the pipeline's definition.
+func definitionsIn(n Names, bindings []topology.Binding) []topology.Binding {
+	return slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool {
+		_, defines := b.Arguments[DefinitionArgument]
+		return !defines || b.Source != n.DeadLetterExchange() || b.Destination != n.Inbox()
+	})
+}
