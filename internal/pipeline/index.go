@@ -92,50 +92,73 @@ func (x *Index) addBinding(b topology.Binding) {
 // is asked about these pipelines has the same answer here as in the whole vhost. The answer must not be changed, but for
 // its maps and its list of bindings.
 func (x *Index) Near(pipelines, workQueues []string) topology.Vhost {
-	near := x.vhost
-	near.Topology = topology.Topology{
+	s := surroundings{Index: x, near: x.vhost, added: map[string]bool{}, queues: slices.Clone(workQueues), others: slices.Clone(x.involved)}
+	s.near.Topology = topology.Topology{
 		Exchanges: maps.Clone(x.shared.Exchanges), Queues: maps.Clone(x.shared.Queues),
 		Policies: maps.Clone(x.shared.Policies), Bindings: slices.Clone(x.shared.Bindings),
 	}
-	added, others, queues := map[string]bool{}, slices.Clone(x.involved), slices.Clone(workQueues)
 	for _, name := range pipelines {
-		own, defined := x.own[name]
-		if !defined || added[name] {
-			continue
+		s.addPipeline(name)
+	}
+	slices.Sort(s.queues)
+	for _, queue := range slices.Compact(s.queues) {
+		s.addQueue(queue)
+	}
+	slices.Sort(s.others)
+	for _, name := range slices.Compact(s.others) {
+		s.addDefinition(name)
+	}
+	return s.near
+}
+
+// surroundings are what is near to some pipelines, while it is gathered.
+type surroundings struct {
+	*Index
+
+	near topology.Vhost
+	// added are the pipelines that are there with all they have.
+	added map[string]bool
+	// queues are those of which others may have a part, and others are pipelines that have something in near.
+	queues, others []string
+}
+
+func (s *surroundings) addPipeline(name string) {
+	own, defined := s.own[name]
+	if !defined || s.added[name] {
+		return
+	}
+	maps.Copy(s.near.Exchanges, own.Exchanges)
+	maps.Copy(s.near.Queues, own.Queues)
+	maps.Copy(s.near.Policies, own.Policies)
+	for _, b := range own.Bindings {
+		from, to := beforeLastDot(b.Source), ownerByName(b.Destination)
+		if s.added[from] || s.added[to] && !b.ToExchange {
+			continue // came with the pipeline at the other end
 		}
-		added[name] = true
-		maps.Copy(near.Exchanges, own.Exchanges)
-		maps.Copy(near.Queues, own.Queues)
-		maps.Copy(near.Policies, own.Policies)
-		for _, b := range own.Bindings {
-			from, to := beforeLastDot(b.Source), ownerByName(b.Destination)
-			if from != name && added[from] || to != name && added[to] && !b.ToExchange {
-				continue // is there already
-			}
-			near.Bindings = append(near.Bindings, b)
-			queues, others = append(queues, b.Destination), append(others, from)
+		s.near.Bindings = append(s.near.Bindings, b)
+		s.queues, s.others = append(s.queues, b.Destination), append(s.others, from)
+	}
+	s.added[name] = true
+}
+
+// addQueue adds a queue, whosever it is, and what leads to it from other pipelines.
+func (s *surroundings) addQueue(name string) {
+	if queue, exists := s.vhost.Queues[name]; exists {
+		s.near.Queues[name] = queue
+	}
+	s.others = append(s.others, ownerByName(name))
+	for _, b := range s.incoming[name] {
+		if owner := beforeLastDot(b.Source); !s.added[owner] {
+			s.near.Bindings = append(s.near.Bindings, b)
+			s.others = append(s.others, owner)
 		}
 	}
-	slices.Sort(queues)
-	for _, queue := range slices.Compact(queues) {
-		others = append(others, ownerByName(queue))
-		if live, exists := x.vhost.Queues[queue]; exists {
-			near.Queues[queue] = live
-		}
-		for _, b := range x.incoming[queue] {
-			if owner := beforeLastDot(b.Source); !added[owner] {
-				near.Bindings = append(near.Bindings, b)
-				others = append(others, owner)
-			}
-		}
+}
+
+func (s *surroundings) addDefinition(name string) {
+	if own, defined := s.own[name]; defined && !s.added[name] {
+		s.near.Bindings = append(s.near.Bindings, definitionsIn(Names(name), own.Bindings)...)
 	}
-	slices.Sort(others)
-	for _, name := range slices.Compact(others) {
-		if own, defined := x.own[name]; defined && !added[name] {
-			near.Bindings = append(near.Bindings, definitionsIn(Names(name), own.Bindings)...)
-		}
-	}
-	return near
 }
 
 // definitionsIn are the bindings that hold the pipeline's definition.
