@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 const maxAttempts = 4
@@ -74,12 +74,8 @@ output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orde
 
 func startSidecar(t *testing.T, b *brokertest.Broker, config string) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "rabbitmq-retry")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/rabbitmq-retry").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
-	sidecar := exec.CommandContext(ctx, binary, "worker")
+	sidecar := exec.CommandContext(ctx, terraformtest.BuildSidecar(t), "worker")
 	sidecar.Env = append(os.Environ(), "RABBITMQ_RETRY_CONFIG="+config, "RABBITMQ_URI="+b.URI)
 	sidecar.Cancel = func() error { return sidecar.Process.Signal(os.Interrupt) }
 	if err := sidecar.Start(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // The example's check block warns of a fault, in words that say what to do, and of nothing else.
@@ -20,7 +21,7 @@ func TestAcc_CheckBlock(t *testing.T) {
 	if status, response := b.Request(t, http.MethodPut, b.Path("queues", "work"), queue); status >= 300 {
 		t.Fatalf("%d %s", status, response)
 	}
-	settings, dir := buildProvider(t), t.TempDir()
+	settings, dir := terraformtest.Settings(t, terraformtest.BuildProvider(t)), t.TempDir()
 	for _, name := range []string{"providers.tf", "data-source.tf"} {
 		content, err := os.ReadFile(filepath.Join("../../examples/data-sources/rabbitmq_dead_letter_audit", name))
 		if err != nil {

@@ -68,7 +68,7 @@ type example struct {
 func newExample(t *testing.T, name string) *example {
 	t.Helper()
 	e := &example{terraform: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
-	e.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+buildProvider(t), "CHECKPOINT_DISABLE=1", "TERRAFORM="+e.terraform)
+	e.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+terraformtest.Settings(t, terraformtest.BuildProvider(t)), "CHECKPOINT_DISABLE=1", "TERRAFORM="+e.terraform)
 	if err := os.CopyFS(e.dir, os.DirFS(filepath.Join("../../examples", name))); err != nil {
 		t.Fatal(err)
 	}

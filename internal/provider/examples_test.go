@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // Every example can be planned as it stands, with the provider that users get. Import blocks are
@@ -21,7 +23,7 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	if terraform == "" || os.Getenv("RABBITMQ_ENDPOINT") == "" {
 		t.Fatal("TF_ACC_TERRAFORM_PATH or RABBITMQ_ENDPOINT is not set: run make test")
 	}
-	settings := buildProvider(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
 	for _, example := range rootModules(t) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
@@ -37,20 +39,6 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 			}
 		})
 	}
-}
-
-// buildProvider builds the provider and returns a CLI configuration that makes Terraform use it.
-func buildProvider(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "terraform-provider-rabbitmq"), "../..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	settings := filepath.Join(dir, "terraform.rc")
-	content := fmt.Sprintf("provider_installation {\n  dev_overrides { \"rabbitmq-retry/rabbitmq\" = %q }\n  direct {}\n}\n", dir)
-	writeFile(t, settings, content)
-	return settings
 }
 
 // rootModules lists the folders of examples that say which provider they need.

@@ -1,10 +1,13 @@
 package terraformtest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -14,24 +17,60 @@ const module = "github.com/rabbitmq-retry/terraform-provider-rabbitmq"
 // that holds it.
 func BuildProvider(t testing.TB, tags ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	build(t, filepath.Join(dir, "terraform-provider-rabbitmq"), module, tags...)
-	return dir
+	return filepath.Dir(build(t, program{module, "terraform-provider-rabbitmq", strings.Join(tags, ",")}))
 }
 
 // BuildSidecar builds the sidecar as it is released, and returns its path.
 func BuildSidecar(t testing.TB) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "rabbitmq-retry")
-	build(t, binary, module+"/cmd/rabbitmq-retry")
+	return build(t, program{module + "/cmd/rabbitmq-retry", "rabbitmq-retry", ""})
+}
+
+type program struct{ path, name, tags string }
+
+var (
+	mutex sync.Mutex
+	built = map[program]string{} // this process has built it: where it is
+)
+
+// build builds a program into a folder of bin/test, below the repository. The tests of all packages share it: Go links
+// it only if it is older than its source. One of them builds at a time.
+func build(t testing.TB, p program) (binary string) {
+	t.Helper()
+	mutex.Lock()
+	defer mutex.Unlock()
+	if binary = built[p]; binary != "" {
+		return binary
+	}
+	goMod, err := exec.CommandContext(t.Context(), "go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(filepath.Dir(strings.TrimSpace(string(goMod))), "bin", "test", p.tags)
+	defer lock(t, dir)()
+	binary = filepath.Join(dir, p.name)
+	// Not the test's context: others wait for it.
+	command := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-tags="+p.tags, "-o", binary, p.path)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", p.path, err, output)
+	}
+	built[p] = binary
 	return binary
 }
 
-func build(t testing.TB, binary, program string, tags ...string) {
+// lock makes a directory and keeps other processes from building into it until unlock is called.
+func lock(t testing.TB, dir string) (unlock func()) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-tags="+strings.Join(tags, ","), "-o", binary, program)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", program, err, output)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
+	file, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = file.Close() }
 }

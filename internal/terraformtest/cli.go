@@ -32,15 +32,25 @@ func New(t testing.TB, provider string, env ...string) *CLI {
 		t.Fatal("no Terraform: TF_ACC_TERRAFORM_PATH is not set; run it below scripts/with-terraform")
 	}
 	c := &CLI{binary: binary, dir: t.TempDir()}
-	c.Write(t, "cli.tfrc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "rabbitmq-retry/rabbitmq", provider))
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "TF_") {
 			c.env = append(c.env, variable)
 		}
 	}
-	c.env = append(c.env, "TF_CLI_CONFIG_FILE="+filepath.Join(c.dir, "cli.tfrc"), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+	c.env = append(c.env, "TF_CLI_CONFIG_FILE="+Settings(t, provider), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
 	c.env = append(c.env, env...)
 	return c
+}
+
+// Settings writes a configuration of the CLI that makes it use a provider that [BuildProvider] built, and returns its path.
+func Settings(t testing.TB, provider string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "terraform.rc")
+	content := fmt.Sprintf("provider_installation {\n  dev_overrides { %q = %q }\n  direct {}\n}\n", "rabbitmq-retry/rabbitmq", provider)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // Write writes a file of the configuration.

@@ -1,12 +1,10 @@
 package worker_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,37 +18,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
-
-const command = "github.com/rabbitmq-retry/terraform-provider-rabbitmq/cmd/rabbitmq-retry"
-
-// buildDir is where binary builds, "" if it did not.
-var buildDir string
-
-// binary is the released form of the command, built once for all tests that run it.
-var binary = sync.OnceValues(func() (path string, err error) {
-	if buildDir, err = os.MkdirTemp("", "rabbitmq-retry-test-"); err != nil {
-		return "", err
-	}
-	path = filepath.Join(buildDir, "rabbitmq-retry")
-	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, command)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, output)
-	}
-	return path, nil
-})
 
 // TestMain fails if a session leaves a goroutine behind, whatever the tests did to it.
 func TestMain(m *testing.M) {
-	cleanUp := goleak.Cleanup(func(code int) {
-		if buildDir != "" {
-			_ = os.RemoveAll(buildDir)
-		}
-		os.Exit(code)
-	})
 	// The tests' own requests keep connections alive.
-	goleak.VerifyTestMain(m, cleanUp,
+	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
@@ -70,11 +44,7 @@ func (p *testPipeline) start(t *testing.T, env ...string) *process {
 // startWith runs the command in an environment, with more arguments, and waits until it consumes.
 func startWith(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &process{cmd: exec.CommandContext(t.Context(), path, append([]string{"worker"}, args...)...), log: &logBuffer{}}
+	w := &process{cmd: exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), append([]string{"worker"}, args...)...), log: &logBuffer{}}
 	w.cmd.Env, w.cmd.Stderr = env, w.log
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)

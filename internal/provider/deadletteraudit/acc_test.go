@@ -3,12 +3,9 @@ package deadletteraudit_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -16,23 +13,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 const address = "data.rabbitmq_dead_letter_audit.all"
-
-func accept(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Fatal("TF_ACC is not set: run make test")
-	}
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
-			"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
-		},
-		Steps: steps,
-	})
-}
 
 func declare(t *testing.T, b *brokertest.Broker, queue string, arguments map[string]any) {
 	t.Helper()
@@ -71,7 +55,7 @@ func TestAcc_FindsFaults(t *testing.T) {
 		"message": knownvalue.StringRegexp(regexp.MustCompile(`"missing" of queue "work" does not exist`)),
 		"remedy":  knownvalue.StringRegexp(regexp.MustCompile("Create the exchange")),
 	})
-	accept(t,
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{
 			value("errors", knownvalue.Int64Exact(1)),
 			value("warnings", knownvalue.Int64Exact(1)),
@@ -104,7 +88,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 }
 `, b.Vhost, queueType, queueType, queueType)
 			none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("errors", knownvalue.Int64Exact(0)), value("warnings", knownvalue.Int64Exact(0))}
-			accept(t,
+			acctest.Run(t, acctest.Quick(),
 				resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("errors", knownvalue.Int64Exact(1))}},
 				resource.TestStep{
 					Config:            made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"),
@@ -119,7 +103,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 func TestAcc_WrongInput(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	accept(t,
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: config(b, `ignore = ["parking-queue-tttl"]`), ExpectError: regexp.MustCompile(`(?s)Unknown rule.*parking-queue-tttl.*dead-letter-cycle`)},
 		resource.TestStep{Config: `data "rabbitmq_dead_letter_audit" "all" { vhost = "no such vhost" }`, ExpectError: regexp.MustCompile(`(?s)Vhost does not exist.*no such vhost`)},
 	)
@@ -132,5 +116,5 @@ func TestAcc_NeedsNoMoreThanToSeeTheVhost(t *testing.T) {
 	faulty(t, b)
 	user, password := b.User(t, "management", "^$", "^$", "^$")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
-	accept(t, resource.TestStep{Config: withUser + config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("errors", knownvalue.Int64Exact(1))}})
+	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: withUser + config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("errors", knownvalue.Int64Exact(1))}})
 }

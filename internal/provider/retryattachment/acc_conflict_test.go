@@ -11,7 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // with is a pipeline with more lines.
@@ -26,7 +28,7 @@ func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	twin := strings.Replace(attachment(b, reference, ""), `"work" {`, `"twin" {`, 1)
 	elsewhere := strings.Replace(attachment(b, `"bills"`, ""), `"work" {`, `"twin" {`, 1)
 	has := `work_queues = { work = {} }`
-	accept(t,
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + twin, ExpectError: regexp.MustCompile(`Queue attached twice`)},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + elsewhere, ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
 		resource.TestStep{Config: with(b, "orders", has) + with(b, "bills", has), ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
@@ -46,7 +48,7 @@ func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 	rejectOne(t, b)
 	weaker := `dead_letter_strategy = "at-most-once"
   policy_definition = jsonencode({ "dead-letter-exchange" = null, "dead-letter-strategy" = null, "overflow" = null })`
-	accept(t,
+	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, weaker), ExpectError: regexp.MustCompile(`(?s)work: 1\s+dead\s+letter`)},
 		resource.TestStep{
@@ -62,7 +64,7 @@ func TestAcc_HandOverOfADeclaredQueue(t *testing.T) {
 	b := brokertest.New(t)
 	declared := with(b, "orders", `work_queues = { work = { declare = true } }`)
 	attached := attachment(b, reference, "")
-	accept(t,
+	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: declared},
 		resource.TestStep{Config: declared + attached},
 		resource.TestStep{Config: pipeline(b) + attached, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
@@ -82,7 +84,7 @@ func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 	}
 	renamed := strings.Replace(with(b, "orders", ""), `name = "orders"`, `name = "renamed"`, 1)
-	accept(t,
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: both + attachment(b, reference, "")},
 		resource.TestStep{Config: both + attachment(b, "rabbitmq_retry_pipeline.bills.name", ""), ConfigPlanChecks: replaced},
 		resource.TestStep{Config: both + attachment(b, reference, ""), ConfigPlanChecks: replaced},
@@ -95,7 +97,7 @@ func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := with(b, "orders", `timeouts = { delete = "2m" }`)
-	accept(t,
+	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {

@@ -5,35 +5,20 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 const address = "rabbitmq_retry_attachment.work"
-
-func accept(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Fatal("TF_ACC is not set: run make test")
-	}
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
-			"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
-		},
-		Steps: steps,
-	})
-}
 
 func pipeline(b *brokertest.Broker) string {
 	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n}\n", b.Vhost)
@@ -93,7 +78,7 @@ func TestAcc_AttachmentLife(t *testing.T) {
 	declare(t, b, map[string]any{"x-queue-type": "quorum"})
 	config := pipeline(b) + attachment(b, reference, "")
 	importID := url.PathEscape(b.Vhost) + "/orders/work"
-	accept(t,
+	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: config},
 		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: config, ConfigPlanChecks: empty},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
@@ -118,13 +103,13 @@ func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	declare(t, b, map[string]any{"x-queue-type": "quorum"})
-	accept(t,
+	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: attachment(b, `"orders"`, ""), ExpectError: regexp.MustCompile(`Pipeline does not exist`)},
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{
 			PreConfig: func() {
 				// The application's team applies its own configuration.
-				accept(t,
+				acctest.Run(t, apply.DefaultTimes(),
 					resource.TestStep{Config: attachment(b, `"orders"`, "")},
 					resource.TestStep{Config: attachment(b, `"orders"`, ""), ConfigPlanChecks: empty},
 					resource.TestStep{Config: attachment(b, `"orders"`, ""), PreConfig: func() { attachByHand(t, b) }},
@@ -157,7 +142,7 @@ func TestAcc_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 	b := brokertest.New(t)
 	declare(t, b, map[string]any{"x-queue-type": "quorum"})
 	config := pipeline(b) + attachment(b, reference, "")
-	accept(t,
+	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
@@ -207,7 +192,7 @@ func TestAcc_HandOver(t *testing.T) {
 	b := brokertest.New(t)
 	declare(t, b, map[string]any{"x-queue-type": "quorum"})
 	within := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n  work_queues = { work = {} }\n}\n", b.Vhost)
-	accept(t,
+	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: within},
 		resource.TestStep{Config: within + attachment(b, reference, "")},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "")},
@@ -231,7 +216,7 @@ func TestAcc_WrongAttachments(t *testing.T) {
 	} {
 		t.Run(test.said, func(t *testing.T) {
 			t.Parallel()
-			accept(t, resource.TestStep{Config: attachment(b, `"orders"`, test.lines), ExpectError: regexp.MustCompile(`(?s)` + test.said)})
+			acctest.Run(t, acctest.Quick(), resource.TestStep{Config: attachment(b, `"orders"`, test.lines), ExpectError: regexp.MustCompile(`(?s)` + test.said)})
 		})
 	}
 }

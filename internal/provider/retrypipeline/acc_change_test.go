@@ -118,7 +118,7 @@ func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 			PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 		}}
 	}
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`)},
 		step(`delays = ["5s"]`, `work_queues = { "work.a" = {} }`),
 		step(`delays = ["5s"]`, `work_queues = { "work.a" = {}, "work.b" = { type = "classic" } }`, `max_attempts = 7`),

@@ -1,13 +1,19 @@
 package retrypipeline_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
 
 // What only Terraform's own CLI can do. Between a plan that was saved and its apply, anything may
 // happen to the broker: apply either does what was planned or refuses with the reason, and the plan
 // after it makes sense again.
 func TestAcc_SituationsOfTheCLI(t *testing.T) {
 	t.Parallel()
-	settings := buildForTerraform(t)
+	acctest.Require(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
 	t.Run("where", func(t *testing.T) {
 		for name, happens := range map[string]func(*testing.T, *cli){
 			"a message arrives in a retired queue":         messageArrivesInRetiredQueue,

@@ -1,7 +1,6 @@
 package retrypipeline_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,20 +17,6 @@ type cli struct {
 	*brokertest.Broker
 	dir string
 	env []string
-}
-
-// buildForTerraform builds the provider and returns a CLI configuration that makes Terraform use it.
-func buildForTerraform(t *testing.T) string {
-	t.Helper()
-	requireAcceptance(t)
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "terraform-provider-rabbitmq"), "../../..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	settings := filepath.Join(dir, "terraform.rc")
-	write(t, settings, fmt.Sprintf("provider_installation {\n  dev_overrides { \"rabbitmq-retry/rabbitmq\" = %q }\n  direct {}\n}\n", dir))
-	return settings
 }
 
 func newCLI(t *testing.T, settings string) *cli {

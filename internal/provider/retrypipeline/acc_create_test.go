@@ -21,7 +21,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			config := pipelineHCL(b, `delays = ["5s"]`)
-			accept(t, b,
+			acceptQuickly(t, b,
 				resource.TestStep{
 					PreConfig: func() {
 						body := map[string]any{"durable": true, "type": "direct"}
@@ -50,7 +50,7 @@ func TestAcc_FailedCreateLeavesNothing(t *testing.T) {
 	b := brokertest.New(t)
 	user, password := b.User(t, "policymaker", `^orders\.(dlx|failed|retry|return|inbox)$`, ".*", ".*")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{
 			Config:      withUser + pipelineHCL(b, `delays = ["5s"]`),
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*orders\.retry\.5s.*401`),
@@ -86,7 +86,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
   work_queues = { work = {} }
   depends_on  = [terraform_data.vhost]
 }`, made, curl, made, curl, made)
-	accept(t, b, resource.TestStep{
+	acceptQuickly(t, b, resource.TestStep{
 		Config:           config,
 		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 	})
@@ -95,7 +95,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 func TestAcc_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCreated(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{
 			Config:      "resource \"rabbitmq_retry_pipeline\" \"orders\" {\n name = \"orders\"\n vhost = \"no such vhost\"\n delays = [\"5s\"]\n}",
 			ExpectError: regexp.MustCompile(`(?s)Vhost does not exist.*no such vhost`),
@@ -146,7 +146,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
   vhost = %s
   %s
 }`, b.Vhost, vhost, regexp.MustCompile(`, (\w+ = )`).ReplaceAllString(lines, "\n  $1"))
-			accept(t, b, resource.TestStep{
+			acceptQuickly(t, b, resource.TestStep{
 				Config:           config,
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 			})
@@ -161,7 +161,7 @@ func TestAcc_UnknownEndpointIsNoErrorAtPlanTime(t *testing.T) {
 resource "terraform_data" "endpoint" { input = %q }
 provider "rabbitmq" { endpoint = terraform_data.endpoint.output }
 `, os.Getenv("RABBITMQ_ENDPOINT")) + pipelineHCL(b, `delays = ["5s"]`)
-	accept(t, b, resource.TestStep{Config: config})
+	acceptQuickly(t, b, resource.TestStep{Config: config})
 }
 
 func TestAcc_TwoResourcesOfOneName(t *testing.T) {
@@ -170,7 +170,7 @@ func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 	config := pipelineHCL(b, `delays = ["5s"]`)
 	twin := "resource \"rabbitmq_retry_pipeline\" \"twin\" {\n  name = \"orders\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n}\n"
 	twice := regexp.MustCompile(`configured twice`)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: config + twin, ExpectError: twice},
 		resource.TestStep{Config: config},
 		resource.TestStep{Config: config + twin, ExpectError: twice},
@@ -188,7 +188,7 @@ func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 	}
 	renamed := "resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n  " + work + "\n}\n"
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
 		resource.TestStep{Config: renamed, ConfigPlanChecks: replaced},
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work, `queue_type = "classic"`), ConfigPlanChecks: replaced},

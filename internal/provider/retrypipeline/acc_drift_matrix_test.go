@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // Every attribute of every object that a pipeline owns is changed by hand, one after the other, while
@@ -24,7 +25,7 @@ import (
 // one fault of each queue is repaired together, while every plan and every refusal is judged by itself.
 func TestAcc_DriftOfEveryAttribute(t *testing.T) {
 	t.Parallel()
-	requireAcceptance(t)
+	acctest.Require(t)
 	var all score
 	t.Run("of", func(t *testing.T) {
 		for kind, p := range driftPipelines("") {

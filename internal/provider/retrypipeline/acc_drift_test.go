@@ -131,7 +131,7 @@ func acceptDrift(t *testing.T, cases []drift) {
 			},
 		})
 	}
-	accept(t, b, steps...)
+	acceptQuickly(t, b, steps...)
 }
 
 func deleted(kind, name string) func(*testing.T, *brokertest.Broker) {

@@ -34,7 +34,7 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 		"bindings orders.retry -> orders.retry.2m [delay:2m]", "queues orders.retry.2m",
 		"bindings orders.return -> work [return:work]", "policies retry/orders/queues",
 	}
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: withUser + before},
 		resource.TestStep{
 			Config:      withUser + after,

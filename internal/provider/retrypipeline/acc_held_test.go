@@ -85,7 +85,7 @@ func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 func TestAcc_PolicyCoversFractionsOfASecond(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	accept(t, b, resource.TestStep{
+	acceptQuickly(t, b, resource.TestStep{
 		PreConfig: func() {
 			call(t, b, http.MethodPut, b.Path("policies", "org"), map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"expires": 600_000}}, nil)
 		},

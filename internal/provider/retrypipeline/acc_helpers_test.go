@@ -5,45 +5,31 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 const address = "rabbitmq_retry_pipeline.orders"
-
-var factories = map[string]func() (tfprotov6.ProviderServer, error){
-	"rabbitmq": providerserver.NewProtocol6WithError(provider.New("test")()),
-}
 
 // accept runs the steps against the provider in this process. The pipelines are destroyed at the
 // end, and nothing but the test's own queues may be left in the vhost.
 func accept(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
-	requireAcceptance(t)
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
-		CheckDestroy:             func(*terraform.State) error { return nothingLeft(t, b) },
-		Steps:                    steps,
-	})
+	acctest.RunAndCheck(t, apply.DefaultTimes(), func() error { return nothingLeft(t, b) }, steps...)
 }
 
-// requireAcceptance fails where the test framework would skip: a skipped test proves nothing.
-func requireAcceptance(t *testing.T) {
+// acceptQuickly is accept for steps in which no message is on its way: see [acctest.Quick].
+func acceptQuickly(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Fatal("TF_ACC is not set: run make test")
-	}
+	acctest.RunAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
 }
 
 func nothingLeft(t *testing.T, b *brokertest.Broker) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // Terraform breaks long lines, so that a blank in an expression stands for any white space.
@@ -92,9 +93,9 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 
 func failsToPlan(t *testing.T, config, message string) {
 	t.Helper()
-	requireAcceptance(t)
+	acctest.Require(t)
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
+		ProtoV6ProviderFactories: acctest.Factories(acctest.Quick()),
 		Steps:                    []resource.TestStep{{Config: config, PlanOnly: true, ExpectError: says(message)}},
 	})
 }
@@ -106,7 +107,7 @@ func TestAcc_InvalidImports(t *testing.T) {
 	imports := func(id, message string) resource.TestStep {
 		return resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: id, ExpectError: says(message)}
 	}
-	accept(t, b,
+	acceptQuickly(t, b,
 		imports("orders", `not of the form`),
 		imports("a/b/orders", `not of the form`),
 		imports(importID(b.Vhost, "orders"), `there is no pipeline of this name`),

@@ -61,7 +61,7 @@ func TestAcc_ClassicPipelineWithoutWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["1m30s"]`, `queue_type = "classic"`)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{
 			Config: config,
 			ConfigStateChecks: []statecheck.StateCheck{
@@ -88,7 +88,7 @@ func TestAcc_NamesWithAnyCharacter(t *testing.T) {
   delays      = ["250ms", "1.5s"]
   work_queues = { "work orders/créés %41.#*(x)|[y]" = {} }
 }`
-	accept(t, b, resource.TestStep{
+	acceptQuickly(t, b, resource.TestStep{
 		Config:           config,
 		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 	}, resource.TestStep{

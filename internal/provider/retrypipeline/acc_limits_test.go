@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 const (
@@ -54,7 +55,7 @@ func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 			PostApplyPostRefresh: empty,
 		}
 	}
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{
 			Config: limited, ConfigStateChecks: []statecheck.StateCheck{limits},
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: empty},
@@ -106,7 +107,7 @@ func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 	config := "resource \"terraform_data\" \"later\" { input = { work = { declare = true } } }\n" +
 		pipelineHCL(b, `delays = ["5s", "30s"]`, `max_age = "20s"`, `work_queues = terraform_data.later.output`, `force_destroy = true`)
 	sum := tfjsonpath.New("gives_up_after")
-	accept(t, b, resource.TestStep{
+	acceptQuickly(t, b, resource.TestStep{
 		Config: config,
 		ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 			plancheck.ExpectKnownValue(address, sum, knownvalue.StringExact("5s")),
@@ -117,7 +118,7 @@ func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 
 func TestAcc_WrongLimitsAreReportedAtTheirAttributes(t *testing.T) {
 	t.Parallel()
-	requireAcceptance(t)
+	acctest.Require(t)
 	running, err := startProvider(t.Context())
 	if err != nil {
 		t.Fatal(err)

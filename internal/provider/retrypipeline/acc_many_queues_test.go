@@ -26,7 +26,7 @@ func TestAcc_ManyWorkQueues(t *testing.T) {
 			fmt.Sprintf(`work_queues = { for i in range(%d) : "work-queue.of.the.shop.${i}" => { type = "classic" } }`, queues))
 	}
 	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: config(20), ConfigPlanChecks: empty},
 		resource.TestStep{Config: config(80), ConfigPlanChecks: empty, Check: attached(t, b, 80)},
 		resource.TestStep{

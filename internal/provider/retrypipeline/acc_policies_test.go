@@ -36,7 +36,7 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	declare(t, b, "work", "quorum")
 	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
 	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{
 			Config:      pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`),
 			ExpectError: regexp.MustCompile(`(?s)Keys of another policy would no longer apply.*"work" = \{ policy_definition = jsonencode\(\{ "expires" = null,\s+"queue-leader-locator" = "balanced" \}\) \}`),
@@ -204,7 +204,7 @@ func TestAcc_WithoutPolicymaker(t *testing.T) {
 	as := func(lines ...string) string {
 		return "provider \"rabbitmq\" {\n  username = \"" + user + "\"\n  password = \"" + password + "\"\n}\n" + pipelineHCL(b, lines...)
 	}
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: as(`delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*management\s+policymaker`)},
 		resource.TestStep{
 			Config:      as(`delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments", declare = true } }`),

@@ -111,7 +111,7 @@ func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`)},
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`)},
 		resource.TestStep{

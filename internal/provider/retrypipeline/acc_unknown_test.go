@@ -48,7 +48,7 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 			declare(t, b, "work", "quorum")
 			declare(t, b, "work.b", "quorum")
 			empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-			accept(t, b,
+			acceptQuickly(t, b,
 				resource.TestStep{Config: fromLater(b, c.lines, c.before), ConfigPlanChecks: empty},
 				resource.TestStep{Config: fromLater(b, c.lines, c.after), ConfigPlanChecks: empty},
 			)
@@ -88,7 +88,7 @@ func TestAcc_EndpointThatChangesTogetherWithItsSource(t *testing.T) {
 		return fmt.Sprintf("resource \"terraform_data\" \"endpoint\" { input = %q }\nprovider \"rabbitmq\" { endpoint = terraform_data.endpoint.output }\n", endpoint) + pipelineHCL(b, lines...)
 	}
 	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: at(b.Endpoint, `force_destroy = true`, `delays = ["5s"]`, `work_queues = { work = {} }`), ConfigPlanChecks: empty},
 		resource.TestStep{Config: at(b.Endpoint+"/", `force_destroy = true`, `delays = ["5s", "9s"]`, `policy_priority = 7`, `work_queues = { work = { dead_letter_strategy = "at-most-once" } }`), ConfigPlanChecks: empty},
 	)

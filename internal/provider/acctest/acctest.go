@@ -1,0 +1,59 @@
+// Package acctest runs Terraform against the provider in this process, for acceptance tests of its resources and data
+// sources. Like [brokertest] it is for tests only.
+//
+//	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: config})
+package acctest
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+)
+
+// Quick are times for tests in which no message is on its way while something is deleted or detached: the broker's
+// counts, which lag behind messages, are right all the time. Whatever else is tested needs [apply.DefaultTimes].
+func Quick() apply.Times {
+	times := apply.DefaultTimes()
+	times.Settle, times.Between, times.Poll = 50*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond
+	return times
+}
+
+// Factories are the provider for a [resource.TestCase].
+func Factories(times apply.Times) map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"rabbitmq": providerserver.NewProtocol6WithError(provider.NewForTest("test", times)()),
+	}
+}
+
+// Require fails where the test framework would skip: a skipped test proves nothing.
+func Require(t testing.TB) {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Fatal("TF_ACC is not set: run make test")
+	}
+}
+
+// Run runs the steps, and destroys at the end what they made.
+func Run(t *testing.T, times apply.Times, steps ...resource.TestStep) {
+	t.Helper()
+	RunAndCheck(t, times, func() error { return nil }, steps...)
+}
+
+// RunAndCheck is [Run] with a check of what the destruction left.
+func RunAndCheck(t *testing.T, times apply.Times, check func() error, steps ...resource.TestStep) {
+	t.Helper()
+	Require(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: Factories(times),
+		CheckDestroy:             func(*terraform.State) error { return check() },
+		Steps:                    steps,
+	})
+}
