@@ -14,7 +14,7 @@ import (
 
 // One client for all tests: connections are kept alive, also between tests that run side by side.
 var client = &http.Client{
-	Timeout:   30 * time.Second,
+	Timeout:   2 * time.Minute, // of many tests that begin at once on a busy machine, the last waits long for its vhost
 	Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second},
 }
 
@@ -82,7 +82,7 @@ func (b *Broker) send(t testing.TB, method, path string, body any) (status int, 
 	return answer.StatusCode, response
 }
 
-// must is Request for calls that set the stage.
+// must is Request for calls that have to succeed.
 func (b *Broker) must(t testing.TB, method, path string, body any) []byte {
 	t.Helper()
 	status, response := b.Request(t, method, path, body)
