@@ -74,7 +74,7 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 		{"a delay crossed", bound("orders.retry", "orders.retry.30s", "delay:5s", nil), onlyDiffers{"bindings orders.retry -> orders.retry.30s [delay:5s]"}},
 		{"a foreign queue attached", bound("orders.return", "work.foreign", "return:work.foreign", nil), onlyDiffers{"bindings orders.return -> work.foreign [return:work.foreign]"}},
 		{"shared policy deleted", deleted("policies", "retry/orders/queues"), onlyDiffers{"policies retry/orders/queues"}},
-		{"own policy deleted", deleted("policies", "retry/orders/queue/work.legacy"), onlyDiffers{"policies retry/orders/queue/work.legacy"}},
+		{"own policy deleted", deleted("policies", "retry/orders/classic-queues"), onlyDiffers{"policies retry/orders/classic-queues"}},
 		{"policy altered", func(t *testing.T, b *brokertest.Broker) {
 			call(t, b, http.MethodPut, b.Path("policies", "retry/orders/queues"), policy, nil)
 		}, onlyDiffers{"policies retry/orders/queues"}},
