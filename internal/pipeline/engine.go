@@ -49,3 +49,13 @@ func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) 
 // HasWorker reports whether a worker counts the pipeline's attempts: only then it has an inbox, and a
 // configuration and permissions of a worker.
 func (p Pipeline) HasWorker() bool { return p.engine().hasWorker() }
+
+// workerEngine retries by a worker, which counts attempts, and by retry queues whose messages expire. The
+// definition is an argument of the binding from the dead-letter exchange to the inbox.
+type workerEngine struct{}
+
+func (workerEngine) hasWorker() bool { return true }
+
+func (workerEngine) runs(n Names, vhost topology.Topology) bool {
+	return len(definitions(n, vhost)) > 0
+}

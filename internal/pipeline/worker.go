@@ -23,3 +23,20 @@ type WorkerQueue struct {
 	// MaxAttempts takes the place of the pipeline's, 0 if there is none.
 	MaxAttempts int `json:"max_attempts,omitempty"`
 }
+
+// Permissions are the three patterns of a broker user's permissions in a vhost.
+type Permissions struct {
+	Configure string
+	Write     string
+	Read      string
+}
+
+// WorkerPermissions are the least that the sidecar's user needs. The default exchange
+// (amq.default) is written only to save messages whose work queue lost its binding.
+func WorkerPermissions(n Names) Permissions {
+	return Permissions{
+		Configure: "^$",
+		Write:     exactPattern([]string{"amq.default", n.FailedExchange(), n.RetryExchange(), n.ReturnExchange()}),
+		Read:      exactPattern([]string{n.Inbox()}),
+	}
+}

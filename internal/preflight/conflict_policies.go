@@ -89,7 +89,8 @@ func remarks(lost topology.Arguments) string {
 		text.WriteString("\n\nexpires deletes the queue with its messages when nobody uses it: it is better dropped.")
 	}
 	if exchange, has := lost["dead-letter-exchange"]; has {
-		fmt.Fprintf(&text, "\n\nDead letters of the queue go to the exchange %q today; in the pipeline they no longer do.", topology.ValueText(exchange))
+		fmt.Fprintf(&text, "\n\nDead letters of the queue go to the exchange %q today; in the pipeline they no longer do.",
+			topology.ValueText(exchange))
 	}
 	return text.String()
 }
