@@ -122,6 +122,6 @@ func checkCluster(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 		}
 	}
 	if len(atMostOnce) > 0 {
-		f.warn(Path{"work_queues"}, "At-most-once dead-lettering in a cluster", atMostOnceInCluster, vhost.Nodes, bulleted(atMostOnce))
+		f.warn(Path{"work_queues"}, "At-most-once dead-lettering in a cluster", atMostOnceInCluster, vhost.Nodes, Bullets(atMostOnce))
 	}
 }

@@ -50,7 +50,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy)
 	}
 	if len(different) > 0 {
 		f.warn(q.at("policy_definition"), "The replaced policy has other values", shadowedValuesDiffer,
-			shadowed.Name, q.name, bulleted(different))
+			shadowed.Name, q.name, Bullets(different))
 	}
 	if len(lost) == 0 {
 		return
@@ -60,7 +60,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy)
 		report = f.warn
 	}
 	report(q.at(), "Keys of another policy would no longer apply", shadowedKeys,
-		shadowed.Name, q.name, bulleted(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
+		shadowed.Name, q.name, Bullets(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
 }
 
 // withKeys is the line of HCL that accounts for the keys.

@@ -188,7 +188,7 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 	}
 	if len(different) > 0 {
 		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline", notDeclaredForPipeline,
-			q.name, bulleted(different), bulleted(assignments(needed)), q.write(withAttach(q.WorkQueue, pipeline.AttachPolicy)))
+			q.name, Bullets(different), Bullets(assignments(needed)), q.write(withAttach(q.WorkQueue, pipeline.AttachPolicy)))
 	}
 	q.checkRoutingKey(f)
 	q.checkForeignPolicy(f)
@@ -214,5 +214,3 @@ func assignments(arguments topology.Arguments) []string {
 	}
 	return lines
 }
-
-func bulleted(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }

@@ -1,6 +1,8 @@
 package preflight
 
 import (
+	"strings"
+
 	described "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
@@ -17,3 +19,6 @@ type (
 func problem(path Path, summary, detail string, args ...any) Problem {
 	return described.New(path, summary, detail, args...)
 }
+
+// Bullets lists texts, one in a line.
+func Bullets(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -18,7 +17,7 @@ import (
 // known yet, the session has no client and plans are made without looking at the broker.
 func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if !req.Config.Raw.IsFullyKnown() {
-		handOut(session.New(nil, broker.User{}, p.times), resp)
+		handOut(session.Unconnected(), resp)
 		return
 	}
 	var m model
@@ -30,22 +29,18 @@ func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, 
 	}
 	client, err := broker.New(config)
 	if err != nil {
-		resp.Diagnostics.AddError("Invalid provider configuration", "The connection to RabbitMQ cannot be set up: "+err.Error()+".")
+		resp.Diagnostics.Append(cannotConnect(err))
 		return
 	}
 	user, err := client.User(ctx)
-	if broker.IsUnauthorized(err) {
-		resp.Diagnostics.AddAttributeError(path.Root("username"), "RabbitMQ refused the user",
-			"The management API at "+config.Endpoint+" answered 401 to the user "+strconv.Quote(config.Username)+
-				". Check username and password, and that the user has one of the tags management, policymaker, monitoring and administrator.")
-		return
+	switch {
+	case broker.IsUnauthorized(err):
+		resp.Diagnostics.Append(userRefused(config))
+	case err != nil:
+		resp.Diagnostics.Append(notReached(err))
+	default:
+		handOut(session.New(client, user, p.times), resp)
 	}
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("endpoint"), "RabbitMQ's management API cannot be reached",
-			"Check that the endpoint is the URL of the management API (port 15672, or 15671 with TLS; not the AMQP port) and that the plugin rabbitmq_management is enabled.\n\n"+err.Error())
-		return
-	}
-	handOut(session.New(client, user, p.times), resp)
 }
 
 func handOut(made *session.Session, resp *provider.ConfigureResponse) {
@@ -68,7 +63,7 @@ func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 	if text := os.Getenv("RABBITMQ_INSECURE"); m.Insecure.IsNull() && text != "" {
 		insecure, err := strconv.ParseBool(text)
 		if err != nil {
-			diags.AddAttributeError(path.Root("insecure"), "Invalid RABBITMQ_INSECURE", "The environment variable RABBITMQ_INSECURE is "+strconv.Quote(text)+"; write true or false.")
+			diags.Append(invalidInsecure(text))
 		}
 		config.Insecure = insecure
 	}
@@ -77,8 +72,7 @@ func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 	}
 	for name, value := range map[string]string{"endpoint": config.Endpoint, "username": config.Username, "password": config.Password} {
 		if value == "" && (name == "endpoint" || config.ClientCertFile == "") {
-			diags.AddAttributeError(path.Root(name), "Missing provider configuration",
-				"Set "+name+" in the provider block, or the environment variable "+environment[name]+".")
+			diags.Append(missing(name))
 		}
 	}
 	return config, diags

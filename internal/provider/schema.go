@@ -24,15 +24,19 @@ type model struct {
 // Schema describes the provider's configuration.
 func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Retry pipelines for RabbitMQ: rejected messages come back with backoff, are counted, and are parked in a failed queue in the end.",
+		MarkdownDescription: "Retry pipelines for RabbitMQ: " +
+			"rejected messages come back with backoff, are counted, and are parked in a failed queue in the end.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "URL of the management API, such as `http://localhost:15672`. Environment: `RABBITMQ_ENDPOINT`. It may come from a resource that does not exist yet.",
+				Optional: true,
+				MarkdownDescription: "URL of the management API, such as `http://localhost:15672`. " +
+					"Environment: `RABBITMQ_ENDPOINT`. " +
+					"It may come from a resource that does not exist yet.",
 			},
 			"username": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "User of the management API, with the tag `policymaker` and permissions for the pipelines' names. Environment: `RABBITMQ_USERNAME`.",
+				Optional: true,
+				MarkdownDescription: "User of the management API, with the tag `policymaker` and permissions for the pipelines' names. " +
+					"Environment: `RABBITMQ_USERNAME`.",
 			},
 			"password": schema.StringAttribute{
 				Optional:            true,
@@ -40,25 +44,30 @@ func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				MarkdownDescription: "The user's password. Environment: `RABBITMQ_PASSWORD`.",
 			},
 			"insecure": schema.BoolAttribute{
-				Optional:            true,
-				MarkdownDescription: "Do not verify the broker's TLS certificate. For tests only. Environment: `RABBITMQ_INSECURE`.",
+				Optional: true,
+				MarkdownDescription: "Do not verify the broker's TLS certificate. " +
+					"For tests only. " +
+					"Environment: `RABBITMQ_INSECURE`.",
 			},
 			"cacert_file": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "PEM file with the certificate authorities to trust instead of the system's. Environment: `RABBITMQ_CACERT`.",
+				Optional: true,
+				MarkdownDescription: "PEM file with the certificate authorities to trust instead of the system's. " +
+					"Environment: `RABBITMQ_CACERT`.",
 			},
 			"clientcert_file": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "PEM file with the client certificate; goes with `clientkey_file`. Environment: `RABBITMQ_CLIENTCERT`.",
+				Optional: true,
+				MarkdownDescription: "PEM file with the client certificate; goes with `clientkey_file`. " +
+					"Environment: `RABBITMQ_CLIENTCERT`.",
 			},
 			"clientkey_file": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "PEM file with the client certificate's key. Environment: `RABBITMQ_CLIENTKEY`.",
 			},
 			"proxy": schema.StringAttribute{
-				Optional:            true,
-				Sensitive:           true,
-				MarkdownDescription: "URL of a proxy (`http`, `https` or `socks5`). Environment: `RABBITMQ_PROXY`, otherwise the usual `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.",
+				Optional:  true,
+				Sensitive: true,
+				MarkdownDescription: "URL of a proxy (`http`, `https` or `socks5`). " +
+					"Environment: `RABBITMQ_PROXY`, otherwise the usual `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.",
 			},
 			"headers": schema.MapAttribute{
 				Optional:            true,

@@ -12,7 +12,7 @@ type nullable interface {
 	IsUnknown() bool
 }
 
-// Known tells whether a value is set and known.
+// Known reports whether a value is set and known.
 func Known(value nullable) bool { return !value.IsNull() && !value.IsUnknown() }
 
 // collection is any value of an attribute that holds others.
@@ -21,7 +21,7 @@ type collection interface {
 	ToTerraformValue(ctx context.Context) (tftypes.Value, error)
 }
 
-// FullyKnown tells whether a collection is set and nothing in it is unknown.
+// FullyKnown reports whether a collection is set and nothing in it is unknown.
 func FullyKnown(ctx context.Context, collection collection) bool {
 	if !Known(collection) {
 		return false

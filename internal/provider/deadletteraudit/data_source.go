@@ -4,36 +4,49 @@ package deadletteraudit
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
-)
-
-type auditDataSource struct{ session *session.Session }
-
-var (
-	_ datasource.DataSourceWithConfigure      = (*auditDataSource)(nil)
-	_ datasource.DataSourceWithValidateConfig = (*auditDataSource)(nil)
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // New makes the data source.
-func New() datasource.DataSource { return &auditDataSource{} }
-
-// Metadata names the data source.
-func (*auditDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_dead_letter_audit"
+func New() datasource.DataSource {
+	return entity.NewDataSource(entity.View[model]{
+		Type:     "dead_letter_audit",
+		Schema:   auditSchema,
+		Validate: validate,
+		Vhost:    func(m *model) *types.String { return &m.Vhost },
+		Fill:     fill,
+	})
 }
 
-// Configure takes over what the provider's Configure made.
-func (d *auditDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
+// validate finds ids in ignore that no rule has: they would ignore nothing.
+func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
+	var ignore types.Set
+	diags := config.GetAttribute(ctx, path.Root("ignore"), &ignore)
+	for _, element := range ignore.Elements() {
+		id, isString := element.(types.String)
+		if isString && !id.IsUnknown() && !slices.Contains(audit.Rules(), id.ValueString()) {
+			diags.AddAttributeError(path.Root("ignore").AtSetValue(id), "Unknown rule",
+				fmt.Sprintf("There is no rule %s. The rules are:\n  %s", id, strings.Join(audit.Rules(), "\n  ")))
+		}
 	}
-	made, ok := req.ProviderData.(*session.Session)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("This is a bug in the provider: it handed a %T to rabbitmq_dead_letter_audit.", req.ProviderData))
-		return
-	}
-	d.session = made
+	return diags
+}
+
+// fill audits the vhost.
+func fill(ctx context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
+	var ignored []string
+	diags := m.Ignore.ElementsAs(ctx, &ignored, false)
+	m.show(audit.Without(audit.Vhost(vhost), ignored))
+	return diags
 }

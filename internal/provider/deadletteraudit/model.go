@@ -28,8 +28,8 @@ type object struct {
 	Name types.String `tfsdk:"name"`
 }
 
-// fill sets what was found.
-func (m *model) fill(found []audit.Finding) {
+// show sets what was found.
+func (m *model) show(found []audit.Finding) {
 	errors, warnings := audit.Count(found)
 	m.Errors, m.Warnings = types.Int64Value(int64(errors)), types.Int64Value(int64(warnings))
 	// Not nil, which would be null: no findings are an empty list.

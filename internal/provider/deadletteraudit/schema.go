@@ -1,17 +1,18 @@
 package deadletteraudit
 
 import (
-	"context"
-
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Schema describes the data source.
-func (*auditDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "Finds the ways in which a virtual host loses dead letters, whoever made its queues: dead-letter exchanges that do not exist or lead nowhere, cycles, policies that shadow others, limits that empty a queue of failed messages. It only reads. The guide [Dead-letter audit](../guides/dead-letter-audit.md) has every rule.",
+// auditSchema describes the data source.
+func auditSchema() schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "Finds the ways in which a virtual host loses dead letters, whoever made its queues: " +
+			"dead-letter exchanges that do not exist or lead nowhere, cycles, " +
+			"policies that shadow others, limits that empty a queue of failed messages. " +
+			"It only reads. " +
+			"The guide [Dead-letter audit](../guides/dead-letter-audit.md) has every rule.",
 		Attributes: map[string]schema.Attribute{
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true,
@@ -25,8 +26,9 @@ func (*auditDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, re
 				Computed:            true,
 				MarkdownDescription: "What was found, errors first.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"severity": computedString("`error` if a message that dies there is lost or trapped, `warning` if that depends on something else, such as a full queue."),
-					"rule":     computedString("Id of the rule, which never changes."),
+					"severity": computedString("`error` if a message that dies there is lost or trapped, " +
+						"`warning` if that depends on something else, such as a full queue."),
+					"rule": computedString("Id of the rule, which never changes."),
 					"object": schema.SingleNestedAttribute{
 						Computed: true, MarkdownDescription: "What the finding is about.",
 						Attributes: map[string]schema.Attribute{

@@ -29,7 +29,7 @@ func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	elsewhere := strings.Replace(attachment(b, `"bills"`, ""), `"work" {`, `"twin" {`, 1)
 	has := `work_queues = { work = {} }`
 	acctest.Run(t, acctest.Quick(),
-		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + twin, ExpectError: regexp.MustCompile(`Queue attached twice`)},
+		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + twin, ExpectError: regexp.MustCompile(`Attachment configured twice`)},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + elsewhere, ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
 		resource.TestStep{Config: with(b, "orders", has) + with(b, "bills", has), ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
 		resource.TestStep{Config: with(b, "orders", has)},

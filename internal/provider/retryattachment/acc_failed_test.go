@@ -39,7 +39,7 @@ func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{
 			Config: withUser + config,
-			ExpectError: regexp.MustCompile(`(?s)Cannot attach the queue.*answered 401.*all that was made stays.*work: 1 dead letter` +
+			ExpectError: regexp.MustCompile(`(?s)Cannot create the attachment.*answered 401.*all that was made stays.*work: 1 dead letter` +
 				`.*terraform import rabbitmq_retry_attachment\.<name> '` + regexp.QuoteMeta(id) + `'`),
 		},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: id, ImportStatePersist: true},

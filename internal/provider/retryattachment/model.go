@@ -1,6 +1,8 @@
 package retryattachment
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // model is the resource as Terraform has it.
@@ -44,12 +48,29 @@ func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 }
 
 func (m model) inputsKnown() bool {
-	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Type) && attribute.Known(m.Attach) &&
-		attribute.Known(m.PolicyPriority) && !m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown()
+	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Type) &&
+		attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) && !m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown()
 }
 
-// recovered sets the inputs from what the broker keeps.
-func (m *model) recovered(a pipeline.Attachment) {
+func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
+
+func (m model) near() (pipelines, workQueues []string) {
+	return []string{m.Pipeline.ValueString()}, []string{m.Queue.ValueString()}
+}
+
+func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
+	update, diags := m.Timeouts.Update(ctx, 0)
+	remove, more := m.Timeouts.Delete(ctx, 0)
+	diags.Append(more...)
+	return entity.Lifecycle{Update: update, Delete: remove}, diags
+}
+
+// recover sets the inputs from what the broker keeps.
+func (m *model) recover(vhost topology.Topology) error {
+	a, err := pipeline.RecoverAttachment(m.Pipeline.ValueString(), m.Vhost.ValueString(), m.Queue.ValueString(), vhost)
+	if err != nil {
+		return err
+	}
 	m.Type = types.StringValue(a.WorkQueue.Type)
 	m.Attach = types.StringValue(a.WorkQueue.Attach)
 	m.DeadLetterStrategy = types.StringNull()
@@ -58,4 +79,5 @@ func (m *model) recovered(a pipeline.Attachment) {
 	}
 	m.PolicyDefinition = attribute.ArgumentsValue(a.WorkQueue.PolicyDefinition)
 	m.PolicyPriority = types.Int64Value(int64(a.PolicyPriority))
+	return nil
 }

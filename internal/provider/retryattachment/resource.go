@@ -3,53 +3,85 @@ package retryattachment
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
-)
-
-type attachmentResource struct{ session *session.Session }
-
-var (
-	_ resource.ResourceWithConfigure      = (*attachmentResource)(nil)
-	_ resource.ResourceWithIdentity       = (*attachmentResource)(nil)
-	_ resource.ResourceWithImportState    = (*attachmentResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*attachmentResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*attachmentResource)(nil)
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // New makes the resource.
-func New() resource.Resource { return &attachmentResource{} }
+func New() resource.Resource {
+	return entity.New(entity.Kind[model, pipeline.Attachment]{
+		Type: "retry_attachment",
+		Kind: session.Attachment,
+		Parts: []entity.Part{
+			entity.VhostPart,
+			{Name: "pipeline", Description: "Name of the pipeline."},
+			{Name: "queue", Description: "Name of the attached queue."},
+		},
+		Places: places,
+		Remedy: remedy,
 
-// Metadata names the resource.
-func (*attachmentResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_retry_attachment"
+		Schema:        attachmentSchema,
+		Validate:      validate,
+		Identity:      model.identity,
+		Near:          model.near,
+		Lifecycle:     lifecycle,
+		Compute:       compute,
+		Specification: specification,
+		Imported:      func(m model) bool { return m.Type.IsNull() },
+		Recover:       (*model).recover,
+		Refresh:       refresh,
+
+		Expand:   pipeline.ExpandAttachment,
+		Owned:    pipeline.OwnedByAttachment,
+		Check:    preflight.CheckAttachment,
+		CheckRun: checkRun,
+		Replaces: func(prior, next pipeline.Attachment) bool {
+			return !sameQueue(prior, next) || prior.Pipeline != next.Pipeline
+		},
+		Policies:  policyUse,
+		CheckPlan: checkPlan,
+		CheckLive: checkLive,
+
+		Change:  change,
+		Destroy: destroy,
+	})
 }
 
-// Configure takes over what the provider's Configure made.
-func (r *attachmentResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	made, ok := req.ProviderData.(*session.Session)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("This is a bug in the provider: it handed a %T to rabbitmq_retry_attachment.", req.ProviderData))
-		return
-	}
-	r.session = made
+var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue")}
+
+func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagnostics) {
+	return m.attachment()
 }
 
-// requireConnection is an error if the broker cannot be asked at apply.
-func (r *attachmentResource) requireConnection() diag.Diagnostics {
-	var diags diag.Diagnostics
-	if !r.connected() {
-		diags.AddError("The provider is not configured", "Its endpoint or credentials are still unknown at apply, so nothing was changed.")
-	}
+// validate checks what is known.
+func validate(_ context.Context, m model) diag.Diagnostics {
+	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	return diags
 }
 
-// connected tells whether the broker can be asked.
-func (r *attachmentResource) connected() bool { return r.session != nil && r.session.Client != nil }
+// change leads from the attachment as it was to the next one. It is refused as long as pending dead letters of
+// the queue would be lost.
+func change(prior, next *pipeline.Attachment, vhost topology.Vhost) apply.Change {
+	a, wanted := prior, topology.Topology{}
+	if next != nil {
+		a, wanted = next, pipeline.ExpandAttachment(*next)
+	}
+	return apply.Change{Vhost: a.Vhost, All: vhost, Live: pipeline.OwnedByAttachment(*a, vhost.Topology), Wanted: wanted}
+}
+
+// destroy detaches the queue. An attachment owns no queues, so there is nothing that force could delete.
+func destroy(ctx context.Context, applier *apply.Applier, change apply.Change, _ bool) error {
+	_, err := applier.Update(ctx, change)
+	return err
+}

@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -14,15 +13,18 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Schema describes the resource.
-func (*attachmentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+// attachmentSchema describes the resource.
+func attachmentSchema(ctx context.Context) schema.Schema {
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "Joins one work queue to a retry pipeline that another configuration owns: a platform team keeps the pipeline, application teams attach their queues. " +
-			"Pipeline and attachments own their objects alone and never fight. The pipeline refuses to be destroyed while attachments exist.",
+	described := schema.Schema{
+		MarkdownDescription: "Joins one work queue to a retry pipeline that another configuration owns: " +
+			"a platform team keeps the pipeline, application teams attach their queues. " +
+			"Pipeline and attachments own their objects alone and never fight. " +
+			"The pipeline refuses to be destroyed while attachments exist.",
 		Attributes: map[string]schema.Attribute{
 			"pipeline": schema.StringAttribute{
 				Required: true, PlanModifiers: replaces,
@@ -30,7 +32,7 @@ func (*attachmentResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			},
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true, PlanModifiers: replaces,
-				Default:             stringdefault.StaticString("/"),
+				Default:             stringdefault.StaticString(entity.DefaultVhost),
 				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the attachment.",
 			},
 			"queue": schema.StringAttribute{
@@ -39,22 +41,29 @@ func (*attachmentResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			},
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default:             stringdefault.StaticString(topology.Quorum),
-				MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. It must be the queue's real type, since a policy for another type does not apply.",
+				Default: stringdefault.StaticString(topology.Quorum),
+				MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. " +
+					"It must be the queue's real type, since a policy for another type does not apply.",
 			},
 			"policy_priority": schema.Int64Attribute{
 				Optional: true, Computed: true,
-				Default:             int64default.StaticInt64(pipeline.DefaultPolicyPriority),
-				MarkdownDescription: "Priority of the attachment's policy. Only the policy of the highest priority applies to a queue. Default: `1000`.",
+				Default: int64default.StaticInt64(pipeline.DefaultPolicyPriority),
+				MarkdownDescription: "Priority of the attachment's policy. " +
+					"Only the policy of the highest priority applies to a queue. " +
+					"Default: `1000`.",
 			},
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 				Update: true, Delete: true,
-				UpdateDescription: "How long a change waits for dead letters that the queue still holds. Unset, it refuses at once if they would be lost.",
-				DeleteDescription: "How long a destroy waits for dead letters that the queue still holds. Unset, it refuses if they would be lost.",
+				UpdateDescription: "How long a change waits for pending dead letters of the queue. " +
+					"Unset, it refuses at once if they would be lost.",
+				DeleteDescription: "How long a destroy waits for pending dead letters of the queue. " +
+					"Unset, it refuses if they would be lost.",
 			}),
 			"topology": attribute.TopologyAttribute(),
 		},
 	}
-	maps.Copy(resp.Schema.Attributes, attribute.AttachAttributes("",
-		"The pipeline's own `policy_definition` does not apply here. `null` gives up a key that the queue has from another policy."))
+	maps.Copy(described.Attributes, attribute.AttachAttributes("",
+		"The pipeline's own `policy_definition` does not apply here. "+
+			"`null` drops a key that the queue has from another policy."))
+	return described
 }

@@ -78,7 +78,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 		resource.TestStep{
 			Config: fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint) + refused,
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*answered 400.*all that was made stays.*orders\.inbox: 1 message` +
-				`.*(What is left is not in the state|Leftover objects are not in state).*terraform import rabbitmq_retry_pipeline\.<name> '` + regexp.QuoteMeta(id) + `'`),
+				`.*Leftover objects are not in state.*terraform import rabbitmq_retry_pipeline\.<name> '` + regexp.QuoteMeta(id) + `'`),
 		},
 		resource.TestStep{Config: right, ResourceName: address, ImportState: true, ImportStateId: id, ImportStatePersist: true},
 		resource.TestStep{

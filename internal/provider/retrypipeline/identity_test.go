@@ -25,8 +25,8 @@ func TestImportByIdentity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &pipelineResource{}
-			identitySchema := identitySchemaOf(t, r)
+			r := New().(resource.ResourceWithImportState)
+			identitySchema := identitySchemaOf(t)
 			identityType := identitySchema.Type().TerraformType(t.Context())
 			given := tftypes.NewValue(identityType, map[string]tftypes.Value{"vhost": c.vhost, "name": tftypes.NewValue(tftypes.String, c.given)})
 
@@ -42,10 +42,13 @@ func TestImportByIdentity(t *testing.T) {
 			if c.invalid {
 				return
 			}
-			var set identity
+			var set struct {
+				Vhost types.String `tfsdk:"vhost"`
+				Name  types.String `tfsdk:"name"`
+			}
 			response.Identity.Get(t.Context(), &set)
-			if want := (identity{types.StringValue(c.want), types.StringValue(c.given)}); set != want {
-				t.Errorf("identity %v, want %v", set, want)
+			if set.Vhost != types.StringValue(c.want) || set.Name != types.StringValue(c.given) {
+				t.Errorf("identity %v, want %s and %s", set, c.want, c.given)
 			}
 		})
 	}
@@ -53,7 +56,7 @@ func TestImportByIdentity(t *testing.T) {
 
 func TestIdentitySchema(t *testing.T) {
 	t.Parallel()
-	got := identitySchemaOf(t, &pipelineResource{})
+	got := identitySchemaOf(t)
 	if diags := got.ValidateImplementation(t.Context()); diags.HasError() {
 		t.Error(diags)
 	}
@@ -67,9 +70,9 @@ func TestIdentitySchema(t *testing.T) {
 	}
 }
 
-func identitySchemaOf(t *testing.T, r *pipelineResource) identityschema.Schema {
+func identitySchemaOf(t *testing.T) identityschema.Schema {
 	t.Helper()
 	var response resource.IdentitySchemaResponse
-	r.IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
+	New().(resource.ResourceWithIdentity).IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
 	return response.IdentitySchema
 }

@@ -2,6 +2,8 @@ package retrypipeline
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 )
 
 // model is the resource as Terraform has it.
@@ -40,9 +43,27 @@ type model struct {
 	RetiredQueues      types.Map    `tfsdk:"retired_queues"`
 }
 
-type retiredModel struct {
-	Delay   types.String `tfsdk:"delay"`
-	Drained types.Bool   `tfsdk:"drained"`
+// What a destroy does.
+const (
+	onDestroyDelete = "delete"
+	onDestroyRetain = "retain"
+)
+
+func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
+
+func (m model) near() (pipelines, workQueues []string) {
+	return []string{m.Name.ValueString()}, slices.Collect(maps.Keys(m.WorkQueues.Elements()))
+}
+
+func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
+	update, diags := m.Timeouts.Update(ctx, 0)
+	remove, more := m.Timeouts.Delete(ctx, 0)
+	diags.Append(more...)
+	return entity.Lifecycle{
+		Retain: m.OnDestroy.ValueString() == onDestroyRetain,
+		Force:  m.ForceDestroy.ValueBool(),
+		Update: update, Delete: remove,
+	}, diags
 }
 
 // pipeline turns known inputs, which were validated, into a specification. The retired delays are
@@ -61,7 +82,7 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 	for i, spelling := range delays {
 		wait, err := pipeline.ParseDelay(spelling)
 		if err != nil {
-			diags.AddAttributeError(path.Root("delays").AtListIndex(i), "Invalid delay", err.Error()+".")
+			diags.Append(invalidDelay(i, err))
 		}
 		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: spelling})
 	}
@@ -69,7 +90,7 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 	if !m.MaxAge.IsNull() {
 		age, err := pipeline.ParseMaxAge(m.MaxAge.ValueString())
 		if err != nil {
-			diags.AddAttributeError(path.Root("max_age"), "Invalid age", err.Error()+".")
+			diags.Append(invalidAge(err))
 		}
 		p.MaxAge = pipeline.Delay{Wait: age, Spelling: m.MaxAge.ValueString()}
 	}
@@ -86,13 +107,4 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 		}
 	}
 	return p, diags
-}
-
-func (m model) retired(ctx context.Context) (map[string]retiredModel, diag.Diagnostics) {
-	if m.RetiredQueues.IsNull() || m.RetiredQueues.IsUnknown() {
-		return nil, nil
-	}
-	var retired map[string]retiredModel
-	diags := m.RetiredQueues.ElementsAs(ctx, &retired, false)
-	return retired, diags
 }

@@ -3,53 +3,63 @@ package retrypipeline
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
-)
-
-type pipelineResource struct{ session *session.Session }
-
-var (
-	_ resource.ResourceWithConfigure      = (*pipelineResource)(nil)
-	_ resource.ResourceWithIdentity       = (*pipelineResource)(nil)
-	_ resource.ResourceWithImportState    = (*pipelineResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*pipelineResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*pipelineResource)(nil)
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // New makes the resource.
-func New() resource.Resource { return &pipelineResource{} }
+func New() resource.Resource {
+	return entity.New(entity.Kind[model, pipeline.Pipeline]{
+		Type: "retry_pipeline",
+		Kind: session.Pipeline,
+		Parts: []entity.Part{
+			entity.VhostPart,
+			{Name: "name", Description: "Name of the pipeline.", Check: workerconfig.CheckName},
+		},
+		Places: places,
+		Remedy: remedy,
 
-// Metadata names the resource.
-func (*pipelineResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_retry_pipeline"
+		Schema:        pipelineSchema,
+		Validate:      validate,
+		Identity:      model.identity,
+		Near:          model.near,
+		Lifecycle:     lifecycle,
+		Compute:       compute,
+		Specification: specification,
+		Imported:      func(m model) bool { return m.Delays.IsNull() },
+		Recover:       (*model).recover,
+		Refresh:       refresh,
+
+		Expand:    pipeline.Expand,
+		Owned:     pipeline.Owned,
+		Check:     checkSpecification,
+		CheckRun:  checkRun,
+		Replaces:  replaces,
+		Policies:  entity.PolicyUse{At: path.Root("policy_priority"), Why: "A pipeline has a policy"},
+		CheckPlan: checkPlan,
+		CheckLive: checkLive,
+		InUse:     inUse,
+
+		Change:  change,
+		Destroy: destroy,
+	})
 }
 
-// Configure takes over what the provider's Configure made.
-func (r *pipelineResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	made, ok := req.ProviderData.(*session.Session)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("This is a bug in the provider: it handed a %T to rabbitmq_retry_pipeline.", req.ProviderData))
-		return
-	}
-	r.session = made
+// places are where the objects stand that are missing, or in the way.
+var places = report.Places{Missing: path.Root("work_queues"), Exists: path.Root("name")}
+
+func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagnostics) {
+	return m.pipeline(ctx)
 }
 
-// requireConnection is an error if the broker cannot be asked at apply.
-func (r *pipelineResource) requireConnection() diag.Diagnostics {
-	var diags diag.Diagnostics
-	if !r.connected() {
-		diags.AddError("The provider is not configured", "Its endpoint or credentials are still unknown at apply, so nothing was changed.")
-	}
-	return diags
+func replaces(prior, next pipeline.Pipeline) bool {
+	return prior.Name != next.Name || prior.Vhost != next.Vhost || prior.QueueType != next.QueueType
 }
-
-// connected tells whether the broker can be asked.
-func (r *pipelineResource) connected() bool { return r.session != nil && r.session.Client != nil }

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
@@ -20,95 +19,128 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Schema describes the resource.
-func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "A retry pipeline: messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
+// pipelineSchema describes the resource.
+func pipelineSchema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A retry pipeline: " +
+			"messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
 			"The sidecar `rabbitmq-retry worker` counts the attempts.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				Required:            true,
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Name of the pipeline, with which the names of its exchanges and queues begin. It may not contain `/`. Changing it replaces the pipeline.",
+				Required:      true,
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Name of the pipeline, with which the names of its exchanges and queues begin. " +
+					"It may not contain `/`. " +
+					"Changing it replaces the pipeline.",
 			},
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default:             stringdefault.StaticString("/"),
+				Default:             stringdefault.StaticString(entity.DefaultVhost),
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the pipeline.",
 			},
 			"delays": schema.ListAttribute{
-				Required:            true,
-				ElementType:         types.StringType,
-				MarkdownDescription: "Waits before attempt 2, 3, 4 and so on, as Go durations such as `500ms`, `5s`, `1m30s` or `2h`; the last one repeats. `0s` retries at once. Changing them loses no message: the queue of a delay that left the list drains first.",
+				Required:    true,
+				ElementType: types.StringType,
+				MarkdownDescription: "Delays before attempt 2, 3, 4 and so on, " +
+					"as Go durations such as `500ms`, `5s`, `1m30s` or `2h`; the last one repeats. " +
+					"`0s` retries at once. " +
+					"Changing them loses no message: the queue of a delay that left the list drains first.",
 			},
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "Deliveries of a message in total, the first one included. Default: one more than there are delays.",
+				PlanModifiers: []planmodifier.Int64{defaultAttempts{}},
+				MarkdownDescription: "Deliveries of a message in total, the first one included. " +
+					"Default: one more than there are delays.",
 			},
 			"max_age": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "How long after it failed first a message may come back, as a Go duration such as `24h`. A message whose next wait would end later is not retried any more: it goes to the failed queue at once as `too_old`. Default: none, `max_attempts` alone decides.",
+				Optional: true,
+				MarkdownDescription: "How long after it failed first a message may come back, as a Go duration such as `24h`. " +
+					"A message whose next delay would end later is not retried any more: it goes to the failed queue at once as `too_old`. " +
+					"Default: none, `max_attempts` alone decides.",
 			},
 			"retry_on": schema.SetAttribute{
 				Optional: true, Computed: true,
-				ElementType:         types.StringType,
-				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(pipeline.ReasonRejected)})),
-				MarkdownDescription: "Reasons for which messages are retried: `rejected`, which is always part of it, and any of `expired`, `maxlen` and `delivery_limit`. Other messages go to the failed queue at once. Default: `[\"rejected\"]`.",
+				ElementType: types.StringType,
+				Default:     setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(pipeline.ReasonRejected)})),
+				MarkdownDescription: "Reasons for which messages are retried: `rejected`, which is always part of it, " +
+					"and any of `expired`, `maxlen` and `delivery_limit`. " +
+					"Other messages go to the failed queue at once. " +
+					"Default: `[\"rejected\"]`.",
 			},
 			"queue_type": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default:             stringdefault.StaticString(topology.Quorum),
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Type of the pipeline's own queues: `quorum` (default), or `classic` for a single node. Changing it replaces the pipeline.",
+				Default:       stringdefault.StaticString(topology.Quorum),
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Type of the pipeline's own queues: `quorum` (default), or `classic` for a single node. " +
+					"Changing it replaces the pipeline.",
 			},
 			"work_queues": schema.MapNestedAttribute{
 				Optional: true, Computed: true,
-				Default:             mapdefault.StaticValue(types.MapValueMust(types.ObjectType{AttrTypes: workQueueType}, map[string]attr.Value{})),
-				MarkdownDescription: "Queues whose messages are retried, by name. A queue can belong to one pipeline only.",
-				NestedObject:        schema.NestedAttributeObject{Attributes: workQueueAttributes()},
+				Default: mapdefault.StaticValue(types.MapValueMust(types.ObjectType{AttrTypes: workQueueType}, map[string]attr.Value{})),
+				MarkdownDescription: "Queues whose messages are retried, by name. " +
+					"A queue can belong to one pipeline only.",
+				NestedObject: schema.NestedAttributeObject{Attributes: workQueueAttributes()},
 			},
 			"policy_priority": schema.Int64Attribute{
 				Optional: true, Computed: true,
-				Default:             int64default.StaticInt64(pipeline.DefaultPolicyPriority),
-				MarkdownDescription: "Priority of the pipeline's policies. Only the policy of the highest priority applies to a queue. Default: `1000`.",
+				Default: int64default.StaticInt64(pipeline.DefaultPolicyPriority),
+				MarkdownDescription: "Priority of the pipeline's policies. " +
+					"Only the policy of the highest priority applies to a queue. " +
+					"Default: `1000`.",
 			},
 			"policy_definition": schema.StringAttribute{
-				Optional:            true,
-				CustomType:          jsontypes.NormalizedType{},
-				MarkdownDescription: "More keys for the policies that attach work queues, as JSON, for example `jsonencode({ \"consumer-timeout\" = 3600000 })`: the keys of a policy that the pipeline's would shadow have to stand here, or in the work queue. `null` gives such a key up.",
+				Optional:   true,
+				CustomType: jsontypes.NormalizedType{},
+				MarkdownDescription: "More keys for the policies that attach work queues, as JSON, " +
+					"for example `jsonencode({ \"consumer-timeout\" = 3600000 })`: " +
+					"the keys of a policy that the pipeline's would shadow have to stand here, or in the work queue. " +
+					"`null` drops such a key.",
 			},
 			"force_destroy": schema.BoolAttribute{
 				Optional: true, Computed: true,
-				Default:             booldefault.StaticBool(false),
-				MarkdownDescription: "Whether a destroy deletes the pipeline's queues with the messages in them. Default: `false`, which refuses to. It has to be applied before the destroy.",
+				Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Whether a destroy deletes the pipeline's queues with the messages in them. " +
+					"Default: `false`, which refuses to. " +
+					"It has to be applied before the destroy.",
 			},
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default:             stringdefault.StaticString(onDestroyDelete),
-				MarkdownDescription: "What a destroy does: `delete` (default), or `retain`, which leaves everything on the broker and forgets it. It has to be applied before the destroy.",
+				Default: stringdefault.StaticString(onDestroyDelete),
+				MarkdownDescription: "What a destroy does: `delete` (default), or `retain`, which leaves everything on the broker and forgets it. " +
+					"It has to be applied before the destroy.",
 			},
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 				Update: true, Delete: true,
-				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, and for dead letters that work queues still hold. Unset, it does not wait: the queues are removed by a later apply.",
-				DeleteDescription: "How long a destroy waits until nothing is left in the pipeline's queues. Unset, it refuses at once if there is.",
+				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, " +
+					"and for pending dead letters of work queues. " +
+					"Unset, it does not wait: the queues are removed by a later apply.",
+				DeleteDescription: "How long a destroy waits until nothing is left in the pipeline's queues. " +
+					"Unset, it refuses at once if there is.",
 			}),
-			"topology":             attribute.TopologyAttribute(),
-			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. A consumer that knows more than \"it failed\" publishes here."),
-			"inbox_queue":          attribute.ComputedString("Queue that the sidecar consumes."),
-			"failed_queue":         attribute.ComputedString("Queue that holds the messages that are not retried any more."),
-			"gives_up_after":       attribute.ComputedString("Sum of all waits of a message that fails every time, as soon as it is back: what `delays`, `max_attempts` and `max_age` of the pipeline come to. In a work queue with a `max_attempts` of its own it is another."),
+			"topology": attribute.TopologyAttribute(),
+			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. " +
+				"A consumer that knows more than \"it failed\" publishes here."),
+			"inbox_queue":  attribute.ComputedString("Queue that the sidecar consumes."),
+			"failed_queue": attribute.ComputedString("Queue that holds the messages that are not retried any more."),
+			"gives_up_after": attribute.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back: " +
+				"what `delays`, `max_attempts` and `max_age` of the pipeline come to. " +
+				"In a work queue with a `max_attempts` of its own it is another."),
 			"worker": schema.ObjectAttribute{
-				Computed:            true,
-				AttributeTypes:      workerType,
-				MarkdownDescription: "The sidecar's configuration of this pipeline: an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. It holds no secrets.",
+				Computed:       true,
+				AttributeTypes: workerType,
+				MarkdownDescription: "The sidecar's configuration of this pipeline: " +
+					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. " +
+					"It holds no secrets.",
 			},
 			"worker_permissions": schema.SingleNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding.",
+				Computed: true,
+				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. " +
+					"The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding.",
 				Attributes: map[string]schema.Attribute{
 					"configure": attribute.ComputedString("Pattern of what may be configured: nothing."),
 					"write":     attribute.ComputedString("Pattern of the exchanges that may be published to."),
@@ -116,11 +148,13 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				},
 			},
 			"retired_queues": schema.MapNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "Retry queues whose delay left the schedule, by name. They stay until their messages have come back; a later apply removes them.",
+				Computed: true,
+				MarkdownDescription: "Retry queues whose delay left the schedule, by name. " +
+					"They stay until their messages have come back; a later apply removes them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"delay":   attribute.ComputedString("The delay."),
-					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the queue was empty when it was last read. The next plan then proposes its removal."},
+					"delay": attribute.ComputedString("The delay."),
+					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the queue was empty when it was last read. " +
+						"The next plan then proposes its removal."},
 				}},
 			},
 		},
@@ -130,18 +164,22 @@ func (*pipelineResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 func workQueueAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"max_attempts": schema.Int64Attribute{
-			Optional:            true,
-			MarkdownDescription: "Deliveries in total of a message that fails in this queue, the first one included, in place of the pipeline's `max_attempts`; it may be lower or higher.",
+			Optional: true,
+			MarkdownDescription: "Deliveries in total of a message that fails in this queue, the first one included, " +
+				"in place of the pipeline's `max_attempts`; it may be lower or higher.",
 		},
 		"type": schema.StringAttribute{
 			Optional: true, Computed: true,
-			Default:             stringdefault.StaticString(topology.Quorum),
-			MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. It must be the queue's real type, since a policy for another type does not apply.",
+			Default: stringdefault.StaticString(topology.Quorum),
+			MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. " +
+				"It must be the queue's real type, since a policy for another type does not apply.",
 		},
 		"declare": schema.BoolAttribute{
 			Optional: true, Computed: true,
-			Default:             booldefault.StaticBool(false),
-			MarkdownDescription: "Whether the pipeline creates and owns the queue. Default: `false`, the queue exists already. Setting it back to `false` never deletes the queue.",
+			Default: booldefault.StaticBool(false),
+			MarkdownDescription: "Whether the pipeline creates and owns the queue. " +
+				"Default: `false`, the queue exists already. " +
+				"Setting it back to `false` never deletes the queue.",
 		},
 		"arguments_json": schema.StringAttribute{
 			Optional:            true,
@@ -151,6 +189,6 @@ func workQueueAttributes() map[string]schema.Attribute {
 	}
 	maps.Copy(attributes, attribute.AttachAttributes(
 		" For a declared queue the pipeline writes the arguments itself.",
-		"They win over those of the whole pipeline; `null` takes a key away."))
+		"They take precedence over those of the whole pipeline; `null` drops a key."))
 	return attributes
 }

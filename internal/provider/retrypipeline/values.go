@@ -46,7 +46,7 @@ func permissionsValue(permissions pipeline.Permissions) types.Object {
 	})
 }
 
-// retiredValue lists retired queues; drained tells which of them were seen to be empty.
+// retiredValue lists retired queues; drained says which of them were seen to be empty.
 func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 	entries := map[string]string{}
 	for _, delay := range p.Retired {

@@ -3,7 +3,6 @@ package session
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,12 +23,11 @@ type Session struct {
 	// User is who the provider is to the broker.
 	User broker.User
 
+	run run
+
 	mutex    sync.Mutex
 	listings map[string]*listing
-	planned  map[[2]string]bool
-	leaving  map[string][]string
 	fresh    map[string]*freshListings
-	claims   map[[2]string]string
 	wrote    atomic.Bool
 	// list asks the broker.
 	list func(ctx context.Context, vhost string) (topology.Vhost, error)
@@ -46,9 +44,16 @@ type listing struct {
 func New(client *broker.Client, user broker.User, times apply.Times) *Session {
 	return &Session{
 		Client: client, Applier: apply.New(client, times), User: user, list: client.List,
-		listings: map[string]*listing{}, planned: map[[2]string]bool{}, leaving: map[string][]string{}, fresh: map[string]*freshListings{}, claims: map[[2]string]string{},
+		listings: map[string]*listing{}, fresh: map[string]*freshListings{}, run: newRun(),
 	}
 }
+
+// Unconnected makes a session for a provider whose configuration is not known yet.
+func Unconnected() *Session { return New(nil, broker.User{}, apply.DefaultTimes()) }
+
+// Connected reports whether the broker can be asked. Every use of Client asks here first, so a session
+// that connects when it is first needed would do so here.
+func (s *Session) Connected() bool { return s.Client != nil }
 
 // Listing reads a vhost once and answers from memory afterwards. The answer is shared: it must not
 // be changed.
@@ -81,53 +86,8 @@ func (s *Session) listing(ctx context.Context, vhost string) *listing {
 	return l
 }
 
-// PlannedBefore tells whether a resource of this name was planned in this run already, and
-// remembers it.
-func (s *Session) PlannedBefore(vhost, name string) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	key := [2]string{vhost, name}
-	before := s.planned[key]
-	s.planned[key] = true
-	return before
-}
+// MarkWritten notes that the broker is being changed, which makes what was listed before stale.
+func (s *Session) MarkWritten() { s.wrote.Store(true) }
 
-// Plans tells whether a pipeline of this name was planned in this run.
-func (s *Session) Plans(vhost, name string) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.planned[[2]string{vhost, name}]
-}
-
-// Claim notes that a pipeline is planned to have a work queue. It returns the other pipeline that has
-// been planned to have it in this run, "" if there is none.
-func (s *Session) Claim(vhost, queue, pipeline string) (other string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	key := [2]string{vhost, queue}
-	if claimed, is := s.claims[key]; is && claimed != pipeline {
-		return claimed
-	}
-	s.claims[key] = pipeline
-	return ""
-}
-
-// Leaves notes that a pipeline is planned to be removed.
-func (s *Session) Leaves(vhost, name string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.leaving[vhost] = append(s.leaving[vhost], name)
-}
-
-// Leaving lists the pipelines of a vhost that are known to be removed in this run.
-func (s *Session) Leaving(vhost string) []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return slices.Clone(s.leaving[vhost])
-}
-
-// Writing notes that the broker is being changed, which makes what was listed before stale.
-func (s *Session) Writing() { s.wrote.Store(true) }
-
-// Stale tells whether listings may be older than this run's own writes.
-func (s *Session) Stale() bool { return s.wrote.Load() }
+// HasWritten reports whether listings may be older than this run's own writes.
+func (s *Session) HasWritten() bool { return s.wrote.Load() }

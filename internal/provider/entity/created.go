@@ -1,4 +1,4 @@
-package attribute
+package entity
 
 import (
 	"context"
@@ -18,13 +18,13 @@ type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// CreatedBefore tells whether the resource exists already.
-func CreatedBefore(ctx context.Context, private privateReader) (bool, diag.Diagnostics) {
+// createdBefore reports whether the resource exists already.
+func createdBefore(ctx context.Context, private privateReader) (bool, diag.Diagnostics) {
 	value, diags := private.GetKey(ctx, createdKey)
 	return len(value) > 0, diags
 }
 
-// MarkCreated notes that the resource exists.
-func MarkCreated(ctx context.Context, private privateWriter) diag.Diagnostics {
+// markCreated notes that the resource exists.
+func markCreated(ctx context.Context, private privateWriter) diag.Diagnostics {
 	return private.SetKey(ctx, createdKey, []byte("true"))
 }

@@ -1,4 +1,4 @@
-package report
+package entity
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 // logEvery is how often a wait is logged.
 const logEvery = 10 * time.Second
 
-// LogWaiting says in the log what is waited for; Terraform itself only says that it waits.
-func LogWaiting(ctx context.Context) func(map[string]string) {
+// logWaiting says in the log what is waited for; Terraform itself only says that it waits.
+func logWaiting(ctx context.Context) func(map[string]string) {
 	var last time.Time
-	return func(holdings map[string]string) {
+	return func(contents map[string]string) {
 		if time.Since(last) < logEvery {
 			return
 		}
 		last = time.Now()
-		fields := make(map[string]any, len(holdings))
-		for queue, holds := range holdings {
-			fields[queue] = holds
+		fields := make(map[string]any, len(contents))
+		for queue, content := range contents {
+			fields[queue] = content
 		}
 		tflog.Info(ctx, "waiting until these queues hold no messages", fields)
 	}

@@ -1,4 +1,4 @@
-package attribute
+package entity
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// FormatID is the id that an import takes.
-func FormatID(parts ...string) string {
+// formatID is the id that an import takes.
+func formatID(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
 		escaped[i] = url.PathEscape(part)
@@ -15,9 +15,9 @@ func FormatID(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// ParseID splits the id that an import takes, parts that are percent-encoded and separated by
+// parseID splits the id that an import takes, parts that are percent-encoded and separated by
 // slashes. The names of the parts are for the error.
-func ParseID(id string, names ...string) ([]string, error) {
+func parseID(id string, names ...string) ([]string, error) {
 	parts := strings.Split(id, "/")
 	complete := len(parts) == len(names)
 	for i, part := range parts {

@@ -1,4 +1,4 @@
-package attribute
+package entity
 
 import (
 	"slices"
@@ -12,15 +12,15 @@ func TestParseID(t *testing.T) {
 		"a%2Fb/orders":          {"a/b", "orders"},
 		"v%20%25/or%20ders%2Eü": {"v %", "or ders.ü"},
 	} {
-		if parts, err := ParseID(id, "vhost", "name"); err != nil || !slices.Equal(parts, want) {
+		if parts, err := parseID(id, "vhost", "name"); err != nil || !slices.Equal(parts, want) {
 			t.Errorf("%s: got %q, %v", id, parts, err)
 		}
 	}
-	if parts, err := ParseID(FormatID("a/b %", "ü"), "vhost", "name"); err != nil || !slices.Equal(parts, []string{"a/b %", "ü"}) {
+	if parts, err := parseID(formatID("a/b %", "ü"), "vhost", "name"); err != nil || !slices.Equal(parts, []string{"a/b %", "ü"}) {
 		t.Errorf("formatted: got %q, %v", parts, err)
 	}
 	for _, id := range []string{"", "orders", "/orders", "v/", "a/b/c", "%zz/orders", "//orders"} {
-		if parts, err := ParseID(id, "vhost", "name"); err == nil {
+		if parts, err := parseID(id, "vhost", "name"); err == nil {
 			t.Errorf("%q was read as %q", id, parts)
 		}
 	}

@@ -1,0 +1,103 @@
+package entity
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// View is what is particular to one data source, which shows something of a vhost. M is its model.
+type View[M any] struct {
+	// Type is the data source's type behind the provider's name, such as "dead_letter_audit".
+	Type string
+	// Schema describes the attributes.
+	Schema func() schema.Schema
+	// Validate checks what is known of the configuration.
+	Validate func(context.Context, tfsdk.Config) diag.Diagnostics
+	// Vhost is the attribute that names the vhost.
+	Vhost func(*M) *types.String
+	// Fill sets the computed attributes.
+	Fill func(ctx context.Context, m *M, vhost topology.Vhost) diag.Diagnostics
+}
+
+// view is a data source.
+type view[M any] struct {
+	view    View[M]
+	session *session.Session
+}
+
+var (
+	_ datasource.DataSourceWithConfigure      = (*view[int])(nil)
+	_ datasource.DataSourceWithValidateConfig = (*view[int])(nil)
+)
+
+// NewDataSource makes a data source of a view. Until it is configured, it has no connection.
+func NewDataSource[M any](of View[M]) datasource.DataSource {
+	return &view[M]{view: of, session: session.Unconnected()}
+}
+
+// Metadata names the data source.
+func (v *view[M]) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + v.view.Type
+}
+
+// Schema describes the data source.
+func (v *view[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = v.view.Schema()
+}
+
+// Configure takes over the session that the provider's Configure made.
+func (v *view[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	resp.Diagnostics.Append(takeOver(&v.session, req.ProviderData)...)
+}
+
+// ValidateConfig checks what is known of the configuration.
+func (v *view[M]) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
+	resp.Diagnostics.Append(v.view.Validate(ctx, req.Config)...)
+}
+
+// Read lists the vhost and shows what is in it.
+func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m M
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if !v.session.Connected() {
+		resp.Diagnostics.Append(notConnectedForData())
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	name := v.view.Vhost(&m)
+	if name.IsNull() {
+		*name = types.StringValue(DefaultVhost)
+	}
+	vhost, err := v.list(ctx, name.ValueString())
+	switch {
+	case broker.IsNotFound(err):
+		resp.Diagnostics.Append(vhostNotThereForData(name.ValueString()))
+		return
+	case err != nil:
+		resp.Diagnostics.Append(cannotList(name.ValueString(), err))
+		return
+	}
+	resp.Diagnostics.Append(v.view.Fill(ctx, &m, vhost)...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
+	}
+}
+
+// list reads the vhost, again if this run has changed something: what is read after an apply shows what the
+// apply has made.
+func (v *view[M]) list(ctx context.Context, vhost string) (topology.Vhost, error) {
+	if v.session.HasWritten() {
+		return v.session.Client.List(ctx, vhost)
+	}
+	return v.session.Listing(ctx, vhost)
+}

@@ -1,0 +1,74 @@
+package entity
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Delete removes the resource if that loses no message; otherwise everything stays as it is.
+func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state M
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	lifecycle, diags := e.kind.Lifecycle(ctx, state)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() || lifecycle.Retain {
+		return
+	}
+	spec, diags := e.kind.Specification(ctx, state)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(e.requireConnection()...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(e.delete(ctx, e.key(state).Vhost, spec, lifecycle)...)
+	}
+}
+
+func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle) diag.Diagnostics {
+	e.session.MarkWritten()
+	all, err := e.session.Fresh(ctx, vhost)
+	switch {
+	case broker.IsNotFound(err) && e.vhostGone(ctx, vhost):
+		return nil
+	case err != nil:
+		return diag.Diagnostics{cannotListForWrite(vhost, err)}
+	}
+	if use := e.kind.inUse(spec, all.Topology); use != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic(use.Summary, use.Applied)}
+	}
+	change := e.kind.Change(&spec, nil, all)
+	change.Drain, change.Waiting, change.Recheck = lifecycle.Delete, logWaiting(ctx), e.recheck(vhost, spec)
+	var diags diag.Diagnostics
+	err = e.kind.Destroy(ctx, e.session.Applier, change, lifecycle.Force)
+	var refused *apply.KeptError
+	switch {
+	case errors.As(err, &refused):
+		diags.Append(e.destroyLosesMessages(refused.Queues))
+	case err != nil:
+		diags.Append(e.cannotDelete(err))
+	}
+	diags.Append(e.notUndone(err)...)
+	return diags
+}
+
+// recheck reads the vhost again after a wait, in which others may have begun to use what is to be destroyed.
+func (e *entity[M, S]) recheck(vhost string, spec S) func(context.Context) (topology.Vhost, topology.Topology, error) {
+	return func(ctx context.Context) (topology.Vhost, topology.Topology, error) {
+		all, err := e.session.Fresh(ctx, vhost)
+		if err != nil {
+			return all, topology.Topology{}, err
+		}
+		if use := e.kind.inUse(spec, all.Topology); use != nil {
+			err = errors.New(use.Waited)
+		}
+		return all, e.kind.Change(&spec, nil, all).Live, err
+	}
+}

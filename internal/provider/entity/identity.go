@@ -1,0 +1,108 @@
+package entity
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+)
+
+// DefaultVhost is the vhost of a resource that names none.
+const DefaultVhost = "/"
+
+// Part is a part of an identity: an attribute of the resource, too.
+type Part struct {
+	Name        string
+	Description string
+	// Check checks an imported value, where Read would not find out; nil if there is nothing to check.
+	Check func(string) []problem.Problem
+}
+
+// VhostPart is the first part of each identity.
+var VhostPart = Part{Name: "vhost", Description: "Virtual host. Default: \"/\"."}
+
+// IdentitySchema describes the identity.
+func (e *entity[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	attributes := map[string]identityschema.Attribute{}
+	for i, part := range e.kind.Parts {
+		attributes[part.Name] = identityschema.StringAttribute{
+			OptionalForImport: i == 0, RequiredForImport: i > 0,
+			Description: part.Description,
+		}
+	}
+	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
+}
+
+func (e *entity[M, S]) setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, values []types.String) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for i, part := range e.kind.Parts {
+		diags.Append(identity.SetAttribute(ctx, path.Root(part.Name), values[i])...)
+	}
+	return diags
+}
+
+// ImportState takes an identity, or an id of the form <vhost>/<name>, all parts percent-encoded. Read finds
+// the rest on the broker.
+func (e *entity[M, S]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	values, diags := e.imported(ctx, req)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	for i, part := range e.kind.Parts {
+		if part.Check != nil {
+			resp.Diagnostics.Append(report.Errors(part.Check(values[i].ValueString()))...)
+		}
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, values)...)
+	for i, part := range e.kind.Parts {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(part.Name), values[i])...)
+	}
+}
+
+// imported reads the values of the parts from the id, or else from the identity.
+func (e *entity[M, S]) imported(ctx context.Context, req resource.ImportStateRequest) ([]types.String, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	values := make([]types.String, len(e.kind.Parts))
+	if req.ID != "" {
+		names := make([]string, len(e.kind.Parts))
+		for i, part := range e.kind.Parts {
+			names[i] = part.Name
+		}
+		found, err := parseID(req.ID, names...)
+		if err != nil {
+			diags.Append(invalidID(err))
+			return nil, diags
+		}
+		for i, value := range found {
+			values[i] = types.StringValue(value)
+		}
+		return values, diags
+	}
+	for i, part := range e.kind.Parts {
+		diags.Append(req.Identity.GetAttribute(ctx, path.Root(part.Name), &values[i])...)
+	}
+	if values[0].IsNull() {
+		values[0] = types.StringValue(DefaultVhost)
+	}
+	return values, diags
+}
+
+// importID is the id that an import of the resource takes.
+func (e *entity[M, S]) importID(m M) string {
+	var parts []string
+	for _, value := range e.kind.Identity(m) {
+		parts = append(parts, value.ValueString())
+	}
+	return formatID(parts...)
+}

@@ -1,0 +1,71 @@
+package entity
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		id       string
+		identity []any
+		want     []string
+		refused  string
+	}{
+		"by id":         {id: "%2F/top/a%20b", want: []string{"/", "top", "a b"}},
+		"by identity":   {identity: []any{"v", "top", "a"}, want: []string{"v", "top", "a"}},
+		"default vhost": {identity: []any{nil, "top", "a"}, want: []string{"/", "top", "a"}},
+		"a bad id":      {id: "top/a", refused: "Invalid import id"},
+		"a bad name":    {id: "%2F/top/a%2Fb", refused: "Slash"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			box := newBox(t)
+			request := resource.ImportStateRequest{ID: c.id, Identity: box.noIdentity(t)}
+			if c.identity != nil {
+				request.Identity.Raw = tftypes.NewValue(box.identity.Type().TerraformType(t.Context()), map[string]tftypes.Value{
+					"vhost": tftypes.NewValue(tftypes.String, c.identity[0]),
+					"shelf": tftypes.NewValue(tftypes.String, c.identity[1]),
+					"name":  tftypes.NewValue(tftypes.String, c.identity[2]),
+				})
+			}
+			response := resource.ImportStateResponse{
+				State:    tfsdk.State{Schema: box.schema, Raw: box.object(t, nil)},
+				Identity: box.noIdentity(t),
+			}
+			box.ImportState(t.Context(), request, &response)
+			refused(t, response.Diagnostics, c.refused, path.Root("name"))
+			for i, want := range c.want {
+				var inState, inIdentity types.String
+				at := path.Root(box.kind.Parts[i].Name)
+				response.State.GetAttribute(t.Context(), at, &inState)
+				response.Identity.GetAttribute(t.Context(), at, &inIdentity)
+				if inState.ValueString() != want || inIdentity.ValueString() != want {
+					t.Errorf("%s: %s in the state, %s in the identity, want %s", at, inState, inIdentity, want)
+				}
+			}
+		})
+	}
+}
+
+func TestIdentityNeedsNoVhost(t *testing.T) {
+	t.Parallel()
+	box := newBox(t)
+	if diags := box.identity.ValidateImplementation(t.Context()); diags.HasError() {
+		t.Error(diags)
+	}
+	for name, attribute := range box.identity.Attributes {
+		if attribute.IsOptionalForImport() != (name == "vhost") || attribute.IsRequiredForImport() == attribute.IsOptionalForImport() {
+			t.Errorf("%s: required %t, optional %t", name, attribute.IsRequiredForImport(), attribute.IsOptionalForImport())
+		}
+	}
+	if id := box.importID(*aBox("a/b")); id != "%2F/top/a%2Fb" {
+		t.Errorf("import id %s", id)
+	}
+}

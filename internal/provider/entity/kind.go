@@ -1,0 +1,115 @@
+package entity
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Kind is what is particular to one kind of resource. M is its model, the resource as Terraform has it. S is
+// its specification, what a model with known inputs comes to. Functions are pure unless they are given an
+// applier or a session.
+type Kind[M, S any] struct {
+	// Type is the resource's type behind the provider's name, such as "retry_pipeline".
+	Type string
+	// Kind is what messages call it, and what the run knows it as.
+	Kind session.Kind
+	// Parts are those of its identity and of its import id, in the order of the id. The first is the vhost;
+	// the last is the name that only one resource of this kind has in a vhost.
+	Parts []Part
+	// Places are the attributes that name objects which are missing, or in the way.
+	Places report.Places
+	// Policies says what needs policies, for a user who may not write them.
+	Policies PolicyUse
+	// Remedy says how the queues of such a resource come to be empty.
+	Remedy string
+
+	// Schema describes the attributes.
+	Schema func(context.Context) schema.Schema
+	// Validate checks each attribute by itself, as far as it is known.
+	Validate func(context.Context, M) diag.Diagnostics
+
+	// Identity has the values of Parts.
+	Identity func(M) []types.String
+	// Near names the pipelines and the work queues that matter to the resource. Reads and plans see no more of
+	// the vhost than what is near to these; nil stands for the whole vhost.
+	Near func(M) (pipelines, workQueues []string)
+	// Lifecycle is what the resource says about changes and destroys.
+	Lifecycle func(context.Context, M) (Lifecycle, diag.Diagnostics)
+	// Compute sets the computed attributes of a plan, from its inputs and the refreshed state before it alone,
+	// nil if there is none: Terraform plans a second time within apply, without a refresh, and compares. It
+	// reports whether all inputs are known.
+	Compute func(ctx context.Context, plan, prior *M) (known bool, diags diag.Diagnostics)
+	// Specification reads a model with known inputs.
+	Specification func(context.Context, M) (S, diag.Diagnostics)
+	// Imported reports whether of a state only the identity is known.
+	Imported func(M) bool
+	// Recover sets the inputs of such a state from what the broker keeps.
+	Recover func(state *M, vhost topology.Topology) error
+	// Refresh sets the computed attributes of a state from what is owned on the broker.
+	Refresh func(ctx context.Context, applier *apply.Applier, state *M, spec S, owned topology.Topology) diag.Diagnostics
+
+	// Expand returns every object that the resource wants.
+	Expand func(S) topology.Topology
+	// Owned picks out of a whole vhost what belongs to the resource.
+	Owned func(S, topology.Topology) topology.Topology
+
+	// Check checks what several attributes say together.
+	Check func(S) []problem.Problem
+	// CheckRun notes in the run what others have to know of the plan, and finds what contradicts their plans.
+	// Prior is nil for a new resource, here and below.
+	CheckRun func(run *session.Session, next S, prior *S) diag.Diagnostics
+	// Replaces reports whether a change makes Terraform replace the resource.
+	Replaces func(prior, next S) bool
+	// CheckPlan compares a plan with a vhost as it was listed for the plan. What the same apply may still do
+	// before, as far as the run knows, is no error.
+	CheckPlan func(run *session.Session, next S, prior *S, vhost topology.Vhost) diag.Diagnostics
+	// CheckLive compares what is about to be applied with the vhost as it is.
+	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
+	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.
+	InUse func(S, topology.Topology) *InUse
+
+	// Change leads from prior to next: either is nil where there is none.
+	Change func(prior, next *S, vhost topology.Vhost) apply.Change
+	// Destroy carries out the change of a destroy; force loses messages.
+	Destroy func(ctx context.Context, applier *apply.Applier, change apply.Change, force bool) error
+}
+
+// Lifecycle is what a resource says about its changes and its end.
+type Lifecycle struct {
+	// Retain leaves everything on the broker at a destroy.
+	Retain bool
+	// Force deletes queues with the messages in them.
+	Force bool
+	// Update and Delete are how long a change and a destroy wait for queues to drain.
+	Update, Delete time.Duration
+}
+
+// PolicyUse says what needs a policy: at which attribute, why, and how to do without, if that is possible.
+type PolicyUse struct {
+	At           path.Path
+	Why, Without string
+}
+
+// InUse are others who need what would be destroyed. Summary names the matter; Planned and Applied say for a
+// plan and for an apply who they are, and what to do; Waited says the same of those who came while a destroy
+// waited for its queues to drain.
+type InUse struct{ Summary, Planned, Applied, Waited string }
+
+func (k Kind[M, S]) inUse(spec S, vhost topology.Topology) *InUse {
+	if k.InUse == nil {
+		return nil
+	}
+	return k.InUse(spec, vhost)
+}

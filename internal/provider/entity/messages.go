@@ -1,0 +1,215 @@
+package entity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+)
+
+// The attributes of all kinds that messages name.
+var (
+	vhostPath     = path.Root(VhostPart.Name)
+	onDestroyPath = path.Root("on_destroy")
+)
+
+// title is the kind as a sentence begins with it.
+func (e *entity[M, S]) title() string {
+	kind := string(e.kind.Kind)
+	return strings.ToUpper(kind[:1]) + kind[1:]
+}
+
+// resourceType is the type as configurations write it.
+func (e *entity[M, S]) resourceType() string { return "rabbitmq_" + e.kind.Type }
+
+func (e *entity[M, S]) lastPath() path.Path { return path.Root(e.lastPart()) }
+
+// lastPart is the attribute that has the name of a key.
+func (e *entity[M, S]) lastPart() string { return e.kind.Parts[len(e.kind.Parts)-1].Name }
+
+// The provider and its connection.
+
+func unexpectedProviderData(data any) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Unexpected provider data",
+		fmt.Sprintf("This is a bug in the provider: its resources and data sources were given a %T.", data))
+}
+
+func notConnected() diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The provider is not configured",
+		"Its endpoint or credentials are still unknown at apply, so nothing was changed.")
+}
+
+func notConnectedForData() diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The provider is not configured",
+		"Its endpoint or credentials are not known yet, so there is nothing to read. "+
+			"If they come from a resource of this configuration, let the data source depend on it: depends_on = [...].")
+}
+
+func unknownInput() diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Unknown input at apply",
+		"This is a bug in the provider: an attribute is still unknown.")
+}
+
+func mayNotWritePolicies(user broker.User, use PolicyUse) diag.Diagnostic {
+	tags := strings.Join(append(slices.Clone(user.Tags), "policymaker"), " ")
+	detail := fmt.Sprintf("%s, which needs the tag policymaker, but the user %q has the tags %q. "+
+		"Add it to them: rabbitmqctl set_user_tags %s %s.",
+		use.Why, user.Name, user.Tags, user.Name, tags)
+	if use.Without != "" {
+		detail += " " + use.Without
+	}
+	return diag.NewAttributeErrorDiagnostic(use.At, "User may not write policies", detail)
+}
+
+// The vhost.
+
+func emptyVhost() diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(vhostPath, "Empty vhost",
+		"Name the virtual host, or leave the attribute out for \"/\".")
+}
+
+func missingVhost(vhost string) string {
+	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
+}
+
+func vhostNotThere(vhost string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist",
+		missingVhost(vhost)+" Nothing was changed.")
+}
+
+func vhostNotThereForData(vhost string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost))
+}
+
+func vhostNotThereYet(vhost string) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(vhostPath, "Vhost does not exist yet",
+		missingVhost(vhost)+" Apply fails unless something else in the same apply makes it first.")
+}
+
+func vhostNotAccessible(vhost string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost not accessible", missingVhost(vhost)+
+		" The resource is kept in the state. "+
+		"Give the user permissions in the vhost; "+
+		"if the vhost is really gone, remove the resource from the state: terraform state rm.")
+}
+
+func cannotList(vhost string, err error) diag.Diagnostic {
+	return cannotRead(fmt.Sprintf("Vhost %q could not be listed: %s", vhost, err))
+}
+
+func cannotListForPlan(vhost string, err error) diag.Diagnostic {
+	return cannotRead(fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", vhost, err))
+}
+
+func cannotListForWrite(vhost string, err error) diag.Diagnostic {
+	return cannotRead(fmt.Sprintf("Vhost %q could not be listed, so nothing was changed: %s", vhost, err))
+}
+
+func cannotRead(detail string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot read the vhost", detail)
+}
+
+// Plans and imports.
+
+func (e *entity[M, S]) configuredTwice(key session.Key) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(e.lastPath(), e.title()+" configured twice", fmt.Sprintf(
+		"Another %s in this configuration has the %s %q in vhost %q as well. "+
+			"They would fight over the same objects: remove one of them. "+
+			"If you renamed the resource in Terraform, add a moved block instead.",
+		e.resourceType(), e.lastPart(), key.Name, key.Vhost))
+}
+
+func (e *entity[M, S]) cannotReplaceRetained() diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(onDestroyPath, fmt.Sprintf("A retained %s cannot be replaced", e.kind.Kind), fmt.Sprintf(
+		"The change replaces the %s, but on_destroy = \"retain\" leaves the old one on the broker, and the new one cannot have its queues. "+
+			"Apply on_destroy = \"delete\" first, or forget the old one: terraform state rm.",
+		e.kind.Kind))
+}
+
+func invalidID(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Invalid import id", err.Error())
+}
+
+func (e *entity[M, S]) cannotImport(key session.Key, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot import the %s", e.kind.Kind), fmt.Sprintf("%s: %s.", e.describe(key), err))
+}
+
+func (e *entity[M, S]) describe(key session.Key) string {
+	return fmt.Sprintf("%s %q in vhost %q", e.title(), key.Name, key.Vhost)
+}
+
+// Changes.
+
+func (e *entity[M, S]) cannotCreate(key session.Key, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot create the %s", e.kind.Kind),
+		fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), err))
+}
+
+func (e *entity[M, S]) cannotUpdate(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot update the %s", e.kind.Kind), fmt.Sprintf(
+		"The change was begun but not finished; the next plan shows what is left to do.\n\n%s", err))
+}
+
+func (e *entity[M, S]) cannotDelete(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot delete the %s", e.kind.Kind), err.Error())
+}
+
+func (e *entity[M, S]) changeLosesMessages(queues map[string]string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The change would lose messages", e.notEmpty(queues))
+}
+
+func (e *entity[M, S]) destroyLosesMessages(queues map[string]string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(e.destroyLosesMessagesSummary(), e.notEmpty(queues))
+}
+
+func (e *entity[M, S]) destroyWouldLoseMessages(queues map[string]string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic(e.destroyLosesMessagesSummary(), e.notEmpty(queues))
+}
+
+func (e *entity[M, S]) destroyLosesMessagesSummary() string {
+	return fmt.Sprintf("Destroying the %s would lose messages", e.kind.Kind)
+}
+
+// notEmpty says which queues stand in the way of a change, and what to do.
+func (e *entity[M, S]) notEmpty(queues map[string]string) string {
+	return "These queues are not empty, or not proved to be:\n" + apply.Describe(queues) +
+		"\n\nNothing is deleted while messages would be lost. " +
+		e.kind.Remedy
+}
+
+func retiredQueuesKept(queues map[string]string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Retired queues are kept",
+		"These queues were not deleted, since they are not proved to be empty:\n"+apply.Describe(queues)+
+			"\n\nThey go on draining; a later plan proposes their removal again.")
+}
+
+// What a failure leaves behind.
+
+func (e *entity[M, S]) rollbackIncomplete(left error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Rollback incomplete", fmt.Sprintf(
+		"The next plan shows what is missing of the %s's own objects. "+
+			"Bindings from other exchanges have to be re-created by hand.\n\n%s",
+		e.kind.Kind, left))
+}
+
+func leftoversNotImportable(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Leftover objects are not in state", fmt.Sprintf(
+		"They cannot be imported either: %s.\n\n"+
+			"If that does not change, look into the queues that are left, "+
+			"and delete by hand what the next apply says exists already.",
+		err))
+}
+
+func (e *entity[M, S]) leftoversImportable(id string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Leftover objects are not in state", fmt.Sprintf(
+		"Import them, whether you want to keep them or not. "+
+			"The next plan then shows what is missing, and a destroy refuses while messages would be lost:\n\n"+
+			"  terraform import %s.<name> '%s'",
+		e.resourceType(), id))
+}

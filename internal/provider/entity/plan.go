@@ -1,0 +1,111 @@
+package entity
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+)
+
+// ModifyPlan sets every computed attribute. What is read from the broker here ends in warnings and errors,
+// never in the plan.
+func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(e.planDestroy(ctx, req.State)...)
+		return
+	}
+	var plan M
+	var prior *M
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if !req.State.Raw.IsNull() {
+		prior = new(M)
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	known, diags := e.kind.Compute(ctx, &plan, prior)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	created, diags := createdBefore(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if prior != nil || !created {
+		resp.Diagnostics.Append(e.checkDuplicate(plan)...)
+	}
+	if known {
+		resp.Diagnostics.Append(e.checkPlan(ctx, plan, prior)...)
+	}
+}
+
+// checkDuplicate finds two resources of one name. Within one run each resource is planned once with what it
+// is to Terraform; a replacement is planned a second time, which does not count.
+func (e *entity[M, S]) checkDuplicate(plan M) diag.Diagnostics {
+	for _, value := range e.kind.Identity(plan) {
+		if value.IsUnknown() {
+			return nil
+		}
+	}
+	if key := e.key(plan); e.session.PlannedBefore(key) {
+		return diag.Diagnostics{e.configuredTwice(key)}
+	}
+	return nil
+}
+
+// checkPlan checks a plan whose inputs are known: by itself, against the others of this run, and against the
+// broker.
+func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) diag.Diagnostics {
+	next, prior, diags := e.specifications(ctx, plan, priorModel)
+	if diags.HasError() {
+		return diags
+	}
+	if prior != nil && e.kind.Replaces(*prior, next) {
+		diags.Append(e.markReplaced(ctx, *priorModel)...)
+	}
+	diags.Append(report.Errors(e.kind.Check(next))...)
+	diags.Append(e.kind.CheckRun(e.session, next, prior)...)
+	// Within apply, what was listed before may be older than what this run has written.
+	if diags.HasError() || !e.session.Connected() || e.session.HasWritten() {
+		return diags
+	}
+	diags.Append(e.checkUser(next)...)
+	name, models := e.key(plan).Vhost, []M{plan}
+	if priorModel != nil {
+		models = append(models, *priorModel)
+	}
+	vhost, err := e.listing(ctx, name, models...)
+	switch {
+	case broker.IsNotFound(err):
+		diags.Append(vhostNotThereYet(name))
+	case err != nil:
+		diags.Append(cannotListForPlan(name, err))
+	default:
+		diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost)...)
+	}
+	return diags
+}
+
+// markReplaced notes that a resource goes, to be replaced by another one.
+func (e *entity[M, S]) markReplaced(ctx context.Context, prior M) diag.Diagnostics {
+	lifecycle, diags := e.kind.Lifecycle(ctx, prior)
+	if lifecycle.Retain {
+		diags.Append(e.cannotReplaceRetained())
+		return diags
+	}
+	e.session.MarkRemoved(e.key(prior))
+	return diags
+}
+
+// checkUser finds a user who may not write the policies that are needed.
+func (e *entity[M, S]) checkUser(next S) diag.Diagnostics {
+	user := e.session.User
+	if user.CanWritePolicies() || len(e.kind.Expand(next).Policies) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{mayNotWritePolicies(user, e.kind.Policies)}
+}

@@ -1,0 +1,62 @@
+package entity
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+)
+
+func TestPlanWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	response := newBox(t).plan(t, aBox("a"), nil)
+	refused(t, response.Diagnostics, "", path.Empty())
+	var planned box
+	response.Plan.Get(t.Context(), &planned)
+	if planned.Label != types.StringValue("box a") {
+		t.Errorf("label %s", planned.Label)
+	}
+}
+
+func TestPlanOfTheSameNameTwice(t *testing.T) {
+	t.Parallel()
+	c := newBox(t)
+	refused(t, c.plan(t, aBox("a"), nil).Diagnostics, "", path.Empty())
+	refused(t, c.plan(t, aBox("b"), nil).Diagnostics, "", path.Empty())
+	otherShelf := aBox("a")
+	otherShelf.Shelf = types.StringValue("bottom")
+	refused(t, c.plan(t, otherShelf, nil).Diagnostics, "Box configured twice", path.Root("name"))
+}
+
+// A name that is known only later cannot be compared.
+func TestPlanOfUnknownNames(t *testing.T) {
+	t.Parallel()
+	c := newBox(t)
+	unknown := aBox("")
+	unknown.Name = types.StringUnknown()
+	for range 2 {
+		refused(t, c.plan(t, unknown, nil).Diagnostics, "", path.Empty())
+	}
+}
+
+func TestPlanOfAReplacement(t *testing.T) {
+	t.Parallel()
+	c := newBox(t)
+	refused(t, c.plan(t, aBox("b"), aBox("a")).Diagnostics, "", path.Empty())
+	if removed := c.session.Removed("box", "/"); len(removed) != 1 || removed[0] != "a" {
+		t.Errorf("removed: %q", removed)
+	}
+	if !c.session.Plans(session.Key{Kind: "box", Vhost: "/", Name: "b"}) {
+		t.Error("the plan is not noted")
+	}
+	retained := aBox("c")
+	retained.OnDestroy = types.StringValue("retain")
+	refused(t, c.plan(t, aBox("d"), retained).Diagnostics, "A retained box cannot be replaced", path.Root("on_destroy"))
+}
+
+func TestPlanThatCannotWork(t *testing.T) {
+	t.Parallel()
+	refused(t, newBox(t).plan(t, aBox("bad"), nil).Diagnostics, "Bad name", path.Root("name"))
+}

@@ -1,0 +1,91 @@
+package entity
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+)
+
+func TestConfigure(t *testing.T) {
+	t.Parallel()
+	box, made := newBox(t), session.Unconnected()
+	for _, c := range []struct {
+		data    any
+		refused string
+	}{{nil, ""}, {made, ""}, {"something else", "Unexpected provider data"}} {
+		var response resource.ConfigureResponse
+		box.Configure(t.Context(), resource.ConfigureRequest{ProviderData: c.data}, &response)
+		refused(t, response.Diagnostics, c.refused, path.Empty())
+	}
+	if box.session != made {
+		t.Error("the provider's session is not taken over")
+	}
+}
+
+func TestEmptyVhost(t *testing.T) {
+	t.Parallel()
+	box, configured := newBox(t), aBox("a")
+	for vhost, summary := range map[types.String]string{
+		types.StringValue(""): "Empty vhost", types.StringValue("v"): "", types.StringNull(): "", types.StringUnknown(): "",
+	} {
+		configured.Vhost = vhost
+		var response resource.ValidateConfigResponse
+		request := resource.ValidateConfigRequest{Config: tfsdk.Config{Schema: box.schema, Raw: box.object(t, configured)}}
+		box.ValidateConfig(t.Context(), request, &response)
+		refused(t, response.Diagnostics, summary, path.Root("vhost"))
+	}
+}
+
+// Nothing is changed, and nothing is taken for gone, as long as the broker cannot be asked.
+func TestApplyWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	const summary = "The provider is not configured"
+	box := newBox(t)
+	plan := tfsdk.Plan{Schema: box.schema, Raw: box.object(t, aBox("a"))}
+	state := tfsdk.State{Schema: box.schema, Raw: box.object(t, aBox("a"))}
+
+	created := resource.CreateResponse{State: tfsdk.State{Schema: box.schema, Raw: box.object(t, nil)}, Identity: box.noIdentity(t)}
+	box.Create(t.Context(), resource.CreateRequest{Plan: plan}, &created)
+	refused(t, created.Diagnostics, summary, path.Empty())
+	updated := resource.UpdateResponse{State: state, Identity: box.noIdentity(t)}
+	box.Update(t.Context(), resource.UpdateRequest{Plan: plan, State: state}, &updated)
+	refused(t, updated.Diagnostics, summary, path.Empty())
+	deleted := resource.DeleteResponse{State: state}
+	box.Delete(t.Context(), resource.DeleteRequest{State: state}, &deleted)
+	refused(t, deleted.Diagnostics, summary, path.Empty())
+
+	read := resource.ReadResponse{State: state, Identity: box.noIdentity(t)}
+	box.Read(t.Context(), resource.ReadRequest{State: state}, &read)
+	refused(t, read.Diagnostics, "", path.Empty())
+	if read.State.Raw.IsNull() || !created.State.Raw.IsNull() {
+		t.Error("the state changed")
+	}
+	var name types.String
+	if read.Identity.GetAttribute(t.Context(), path.Root("name"), &name); name != types.StringValue("a") {
+		t.Errorf("identity %s", name)
+	}
+}
+
+func TestApplyOfAnUnknownInput(t *testing.T) {
+	t.Parallel()
+	box, unknown := newBox(t), aBox("")
+	unknown.Name = types.StringUnknown()
+	_, _, diags := box.resolve(t.Context(), unknown, nil)
+	refused(t, diags, "Unknown input at apply", path.Empty())
+}
+
+// A destroy that retains everything needs no connection.
+func TestRetained(t *testing.T) {
+	t.Parallel()
+	box, retained := newBox(t), aBox("a")
+	retained.OnDestroy = types.StringValue("retain")
+	state := tfsdk.State{Schema: box.schema, Raw: box.object(t, retained)}
+	response := resource.DeleteResponse{State: state}
+	box.Delete(t.Context(), resource.DeleteRequest{State: state}, &response)
+	refused(t, response.Diagnostics, "", path.Empty())
+}

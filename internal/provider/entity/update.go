@@ -1,0 +1,61 @@
+package entity
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+)
+
+// Update repairs what differs and brings a changed configuration to the broker, in place. The state is the
+// plan, as after Create. After a failure it is what is on the broker, with the inputs as they were: the next
+// plan shows what is left to do.
+func (e *entity[M, S]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, state M
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	next, prior, diags := e.resolve(ctx, &plan, &state)
+	resp.Diagnostics.Append(diags...)
+	lifecycle, diags := e.kind.Lifecycle(ctx, plan)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, e.kind.Identity(plan))...)
+	resp.Diagnostics.Append(e.requireConnection()...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(e.update(ctx, e.key(plan).Vhost, next, prior, lifecycle)...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+		return
+	}
+	if all, err := e.session.Client.List(ctx, e.key(state).Vhost); err == nil {
+		if exists, diags := e.refresh(ctx, &state, all.Topology); exists && !diags.HasError() {
+			resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+		}
+	}
+}
+
+func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *S, lifecycle Lifecycle) diag.Diagnostics {
+	all, diags := e.listForWrite(ctx, vhost, next, prior)
+	if diags.HasError() {
+		return diags
+	}
+	change := e.kind.Change(prior, &next, all)
+	change.Drain, change.Waiting = lifecycle.Update, logWaiting(ctx)
+	kept, err := e.session.Applier.Update(ctx, change)
+	var refused *apply.KeptError
+	switch {
+	case errors.As(err, &refused):
+		diags.Append(e.changeLosesMessages(refused.Queues))
+	case err != nil:
+		diags.Append(e.cannotUpdate(err))
+	}
+	diags.Append(e.notUndone(err)...)
+	if len(kept) > 0 {
+		diags.Append(retiredQueuesKept(kept))
+	}
+	return diags
+}

@@ -1,0 +1,28 @@
+package report
+
+import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+
+const (
+	missingPipeline = "The vhost has no retry pipeline of this name."
+	orMadeBefore    = "\n\nApply fails unless something else in the same apply makes it first."
+	makePipeline    = "\n\nNothing was changed. " +
+		"Make the pipeline first; where one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name."
+
+	orAllMadeBefore = "\n\nApply fails unless something else in the same apply makes them first."
+	makeQueues      = "\n\nNothing was changed. " +
+		"Make them first, or have the pipeline make them: declare = true in its work_queues."
+
+	existSummary    = "Objects exist already"
+	orDeletedBefore = "\n\nApply fails unless they are deleted before. " +
+		"To adopt them, import the resource."
+	importThem = "\n\nNothing was changed. " +
+		"To adopt them, import the resource; otherwise choose another name."
+)
+
+func missingQueues(queues []string) string {
+	return "These work queues are not on the broker:\n" + preflight.Bullets(queues)
+}
+
+func existingObjects(objects []string) string {
+	return "These objects would be created, but they are on the broker already:\n" + preflight.Bullets(objects)
+}

@@ -1,0 +1,45 @@
+package retryattachment
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// checkRun finds a queue that a pipeline of this configuration has, or another pipeline's attachment, and notes
+// which pipeline the queue leaves.
+func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if other := run.Claim(queueKey(a), a.Pipeline); other != "" {
+		diags.Append(queueOfTwoPipelines(a.Queue, other))
+	}
+	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {
+		run.MarkReleased(queueKey(a), prior.Pipeline)
+	}
+	return diags
+}
+
+// checkPlan compares the plan with the broker.
+func checkPlan(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) diag.Diagnostics {
+	if prior != nil && (!sameQueue(*prior, a) || prior.Pipeline != a.Pipeline) {
+		prior = nil
+	}
+	leaving := append(run.Removed(session.Pipeline, a.Vhost), run.ReleasedBy(queueKey(a))...)
+	found := preflight.CheckLiveAttachment(a, prior, vhost, leaving...)
+	found.MissingPipeline = found.MissingPipeline && !run.Plans(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
+	return report.Planned(found, places)
+}
+
+func checkLive(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) preflight.Findings {
+	return preflight.CheckLiveAttachment(a, prior, vhost)
+}
+
+func queueKey(a pipeline.Attachment) session.Key {
+	return session.Key{Kind: session.Queue, Vhost: a.Vhost, Name: a.Queue}
+}
+
+func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }

@@ -1,0 +1,32 @@
+package retryattachment
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// compute sets the computed attributes, which are a function of the configuration alone.
+func compute(_ context.Context, plan, _ *model) (known bool, diags diag.Diagnostics) {
+	if !plan.inputsKnown() {
+		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
+		return false, nil
+	}
+	a, diags := plan.attachment()
+	if !diags.HasError() {
+		plan.Topology = attribute.TopologyValue(pipeline.ExpandAttachment(a))
+	}
+	return true, diags
+}
+
+// refresh sets the computed attributes from what is on the broker.
+func refresh(_ context.Context, _ *apply.Applier, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
+	state.Topology = attribute.TopologyValue(owned)
+	return nil
+}

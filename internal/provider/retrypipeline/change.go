@@ -1,0 +1,78 @@
+package retrypipeline
+
+import (
+	"context"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) apply.Change {
+	switch {
+	case prior == nil:
+		return creation(*next, vhost)
+	case next == nil:
+		return removal(*prior, vhost)
+	}
+	return alteration(*prior, *next, vhost)
+}
+
+func creation(p pipeline.Pipeline, vhost topology.Vhost) apply.Change {
+	return apply.Change{
+		Vhost: p.Vhost, All: vhost, Live: pipeline.Owned(p, vhost.Topology), Wanted: pipeline.Expand(p),
+		SharedQueues: declared(p), CatchAll: p.Names().FailedQueue(), Guard: pipeline.Guard(p),
+	}
+}
+
+func alteration(prior, next pipeline.Pipeline, vhost topology.Vhost) apply.Change {
+	both := topology.Merge(pipeline.Owned(prior, vhost.Topology), pipeline.Owned(next, vhost.Topology))
+	live := pipeline.WithoutReleasedQueues(both, prior, &next, vhost.Topology)
+	return apply.Change{
+		Vhost: next.Vhost, All: vhost, Live: live, Wanted: wantedBeside(live, next),
+		SharedQueues: declared(prior, next), Guard: pipeline.Guard(next),
+		RestoresDeadLetterRoute: pipeline.RestoresDeadLetterRoute(prior, vhost.Topology),
+	}
+}
+
+func removal(p pipeline.Pipeline, vhost topology.Vhost) apply.Change {
+	live := pipeline.WithoutReleasedQueues(pipeline.Owned(p, vhost.Topology), p, nil, vhost.Topology)
+	return apply.Change{
+		Vhost: p.Vhost, All: vhost, Live: live,
+		SharedQueues: declared(p), CatchAll: p.Names().FailedQueue(), Guard: pipeline.Guard(p),
+	}
+}
+
+// destroy removes the pipeline.
+func destroy(ctx context.Context, applier *apply.Applier, change apply.Change, force bool) error {
+	if force {
+		return applier.ForceRemove(ctx, change)
+	}
+	return applier.Remove(ctx, change)
+}
+
+// wantedBeside is what the pipeline expands to. A retired queue is left as it is: it goes as soon as it is
+// empty, and re-creating it would be refused while it is not.
+func wantedBeside(live topology.Topology, p pipeline.Pipeline) topology.Topology {
+	expanded := pipeline.Expand(p)
+	for _, delay := range p.Retired {
+		name := p.Names().RetryQueue(delay)
+		if queue, exists := live.Queues[name]; exists {
+			expanded.Queues[name] = queue
+		}
+	}
+	return expanded
+}
+
+// declared lists the work queues that the pipelines declare, to which others publish.
+func declared(pipelines ...pipeline.Pipeline) []string {
+	var names []string
+	for _, p := range pipelines {
+		for name, workQueue := range p.WorkQueues {
+			if workQueue.Declare {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

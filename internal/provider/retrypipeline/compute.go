@@ -1,0 +1,89 @@
+package retrypipeline
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// compute sets the computed attributes of a plan. It reports whether all inputs are known.
+func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
+	if !plan.inputsKnown(ctx) {
+		plan.computePartly(ctx)
+		return false, nil
+	}
+	plan.RetiredQueues = types.MapNull(retiredType)
+	p, diags := plan.pipeline(ctx)
+	if diags.HasError() {
+		return true, diags
+	}
+	waits, more := plan.waitsForRetired(ctx)
+	diags.Append(more...)
+	if !waits {
+		p.Retired, more = retiredAfter(ctx, p, prior)
+		diags.Append(more...)
+	}
+	plan.show(p, pipeline.Expand(p), nil)
+	return true, diags
+}
+
+// show sets the computed attributes to a pipeline, to objects of it, and to which of its retired queues were
+// seen to be empty.
+func (m *model) show(p pipeline.Pipeline, objects topology.Topology, drained map[string]bool) {
+	m.Topology = attribute.TopologyValue(objects)
+	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
+	m.Worker = workerValue(p.Worker())
+	m.RetiredQueues = retiredValue(p, drained)
+	m.showNames()
+}
+
+// showNames sets the computed attributes that follow from the name alone.
+func (m *model) showNames() {
+	n := pipeline.Names(m.Name.ValueString())
+	m.DeadLetterExchange = types.StringValue(n.DeadLetterExchange())
+	m.InboxQueue = types.StringValue(n.Inbox())
+	m.FailedQueue = types.StringValue(n.FailedQueue())
+	m.WorkerPermissions = permissionsValue(pipeline.WorkerPermissions(n))
+}
+
+func (m model) inputsKnown(ctx context.Context) bool {
+	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) &&
+		!m.MaxAge.IsUnknown() && attribute.FullyKnown(ctx, m.Delays) && attribute.FullyKnown(ctx, m.RetryOn) &&
+		attribute.FullyKnown(ctx, m.WorkQueues) && (m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) &&
+		attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
+}
+
+// computePartly sets the computed attributes of a model of which some input is known only later. Whatever
+// depends on it is unknown, or apply would contradict the plan.
+func (m *model) computePartly(ctx context.Context) {
+	m.Topology = types.ObjectUnknown(attribute.TopologyType)
+	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	m.WorkerPermissions = types.ObjectUnknown(permissionsType)
+	m.GivesUpAfter = types.StringUnknown()
+	m.Worker = types.ObjectUnknown(workerType)
+	m.RetiredQueues = types.MapUnknown(retiredType)
+	if !attribute.Known(m.Name) {
+		return
+	}
+	m.showNames()
+	m.Topology = attribute.ExchangesValue(pipeline.ExpandExchanges(pipeline.Names(m.Name.ValueString())))
+	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() {
+		m.computeGivesUpAfter(ctx)
+	}
+}
+
+// computeGivesUpAfter needs the schedule alone.
+func (m *model) computeGivesUpAfter(ctx context.Context) {
+	schedule := *m
+	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
+	schedule.PolicyDefinition = jsontypes.NewNormalizedNull()
+	if p, diags := schedule.pipeline(ctx); !diags.HasError() {
+		m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
+	}
+}

@@ -1,0 +1,103 @@
+package session
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Kind is a kind of thing that several resources of one run have to do with.
+type Kind string
+
+// The kinds, as messages call them.
+const (
+	Pipeline   Kind = "pipeline"
+	Attachment Kind = "attachment"
+	Queue      Kind = "queue"
+)
+
+// Key tells one thing of a run from all others.
+type Key struct {
+	Kind        Kind
+	Vhost, Name string
+}
+
+// run is what the resources of one run have said about their plans. Terraform plans them one beside
+// the other, so each of them knows of those that were planned before it, and of no others.
+type run struct {
+	mutex    sync.Mutex
+	planned  map[Key]bool
+	removed  map[Key]bool
+	claims   map[Key]string
+	released map[Key]map[string]bool
+}
+
+func newRun() run {
+	return run{planned: map[Key]bool{}, removed: map[Key]bool{}, claims: map[Key]string{}, released: map[Key]map[string]bool{}}
+}
+
+// PlannedBefore reports whether a resource of this key was planned in this run already, and remembers it.
+func (s *Session) PlannedBefore(key Key) bool {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	before := s.run.planned[key]
+	s.run.planned[key] = true
+	return before
+}
+
+// Plans reports whether a resource of this key was planned in this run.
+func (s *Session) Plans(key Key) bool {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	return s.run.planned[key]
+}
+
+// MarkRemoved notes that a resource is planned to be removed.
+func (s *Session) MarkRemoved(key Key) {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	s.run.removed[key] = true
+}
+
+// Removed lists the names of those of a kind in a vhost that are known to be removed in this run.
+func (s *Session) Removed(kind Kind, vhost string) []string {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	var names []string
+	for key := range s.run.removed {
+		if key.Kind == kind && key.Vhost == vhost {
+			names = append(names, key.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Claim notes that an owner is planned to have a thing. It returns the other owner that has been
+// planned to have it in this run, "" if there is none.
+func (s *Session) Claim(key Key, owner string) (other string) {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	if claimed, is := s.run.claims[key]; is && claimed != owner {
+		return claimed
+	}
+	s.run.claims[key] = owner
+	return ""
+}
+
+// MarkReleased notes that an owner is planned to give a thing to another one.
+func (s *Session) MarkReleased(key Key, owner string) {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	if s.run.released[key] == nil {
+		s.run.released[key] = map[string]bool{}
+	}
+	s.run.released[key][owner] = true
+}
+
+// ReleasedBy lists the owners that are known to give a thing away in this run.
+func (s *Session) ReleasedBy(key Key) []string {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	return slices.Sorted(maps.Keys(s.run.released[key]))
+}

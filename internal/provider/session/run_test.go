@@ -1,0 +1,64 @@
+package session
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestPlannedOnceOfEachKind(t *testing.T) {
+	t.Parallel()
+	s := Unconnected()
+	orders := Key{Pipeline, "/", "orders"}
+	others := []Key{{Attachment, "/", "orders"}, {Pipeline, "v", "orders"}, {Pipeline, "/", "bills"}}
+	if s.PlannedBefore(orders) || !s.PlannedBefore(orders) || !s.Plans(orders) {
+		t.Error("a plan is not remembered")
+	}
+	for _, other := range others {
+		if s.Plans(other) || s.PlannedBefore(other) {
+			t.Errorf("%v is taken for %v", other, orders)
+		}
+	}
+}
+
+func TestRemovedByKindAndVhost(t *testing.T) {
+	t.Parallel()
+	s := Unconnected()
+	for _, key := range []Key{{Pipeline, "/", "b"}, {Pipeline, "/", "a"}, {Pipeline, "/", "a"}, {Pipeline, "v", "c"}, {Attachment, "/", "d"}} {
+		s.MarkRemoved(key)
+	}
+	if got := s.Removed(Pipeline, "/"); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("removed: %q", got)
+	}
+}
+
+func TestClaimOfOneOwner(t *testing.T) {
+	t.Parallel()
+	s := Unconnected()
+	work := Key{Queue, "/", "work"}
+	for _, c := range []struct{ owner, other string }{{"orders", ""}, {"orders", ""}, {"bills", "orders"}} {
+		if other := s.Claim(work, c.owner); other != c.other {
+			t.Errorf("%s: claimed by %q, want %q", c.owner, other, c.other)
+		}
+	}
+	if other := s.Claim(Key{Queue, "v", "work"}, "bills"); other != "" {
+		t.Errorf("a queue of another vhost is claimed by %q", other)
+	}
+}
+
+// What one queue leaves is none of the removed pipelines: its other queues stay.
+func TestReleasedIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	s := Unconnected()
+	work := Key{Queue, "/", "work"}
+	s.MarkReleased(work, "orders")
+	s.MarkReleased(work, "bills")
+	if got := s.ReleasedBy(work); !slices.Equal(got, []string{"bills", "orders"}) {
+		t.Errorf("released by %q", got)
+	}
+	if got := s.ReleasedBy(Key{Queue, "/", "other"}); len(got) > 0 {
+		t.Errorf("another queue is released by %q", got)
+	}
+	if got := s.Removed(Pipeline, "/"); len(got) > 0 {
+		t.Errorf("removed: %q", got)
+	}
+}
