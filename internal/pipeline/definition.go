@@ -82,17 +82,22 @@ func (d Definition) String() string {
 
 // ParseDefinition reads what String wrote.
 func ParseDefinition(text string) (Definition, error) {
+	var versioned struct{ Version int }
+	if err := json.Unmarshal([]byte(text), &versioned); err != nil {
+		return Definition{}, fmt.Errorf("read the argument %s: %w", DefinitionArgument, err)
+	}
+	if versioned.Version != definitionVersion {
+		return Definition{}, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade",
+			DefinitionArgument, versioned.Version, definitionVersion)
+	}
 	var d Definition
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
+	decoder.DisallowUnknownFields() // dropped in silence, a key would be gone with the next change
 	if err := decoder.Decode(&d); err != nil {
-		return d, fmt.Errorf("read the argument %s: %w", DefinitionArgument, err)
+		return d, fmt.Errorf("the argument %s was made by a newer release, or by hand: %w: upgrade", DefinitionArgument, err)
 	}
 	d.PolicyDefinition = topology.DecodedArguments(d.PolicyDefinition)
-	if d.Version != definitionVersion {
-		return d, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade",
-			DefinitionArgument, d.Version, definitionVersion)
-	}
 	if len(d.Delays) == 0 || d.MaxAttempts == 0 {
 		return d, errors.New("the argument " + DefinitionArgument + " lacks delays or max_attempts")
 	}

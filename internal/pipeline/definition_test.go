@@ -38,3 +38,18 @@ func TestRecoverRefusesAnAgeThatIsNone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A key that this release does not know would be dropped by its next change.
+func TestDefinitionOfANewerReleaseIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"engine":"native"}`: "newer release",
+		`{"version":2,"delays":["5s"],"engine":"native"}`:                                          "version 2",
+		`{"version":1,"delays":["5s"]}`:                                                            "lacks delays or max_attempts",
+		`{"version":1`:                                                                             "read the argument",
+	} {
+		if _, err := ParseDefinition(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

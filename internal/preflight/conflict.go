@@ -36,6 +36,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 		q.check(&f)
 	}
 	checkOwnQueues(&f, p, vhost, others)
+	checkCoveredQueues(&f, p, vhost, others)
 	checkAlternateExchanges(&f, p, vhost)
 	checkListeners(&f, p, vhost)
 	checkCluster(&f, p, vhost)

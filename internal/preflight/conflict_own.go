@@ -68,6 +68,23 @@ func checkOwnQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, othe
 	}
 }
 
+// checkCoveredQueues finds queues of others whose names are like those of the pipeline's retry queues, so that
+// its policy would apply to them.
+func checkCoveredQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, others pipeline.Foreign) {
+	n, own := p.Names(), p.OwnQueues()
+	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
+		queue := vhost.Queues[name]
+		if _, isOwn := own[name]; isOwn || !n.OwnsQueue(name) || n.IsRetryQueue(name, queue) {
+			continue
+		}
+		instead := "No other policy applies to it"
+		if policies, _ := topology.Matching(others.Policies, name, queue.Type); len(policies) > 0 {
+			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
+		}
+		f.refuse(Path{"name"}, "Queue of others under the pipeline's policy", coveredQueue, name, instead)
+	}
+}
+
 // isHarmful reports whether a policy would spoil one of a pipeline's own queues.
 func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Definition)) > 0 }
 

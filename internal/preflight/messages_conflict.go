@@ -107,6 +107,10 @@ const (
 		"Lower the priority of %q below %d, or write\n\n" +
 		"  policy_priority = %d"
 
+	coveredQueue = "Queue %q has a name like those of the pipeline's retry queues, and is none of them. " +
+		"%s; with the pipeline's policy, it would lose its time-to-live and dead-letter exchange, and reject publishers when it is full. " +
+		"Rename the queue, or choose another name for the pipeline."
+
 	shadowedValuesDiffer = "Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s"
 
 	shadowedKeys = "Policy %q applies to queue %q and sets\n%s\n\n" +
