@@ -44,7 +44,7 @@ func TestRefusedMessageIsKeptWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "10s"}, 2, "orders.created")
 	p.set(t, "PUT", p.Path("policies", "full"), map[string]any{
-		"pattern": `^orders\.failed$`, "apply-to": "queues", "definition": map[string]any{"max-length": 1, "overflow": "reject-publish"},
+		"pattern": `^orders\.failed$`, "apply-to": "queues", "priority": 2000, "definition": map[string]any{"max-length": 1, "overflow": "reject-publish"},
 	})
 	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
 	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})

@@ -54,7 +54,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"stream pipeline":          {"delays = [\"5s\"]\n  queue_type = \"stream\"", `Streams cannot be retried.*queue_type = "stream"`},
 		"own queue":                {"delays = [\"5s\"]\n  work_queues = { \"orders.retry.9s\" = {} }", `one of the pipeline's own queues`},
 		"another type":             {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
-		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments beat policies`},
+		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments\s+take\s+precedence over policies`},
 		"unknown work queue type":  {"delays = [\"5s\"]\n  work_queues = { \"w\" = { type = \"stream\" } }", `Streams cannot be retried`},
 		"arguments, not declared":  {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
 		"reserved argument":        {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
