@@ -9,13 +9,13 @@ import (
 )
 
 var (
-	// ObjectsType is the type of objects of one kind: a line for each, by name.
-	ObjectsType = types.MapType{ElemType: types.StringType}
+	// objectsType is the type of objects of one kind: a line for each, by name.
+	objectsType = types.MapType{ElemType: types.StringType}
 	// TopologyType has the types of the four kinds of objects.
 	TopologyType = map[string]attr.Type{
-		"exchanges": ObjectsType,
-		"queues":    ObjectsType,
-		"policies":  ObjectsType,
+		"exchanges": objectsType,
+		"queues":    objectsType,
+		"policies":  objectsType,
 		"bindings":  types.SetType{ElemType: types.StringType},
 	}
 )
@@ -50,9 +50,9 @@ func objectsAttribute(description string) schema.MapAttribute {
 func TopologyValue(t topology.Topology) types.Object {
 	view := topology.Render(t)
 	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
-		"exchanges": TextMap(view.Exchanges),
-		"queues":    TextMap(view.Queues),
-		"policies":  TextMap(view.Policies),
+		"exchanges": textMap(view.Exchanges),
+		"queues":    textMap(view.Queues),
+		"policies":  textMap(view.Policies),
 		"bindings":  types.SetValueMust(types.StringType, StringValues(view.Bindings)),
 	})
 }
@@ -60,7 +60,7 @@ func TopologyValue(t topology.Topology) types.Object {
 // ExchangesValue is a topology of which only the exchanges are known.
 func ExchangesValue(exchanges map[string]topology.Exchange) types.Object {
 	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
-		"exchanges": TextMap(topology.Render(topology.Topology{Exchanges: exchanges}).Exchanges),
+		"exchanges": textMap(topology.Render(topology.Topology{Exchanges: exchanges}).Exchanges),
 		"queues":    types.MapUnknown(types.StringType),
 		"policies":  types.MapUnknown(types.StringType),
 		"bindings":  types.SetUnknown(types.StringType),

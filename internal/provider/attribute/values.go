@@ -15,8 +15,8 @@ func MapValue[T any](elementType attr.Type, from map[string]T, convert func(T) a
 	return types.MapValueMust(elementType, values)
 }
 
-// TextMap is a map of texts, null for nil.
-func TextMap(from map[string]string) types.Map {
+// textMap is a map of texts, null for nil.
+func textMap(from map[string]string) types.Map {
 	if from == nil {
 		return types.MapNull(types.StringType)
 	}

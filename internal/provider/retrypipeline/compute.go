@@ -40,16 +40,20 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, drained map
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = workerValue(p.Worker())
 	m.RetiredQueues = retiredValue(p, drained)
-	m.showNames()
+	m.showNames(p)
 }
 
-// showNames sets the computed attributes that follow from the name alone.
-func (m *model) showNames() {
-	n := pipeline.Names(m.Name.ValueString())
-	m.DeadLetterExchange = types.StringValue(n.DeadLetterExchange())
-	m.InboxQueue = types.StringValue(n.Inbox())
-	m.FailedQueue = types.StringValue(n.FailedQueue())
-	m.WorkerPermissions = permissionsValue(pipeline.WorkerPermissions(n))
+// showNames sets the computed attributes that follow from the name and the engine alone. Without a worker there
+// is no inbox, and nothing that a worker would need.
+func (m *model) showNames(p pipeline.Pipeline) {
+	m.DeadLetterExchange = types.StringValue(p.Names().DeadLetterExchange())
+	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
+	if !p.HasWorker() {
+		m.InboxQueue, m.Worker, m.WorkerPermissions = types.StringNull(), types.ObjectNull(workerType), types.ObjectNull(permissionsType)
+		return
+	}
+	m.InboxQueue = types.StringValue(p.Names().Inbox())
+	m.WorkerPermissions = permissionsValue(pipeline.WorkerPermissions(p.Names()))
 }
 
 func (m model) inputsKnown(ctx context.Context) bool {
@@ -71,8 +75,9 @@ func (m *model) computePartly(ctx context.Context) {
 	if !attribute.Known(m.Name) {
 		return
 	}
-	m.showNames()
-	m.Topology = attribute.ExchangesValue(pipeline.ExpandExchanges(pipeline.Names(m.Name.ValueString())))
+	named := pipeline.Pipeline{Name: m.Name.ValueString()}
+	m.showNames(named)
+	m.Topology = attribute.ExchangesValue(pipeline.ExpandExchanges(named.Names()))
 	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() {
 		m.computeGivesUpAfter(ctx)
 	}
