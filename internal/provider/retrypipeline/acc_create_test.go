@@ -117,41 +117,21 @@ func TestAcc_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCreated(t *test
 
 func TestAcc_InputsThatAreKnownOnlyAtApply(t *testing.T) {
 	t.Parallel()
-	for name, lines := range map[string]string{
-		"name":      `name = terraform_data.later.output, delays = ["5s"], work_queues = { work = {} }`,
-		"delay":     `name = "orders", delays = [terraform_data.delay.output, "30s"], work_queues = { work = {} }`,
-		"delays":    `name = "orders", delays = terraform_data.delays.output`,
-		"work key":  `name = "orders", delays = ["5s"], work_queues = { (terraform_data.work.output) = {} }`,
-		"work type": `name = "orders", delays = ["5s"], work_queues = { work = { type = terraform_data.type.output } }`,
-		"attempts":  `name = "orders", delays = ["5s"], max_attempts = terraform_data.attempts.output`,
-		"vhost":     `name = "orders", delays = ["5s"], work_queues = { work = {} }`,
+	var all laterPipelines
+	for name, c := range map[string]struct{ lines, input string }{
+		"name":      {`name = ` + later + `, delays = ["5s"], work_queues = { work = {} }`, `"orders"`},
+		"delay":     {`name = "orders", delays = [` + later + `, "30s"], work_queues = { work = {} }`, `"5s"`},
+		"delays":    {`name = "orders", delays = ` + later, `["5s", "1m"]`},
+		"work key":  {`name = "orders", delays = ["5s"], work_queues = { (` + later + `) = {} }`, `"work"`},
+		"work type": {`name = "orders", delays = ["5s"], work_queues = { work = { type = ` + later + ` } }`, `"quorum"`},
+		"attempts":  {`name = "orders", delays = ["5s"], max_attempts = ` + later, `5`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			declare(t, b, "work", "quorum")
-			vhost := fmt.Sprintf("%q", b.Vhost)
-			if name == "vhost" {
-				vhost = "terraform_data.vhost.output"
-			}
-			config := fmt.Sprintf(`
-resource "terraform_data" "later"    { input = "orders" }
-resource "terraform_data" "delay"    { input = "5s" }
-resource "terraform_data" "delays"   { input = ["5s", "1m"] }
-resource "terraform_data" "work"     { input = "work" }
-resource "terraform_data" "type"     { input = "quorum" }
-resource "terraform_data" "attempts" { input = 5 }
-resource "terraform_data" "vhost"    { input = %q }
-resource "rabbitmq_retry_pipeline" "orders" {
-  vhost = %s
-  %s
-}`, b.Vhost, vhost, regexp.MustCompile(`, (\w+ = )`).ReplaceAllString(lines, "\n  $1"))
-			acceptQuickly(t, b, resource.TestStep{
-				Config:           config,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-			})
-		})
+		b := laterVhost(t, name)
+		all.add(b, name, fmt.Sprintf("vhost = %q, ", b.Vhost)+c.lines, c.input)
 	}
+	b := laterVhost(t, "vhost")
+	all.add(b, "vhost", `vhost = `+later+`, name = "orders", delays = ["5s"], work_queues = { work = {} }`, fmt.Sprintf("%q", b.Vhost))
+	all.apply(t)
 }
 
 func TestAcc_UnknownEndpointIsNoErrorAtPlanTime(t *testing.T) {

@@ -2,8 +2,6 @@ package retrypipeline_test
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -16,8 +14,7 @@ import (
 // is created and when it is changed, plan and apply agree, and afterwards there is nothing to do.
 func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 	t.Parallel()
-	const later = "terraform_data.later.output"
-	for name, c := range map[string]struct {
+	settings := map[string]struct {
 		lines         string
 		before, after string
 	}{
@@ -41,41 +38,20 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 		"its keys":             {`delays = ["5s"], work_queues = { work = { policy_definition = ` + later + ` } }`, `"{\"delivery-limit\":5}"`, `"{\"delivery-limit\":6}"`},
 		"what a destroy does":  {`delays = ["5s"], on_destroy = ` + later, `"delete"`, `"delete"`},
 		"whether it is forced": {`delays = ["5s"], force_destroy = ` + later, `false`, `true`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			declare(t, b, "work", "quorum")
-			declare(t, b, "work.b", "quorum")
-			empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-			acceptQuickly(t, b,
-				resource.TestStep{Config: fromLater(b, c.lines, c.before), ConfigPlanChecks: empty},
-				resource.TestStep{Config: fromLater(b, c.lines, c.after), ConfigPlanChecks: empty},
-			)
-		})
 	}
-}
-
-// Settings are separated by commas above, which HCL wants on lines of their own.
-var (
-	settings      = regexp.MustCompile(`(?:, |^)(\w+ = )`)
-	namesPipeline = regexp.MustCompile(`^name = `)
-)
-
-// fromLater is a pipeline of which one setting comes from another resource.
-func fromLater(b *brokertest.Broker, lines, input string) string {
-	if !namesPipeline.MatchString(lines) {
-		lines = `name = "orders", ` + lines
+	var all laterPipelines
+	for name, c := range settings {
+		b := laterVhost(t, name)
+		lines := fmt.Sprintf("vhost = %q, ", b.Vhost) + c.lines
+		if name != "name" {
+			lines = `name = "orders", ` + lines
+		}
+		if name != "whether it is forced" {
+			lines += `, force_destroy = true` // the queues are empty, and a proof of that takes its time
+		}
+		all.add(b, name, lines, c.before, c.after)
 	}
-	if !strings.Contains(lines, "force_destroy") {
-		lines += `, force_destroy = true` // nothing is held, and a proof of that takes its time
-	}
-	return fmt.Sprintf(`
-resource "terraform_data" "later" { input = %s }
-resource "rabbitmq_retry_pipeline" "orders" {
-  vhost = %q
-  %s
-}`, input, b.Vhost, settings.ReplaceAllString(lines, "\n  $1"))
+	all.apply(t)
 }
 
 // The provider's endpoint changes together with its source, when the pipeline is created and when it
