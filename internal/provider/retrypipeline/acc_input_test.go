@@ -25,60 +25,61 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	call(t, b, http.MethodPut, b.Path("queues", "work.dlx"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-dead-letter-exchange": "old",
 	}}, nil)
-	long := strings.Repeat("n", 240)
 	var many []string
 	for i := range 700 {
 		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
 	}
+	// Terraform validates everything before it plans anything.
+	validated, planned := badInputs{vhost: b.Vhost}, badInputs{vhost: b.Vhost}
 	for name, c := range map[string]struct{ lines, says string }{
-		"unknown on_destroy":       {`delays = ["5s"]` + "\n" + `on_destroy = "keep"`, `neither "delete" nor "retain"`},
-		"no delays":                {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
-		"negative delay":           {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
-		"no duration":              {`delays = ["5 seconds"]`, `delays = .*is not a duration`},
-		"delay beyond the limit":   {`delays = ["87601h"]`, `delays = .*longer than the broker's limit`},
-		"delay below 1ms":          {`delays = ["1500us"]`, `delays = .*finer than a millisecond`},
-		"one attempt":              {"delays = [\"5s\"]\n  max_attempts = 1", `max_attempts = 1.*nothing is ever retried`},
-		"unused delays":            {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 3", `max_attempts = 3.*Raise max_attempts to 4`},
-		"no age":                   {"delays = [\"5s\"]\n  max_age = \"soon\"", `on .* line .*max_age = "soon".*"soon" is not a duration`},
-		"age of zero":              {"delays = [\"5s\"]\n  max_age = \"0s\"", `max_age = "0s".*"0s" is not positive`},
-		"negative age":             {"delays = [\"5s\"]\n  max_age = \"-1h\"", `max_age = "-1h".*"-1h" is not positive`},
-		"age finer than 1ms":       {"delays = [\"5s\"]\n  max_age = \"10s5us\"", `max_age = .*finer than a millisecond`},
-		"one attempt for a queue":  {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 1 } }", `Work queue "w": .*so 1 means that nothing is ever retried`},
-		"no attempt for a queue":   {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 0 } }", `Work queue "w": .*so 0 means that nothing is ever retried`},
-		"attempts of a queue":      {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 2147483648 } }", `Work queue "w": .*at most 2147483647`},
-		"unused by all queues":     {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 2\n  work_queues = { w = { max_attempts = 3 } }", `max_attempts = 2.*Raise max_attempts to 4`},
+		"unknown on_destroy":      {`delays = ["5s"]` + "\n" + `on_destroy = "keep"`, `neither "delete" nor "retain"`},
+		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
+		"negative delay":          {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
+		"no duration":             {`delays = ["5 seconds"]`, `delays = .*is not a duration`},
+		"delay beyond the limit":  {`delays = ["87601h"]`, `delays = .*longer than the broker's limit`},
+		"delay below 1ms":         {`delays = ["1500us"]`, `delays = .*finer than a millisecond`},
+		"one attempt":             {"delays = [\"5s\"]\n  max_attempts = 1", `max_attempts = 1.*nothing is ever retried`},
+		"unused delays":           {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 3", `max_attempts = 3.*Raise max_attempts to 4`},
+		"no age":                  {"delays = [\"5s\"]\n  max_age = \"soon\"", `on .* line .*max_age = "soon".*"soon" is not a duration`},
+		"age of zero":             {"delays = [\"5s\"]\n  max_age = \"0s\"", `max_age = "0s".*"0s" is not positive`},
+		"negative age":            {"delays = [\"5s\"]\n  max_age = \"-1h\"", `max_age = "-1h".*"-1h" is not positive`},
+		"age finer than 1ms":      {"delays = [\"5s\"]\n  max_age = \"10s5us\"", `max_age = .*finer than a millisecond`},
+		"one attempt for a queue": {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 1 } }", `Work queue "w": .*so 1 means that nothing is ever retried`},
+		"no attempt for a queue":  {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 0 } }", `Work queue "w": .*so 0 means that nothing is ever retried`},
+		"attempts of a queue":     {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 2147483648 } }", `Work queue "w": .*at most 2147483647`},
+		"unused by all queues":    {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 2\n  work_queues = { w = { max_attempts = 3 } }", `max_attempts = 2.*Raise max_attempts to 4`},
+		"unknown reason":          {"delays = [\"5s\"]\n  retry_on = [\"rejected\", \"bored\"]", `retry_on .*"bored" is not a reason`},
+		"without rejected":        {"delays = [\"5s\"]\n  retry_on = [\"expired\"]", `retry_on .*"rejected" into the set`},
+		"unknown queue type":      {"delays = [\"5s\"]\n  queue_type = \"lazy\"", `queue_type .*not a queue type`},
+		"stream pipeline":         {"delays = [\"5s\"]\n  queue_type = \"stream\"", `Streams cannot be retried.*queue_type = "stream"`},
+		"own queue":               {"delays = [\"5s\"]\n  work_queues = { \"orders.retry.9s\" = {} }", `one of the pipeline's own queues`},
+		"unknown work queue type": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { type = \"stream\" } }", `Streams cannot be retried`},
+		"arguments, not declared": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
+		"reserved argument":       {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
+		"arguments no object":     {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
+		"long work queue":         {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
+	} {
+		validated.add(name, "orders", c.lines, c.says)
+	}
+	for name, c := range map[string]struct{ lines, says string }{
 		"attempts of many queues":  {"delays = [\"5s\"]\n  work_queues = { for i in range(400) : \"queue-${i}\" => { declare = true, max_attempts = 3 } }", `work_queues = .*only where it differs`},
-		"unknown reason":           {"delays = [\"5s\"]\n  retry_on = [\"rejected\", \"bored\"]", `retry_on .*"bored" is not a reason`},
-		"without rejected":         {"delays = [\"5s\"]\n  retry_on = [\"expired\"]", `retry_on .*"rejected" into the set`},
-		"unknown queue type":       {"delays = [\"5s\"]\n  queue_type = \"lazy\"", `queue_type .*not a queue type`},
-		"stream pipeline":          {"delays = [\"5s\"]\n  queue_type = \"stream\"", `Streams cannot be retried.*queue_type = "stream"`},
-		"own queue":                {"delays = [\"5s\"]\n  work_queues = { \"orders.retry.9s\" = {} }", `one of the pipeline's own queues`},
 		"another type":             {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
-		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments\s+take\s+precedence over policies`},
-		"unknown work queue type":  {"delays = [\"5s\"]\n  work_queues = { \"w\" = { type = \"stream\" } }", `Streams cannot be retried`},
-		"arguments, not declared":  {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
-		"reserved argument":        {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
-		"arguments no object":      {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
+		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments take precedence over policies`},
 		"definition too long":      {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
 		"long policy definition":   {"delays = [\"5s\"]\n  policy_definition = jsonencode({ consumer-timeout = \"" + strings.Repeat("9", 4000) + "\" })", `policy_definition = .*may have at most 4000.*Shorten it`},
-		"long work queue":          {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			failsToPlan(t, pipelineHCL(b, c.lines), c.says)
-		})
+		planned.add(name, label(name), c.lines, c.says)
 	}
 	for name, c := range map[string]struct{ pipeline, says string }{
 		"empty name":    {"", `name .*Name the pipeline`},
 		"reserved name": {"a/b", `name .*separates the parts of policy names`},
 		"amq":           {"amq", `name .*Brokers keep names`},
-		"long name":     {long, `name .*for a quorum queue, vhost and name together`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			failsToPlan(t, fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = %q\n  vhost = %q\n  delays = [\"5s\"]\n}", c.pipeline, b.Vhost), c.says)
-		})
+		validated.add(name, c.pipeline, `delays = ["5s"]`, c.says)
 	}
+	planned.add("long name", strings.Repeat("n", 240), `delays = ["5s"]`, `name .*for a quorum queue, vhost and name together`)
+	validated.fail(t)
+	planned.fail(t)
 	t.Run("wrong password", func(t *testing.T) {
 		t.Parallel()
 		failsToPlan(t, "provider \"rabbitmq\" {\n  password = \"wrong\"\n}\n"+pipelineHCL(b, `delays = ["5s"]`), `answered 401.*Check username and password`)

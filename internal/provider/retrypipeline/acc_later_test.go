@@ -38,15 +38,15 @@ var setting = regexp.MustCompile(`(?:, |^)(\w+ = )`)
 
 // add adds a pipeline with these settings, for which later is each of the inputs in turn.
 func (p *laterPipelines) add(b *brokertest.Broker, name, settings string, inputs ...string) {
-	label := strings.ReplaceAll(name, " ", "_")
-	settings = strings.ReplaceAll(settings, later, "terraform_data."+label+".output")
+	at := label(name)
+	settings = strings.ReplaceAll(settings, later, "terraform_data."+at+".output")
 	p.names, p.vhosts = append(p.names, name), append(p.vhosts, b)
 	for i, input := range inputs {
 		if i == len(p.steps) {
 			p.steps = append(p.steps, "")
 		}
 		p.steps[i] += fmt.Sprintf("resource \"terraform_data\" %[1]q { input = %[2]s }\nresource \"rabbitmq_retry_pipeline\" %[1]q {%[3]s\n}\n",
-			label, input, setting.ReplaceAllString(settings, "\n  $1"))
+			at, input, setting.ReplaceAllString(settings, "\n  $1"))
 	}
 }
 
