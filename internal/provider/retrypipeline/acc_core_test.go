@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // core does with one resource what Terraform's core does, over the plugin protocol but without the
@@ -23,6 +23,8 @@ import (
 // on what core insists on. Hundreds of plans and applies take seconds that way.
 type core struct {
 	config map[string]any
+	// times are those of the proof that queues are empty.
+	times apply.Times
 	// state is what the state file would hold.
 	state   *tfprotov6.DynamicValue
 	private []byte
@@ -38,8 +40,8 @@ type process struct {
 	computed  []string
 }
 
-func startProvider(ctx context.Context) (*process, error) {
-	server, err := providerserver.NewProtocol6WithError(provider.New("test")())()
+func startProvider(ctx context.Context, times apply.Times) (*process, error) {
+	server, err := acctest.Factories(times)["rabbitmq"]()
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func (p planned) empty() bool { return reflect.DeepEqual(p.refreshed, p.after) }
 
 // plan refreshes the state and plans.
 func (c *core) plan(ctx context.Context) (planned, error) {
-	running, err := startProvider(ctx)
+	running, err := startProvider(ctx, c.times)
 	if err != nil {
 		return planned{}, err
 	}
@@ -142,7 +144,7 @@ func (c *core) planWith(ctx context.Context, running *process) (planned, error) 
 // apply carries out a plan in a process of its own. Like core, it plans again there, without a
 // refresh, and takes anything but the same plan, or a result that is not as planned, for a bug.
 func (c *core) apply(ctx context.Context, p planned) error {
-	running, err := startProvider(ctx)
+	running, err := startProvider(ctx, c.times)
 	if err != nil {
 		return err
 	}
@@ -180,6 +182,51 @@ func (c *core) apply(ctx context.Context, p planned) error {
 		err = errors.New("inconsistent result after apply: the new state is not the planned one")
 	}
 	return err
+}
+
+// planAndApply plans and applies the plan.
+func (c *core) planAndApply(ctx context.Context) (planned, error) {
+	plan, err := c.plan(ctx)
+	if err == nil {
+		err = c.apply(ctx, plan)
+	}
+	return plan, err
+}
+
+// destroy refreshes the state, plans that nothing is to be there, and carries it out.
+func (c *core) destroy(ctx context.Context) error {
+	running, err := startProvider(ctx, c.times)
+	if err != nil {
+		return err
+	}
+	if err := c.refresh(ctx, running); err != nil {
+		return err
+	}
+	none, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
+	if err != nil {
+		return err
+	}
+	plan, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: resourceType, PriorState: c.state, Config: &none, ProposedNewState: &none, PriorPrivate: c.private, PriorIdentity: c.known,
+	})
+	if err != nil {
+		return err
+	}
+	if err := failure(plan.Diagnostics); err != nil {
+		return err
+	}
+	if running, err = startProvider(ctx, c.times); err != nil {
+		return err
+	}
+	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: resourceType, PriorState: c.state, Config: &none, PlannedState: plan.PlannedState,
+		PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
+	})
+	if err != nil {
+		return err
+	}
+	c.state, c.private, c.known = response.NewState, response.Private, response.NewIdentity
+	return failure(response.Diagnostics)
 }
 
 // propose is what core proposes: the configuration, and what is computed as it was before.

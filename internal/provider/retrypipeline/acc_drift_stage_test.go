@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -31,7 +32,7 @@ func newStage(t *testing.T, kind string) *stage {
 	t.Helper()
 	b := brokertest.NewNamed(t, "drift "+kind)
 	p := driftPipelines(b.Vhost)[kind]
-	s := &stage{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p)}, holds: map[string]int{}}
+	s := &stage{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p), times: apply.DefaultTimes()}, holds: map[string]int{}}
 	for name, w := range p.WorkQueues {
 		if !w.Declare {
 			declare(t, b, name, w.Type)

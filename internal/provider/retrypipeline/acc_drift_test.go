@@ -1,25 +1,29 @@
 package retrypipeline_test
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-const driftConfig = `
-  delays = ["5s", "30s"]
-  work_queues = {
-    "work.created" = {}
-    "work.paid"    = {}
-    "work.legacy"  = { type = "classic" }
-    "noted"        = { declare = true }
-  }`
+// driftConfig is a configuration with work queues of every kind.
+func driftConfig(vhost string) map[string]any {
+	return map[string]any{
+		"name": "orders", "vhost": vhost, "delays": []string{"5s", "30s"},
+		"work_queues": map[string]any{
+			"work.created": map[string]any{},
+			"work.paid":    map[string]any{},
+			"work.legacy":  map[string]any{"type": "classic"},
+			"noted":        map[string]any{"declare": true},
+		},
+	}
+}
 
 // drift is one change by hand, and what of the topology the plan must then want to change.
 type drift struct {
@@ -110,28 +114,36 @@ func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 }
 
 // acceptDrift applies a pipeline and then, for each case, alters the broker, checks that the plan
-// shows exactly that, and lets apply repair it.
+// shows exactly that, and lets apply repair it. In the end it destroys the pipeline.
 func acceptDrift(t *testing.T, cases []drift) {
 	t.Helper()
+	acctest.Require(t)
 	b := brokertest.New(t)
 	declare(t, b, "work.created", "quorum")
 	declare(t, b, "work.paid", "quorum")
 	declare(t, b, "work.foreign", "quorum")
 	declare(t, b, "work.legacy", "classic")
-	config := pipelineHCL(b, driftConfig)
-	empty := []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}
-	steps := []resource.TestStep{{Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: empty}}}
-	for _, c := range cases {
-		steps = append(steps, resource.TestStep{
-			PreConfig: func() { t.Log(c.name); c.alter(t, b) },
-			Config:    config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{c.differs},
-				PostApplyPostRefresh: empty,
-			},
-		})
+	c := core{config: driftConfig(b.Vhost), times: acctest.Quick()}
+	if _, err := c.planAndApply(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	acceptQuickly(t, b, steps...)
+	for _, drift := range cases {
+		drift.alter(t, b)
+		plan, err := c.planAndApply(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", drift.name, err)
+		}
+		got := differences(topologyOf(plan.refreshed), topologyOf(plan.after))
+		if want := slices.Sorted(slices.Values(drift.differs)); !slices.Equal(got, want) {
+			t.Errorf("%s: the plan changes %q, want %q", drift.name, got, want)
+		}
+		if plan, err = c.plan(t.Context()); err != nil || !plan.empty() {
+			t.Errorf("%s: after the repair: %v, the plan changes %q", drift.name, err, differences(topologyOf(plan.refreshed), topologyOf(plan.after)))
+		}
+	}
+	if err := errors.Join(c.destroy(t.Context()), nothingLeft(t, b)); err != nil {
+		t.Error(err)
+	}
 }
 
 func deleted(kind, name string) func(*testing.T, *brokertest.Broker) {

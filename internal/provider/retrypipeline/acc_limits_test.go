@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -119,7 +120,7 @@ func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 func TestAcc_WrongLimitsAreReportedAtTheirAttributes(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	running, err := startProvider(t.Context())
+	running, err := startProvider(t.Context(), apply.DefaultTimes())
 	if err != nil {
 		t.Fatal(err)
 	}
