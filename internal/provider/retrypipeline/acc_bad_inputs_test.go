@@ -49,7 +49,7 @@ func (in *badInputs) fail(t *testing.T) {
 		}
 	}
 	for name, want := range in.says {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // is over at once
+		t.Run(name, func(t *testing.T) {
 			if errors := found[label(name)]; !slices.ContainsFunc(errors, says(want).MatchString) {
 				t.Errorf("got %q, want one that says %q", errors, want)
 			}

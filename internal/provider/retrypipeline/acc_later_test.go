@@ -60,7 +60,7 @@ func (p *laterPipelines) apply(t *testing.T) {
 	}
 	acctest.Run(t, acctest.Quick(), steps...)
 	for i, name := range p.names {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // is over at once
+		t.Run(name, func(t *testing.T) {
 			if err := nothingLeft(t, p.vhosts[i]); err != nil {
 				t.Error(err)
 			}
