@@ -4,6 +4,7 @@ package loadtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -99,15 +100,8 @@ func (l *load) settleIn(t *testing.T, queue string) {
 		if missing := len(l.ledger.missing()); holding[queue] == missing && len(holding) <= 1 {
 			return nil
 		}
-		return errStillHeld(holding)
+		return fmt.Errorf("there are still messages: %v", holding)
 	})
-}
-
-type errStillHeld map[string]int
-
-func (e errStillHeld) Error() string {
-	text, _ := json.Marshal(map[string]int(e))
-	return "still held: " + string(text)
 }
 
 // requireCovered leaves the pipeline's queues unused for longer than the organisation lets queues be, and

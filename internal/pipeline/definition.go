@@ -23,6 +23,7 @@ const (
 	maxDefinitionSent = 4900
 )
 
+// Fits reports whether a broker accepts the definition.
 func (d Definition) Fits() bool {
 	text := d.String()
 	sent, err := json.Marshal(text)

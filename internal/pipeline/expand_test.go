@@ -82,24 +82,28 @@ func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 	}{
 		"none": {topology.Quorum, nil, nil, map[string]string{"queues": "^(" + own + ")$"}},
 		"attached by arguments": {
-			topology.Quorum, nil, map[string]WorkQueue{"a": {Type: topology.Quorum, Attach: AttachArguments}},
+			topology.Quorum, nil,
+			map[string]WorkQueue{"a": {Type: topology.Quorum, Attach: AttachArguments}},
 			map[string]string{"queues": "^(" + own + ")$"},
 		},
 		"the pipeline's type": {topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": quorum}, map[string]string{"queues": "^(" + own + "|a|b)$"}},
 		"a classic pipeline":  {topology.Classic, nil, map[string]WorkQueue{"a": classic}, map[string]string{"queues": "^(" + own + "|a)$"}},
 		"another type": {
-			topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": classic, "c": classic},
+			topology.Quorum, nil,
+			map[string]WorkQueue{"a": quorum, "b": classic, "c": classic},
 			map[string]string{"queues": "^(" + own + "|a)$", "classic-queues": "^(b|c)$"},
 		},
 		"keys for all": {
-			topology.Quorum, keys, map[string]WorkQueue{"a": quorum, "b": quorum},
+			topology.Quorum, keys,
+			map[string]WorkQueue{"a": quorum, "b": quorum},
 			map[string]string{"queues": "^(" + own + ")$", "quorum-queues": "^(a|b)$"},
 		},
 		"keys that are given up": {
 			topology.Quorum, topology.Arguments{"expires": nil}, map[string]WorkQueue{"a": quorum}, map[string]string{"queues": "^(" + own + "|a)$"},
 		},
 		"a queue of its own": {
-			topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": bounded},
+			topology.Quorum, nil,
+			map[string]WorkQueue{"a": quorum, "b": bounded},
 			map[string]string{"queues": "^(" + own + "|a)$", "queue/b": "^(b)$"},
 		},
 	} {

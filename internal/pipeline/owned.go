@@ -35,12 +35,13 @@ func (workerEngine) owned(p Pipeline, vhost topology.Topology) topology.Topology
 	return owned
 }
 
+// IsRetryQueue reports whether a queue is one of the pipeline's retry queues, in or out of the schedule.
 func (n Names) IsRetryQueue(name string, queue topology.Queue) bool {
 	_, named := n.DelayOf(name)
 	return named && queue.Arguments["x-dead-letter-exchange"] == n.ReturnExchange()
 }
 
-// ownsBinding reports whether a binding is the pipeline's: between two of its objects, or one that
+// OwnsBinding reports whether a binding is the pipeline's: between two of its objects, or one that
 // brings messages back to a work queue. A key that means such a return is the pipeline's own, so that
 // one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too.
 func (n Names) OwnsBinding(b topology.Binding) bool {
@@ -52,7 +53,7 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 	return returns || n.OwnsQueue(b.Destination)
 }
 
-// returnBinding brings messages back to a work queue.
+// ReturnBinding brings messages back to a work queue.
 func (n Names) ReturnBinding(workQueue string) topology.Binding {
 	return topology.Binding{Source: n.ReturnExchange(), Destination: workQueue, RoutingKey: ReturnKey(workQueue)}
 }

@@ -105,7 +105,7 @@ func recoverFrom(p Pipeline, live topology.Queue, policy topology.Policy, hasPol
 	return w
 }
 
-// policyOf finds the policy by which the pipeline attached the queue.
+// PolicyOf finds the policy by which the pipeline attached the queue.
 func PolicyOf(n Names, queue string, vhost topology.Topology) (topology.Policy, bool) {
 	if policy, exists := vhost.Policies[n.QueuePolicy(queue)]; exists {
 		return policy, true

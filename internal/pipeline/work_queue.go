@@ -32,6 +32,7 @@ type WorkQueue struct {
 	PolicyDefinition topology.Arguments
 }
 
+// ByPolicy reports whether a policy attaches the queue.
 func (w WorkQueue) ByPolicy() bool { return w.Attach != AttachArguments }
 
 // Strategy is how the queue dead-letters.
@@ -52,7 +53,7 @@ func (w WorkQueue) deadLettering(n Names) topology.Arguments {
 	return keys
 }
 
-// deadLetterArguments are the same as a queue's arguments.
+// DeadLetterArguments are the same as a queue's arguments.
 func (w WorkQueue) DeadLetterArguments(n Names) topology.Arguments {
 	arguments := topology.Arguments{}
 	for key, value := range w.deadLettering(n) {

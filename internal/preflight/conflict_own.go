@@ -94,7 +94,7 @@ func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Def
 func checkAlternateExchanges(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	n, ofExchanges := p.Names(), maps.Clone(vhost.Policies)
 	maps.DeleteFunc(ofExchanges, func(_ string, policy topology.Policy) bool { return !policy.MeantForExchanges() })
-	lookup := topology.Lookup{Policies: topology.CompilePolicies(ofExchanges)}
+	lookup := topology.NewLookup(topology.Vhost{Topology: topology.Topology{Policies: ofExchanges}})
 	for _, exchange := range []string{n.RetryExchange(), n.FailedExchange()} {
 		policy, has := lookup.AlternatePolicy(exchange)
 		if !has {

@@ -15,9 +15,6 @@ const (
 	unknownQueueType = "%q is not a queue type. " +
 		"Write \"quorum\" or \"classic\"."
 
-	expandsTooLong = "The pipeline's name expands to %q, and %s. " +
-		"Choose a shorter name."
-
 	definitionTooLong = "The pipeline's definition, which is kept on the broker, has %d bytes; " +
 		"it may have at most %d, and fewer with many quotes in it. " +
 		"%s."

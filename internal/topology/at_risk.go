@@ -39,9 +39,9 @@ func leadsToNothing(s Settings, live, after Topology) bool {
 // matchingAny are the policies that match any of the names: to read a pattern takes longer than all else.
 func matchingAny(policies map[string]Policy, names []string) map[string]Policy {
 	found := map[string]Policy{}
-	compiled := CompilePolicies(policies)
+	compiled := compilePolicies(policies)
 	for _, name := range names {
-		for _, p := range MatchingCompiled(compiled, name, always) {
+		for _, p := range matchingCompiled(compiled, name, always) {
 			found[p.Name] = p.Policy
 		}
 	}
@@ -58,7 +58,7 @@ func touched(live, wanted Topology, vhost Vhost) []string {
 	for name := range changes.Update.Policies {
 		replaced[name] = live.Policies[name]
 	}
-	policies := slices.Concat(CompilePolicies(changes.Create.Policies), CompilePolicies(changes.Update.Policies), CompilePolicies(replaced))
+	policies := slices.Concat(compilePolicies(changes.Create.Policies), compilePolicies(changes.Update.Policies), compilePolicies(replaced))
 	var queues []string
 	for name, queue := range vhost.Queues {
 		if queue.Type != Quorum {
@@ -67,7 +67,7 @@ func touched(live, wanted Topology, vhost Vhost) []string {
 		exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
 		_, goes := changes.Delete.Exchanges[exchange]
 		_, owned := live.Queues[name]
-		if goes || owned || len(MatchingCompiled(policies, name, always)) > 0 {
+		if goes || owned || len(matchingCompiled(policies, name, always)) > 0 {
 			queues = append(queues, name)
 		}
 	}

@@ -78,15 +78,18 @@ func (p Policy) Equal(other Policy) bool {
 		p.Definition.Equal(other.Definition)
 }
 
+// Equal reports whether two bindings are the same, whatever the broker calls them.
 func (b Binding) Equal(other Binding) bool {
 	return b.Source == other.Source && b.Destination == other.Destination && b.ToExchange == other.ToExchange &&
 		b.RoutingKey == other.RoutingKey && b.Arguments.Equal(other.Arguments)
 }
 
+// Equal reports whether two sets of arguments are the same; none and an empty set are.
 func (a Arguments) Equal(other Arguments) bool {
 	return len(a) == len(other) && (len(a) == 0 || reflect.DeepEqual(a, other))
 }
 
+// SortBindings sorts bindings by their text.
 func SortBindings(bindings []Binding) {
 	slices.SortFunc(bindings, func(a, b Binding) int { return cmp.Compare(a.String(), b.String()) })
 }

@@ -10,7 +10,7 @@ import (
 // whole vhost is a large number of policies times a large number of queues.
 type Lookup struct {
 	vhost              Vhost
-	Policies, operator []compiledPolicy
+	policies, operator []compiledPolicy
 }
 
 // compiledPolicy has no pattern if it cannot be evaluated.
@@ -21,11 +21,11 @@ type compiledPolicy struct {
 
 // NewLookup prepares a vhost for questions.
 func NewLookup(vhost Vhost) Lookup {
-	return Lookup{vhost, CompilePolicies(vhost.Policies), CompilePolicies(vhost.OperatorPolicies)}
+	return Lookup{vhost, compilePolicies(vhost.Policies), compilePolicies(vhost.OperatorPolicies)}
 }
 
-// compileAll sorts policies too, the strongest first.
-func CompilePolicies(policies map[string]Policy) []compiledPolicy {
+// compilePolicies reads all patterns, and sorts the policies, the strongest first.
+func compilePolicies(policies map[string]Policy) []compiledPolicy {
 	all := make([]compiledPolicy, 0, len(policies))
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		// A pattern that is no error here may still be one when it is matched.
@@ -40,7 +40,7 @@ func CompilePolicies(policies map[string]Policy) []compiledPolicy {
 func (l Lookup) Unreadable() []NamedPolicy {
 	var found []NamedPolicy
 	types := l.typesOfForeignNames()
-	for _, p := range slices.Concat(l.Policies, l.operator) {
+	for _, p := range slices.Concat(l.policies, l.operator) {
 		if p.pattern == nil || p.pattern.onlyASCII && slices.ContainsFunc(types, p.meant) {
 			found = append(found, p.NamedPolicy)
 		}
@@ -65,14 +65,14 @@ func (l Lookup) Queue(name string) Settings {
 	queue := l.vhost.Queues[name]
 	meant := func(p Policy) bool { return p.meant(queue.Type) }
 	s := Settings{Queue: queue, version: l.vhost.Version}
-	for _, p := range MatchingCompiled(l.Policies, name, meant) {
+	for _, p := range matchingCompiled(l.policies, name, meant) {
 		if applicable(queue.Type, p.Definition) {
 			s.Policies = append(s.Policies, p)
 		} else {
 			s.Inapplicable = append(s.Inapplicable, p)
 		}
 	}
-	for _, p := range MatchingCompiled(l.operator, name, meant) {
+	for _, p := range matchingCompiled(l.operator, name, meant) {
 		if applicable(queue.Type, p.Definition) {
 			s.Operator = append(s.Operator, p)
 		}
@@ -90,9 +90,9 @@ func (l Lookup) AlternateExchange(name string) (alternate string, has bool) {
 	return alternate, has
 }
 
-// alternatePolicy finds the policy that gives an exchange an alternate one.
+// AlternatePolicy finds the policy that gives an exchange an alternate one.
 func (l Lookup) AlternatePolicy(exchange string) (policy NamedPolicy, has bool) {
-	policies := MatchingCompiled(l.Policies, exchange, Policy.MeantForExchanges)
+	policies := matchingCompiled(l.policies, exchange, Policy.MeantForExchanges)
 	if len(policies) == 0 {
 		return policy, false
 	}
@@ -100,7 +100,7 @@ func (l Lookup) AlternatePolicy(exchange string) (policy NamedPolicy, has bool) 
 	return policies[0], has
 }
 
-func MatchingCompiled(policies []compiledPolicy, name string, meant func(Policy) bool) []NamedPolicy {
+func matchingCompiled(policies []compiledPolicy, name string, meant func(Policy) bool) []NamedPolicy {
 	var found []NamedPolicy
 	for _, p := range policies {
 		if p.pattern == nil || !meant(p.Policy) {

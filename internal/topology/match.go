@@ -31,7 +31,8 @@ func applicable(queueType string, definition Arguments) bool {
 	return len(Unsupported(queueType, definition)) == 0
 }
 
-// alwaysApplicable reports whether it can on every version.
+// AlwaysApplicable reports whether a policy with this definition can apply to queues of the type on every
+// version.
 func AlwaysApplicable(queueType string, definition Arguments) bool {
 	return applicable(queueType, definition) && !slices.ContainsFunc(sometimesUnsupportedKeys[queueType], func(key string) bool {
 		_, has := definition[key]
@@ -74,6 +75,7 @@ func (p Policy) meant(queueType string) bool {
 	return false
 }
 
+// MeantForExchanges reports whether the policy is for exchanges, too.
 func (p Policy) MeantForExchanges() bool { return p.ApplyTo == "all" || p.ApplyTo == "exchanges" }
 
 // NamedPolicy is a policy with its name.
@@ -82,7 +84,7 @@ type NamedPolicy struct {
 	Policy
 }
 
-// matching lists the policies that match a queue, the strongest first. Of equal priorities it is
+// Matching lists the policies that match a queue, the strongest first. Of equal priorities it is
 // undefined which one the broker takes. Those whose pattern cannot be evaluated are in doubtful.
 func Matching(policies map[string]Policy, queue, queueType string) (found, doubtful []NamedPolicy) {
 	for _, name := range slices.Sorted(maps.Keys(policies)) {

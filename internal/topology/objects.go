@@ -60,6 +60,7 @@ type Policy struct {
 	Rank int
 }
 
+// New returns a topology without any object, to add some to.
 func New() Topology {
 	return Topology{Exchanges: map[string]Exchange{}, Queues: map[string]Queue{}, Policies: map[string]Policy{}}
 }
