@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Fault sits between a client and the management API. It tells whether the broker gets a request, and the client its
+// Fault sits between a client and the management API. It reports whether the broker gets a request, and the client its
 // answer.
 type Fault func(r *http.Request) (forward, answer bool)
 

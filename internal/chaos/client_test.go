@@ -15,7 +15,7 @@ const (
 	reconnectAfter = 200 * time.Millisecond
 )
 
-// always runs a client, each time that it loses its connection anew, until the context is done.
+// always runs a client, each time that it loses its connection again, until the context is done.
 func (a *application) always(ctx context.Context, p *proxy, client func(context.Context, *amqp.Connection) error) {
 	for ctx.Err() == nil {
 		if conn, err := a.connect(p); err == nil {
@@ -31,7 +31,7 @@ func (a *application) connect(p *proxy) (*amqp.Connection, error) {
 	return amqp.DialConfig(a.uri(p), amqp.Config{Vhost: a.Vhost, Heartbeat: heartbeat, Dial: amqp.DefaultDial(heartbeat)})
 }
 
-// pause waits, and tells whether it was not over before.
+// pause waits, and reports whether it was not over before.
 func pause(over <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-over:

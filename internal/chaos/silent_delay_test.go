@@ -16,7 +16,7 @@ const forgetMembers = `{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, 
 Nodes = case maps:get(nodes, amqqueue:get_type_state(Q)) of Uids when is_map(Uids) -> maps:keys(Uids); List -> List end,
 {ok, _} = ra:delete_cluster([{Name, Node} || Node <- Nodes], 5000).`
 
-// TestDelayWithoutMembers has one of three delays take nothing for a while, and then does what the guide
+// TestDelayWithoutMembers has one of three delays reject everything for a while, and then does what the guide
 // says.
 //
 //nolint:paralleltest // the faults of other tests are not for this one

@@ -39,7 +39,7 @@ func (l *faultLog) count() int {
 	return l.all
 }
 
-// fault makes something go wrong, and mends it before it returns. It need not last any longer when all
+// fault makes something go wrong, and fixes it before it returns. It need not last any longer when all
 // is over.
 type fault func(over <-chan struct{}, rng *rand.Rand) error
 

@@ -216,12 +216,12 @@ func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
 func TestAttachmentsAreSeenWithoutTheirBinding(t *testing.T) {
 	t.Parallel()
 	a := pipeline.Attachment{Pipeline: "orders", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}
-	anew := pipeline.ExpandAttachment(a)
-	anew.Bindings = nil
-	if got := pipeline.Attached("orders", anew); len(got) != 1 || got[0] != "work" {
+	recreated := pipeline.ExpandAttachment(a)
+	recreated.Bindings = nil
+	if got := pipeline.Attached("orders", recreated); len(got) != 1 || got[0] != "work" {
 		t.Errorf("got %q", got)
 	}
-	if got := pipeline.Attached("order", anew); len(got) != 0 {
+	if got := pipeline.Attached("order", recreated); len(got) != 0 {
 		t.Errorf("another pipeline has %q", got)
 	}
 	if got := pipeline.Attached("orders", pipeline.Expand(one(pipeline.WorkQueue{Type: topology.Quorum}))); len(got) != 0 {

@@ -127,7 +127,7 @@ func replaceOtherProviders(t *testing.T, dir string) {
 		writeFile(t, file, outputs)
 	}
 	if taken == 0 {
-		t.Error("it needs other providers, but takes nothing from ours")
+		t.Error("it needs other providers, but uses nothing of ours")
 	}
 }
 

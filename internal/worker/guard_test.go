@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Messages that the client library cannot decode go to the failed queue, and take nothing along.
+// Messages that the client library cannot decode go to the failed queue, and take no other message along.
 func TestUndecodableMessages(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {

@@ -9,7 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// A message that makes the worker panic is parked, and takes nothing along.
+// A message that makes the worker panic is parked, and takes no other message along.
 func TestPanicOverAMessage(t *testing.T) {
 	t.Parallel()
 	for appID, reason := range map[string]any{

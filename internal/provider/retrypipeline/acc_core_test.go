@@ -75,7 +75,7 @@ type planned struct {
 	identity *tfprotov6.ResourceIdentityData
 }
 
-// empty tells whether there is nothing to do.
+// empty reports whether there is nothing to do.
 func (p planned) empty() bool { return reflect.DeepEqual(p.refreshed, p.after) }
 
 // plan refreshes the state and plans.

@@ -4,7 +4,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// exchangeFaults: an exchange is immutable, so each of them but the first is made anew.
+// exchangeFaults: an exchange is immutable, so each of them but the first is re-created.
 func exchangeFaults(t topology.Topology, name string) []fault {
 	object, want := "exchanges "+name, t.Exchanges[name]
 	faults := []fault{{

@@ -10,7 +10,7 @@ import (
 // quorumOnly are arguments that classic queues refuse.
 var quorumOnly = []string{"x-delivery-limit", "x-dead-letter-strategy"}
 
-// queueFaults: a queue is immutable, so each of them but the first is made anew.
+// queueFaults: a queue is immutable, so each of them but the first is re-created.
 func queueFaults(t topology.Topology, name string) []fault {
 	object, want := "queues "+name, t.Queues[name]
 	faults := []fault{{

@@ -27,7 +27,7 @@ type fault struct {
 }
 
 // mutation is what the broker has instead of what it had. An object that is immutable is deleted and
-// made anew, and gets its bindings back, everybody's; where it is deleted for good, they die with it.
+// re-created, and gets its bindings back, everybody's; where it is deleted for good, they die with it.
 type mutation struct {
 	delete   topology.Topology
 	exchange map[string]topology.Exchange
@@ -37,7 +37,7 @@ type mutation struct {
 	bind     []topology.Binding
 }
 
-// remakesQueue tells whether a queue would have to be made anew to repair it.
+// remakesQueue reports whether a queue would have to be re-created to repair it.
 func (f fault) remakesQueue() bool { return len(f.change.queue) > 0 }
 
 // faultsOf generates every fault that a pipeline's objects can have, one per object and attribute,

@@ -20,7 +20,7 @@ import (
 // message, and touch nothing else in the vhost: the whole listing is compared. What others had bound
 // to a deleted object went with it, and nobody can tell.
 //
-// A queue can only be repaired by making it anew. With messages in it that is refused with the reason,
+// A queue can only be repaired by re-creating it. With messages in it that is refused with the reason,
 // and nothing is touched; once it was emptied, it is repaired. The proof that it is empty takes 22 s, so
 // one fault of each queue is repaired together, while every plan and every refusal is judged by itself.
 func TestAcc_DriftOfEveryAttribute(t *testing.T) {
@@ -60,13 +60,13 @@ func (all *score) possible(t *testing.T, kind string, faults []fault) []fault {
 	})
 }
 
-// lanes is how many vhosts the quick repairs are spread over.
-const lanes = 4
+// quickVhosts is how many vhosts the quick repairs are spread over.
+const quickVhosts = 4
 
 func quickLanes(faults []fault) [][]fault {
-	divided := make([][]fault, lanes)
+	divided := make([][]fault, quickVhosts)
 	for i, f := range slices.DeleteFunc(slices.Clone(faults), fault.remakesQueue) {
-		divided[i%lanes] = append(divided[i%lanes], f)
+		divided[i%quickVhosts] = append(divided[i%quickVhosts], f)
 	}
 	return divided
 }
@@ -116,7 +116,7 @@ func (all *score) judgeInTurn(t *testing.T, kind string, faults []fault) {
 func (s *stage) judge(t *testing.T, f fault) verdict {
 	t.Helper()
 	before, held := list(t, s.Broker), maps.Clone(s.holds)
-	s.inflict(t, f)
+	s.cause(t, f)
 	died := before.without(list(t, s.Broker)).and(s.foreign)
 	plan, err := s.planShows(t, f)
 	if err == nil {

@@ -16,7 +16,7 @@ func (all *score) judgeRound(t *testing.T, kind string, faults []fault) {
 	before := list(t, s.Broker)
 	shown := map[string]error{}
 	for i, f := range faults {
-		s.inflict(t, f)
+		s.cause(t, f)
 		_, shown[f.object] = s.planShows(t, faults[:i+1]...)
 	}
 	refused := s.refusesToRepair(t, faults)

@@ -187,7 +187,7 @@ func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 	}
 }
 
-func driftIsMendedByHand(t *testing.T, tf *cli) {
+func driftIsRepairedByHand(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.apply(t)

@@ -38,8 +38,8 @@ func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 	return ""
 }
 
-// inflict does to the broker what the fault says.
-func (s *stage) inflict(t *testing.T, f fault) {
+// cause does to the broker what the fault says.
+func (s *stage) cause(t *testing.T, f fault) {
 	t.Helper()
 	m := f.change
 	for name, e := range m.exchange {
@@ -70,7 +70,7 @@ func (s *stage) inflict(t *testing.T, f fault) {
 	}
 }
 
-// remake deletes an object, makes it anew and gives it back the bindings it had.
+// remake deletes an object, re-creates it and gives it back the bindings it had.
 func (s *stage) remake(t *testing.T, kind, name string, body map[string]any) {
 	t.Helper()
 	var all []boundBinding
