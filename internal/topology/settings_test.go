@@ -21,7 +21,7 @@ func TestTextSettings(t *testing.T) {
 		argument, policy, operator any
 		want                       string
 	}{
-		"argument before policy":           {Quorum, "dead-letter-exchange", "a", "p", nil, "a"},
+		"argument before policy":          {Quorum, "dead-letter-exchange", "a", "p", nil, "a"},
 		"policy alone":                    {Classic, "dead-letter-exchange", nil, "p", nil, "p"},
 		"the default exchange":            {Classic, "dead-letter-exchange", "", "p", nil, ""},
 		"overflow of classic":             {Classic, "overflow", "a", "p", nil, "a"},

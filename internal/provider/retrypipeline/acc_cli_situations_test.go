@@ -23,7 +23,7 @@ func TestAcc_SituationsOfTheCLI(t *testing.T) {
 			"somebody else creates an object of that name": objectAppearsBeforeCreate,
 			"objects are deleted before an update":         objectsGoBeforeUpdate,
 			"a message is parked before a rename":          messageArrivesBeforeRename,
-			"a drifted object is repaired by hand":           driftIsRepairedByHand,
+			"a drifted object is repaired by hand":         driftIsRepairedByHand,
 			"queues leave and join":                        queuesLeaveAndJoin,
 			"a pipeline is moved":                          pipelineMoves,
 			"a key changes without a moved block":          keyChangesWithoutMove,
