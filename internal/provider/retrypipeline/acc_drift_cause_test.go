@@ -39,7 +39,7 @@ func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 }
 
 // cause does to the broker what the fault says.
-func (s *stage) cause(t *testing.T, f fault) {
+func (s *driftVhost) cause(t *testing.T, f fault) {
 	t.Helper()
 	m := f.change
 	for name, e := range m.exchange {
@@ -71,7 +71,7 @@ func (s *stage) cause(t *testing.T, f fault) {
 }
 
 // remake deletes an object, re-creates it and gives it back the bindings it had.
-func (s *stage) remake(t *testing.T, kind, name string, body map[string]any) {
+func (s *driftVhost) remake(t *testing.T, kind, name string, body map[string]any) {
 	t.Helper()
 	var all []boundBinding
 	call(t, s.Broker, http.MethodGet, s.Path("bindings"), nil, &all)
@@ -93,7 +93,7 @@ type boundBinding struct {
 	PropertiesKey string             `json:"properties_key"`
 }
 
-func (s *stage) unbind(t *testing.T, b topology.Binding) {
+func (s *driftVhost) unbind(t *testing.T, b topology.Binding) {
 	t.Helper()
 	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
 	var found []boundBinding

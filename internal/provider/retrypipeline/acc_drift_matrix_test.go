@@ -22,24 +22,24 @@ import (
 //
 // A queue can only be repaired by re-creating it. With messages in it that is refused with the reason,
 // and nothing is touched; once it was emptied, it is repaired. The proof that it is empty takes 22 s, so
-// one fault of each queue is repaired together, while every plan and every refusal is judged by itself.
+// one fault of each queue is repaired together, while every plan and every refusal is checked by itself.
 func TestAcc_DriftOfEveryAttribute(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	var all score
+	var all driftResults
 	t.Run("of", func(t *testing.T) {
 		for kind, p := range driftPipelines("") {
 			possible := all.possible(t, kind, faultsOf(p))
 			for i, faults := range rounds(possible) {
 				t.Run(fmt.Sprintf("%s queues %d", kind, i), func(t *testing.T) {
 					t.Parallel()
-					all.judgeRound(t, kind, faults)
+					all.checkTogether(t, kind, faults)
 				})
 			}
-			for i, faults := range quickLanes(possible) {
+			for i, faults := range quickSequences(possible) {
 				t.Run(fmt.Sprintf("%s %d", kind, i), func(t *testing.T) {
 					t.Parallel()
-					all.judgeInTurn(t, kind, faults)
+					all.checkInSequence(t, kind, faults)
 				})
 			}
 		}
@@ -48,13 +48,13 @@ func TestAcc_DriftOfEveryAttribute(t *testing.T) {
 }
 
 // possible notes the faults that the broker refuses to have, and returns the others.
-func (all *score) possible(t *testing.T, kind string, faults []fault) []fault {
+func (all *driftResults) possible(t *testing.T, kind string, faults []fault) []fault {
 	t.Helper()
 	empty := brokertest.New(t)
 	return slices.DeleteFunc(faults, func(f fault) bool {
 		refusal := refusalOf(t, empty, f)
 		if refusal != "" {
-			all.add(kind, f, verdict{refusal: refusal})
+			all.add(kind, f, outcome{refusal: refusal})
 		}
 		return refusal != ""
 	})
@@ -63,7 +63,7 @@ func (all *score) possible(t *testing.T, kind string, faults []fault) []fault {
 // quickVhosts is how many vhosts the quick repairs are spread over.
 const quickVhosts = 4
 
-func quickLanes(faults []fault) [][]fault {
+func quickSequences(faults []fault) [][]fault {
 	divided := make([][]fault, quickVhosts)
 	for i, f := range slices.DeleteFunc(slices.Clone(faults), fault.remakesQueue) {
 		divided[i%quickVhosts] = append(divided[i%quickVhosts], f)
@@ -88,15 +88,15 @@ func rounds(faults []fault) [][]fault {
 	return gathered
 }
 
-// judgeInTurn judges faults one after the other. After one that was not repaired it starts afresh.
-func (all *score) judgeInTurn(t *testing.T, kind string, faults []fault) {
+// checkInSequence checks the repair of faults one after the other. After one that was not repaired it starts afresh.
+func (all *driftResults) checkInSequence(t *testing.T, kind string, faults []fault) {
 	t.Helper()
-	var s *stage
+	var s *driftVhost
 	for _, f := range faults {
 		if s == nil {
-			s = newStage(t, kind)
+			s = newDriftVhost(t, kind)
 		}
-		v := s.judge(t, f)
+		v := s.checkRepair(t, f)
 		if v.err != nil {
 			s = nil
 		}
@@ -112,8 +112,8 @@ func (all *score) judgeInTurn(t *testing.T, kind string, faults []fault) {
 	}
 }
 
-// judge inflicts a fault that can be repaired at once and lets it be repaired.
-func (s *stage) judge(t *testing.T, f fault) verdict {
+// checkRepair causes a fault that can be repaired at once and lets it be repaired.
+func (s *driftVhost) checkRepair(t *testing.T, f fault) outcome {
 	t.Helper()
 	before, held := list(t, s.Broker), maps.Clone(s.holds)
 	s.cause(t, f)
@@ -126,7 +126,7 @@ func (s *stage) judge(t *testing.T, f fault) verdict {
 		err = errors.Join(before.without(died).requireSame(list(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
 	}
 	if err != nil {
-		return verdict{err: err}
+		return outcome{err: err}
 	}
 	s.addForeign(t)
 	for queue, count := range held {
@@ -134,12 +134,12 @@ func (s *stage) judge(t *testing.T, f fault) verdict {
 			s.fill(t, queue, count)
 		}
 	}
-	return verdict{err: before.requireSame(list(t, s.Broker))}
+	return outcome{err: before.requireSame(list(t, s.Broker))}
 }
 
 // planShows is an error unless the plan wants to change the objects of the faults and nothing else,
 // and of the last one nothing but its attributes.
-func (s *stage) planShows(t *testing.T, faults ...fault) (planned, error) {
+func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
 	t.Helper()
 	plan, err := s.core.plan(t.Context())
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *stage) planShows(t *testing.T, faults ...fault) (planned, error) {
 	return plan, nil
 }
 
-func (s *stage) planIsEmpty(t *testing.T) error {
+func (s *driftVhost) planIsEmpty(t *testing.T) error {
 	t.Helper()
 	plan, err := s.core.plan(t.Context())
 	if err == nil && !plan.empty() {

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// judgeRound inflicts one fault on each of several queues. Every fault must show up in the plan by
-// itself when it is inflicted; with messages in the queues, the repair is refused and names each queue
+// checkTogether causes one fault on each of several queues. Every fault must show up in the plan by
+// itself when it is caused; with messages in the queues, the repair is refused and names each queue
 // with what it holds; emptied, all are repaired.
-func (all *score) judgeRound(t *testing.T, kind string, faults []fault) {
+func (all *driftResults) checkTogether(t *testing.T, kind string, faults []fault) {
 	t.Helper()
-	s := newStage(t, kind)
+	s := newDriftVhost(t, kind)
 	before := list(t, s.Broker)
 	shown := map[string]error{}
 	for i, f := range faults {
@@ -22,13 +22,13 @@ func (all *score) judgeRound(t *testing.T, kind string, faults []fault) {
 	refused := s.refusesToRepair(t, faults)
 	repaired := s.repairs(t, faults, before)
 	for _, f := range faults {
-		all.add(kind, f, verdict{err: errors.Join(shown[f.object], refused[f.object], repaired)})
+		all.add(kind, f, outcome{err: errors.Join(shown[f.object], refused[f.object], repaired)})
 	}
 }
 
 // refusesToRepair fills the altered queues, each with another number of messages, and is an error for
 // each of them that the refusal does not name, and for all if anything was touched.
-func (s *stage) refusesToRepair(t *testing.T, faults []fault) map[string]error {
+func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	t.Helper()
 	for i, f := range faults {
 		s.fill(t, queueOf(f), 20+i)
@@ -58,7 +58,7 @@ func (s *stage) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 }
 
 // refusal is the error with which the repair is refused, which must leave everything as it was.
-func (s *stage) refusal(t *testing.T, faults []fault) (refusal, failure error) {
+func (s *driftVhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 	t.Helper()
 	before := list(t, s.Broker)
 	plan, err := s.planShows(t, faults...)
@@ -80,7 +80,7 @@ func (s *stage) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 }
 
 // repairs empties the altered queues and lets them be repaired.
-func (s *stage) repairs(t *testing.T, faults []fault, before listing) error {
+func (s *driftVhost) repairs(t *testing.T, faults []fault, before listing) error {
 	t.Helper()
 	for _, f := range faults {
 		if err := s.drain(t, queueOf(f)); err != nil {

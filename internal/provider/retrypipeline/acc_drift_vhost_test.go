@@ -13,9 +13,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// stage is a vhost with a pipeline, with messages in each of its queues, and with objects of others
+// driftVhost is a vhost with a pipeline, with messages in each of its queues, and with objects of others
 // that meet the pipeline's.
-type stage struct {
+type driftVhost struct {
 	*brokertest.Broker
 	pipeline pipeline.Pipeline
 	wanted   topology.Topology
@@ -28,11 +28,11 @@ type stage struct {
 	holds map[string]int
 }
 
-func newStage(t *testing.T, kind string) *stage {
+func newDriftVhost(t *testing.T, kind string) *driftVhost {
 	t.Helper()
 	b := brokertest.NewNamed(t, "drift "+kind)
 	p := driftPipelines(b.Vhost)[kind]
-	s := &stage{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p), times: apply.DefaultTimes()}, holds: map[string]int{}}
+	s := &driftVhost{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p), times: apply.DefaultTimes()}, holds: map[string]int{}}
 	for name, w := range p.WorkQueues {
 		if !w.Declare {
 			declare(t, b, name, w.Type)
@@ -56,7 +56,7 @@ func newStage(t *testing.T, kind string) *stage {
 }
 
 // queues lists the pipeline's own queues and its work queues.
-func (s *stage) queues() []string {
+func (s *driftVhost) queues() []string {
 	all := slices.Concat(slices.Collect(maps.Keys(s.wanted.Queues)), slices.Collect(maps.Keys(s.pipeline.WorkQueues)))
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -65,7 +65,7 @@ func (s *stage) queues() []string {
 // addForeign adds objects of others: a listener on each of the pipeline's exchanges, an exchange that
 // leads to the pipeline's own queues, a binding to a work queue, and policies, one of them with a name
 // that begins like the pipeline's.
-func (s *stage) addForeign(t *testing.T) {
+func (s *driftVhost) addForeign(t *testing.T) {
 	t.Helper()
 	b := s.Broker
 	declare(t, b, "foreign.audit", "quorum")
@@ -85,7 +85,7 @@ func (s *stage) addForeign(t *testing.T) {
 }
 
 // fill publishes messages into a queue.
-func (s *stage) fill(t *testing.T, queue string, count int) {
+func (s *driftVhost) fill(t *testing.T, queue string, count int) {
 	t.Helper()
 	for i := range count {
 		s.Publish(t, "", queue, persistent(fmt.Sprintf("%s %d", queue, i)))
@@ -95,7 +95,7 @@ func (s *stage) fill(t *testing.T, queue string, count int) {
 
 // messages is an error unless each queue has the messages that it shall have. What an AMQP
 // declaration says of a queue's length is true at once.
-func (s *stage) messages(t *testing.T) error {
+func (s *driftVhost) messages(t *testing.T) error {
 	t.Helper()
 	ch := s.Channel(t)
 	defer func() { _ = ch.Close() }()
@@ -112,7 +112,7 @@ func (s *stage) messages(t *testing.T) error {
 }
 
 // drain takes the messages out of a queue and is an error unless they are those that were put in.
-func (s *stage) drain(t *testing.T, queue string) error {
+func (s *driftVhost) drain(t *testing.T, queue string) error {
 	t.Helper()
 	for i := range s.holds[queue] {
 		m, ok := s.Get(t, queue)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// score is how all cases ended.
-type score struct {
+// driftResults are how all cases ended.
+type driftResults struct {
 	mutex sync.Mutex
 	rows  []row
 }
@@ -17,40 +17,40 @@ type score struct {
 type row struct {
 	kind string
 	fault
-	verdict
+	outcome
 }
 
-// verdict is how a case ended: well if there is no error. A broker may refuse to have such an object.
-type verdict struct {
+// outcome is how a case ended: well if there is no error. A broker may refuse to have such an object.
+type outcome struct {
 	err     error
 	refusal string
 }
 
-func (all *score) add(kind string, f fault, v verdict) {
+func (all *driftResults) add(kind string, f fault, v outcome) {
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
 	all.rows = append(all.rows, row{kind, f, v})
 }
 
 // report prints a table and fails the test unless every case ended well.
-func (all *score) report(t *testing.T) {
+func (all *driftResults) report(t *testing.T) {
 	t.Helper()
 	slices.SortStableFunc(all.rows, func(a, b row) int { return strings.Compare(a.kind+a.object, b.kind+b.object) })
 	var table strings.Builder
 	well, impossible := 0, 0
 	for _, r := range all.rows {
-		outcome := "ok"
+		text := "ok"
 		switch {
 		case r.err != nil:
 			t.Errorf("%s | %s | %s: %v", r.kind, r.object, r.what, r.err)
 			continue
 		case r.refusal != "":
 			impossible++
-			outcome = "cannot be: " + r.refusal
+			text = "cannot be: " + r.refusal
 		default:
 			well++
 		}
-		fmt.Fprintf(&table, "%-7s | %s | %s | %s\n", r.kind, r.object, r.what, outcome)
+		fmt.Fprintf(&table, "%-7s | %s | %s | %s\n", r.kind, r.object, r.what, text)
 	}
 	if !t.Failed() {
 		t.Logf("\n%s", table.String())

@@ -1,0 +1,171 @@
+package retrypipeline_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// exchangeFaults: an exchange is immutable, so each of them but the first is re-created.
+func exchangeFaults(t topology.Topology, name string) []fault {
+	object, want := "exchanges "+name, t.Exchanges[name]
+	faults := []fault{{
+		object: object, what: "deleted", goesWith: bindingsAt(t, name, true),
+		change: mutation{delete: topology.Topology{Exchanges: map[string]topology.Exchange{name: want}}},
+	}}
+	remade := func(what, attribute string, e topology.Exchange) {
+		faults = append(faults, fault{
+			object: object, what: what, attributes: []string{attribute},
+			change: mutation{exchange: map[string]topology.Exchange{name: e}},
+		})
+	}
+	otherType, transient, autoDelete, internal := want, want, want, want
+	otherType.Type = opposites[want.Type]
+	remade("type changed", "type", otherType)
+	transient.Transient = true
+	remade("transient", "type", transient)
+	autoDelete.AutoDelete = true
+	remade("auto-delete", "type", autoDelete)
+	internal.Internal = true
+	remade("internal", "type", internal)
+	for _, a := range alterations(want.Arguments, "by-hand", "yes") {
+		e := want
+		e.Arguments = a.arguments
+		remade(a.what, "arguments "+a.key, e)
+	}
+	return faults
+}
+
+// quorumOnly are arguments that classic queues refuse.
+var quorumOnly = []string{"x-delivery-limit", "x-dead-letter-strategy"}
+
+// queueFaults: a queue is immutable, so each of them but the first is re-created.
+func queueFaults(t topology.Topology, name string) []fault {
+	object, want := "queues "+name, t.Queues[name]
+	faults := []fault{{
+		object: object, what: "deleted", goesWith: bindingsAt(t, name, false),
+		change: mutation{delete: topology.Topology{Queues: map[string]topology.Queue{name: want}}},
+	}}
+	remade := func(what string, q topology.Queue, attributes ...string) {
+		faults = append(faults, fault{
+			object: object, what: what, attributes: attributes,
+			change: mutation{queue: map[string]topology.Queue{name: q}},
+		})
+	}
+	otherType, lost := ofOtherType(want)
+	remade("type changed", otherType, append(lost, "type")...)
+	transient, autoDelete := want, want
+	transient.Transient = true
+	remade("transient", transient, "type")
+	autoDelete.AutoDelete = true
+	remade("auto-delete", autoDelete, "type")
+	for _, a := range alterations(want.Arguments, "x-by-hand", "yes") {
+		q := want
+		q.Arguments = a.arguments
+		remade(a.what, q, "arguments "+a.key)
+	}
+	return faults
+}
+
+// ofOtherType is the queue as one of the other type, and the arguments that this one does not take.
+func ofOtherType(q topology.Queue) (other topology.Queue, lost []string) {
+	other = topology.Queue{Type: opposites[q.Type], Arguments: maps.Clone(q.Arguments)}
+	if other.Type == topology.Quorum {
+		return other, nil
+	}
+	maps.DeleteFunc(other.Arguments, func(key string, _ any) bool {
+		if slices.Contains(quorumOnly, key) {
+			lost = append(lost, "arguments "+key)
+			return true
+		}
+		return false
+	})
+	return other, lost
+}
+
+// bindingFaults: a binding is nothing but its attributes, so a changed one is one that is missing and
+// one too many.
+func bindingFaults(t topology.Topology, b topology.Binding) []fault {
+	object := "bindings " + b.String()
+	faults := []fault{{object: object, what: "removed", change: mutation{unbind: []topology.Binding{b}}}}
+	remade := func(what string, other topology.Binding) {
+		faults = append(faults, fault{
+			object: object, what: what, goesWith: []string{"bindings " + other.String()},
+			change: mutation{unbind: []topology.Binding{b}, bind: []topology.Binding{other}},
+		})
+	}
+	added := func(what string, other topology.Binding) {
+		faults = append(faults, fault{
+			object: "bindings " + other.String(), what: what, change: mutation{bind: []topology.Binding{other}},
+		})
+	}
+	for _, a := range alterations(b.Arguments, "by-hand", "yes") {
+		other := b
+		other.Arguments = a.arguments
+		remade(a.what, other)
+	}
+	otherKey, second, elsewhere := b, b, b
+	otherKey.RoutingKey += ".other"
+	remade("another key", otherKey)
+	second.Arguments = maps.Clone(b.Arguments)
+	if second.Arguments == nil {
+		second.Arguments = topology.Arguments{}
+	}
+	second.Arguments["by-hand"] = "too"
+	added("a second one with other arguments", second)
+	elsewhere.Destination = anotherQueue(t, b)
+	added("one that leads to "+elsewhere.Destination+" too", elsewhere)
+	return faults
+}
+
+// anotherQueue is one of the pipeline's queues to which the exchange has no such binding: one of its own
+// for one of its own, a work queue for a work queue.
+func anotherQueue(t topology.Topology, b topology.Binding) string {
+	returns := strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix)
+	var queues []string
+	for _, other := range t.Bindings {
+		if strings.HasPrefix(other.RoutingKey, pipeline.ReturnKeyPrefix) == returns {
+			queues = append(queues, other.Destination)
+		}
+	}
+	slices.Sort(queues)
+	return queues[(slices.Index(queues, b.Destination)+1)%len(queues)]
+}
+
+// policyFaults: a policy can be written over.
+func policyFaults(n pipeline.Names, t topology.Topology, name string) []fault {
+	object, want := "policies "+name, t.Policies[name]
+	faults := []fault{{
+		object: object, what: "deleted",
+		change: mutation{delete: topology.Topology{Policies: map[string]topology.Policy{name: want}}},
+	}}
+	written := func(what, attribute string, p topology.Policy) {
+		faults = append(faults, fault{
+			object: object, what: what, attributes: []string{attribute},
+			change: mutation{policy: map[string]topology.Policy{name: p}},
+		})
+	}
+	pattern, applyTo, higher, lower := want, want, want, want
+	pattern.Pattern = "^(nothing)$"
+	written("pattern", "pattern", pattern)
+	applyTo.ApplyTo = "all"
+	written("apply-to", "apply_to", applyTo)
+	higher.Priority += 7
+	written("higher priority", "priority", higher)
+	lower.Priority = 0
+	written("lower priority", "priority", lower)
+	for _, a := range alterations(want.Definition, "max-length-bytes", int64(1_000_000_000_000)) {
+		p := want
+		p.Definition = a.arguments
+		written(a.what, "definition "+a.key, p)
+	}
+	twin := n.QueuePolicy("by hand")
+	faults = append(faults, fault{
+		object: "policies " + twin, what: "one too many, like " + name,
+		change: mutation{policy: map[string]topology.Policy{twin: want}},
+	})
+	return faults
+}
