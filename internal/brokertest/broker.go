@@ -3,7 +3,6 @@ package brokertest
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"os"
 	"strconv"
@@ -50,8 +49,8 @@ func NewNamed(t testing.TB, prefix string) *Broker {
 	}
 	b.Version = b.version(t)
 
-	t.Cleanup(func() { b.must(t, http.MethodDelete, b.Path("vhosts"), nil) })
-	b.must(t, http.MethodPut, b.Path("vhosts"), struct{}{})
+	t.Cleanup(func() { b.Call(t, http.MethodDelete, b.Path("vhosts"), nil, nil) })
+	b.Call(t, http.MethodPut, b.Path("vhosts"), struct{}{}, nil)
 	b.permit(t, b.Username, ".*", ".*", ".*")
 	t.Cleanup(b.hangUp) // runs before the deletion, which would cut the connection
 	return b
@@ -77,9 +76,7 @@ func (b *Broker) version(t testing.TB) string {
 	var overview struct {
 		Version string `json:"rabbitmq_version"`
 	}
-	if err := json.Unmarshal(b.must(t, http.MethodGet, "/api/overview", nil), &overview); err != nil {
-		t.Fatalf("GET /api/overview: %v", err)
-	}
+	b.Call(t, http.MethodGet, "/api/overview", nil, &overview)
 	return overview.Version
 }
 

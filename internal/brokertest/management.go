@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -82,12 +83,25 @@ func (b *Broker) send(t testing.TB, method, path string, body any) (status int, 
 	return answer.StatusCode, response
 }
 
-// must is Request for calls that have to succeed.
-func (b *Broker) must(t testing.TB, method, path string, body any) []byte {
+// Call is [Broker.Request] for what has to succeed. The answer's JSON goes into what into points to, unless it is nil.
+func (b *Broker) Call(t testing.TB, method, path string, body, into any) {
 	t.Helper()
 	status, response := b.Request(t, method, path, body)
 	if status < 200 || status > 299 {
 		t.Fatalf("%s %s: %d %s", method, path, status, response)
 	}
-	return response
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(response, into); err != nil {
+		t.Fatalf("%s %s: %v: %s", method, path, err, response)
+	}
+}
+
+// DeclareQueue makes a durable queue of this type, with these arguments besides.
+func (b *Broker) DeclareQueue(t testing.TB, name, queueType string, arguments map[string]any) {
+	t.Helper()
+	all := map[string]any{"x-queue-type": queueType}
+	maps.Copy(all, arguments)
+	b.Call(t, http.MethodPut, b.Path("queues", name), map[string]any{"durable": true, "arguments": all}, nil)
 }

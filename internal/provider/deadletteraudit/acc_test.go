@@ -2,7 +2,6 @@ package deadletteraudit_test
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
 	"testing"
 
@@ -18,14 +17,6 @@ import (
 
 const address = "data.rabbitmq_dead_letter_audit.all"
 
-func declare(t *testing.T, b *brokertest.Broker, queue string, arguments map[string]any) {
-	t.Helper()
-	body := map[string]any{"durable": true, "arguments": arguments}
-	if status, response := b.Request(t, http.MethodPut, b.Path("queues", queue), body); status >= 300 {
-		t.Fatalf("%s: %d %s", queue, status, response)
-	}
-}
-
 func config(b *brokertest.Broker, lines string) string {
 	return fmt.Sprintf("data \"rabbitmq_dead_letter_audit\" \"all\" {\n  vhost = %q\n  %s\n}\n", b.Vhost, lines)
 }
@@ -37,9 +28,9 @@ func value(name string, want knownvalue.Check) statecheck.StateCheck {
 // faulty makes a queue whose dead-letter exchange is missing, and one that empties itself.
 func faulty(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
-	declare(t, b, "work", map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "missing"})
-	declare(t, b, "other", map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "parked"})
-	declare(t, b, "parked", map[string]any{"x-queue-type": "classic", "x-message-ttl": 60000})
+	b.DeclareQueue(t, "work", "classic", map[string]any{"x-dead-letter-exchange": "missing"})
+	b.DeclareQueue(t, "other", "classic", map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "parked"})
+	b.DeclareQueue(t, "parked", "classic", map[string]any{"x-message-ttl": 60000})
 }
 
 func TestAcc_FindsFaults(t *testing.T) {
@@ -77,7 +68,7 @@ func TestAcc_HealthyPipelineHasNoFinding(t *testing.T) {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			declare(t, b, "work", map[string]any{"x-queue-type": queueType, "x-dead-letter-exchange": "orders.dlx"})
+			b.DeclareQueue(t, "work", queueType, map[string]any{"x-dead-letter-exchange": "orders.dlx"})
 			made := fmt.Sprintf(`
 resource "rabbitmq_retry_pipeline" "orders" {
   name        = "orders"

@@ -24,7 +24,7 @@ func with(b *brokertest.Broker, name, lines string) string {
 func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	b.DeclareQueue(t, "work", "quorum", nil)
 	twin := strings.Replace(attachment(b, reference, ""), `"work" {`, `"twin" {`, 1)
 	elsewhere := strings.Replace(attachment(b, `"bills"`, ""), `"work" {`, `"twin" {`, 1)
 	has := `work_queues = { work = {} }`
@@ -40,11 +40,11 @@ func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
-	request(t, b, http.MethodPut, b.Path("policies", "theirs"), map[string]any{
+	b.DeclareQueue(t, "work", "quorum", nil)
+	b.Call(t, http.MethodPut, b.Path("policies", "theirs"), map[string]any{
 		"pattern": "^work$", "apply-to": "queues", "priority": 1,
 		"definition": map[string]any{"dead-letter-exchange": "nowhere", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"},
-	})
+	}, nil)
 	rejectOne(t, b)
 	weaker := `dead_letter_strategy = "at-most-once"
   policy_definition = jsonencode({ "dead-letter-exchange" = null, "dead-letter-strategy" = null, "overflow" = null })`
@@ -70,14 +70,14 @@ func TestAcc_HandOverOfADeclaredQueue(t *testing.T) {
 		resource.TestStep{Config: pipeline(b) + attached, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
 		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: pipeline(b) + attached},
 	)
-	request(t, b, http.MethodDelete, b.Path("queues", "work"), nil)
+	b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
 }
 
 // An attachment goes from one pipeline to another, and with its pipeline to another name.
 func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	b.DeclareQueue(t, "work", "quorum", nil)
 	both := with(b, "orders", "") + with(b, "bills", "")
 	replaced := resource.ConfigPlanChecks{
 		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},

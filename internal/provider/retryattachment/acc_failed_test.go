@@ -24,7 +24,7 @@ import (
 func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	b.DeclareQueue(t, "work", "quorum", nil)
 	user, password := b.User(t, "policymaker", ".*", `^orders\.`, ".*")
 	var once sync.Once
 	endpoint := b.Before(t, func(r *http.Request) {
@@ -54,8 +54,8 @@ func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work", Held: 1})
-				request(t, b, http.MethodDelete, b.Path("queues", "work"), nil)
-				declare(t, b, map[string]any{"x-queue-type": "quorum"})
+				b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				b.DeclareQueue(t, "work", "quorum", nil)
 			},
 			Config: config,
 		},

@@ -30,18 +30,6 @@ func attachment(b *brokertest.Broker, pipeline, lines string) string {
 
 const reference = "rabbitmq_retry_pipeline.orders.name"
 
-func declare(t *testing.T, b *brokertest.Broker, arguments map[string]any) {
-	t.Helper()
-	request(t, b, http.MethodPut, b.Path("queues", "work"), map[string]any{"durable": true, "arguments": arguments})
-}
-
-func request(t *testing.T, b *brokertest.Broker, method, path string, body any) {
-	t.Helper()
-	if status, response := b.Request(t, method, path, body); status >= 300 {
-		t.Fatalf("%s %s: %d %s", method, path, status, response)
-	}
-}
-
 func rejectOne(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	b.Publish(t, "", "work", message())
@@ -75,7 +63,7 @@ var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.
 func TestAcc_AttachmentLife(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipeline(b) + attachment(b, reference, "")
 	importID := url.PathEscape(b.Vhost) + "/orders/work"
 	acctest.Run(t, apply.DefaultTimes(),
@@ -84,7 +72,7 @@ func TestAcc_AttachmentLife(t *testing.T) {
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
 		// What goes missing is shown and repaired.
 		resource.TestStep{
-			PreConfig: func() { request(t, b, http.MethodDelete, b.Path("policies", "retry/orders/attachment/work"), nil) },
+			PreConfig: func() { b.Call(t, http.MethodDelete, b.Path("policies", "retry/orders/attachment/work"), nil, nil) },
 			Config:    config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{
 				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), plancheck.ExpectResourceAction("rabbitmq_retry_pipeline.orders", plancheck.ResourceActionNoop)},
@@ -102,7 +90,7 @@ func TestAcc_AttachmentLife(t *testing.T) {
 func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	b.DeclareQueue(t, "work", "quorum", nil)
 	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: attachment(b, `"orders"`, ""), ExpectError: regexp.MustCompile(`Pipeline does not exist`)},
 		resource.TestStep{Config: pipeline(b)},
@@ -126,21 +114,20 @@ func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 // attachByHand leaves behind what an attachment in somebody else's state would.
 func attachByHand(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
-	request(t, b, http.MethodPut, b.Path("queues", "other"), map[string]any{"durable": true})
-	request(t, b, http.MethodPost, b.Path("bindings", "e", "orders.return", "q", "other"),
-		map[string]any{"routing_key": "return:other", "arguments": map[string]any{"retry-attachment": true}})
+	b.Call(t, http.MethodPut, b.Path("queues", "other"), map[string]any{"durable": true}, nil)
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.return", "q", "other"), map[string]any{"routing_key": "return:other", "arguments": map[string]any{"retry-attachment": true}}, nil)
 }
 
 func detachByHand(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
-	request(t, b, http.MethodDelete, b.Path("queues", "other"), nil)
+	b.Call(t, http.MethodDelete, b.Path("queues", "other"), nil, nil)
 }
 
 // Dead letters that a quorum queue still holds go with its policy: the detachment is refused.
 func TestAcc_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipeline(b) + attachment(b, reference, "")
 	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: config},
@@ -157,8 +144,8 @@ func TestAcc_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
-				request(t, b, http.MethodDelete, b.Path("queues", "work"), nil)
-				declare(t, b, map[string]any{"x-queue-type": "quorum"})
+				b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				b.DeclareQueue(t, "work", "quorum", nil)
 			},
 			Config: config,
 		},
@@ -168,7 +155,7 @@ func TestAcc_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 
 func purge(t *testing.T, b *brokertest.Broker, queue string) {
 	t.Helper()
-	request(t, b, http.MethodDelete, b.Path("queues", queue)+"/contents", nil)
+	b.Call(t, http.MethodDelete, b.Path("queues", queue)+"/contents", nil, nil)
 }
 
 func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
@@ -182,7 +169,7 @@ func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
 		t.Fatal(err)
 	}
 	for _, binding := range bindings {
-		request(t, b, http.MethodDelete, b.Path("bindings", "e", exchange, "q", binding.Destination, binding.Key), nil)
+		b.Call(t, http.MethodDelete, b.Path("bindings", "e", exchange, "q", binding.Destination, binding.Key), nil, nil)
 	}
 }
 
@@ -190,7 +177,7 @@ func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
 func TestAcc_HandOver(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum"})
+	b.DeclareQueue(t, "work", "quorum", nil)
 	within := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n  work_queues = { work = {} }\n}\n", b.Vhost)
 	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: within},
@@ -203,7 +190,7 @@ func TestAcc_HandOver(t *testing.T) {
 func TestAcc_WrongAttachments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, map[string]any{"x-queue-type": "quorum", "x-max-length": 5})
+	b.DeclareQueue(t, "work", "quorum", map[string]any{"x-max-length": 5})
 	for _, test := range []struct{ lines, said string }{
 		{`type = "stream"`, `Streams cannot be retried`},
 		{`attach = "magic"`, `neither "policy" nor "arguments"`},

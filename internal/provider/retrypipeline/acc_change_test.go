@@ -23,7 +23,7 @@ import (
 func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	work := `work_queues = { work = {} }`
 	before := pipelineHCL(b, `delays = ["5s", "2h"]`, work)
 	after := pipelineHCL(b, `delays = ["5s", "1m"]`, work)
@@ -117,8 +117,8 @@ func TestAcc_DelayThatComesBackRevivesItsQueue(t *testing.T) {
 func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work.a", "quorum")
-	declare(t, b, "work.b", "classic")
+	b.DeclareQueue(t, "work.a", "quorum", nil)
+	b.DeclareQueue(t, "work.b", "classic", nil)
 	step := func(lines ...string) resource.TestStep {
 		return resource.TestStep{Config: pipelineHCL(b, lines...), ConfigPlanChecks: resource.ConfigPlanChecks{
 			PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)},
@@ -140,7 +140,7 @@ func awaitCount(t *testing.T, b *brokertest.Broker, queue string, want int) {
 		var q struct {
 			Messages *int `json:"messages"`
 		}
-		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &q)
+		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &q)
 		if q.Messages == nil || *q.Messages != want {
 			return fmt.Errorf("%s: messages %v, want %d", queue, q.Messages, want)
 		}

@@ -25,7 +25,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 				resource.TestStep{
 					PreConfig: func() {
 						body := map[string]any{"durable": true, "type": "direct"}
-						call(t, b, http.MethodPut, b.Path(kind, name), body, nil)
+						b.Call(t, http.MethodPut, b.Path(kind, name), body, nil)
 					},
 					Config:      config,
 					ExpectError: regexp.MustCompile(`(?s)Objects exist already.*` + regexp.QuoteMeta(name) + `.*import`),
@@ -35,7 +35,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 						if kind == "exchanges" && slices.Contains(names(t, b, "queues"), "orders.inbox") {
 							t.Error("objects were created although one existed")
 						}
-						call(t, b, http.MethodDelete, b.Path(kind, name), nil, nil)
+						b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)
 					},
 					Config: config,
 				},
@@ -70,7 +70,7 @@ func TestAcc_QueueAndVhostMadeByTheSameApply(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	made := b.Vhost + "-made"
-	t.Cleanup(func() { call(t, b, http.MethodDelete, "/api/vhosts/"+made, nil, nil) })
+	t.Cleanup(func() { b.Call(t, http.MethodDelete, "/api/vhosts/"+made, nil, nil) })
 	curl := fmt.Sprintf("curl -fsS -u %s:%s -H content-type:application/json -X PUT %s", b.Username, b.Password, b.Endpoint)
 	config := fmt.Sprintf(`
 resource "terraform_data" "vhost" {
@@ -161,7 +161,7 @@ func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	work := `work_queues = { work = {} }`
 	replaced := resource.ConfigPlanChecks{
 		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},

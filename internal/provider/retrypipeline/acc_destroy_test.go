@@ -19,7 +19,7 @@ func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			declare(t, b, "work", queueType)
+			b.DeclareQueue(t, "work", queueType, nil)
 			config := pipelineHCL(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
 			accept(t, b,
 				resource.TestStep{Config: config},
@@ -35,7 +35,7 @@ func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
 func TestAcc_RetainLeavesEverything(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	retaining := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`, `on_destroy = "retain"`)
 	accept(t, b,

@@ -50,7 +50,7 @@ func (s *driftVhost) cause(t *testing.T, f fault) {
 		delete(s.holds, name)
 	}
 	for name, p := range m.policy {
-		call(t, s.Broker, http.MethodPut, s.Path("policies", name), policyBody(p), nil)
+		s.Call(t, http.MethodPut, s.Path("policies", name), policyBody(p), nil)
 	}
 	for _, b := range m.bind {
 		bound(b.Source, b.Destination, b.RoutingKey, b.Arguments)(t, s.Broker)
@@ -74,9 +74,9 @@ func (s *driftVhost) cause(t *testing.T, f fault) {
 func (s *driftVhost) remake(t *testing.T, kind, name string, body map[string]any) {
 	t.Helper()
 	var all []boundBinding
-	call(t, s.Broker, http.MethodGet, s.Path("bindings"), nil, &all)
+	s.Call(t, http.MethodGet, s.Path("bindings"), nil, &all)
 	deleted(kind, name)(t, s.Broker)
-	call(t, s.Broker, http.MethodPut, s.Path(kind, name), body, nil)
+	s.Call(t, http.MethodPut, s.Path(kind, name), body, nil)
 	for _, b := range all {
 		if b.Source != "" && ((kind == "exchanges" && b.Source == name) || (kind == "queues" && b.Destination == name)) {
 			bound(b.Source, b.Destination, b.Key, b.Arguments)(t, s.Broker)
@@ -97,10 +97,10 @@ func (s *driftVhost) unbind(t *testing.T, b topology.Binding) {
 	t.Helper()
 	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
 	var found []boundBinding
-	call(t, s.Broker, http.MethodGet, path, nil, &found)
+	s.Call(t, http.MethodGet, path, nil, &found)
 	for _, candidate := range found {
 		if candidate.Key == b.RoutingKey && fmt.Sprint(candidate.Arguments) == fmt.Sprint(b.Arguments) {
-			call(t, s.Broker, http.MethodDelete, path+"/"+url.PathEscape(candidate.PropertiesKey), nil, nil)
+			s.Call(t, http.MethodDelete, path+"/"+url.PathEscape(candidate.PropertiesKey), nil, nil)
 			return
 		}
 	}

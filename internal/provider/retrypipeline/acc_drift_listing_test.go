@@ -28,7 +28,7 @@ func list(t *testing.T, b *brokertest.Broker) listing {
 	var all listing
 	for kind, attributes := range configurable {
 		var objects []map[string]any
-		call(t, b, http.MethodGet, b.Path(kind)+"?disable_stats=true", nil, &objects)
+		b.Call(t, http.MethodGet, b.Path(kind)+"?disable_stats=true", nil, &objects)
 		for _, object := range objects {
 			kept := map[string]any{}
 			for _, attribute := range attributes {

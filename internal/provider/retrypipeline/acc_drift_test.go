@@ -50,7 +50,7 @@ func TestAcc_DriftOfExchanges(t *testing.T) {
 		{"failed deleted", deleted("exchanges", "orders.failed"), onlyDiffers{"exchanges orders.failed", "bindings orders.failed -> orders.failed"}},
 		{"return of another type, without alternate exchange", func(t *testing.T, b *brokertest.Broker) {
 			deleted("exchanges", "orders.return")(t, b)
-			call(t, b, http.MethodPut, b.Path("exchanges", "orders.return"), map[string]any{"type": "topic", "durable": true}, nil)
+			b.Call(t, http.MethodPut, b.Path("exchanges", "orders.return"), map[string]any{"type": "topic", "durable": true}, nil)
 		}, onlyDiffers{
 			"exchanges orders.return",
 			"bindings orders.return -> noted [return:noted]", "bindings orders.return -> work.created [return:work.created]",
@@ -58,7 +58,7 @@ func TestAcc_DriftOfExchanges(t *testing.T) {
 		}},
 		{"failed transient", func(t *testing.T, b *brokertest.Broker) {
 			deleted("exchanges", "orders.failed")(t, b)
-			call(t, b, http.MethodPut, b.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": false}, nil)
+			b.Call(t, http.MethodPut, b.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": false}, nil)
 		}, onlyDiffers{"exchanges orders.failed", "bindings orders.failed -> orders.failed"}},
 	})
 }
@@ -80,10 +80,10 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 		{"shared policy deleted", deleted("policies", "retry/orders/queues"), onlyDiffers{"policies retry/orders/queues"}},
 		{"own policy deleted", deleted("policies", "retry/orders/classic-queues"), onlyDiffers{"policies retry/orders/classic-queues"}},
 		{"policy altered", func(t *testing.T, b *brokertest.Broker) {
-			call(t, b, http.MethodPut, b.Path("policies", "retry/orders/queues"), policy, nil)
+			b.Call(t, http.MethodPut, b.Path("policies", "retry/orders/queues"), policy, nil)
 		}, onlyDiffers{"policies retry/orders/queues"}},
 		{"a policy too many", func(t *testing.T, b *brokertest.Broker) {
-			call(t, b, http.MethodPut, b.Path("policies", "retry/orders/queue/work.created"), policy, nil)
+			b.Call(t, http.MethodPut, b.Path("policies", "retry/orders/queue/work.created"), policy, nil)
 		}, onlyDiffers{"policies retry/orders/queue/work.created"}},
 	})
 }
@@ -119,10 +119,10 @@ func acceptDrift(t *testing.T, cases []drift) {
 	t.Helper()
 	acctest.Require(t)
 	b := brokertest.New(t)
-	declare(t, b, "work.created", "quorum")
-	declare(t, b, "work.paid", "quorum")
-	declare(t, b, "work.foreign", "quorum")
-	declare(t, b, "work.legacy", "classic")
+	b.DeclareQueue(t, "work.created", "quorum", nil)
+	b.DeclareQueue(t, "work.paid", "quorum", nil)
+	b.DeclareQueue(t, "work.foreign", "quorum", nil)
+	b.DeclareQueue(t, "work.legacy", "classic", nil)
 	c := core{config: driftConfig(b.Vhost), times: acctest.Quick()}
 	if _, err := c.planAndApply(t.Context()); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func acceptDrift(t *testing.T, cases []drift) {
 func deleted(kind, name string) func(*testing.T, *brokertest.Broker) {
 	return func(t *testing.T, b *brokertest.Broker) {
 		t.Helper()
-		call(t, b, http.MethodDelete, b.Path(kind, name), nil, nil)
+		b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)
 	}
 }
 
@@ -159,7 +159,7 @@ func remade(queue, queueType string, arguments map[string]any) func(*testing.T, 
 		deleted("queues", queue)(t, b)
 		all := map[string]any{"x-queue-type": queueType}
 		maps.Copy(all, arguments)
-		call(t, b, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": all}, nil)
+		b.Call(t, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": all}, nil)
 	}
 }
 
@@ -170,9 +170,9 @@ func unbound(source, queue string) func(*testing.T, *brokertest.Broker) {
 		var found []struct {
 			Key string `json:"properties_key"`
 		}
-		call(t, b, http.MethodGet, path, nil, &found)
+		b.Call(t, http.MethodGet, path, nil, &found)
 		for _, binding := range found {
-			call(t, b, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
+			b.Call(t, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
 		}
 	}
 }
@@ -184,6 +184,6 @@ func bound(source, queue, key string, arguments map[string]any) func(*testing.T,
 		if arguments != nil {
 			body["arguments"] = arguments
 		}
-		call(t, b, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
+		b.Call(t, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
 	}
 }

@@ -35,7 +35,7 @@ func newDriftVhost(t *testing.T, kind string) *driftVhost {
 	s := &driftVhost{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p), times: apply.DefaultTimes()}, holds: map[string]int{}}
 	for name, w := range p.WorkQueues {
 		if !w.Declare {
-			declare(t, b, name, w.Type)
+			b.DeclareQueue(t, name, w.Type, nil)
 		}
 	}
 	plan, err := s.core.plan(t.Context())
@@ -68,8 +68,8 @@ func (s *driftVhost) queues() []string {
 func (s *driftVhost) addForeign(t *testing.T) {
 	t.Helper()
 	b := s.Broker
-	declare(t, b, "foreign.audit", "quorum")
-	call(t, b, http.MethodPut, b.Path("exchanges", "foreign"), map[string]any{"type": "topic", "durable": true}, nil)
+	b.DeclareQueue(t, "foreign.audit", "quorum", nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "foreign"), map[string]any{"type": "topic", "durable": true}, nil)
 	for exchange := range s.wanted.Exchanges {
 		bound(exchange, "foreign.audit", "audit", map[string]any{"who": "audit"})(t, b)
 	}
@@ -78,7 +78,7 @@ func (s *driftVhost) addForeign(t *testing.T) {
 		bound("foreign", queue, "foreign.#", map[string]any{"who": "foreign"})(t, b)
 	}
 	for _, name := range []string{"foreign", "retry/" + s.pipeline.Name + "s/queues"} {
-		call(t, b, http.MethodPut, b.Path("policies", name), map[string]any{
+		b.Call(t, http.MethodPut, b.Path("policies", name), map[string]any{
 			"pattern": "^foreign", "apply-to": "queues", "priority": 3, "definition": map[string]any{"max-length": 12345},
 		}, nil)
 	}

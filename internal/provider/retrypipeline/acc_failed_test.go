@@ -21,7 +21,7 @@ import (
 func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	user, password := b.User(t, "policymaker", `^(orders\.(dlx|failed|retry|return|inbox|retry\.(5s|1m))|work)$`, ".*", ".*")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
 	before := pipelineHCL(b, `delays = ["5s"]`)
@@ -56,8 +56,8 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work.a", "quorum")
-	declare(t, b, "work.b", "quorum")
+	b.DeclareQueue(t, "work.a", "quorum", nil)
+	b.DeclareQueue(t, "work.b", "quorum", nil)
 	var once sync.Once
 	endpoint := b.Before(t, func(r *http.Request) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/quorum-queues") {
@@ -96,7 +96,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 func TestAcc_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	work := `work_queues = { work = {} }`
 	renamed := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = %q\n  delays = [\"5s\"]\n  %s\n}\n", b.Vhost, work)
 	accept(t, b,

@@ -17,7 +17,7 @@ import (
 func TestAcc_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	const messages = 3
 	work := `work_queues = { "work" = {} }`
 	accept(t, b,
@@ -36,7 +36,7 @@ func TestAcc_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 // holdDeadLetters has a work queue hold so many dead letters, since the dead-letter exchange is missing.
 func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages int) {
 	t.Helper()
-	call(t, b, http.MethodDelete, b.Path("exchanges", "orders.dlx"), nil, nil)
+	b.Call(t, http.MethodDelete, b.Path("exchanges", "orders.dlx"), nil, nil)
 	for range messages {
 		rejectOne(t, b, queue)
 	}
@@ -53,8 +53,8 @@ func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages 
 func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
-	declare(t, b, "worse", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
+	b.DeclareQueue(t, "worse", "quorum", nil)
 	const messages = 3
 	delays := `delays = ["5s"]`
 	loses := regexp.MustCompile(`(?s)would lose messages.*work: 3 `)
@@ -71,7 +71,7 @@ func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 		},
 		resource.TestStep{Config: pipelineHCL(b, delays), Destroy: true, ExpectError: loses},
 		resource.TestStep{
-			PreConfig: func() { call(t, b, http.MethodDelete, b.Path("queues", "worse"), nil, nil) },
+			PreConfig: func() { b.Call(t, http.MethodDelete, b.Path("queues", "worse"), nil, nil) },
 			Config:    pipelineHCL(b, delays, `work_queues = { work = {} }`),
 			Check: func(*terraform.State) error {
 				emptyInbox(t, b, messages)
@@ -87,21 +87,21 @@ func TestAcc_PolicyCoversFractionsOfASecond(t *testing.T) {
 	b := brokertest.New(t)
 	acceptQuickly(t, b, resource.TestStep{
 		PreConfig: func() {
-			call(t, b, http.MethodPut, b.Path("policies", "org"), map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"expires": 600_000}}, nil)
+			b.Call(t, http.MethodPut, b.Path("policies", "org"), map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"expires": 600_000}}, nil)
 		},
 		Config: pipelineHCL(b, `delays = ["1500ms", "90500ms"]`),
 		Check: func(*terraform.State) error {
 			for _, queue := range []string{"orders.retry.1.5s", "orders.retry.1m30.5s"} {
 				brokertest.Eventually(t, 30*time.Second, func() error {
 					var found struct{ Policy string }
-					call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
+					b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
 					if found.Policy != "retry/orders/queues" {
 						return fmt.Errorf("%s has the policy %q", queue, found.Policy)
 					}
 					return nil
 				})
 			}
-			call(t, b, http.MethodDelete, b.Path("policies", "org"), nil, nil)
+			b.Call(t, http.MethodDelete, b.Path("policies", "org"), nil, nil)
 			return nil
 		},
 	})

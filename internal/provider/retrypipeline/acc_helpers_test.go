@@ -1,7 +1,6 @@
 package retrypipeline_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -58,35 +57,13 @@ func names(t *testing.T, b *brokertest.Broker, kind string) []string {
 	var objects []struct {
 		Name string `json:"name"`
 	}
-	call(t, b, http.MethodGet, b.Path(kind), nil, &objects)
+	b.Call(t, http.MethodGet, b.Path(kind), nil, &objects)
 	found := make([]string, 0, len(objects))
 	for _, object := range objects {
 		found = append(found, object.Name)
 	}
 	slices.Sort(found)
 	return found
-}
-
-// call asks the management API and fails the test unless it succeeds.
-func call(t *testing.T, b *brokertest.Broker, method, path string, body, into any) {
-	t.Helper()
-	status, response := b.Request(t, method, path, body)
-	if status >= 300 {
-		t.Fatalf("%s %s: %d %s", method, path, status, response)
-	}
-	if into != nil {
-		if err := json.Unmarshal(response, into); err != nil {
-			t.Fatalf("%s %s: %v", method, path, err)
-		}
-	}
-}
-
-// declare makes a durable queue.
-func declare(t *testing.T, b *brokertest.Broker, name, queueType string) {
-	t.Helper()
-	call(t, b, http.MethodPut, b.Path("queues", name), map[string]any{
-		"durable": true, "arguments": map[string]any{"x-queue-type": queueType},
-	}, nil)
 }
 
 // pipeline is a configuration of one pipeline named "orders" with these more lines.
@@ -122,7 +99,7 @@ func eventuallyPolicy(t *testing.T, b *brokertest.Broker, queue, policy string) 
 		var found struct {
 			Policy string `json:"policy"`
 		}
-		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
+		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
 		if found.Policy != policy {
 			return fmt.Errorf("policy %q applies to %s instead of %q", found.Policy, queue, policy)
 		}
@@ -137,7 +114,7 @@ func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want i
 		var found struct {
 			Messages int `json:"messages"`
 		}
-		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
+		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
 		if found.Messages != want {
 			return fmt.Errorf("%d messages in %s instead of %d", found.Messages, queue, want)
 		}

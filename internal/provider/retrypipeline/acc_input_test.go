@@ -21,8 +21,8 @@ func says(text string) *regexp.Regexp {
 func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work.classic", "classic")
-	call(t, b, http.MethodPut, b.Path("queues", "work.dlx"), map[string]any{"durable": true, "arguments": map[string]any{
+	b.DeclareQueue(t, "work.classic", "classic", nil)
+	b.Call(t, http.MethodPut, b.Path("queues", "work.dlx"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-dead-letter-exchange": "old",
 	}}, nil)
 	var many []string

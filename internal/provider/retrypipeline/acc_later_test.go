@@ -28,8 +28,8 @@ type laterPipelines struct {
 func laterVhost(t *testing.T, name string) *brokertest.Broker {
 	t.Helper()
 	b := brokertest.NewNamed(t, "later "+name)
-	declare(t, b, "work", "quorum")
-	declare(t, b, "work.b", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
+	b.DeclareQueue(t, "work.b", "quorum", nil)
 	return b
 }
 

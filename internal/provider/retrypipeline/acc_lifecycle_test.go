@@ -29,8 +29,8 @@ const everything = `
 func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "life/cycle %")
-	declare(t, b, "work.created", "quorum")
-	declare(t, b, "work.legacy", "classic")
+	b.DeclareQueue(t, "work.created", "quorum", nil)
+	b.DeclareQueue(t, "work.legacy", "classic", nil)
 	config := pipelineHCL(b, everything)
 	accept(t, b,
 		resource.TestStep{
@@ -81,7 +81,7 @@ func TestAcc_NamesWithAnyCharacter(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "ü/ %2F.vhost")
 	queue := "work orders/créés %41.#*(x)|[y]"
-	declare(t, b, queue, "quorum")
+	b.DeclareQueue(t, queue, "quorum", nil)
 	config := `resource "rabbitmq_retry_pipeline" "orders" {
   name        = "orders with spaces.%41 ü?"
   vhost       = "` + b.Vhost + `"

@@ -39,7 +39,7 @@ func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	for _, queue := range []string{"work", "work.b", "work.c"} {
-		declare(t, b, queue, "quorum")
+		b.DeclareQueue(t, queue, "quorum", nil)
 	}
 	plain := pipelineHCL(b, `delays = ["5s", "30s"]`, `work_queues = { work = {}, "work.b" = {}, "work.c" = {} }`)
 	limited := pipelineHCL(b, `delays = ["5s", "30s"]`, `max_age = "60m"`,
@@ -94,10 +94,10 @@ func redefine(t *testing.T, b *brokertest.Broker, definition string) {
 	var bindings []struct {
 		PropertiesKey string `json:"properties_key"`
 	}
-	call(t, b, http.MethodGet, path, nil, &bindings)
-	call(t, b, http.MethodPost, path, map[string]any{"routing_key": "", "arguments": map[string]any{"retry-definition": definition}}, nil)
+	b.Call(t, http.MethodGet, path, nil, &bindings)
+	b.Call(t, http.MethodPost, path, map[string]any{"routing_key": "", "arguments": map[string]any{"retry-definition": definition}}, nil)
 	for _, binding := range bindings {
-		call(t, b, http.MethodDelete, path+"/"+binding.PropertiesKey, nil, nil)
+		b.Call(t, http.MethodDelete, path+"/"+binding.PropertiesKey, nil, nil)
 	}
 }
 

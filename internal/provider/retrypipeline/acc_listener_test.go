@@ -21,12 +21,12 @@ func anotherListens(t *testing.T, tf *cli) {
 		"work going":  {"x-max-length": 1, "x-overflow": "drop-head"},
 	} {
 		name := strings.Fields(queue)[1]
-		declare(t, tf.Broker, queue, "quorum")
+		tf.DeclareQueue(t, queue, "quorum", nil)
 		tf.configure(t, fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"p\" {\n  name = %q\n  vhost = %q\n  delays = [\"1h\"]\n  force_destroy = true\n  work_queues = { %q = {} }\n}\n", name, tf.Vhost, queue))
 		tf.apply(t)
 		tap := "work tap of " + name
-		declareWith(t, tf.Broker, tap, listener)
-		call(t, tf.Broker, http.MethodPost, tf.Path("bindings", "e", name+".dlx", "q", tap), map[string]any{}, nil)
+		tf.DeclareQueue(t, tap, "classic", listener)
+		tf.Call(t, http.MethodPost, tf.Path("bindings", "e", name+".dlx", "q", tap), map[string]any{}, nil)
 		if output, _ := tf.run(t, "plan", "-input=false"); !strings.Contains(output, "Unmanaged binding on the pipeline's exchange") || !strings.Contains(output, "No changes") {
 			t.Errorf("the plan does not warn, or does not leave the listener alone:\n%s", output)
 		}
@@ -48,7 +48,7 @@ func anotherListens(t *testing.T, tf *cli) {
 func reported(t *testing.T, b *brokertest.Broker, queue, count string) int {
 	t.Helper()
 	var found map[string]any
-	call(t, b, http.MethodGet, b.Path("queues", queue), nil, &found)
+	b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
 	n, _ := found[count].(float64)
 	return int(n)
 }
@@ -56,7 +56,7 @@ func reported(t *testing.T, b *brokertest.Broker, queue, count string) int {
 // Before RabbitMQ 3.13 a message with a copied x-death dies in what looks like a cycle, and is held by
 // the queue with all that follow. The plan warns, and with its remedy the honest ones go on.
 func clientCopiesDeaths(t *testing.T, tf *cli) {
-	declareWith(t, tf.Broker, "work", map[string]any{"x-queue-type": "quorum", "x-message-ttl": 5000})
+	tf.DeclareQueue(t, "work", "quorum", map[string]any{"x-message-ttl": 5000})
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { work = {} }`))
 	const warning, remedy = "A copied x-death header can stop the work queue", `"work" = { dead_letter_strategy = "at-most-once" }`
 	output := tf.plan(t)

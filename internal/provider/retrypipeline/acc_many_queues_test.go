@@ -19,7 +19,7 @@ func TestAcc_ManyWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	for i := range 80 {
-		declare(t, b, fmt.Sprintf("work-queue.of.the.shop.%d", i), "classic")
+		b.DeclareQueue(t, fmt.Sprintf("work-queue.of.the.shop.%d", i), "classic", nil)
 	}
 	config := func(queues int) string {
 		return pipelineHCL(b, `delays = ["5s"]`, `queue_type = "classic"`,
@@ -45,7 +45,7 @@ func attached(t *testing.T, b *brokertest.Broker, want int) resource.TestCheckFu
 			var queues []struct {
 				Name, Policy string
 			}
-			call(t, b, http.MethodGet, b.Path("queues"), nil, &queues)
+			b.Call(t, http.MethodGet, b.Path("queues"), nil, &queues)
 			n := 0
 			for _, queue := range queues {
 				if strings.HasPrefix(queue.Policy, "retry/orders/queues") && !strings.HasPrefix(queue.Name, "orders.") {

@@ -18,22 +18,16 @@ import (
 // putPolicy makes a policy of somebody else for all queues that match.
 func putPolicy(t *testing.T, b *brokertest.Broker, kind, name, pattern string, priority int, definition map[string]any) {
 	t.Helper()
-	call(t, b, http.MethodPut, b.Path(kind, name), map[string]any{
+	b.Call(t, http.MethodPut, b.Path(kind, name), map[string]any{
 		"pattern": pattern, "apply-to": "queues", "priority": priority, "definition": definition,
 	}, nil)
 	t.Cleanup(func() { b.Request(t, http.MethodDelete, b.Path(kind, name), nil) })
 }
 
-// declareWith makes a durable queue with arguments.
-func declareWith(t *testing.T, b *brokertest.Broker, name string, arguments map[string]any) {
-	t.Helper()
-	call(t, b, http.MethodPut, b.Path("queues", name), map[string]any{"durable": true, "arguments": arguments}, nil)
-}
-
 func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
 	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
 	acceptQuickly(t, b,
@@ -67,9 +61,9 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 func TestAcc_BoundedWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declareWith(t, b, "work bounded", map[string]any{"x-queue-type": "quorum", "x-max-length": 5})
-	declareWith(t, b, "work rejecting", map[string]any{"x-queue-type": "quorum", "x-max-length": 5, "x-overflow": "reject-publish"})
-	declareWith(t, b, "work classic", map[string]any{"x-queue-type": "classic", "x-max-length": 5})
+	b.DeclareQueue(t, "work bounded", "quorum", map[string]any{"x-max-length": 5})
+	b.DeclareQueue(t, "work rejecting", "quorum", map[string]any{"x-max-length": 5, "x-overflow": "reject-publish"})
+	b.DeclareQueue(t, "work classic", "classic", map[string]any{"x-max-length": 5})
 	putPolicy(t, b, "policies", "org", "^work classic$", 3, map[string]any{"overflow": "reject-publish"})
 	one := func(queue string) string { return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { `+queue+` }`) }
 	accept(t, b,
@@ -109,7 +103,7 @@ func TestAcc_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Operator policy on the pipeline's own queue.*message-ttl`)},
 		resource.TestStep{
 			PreConfig: func() {
-				call(t, b, http.MethodDelete, b.Path("operator-policies", "op"), nil, nil)
+				b.Call(t, http.MethodDelete, b.Path("operator-policies", "op"), nil, nil)
 				putPolicy(t, b, "policies", "org", `.*`, 1, map[string]any{"max-length": 1, "message-ttl": 100, "expires": 1000})
 			},
 			Config: config,
@@ -132,7 +126,7 @@ func TestAcc_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 					}
 				}
 				eventuallyReported(t, b, "orders.failed", 0)
-				call(t, b, http.MethodDelete, b.Path("policies", "org"), nil, nil)
+				b.Call(t, http.MethodDelete, b.Path("policies", "org"), nil, nil)
 			},
 			Config: config,
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address,
@@ -146,14 +140,14 @@ func TestAcc_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 func TestAcc_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
-				call(t, b, http.MethodDelete, b.Path("queues", "work"), nil, nil)
-				declare(t, b, "work", "classic")
+				b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				b.DeclareQueue(t, "work", "classic", nil)
 			},
 			Config:      config,
 			ExpectError: regexp.MustCompile(`(?s)another type.*type = "classic"`),
@@ -173,14 +167,14 @@ func TestAcc_QueueOfAnotherTypeIsAnError(t *testing.T) {
 func TestAcc_AttachByArguments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
 	accept(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},
 		resource.TestStep{
 			PreConfig: func() {
-				call(t, b, http.MethodDelete, b.Path("queues", "work"), nil, nil)
-				declareWith(t, b, "work", map[string]any{"x-queue-type": "quorum", "x-dead-letter-exchange": "orders.dlx", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"})
+				b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				b.DeclareQueue(t, "work", "quorum", map[string]any{"x-dead-letter-exchange": "orders.dlx", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"})
 			},
 			Config: config,
 		},

@@ -16,7 +16,7 @@ import (
 func TestAcc_ShadowedPolicyMadeByTheSameApply(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	remove := func() { b.Request(t, http.MethodDelete, b.Path("policies", "made"), nil) }
 	config := func(serial int, lines ...string) string {
 		return fmt.Sprintf(`

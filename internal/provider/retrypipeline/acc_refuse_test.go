@@ -21,7 +21,7 @@ func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			declare(t, b, "work", "quorum")
+			b.DeclareQueue(t, "work", "quorum", nil)
 			config := pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
 			accept(t, b,
 				resource.TestStep{Config: config},
@@ -51,7 +51,7 @@ func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 func TestAcc_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	attached := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	accept(t, b,
 		resource.TestStep{Config: attached},
@@ -203,7 +203,7 @@ func awaitConsumers(t *testing.T, b *brokertest.Broker, queue string, want int) 
 		var q struct {
 			Consumers *int `json:"consumers"`
 		}
-		call(t, b, http.MethodGet, b.Path("queues", queue), nil, &q)
+		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &q)
 		if q.Consumers == nil || *q.Consumers != want {
 			return fmt.Errorf("%s: consumers %v, want %d", queue, q.Consumers, want)
 		}
@@ -215,14 +215,14 @@ func awaitConsumers(t *testing.T, b *brokertest.Broker, queue string, want int) 
 func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work.audit", "quorum")
+	b.DeclareQueue(t, "work.audit", "quorum", nil)
 	config := pipelineHCL(b, `delays = ["5s"]`)
 	accept(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
 				deleted("exchanges", "orders.dlx")(t, b)
-				call(t, b, http.MethodPut, b.Path("exchanges", "orders.dlx"), map[string]any{"type": "fanout", "durable": true}, nil)
+				b.Call(t, http.MethodPut, b.Path("exchanges", "orders.dlx"), map[string]any{"type": "fanout", "durable": true}, nil)
 				bound("orders.dlx", "work.audit", "", nil)(t, b)
 				remade("orders.failed", "quorum", map[string]any{"x-delivery-limit": 7})(t, b)
 				bound("orders.failed", "orders.failed", "", nil)(t, b)

@@ -64,14 +64,14 @@ func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 
 func (tf *cli) putPolicy(t *testing.T, priority int, definition map[string]any) {
 	t.Helper()
-	call(t, tf.Broker, http.MethodPut, tf.Path("policies", "org"), map[string]any{
+	tf.Call(t, http.MethodPut, tf.Path("policies", "org"), map[string]any{
 		"pattern": "^work", "apply-to": "queues", "priority": priority, "definition": definition,
 	}, nil)
 }
 
 func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
-	declare(t, tf.Broker, "work", "quorum")
+	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
 	tf.plan(t)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
@@ -87,7 +87,7 @@ func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 
 func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 	t.Helper()
-	declare(t, tf.Broker, "work", "quorum")
+	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
 	keeping := `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, keeping))
@@ -115,7 +115,7 @@ func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 
 func workQueueChangesBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
-	declare(t, tf.Broker, "work", "quorum")
+	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { dead_letter_strategy = "at-least-once" } }`))
 	tf.plan(t)
 	deleted("queues", "work")(t, tf.Broker)
@@ -124,7 +124,7 @@ func workQueueChangesBeforeCreate(t *testing.T, tf *cli) {
 	if err := empty.requireSame(list(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
-	declare(t, tf.Broker, "work", "classic")
+	tf.DeclareQueue(t, "work", "classic", nil)
 	tf.refuses(t, nil, "Work queue has another type", `"work" = { type = "classic" }`)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { type = "classic" } }`))
 	tf.apply(t)
@@ -135,7 +135,7 @@ func objectAppearsBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.plan(t)
-	declare(t, tf.Broker, "orders.failed", "classic")
+	tf.DeclareQueue(t, "orders.failed", "classic", nil)
 	before := list(t, tf.Broker)
 	tf.refuses(t, saved, "Objects exist already", `queue "orders.failed"`, "import")
 	if err := before.requireSame(list(t, tf.Broker)); err != nil {
@@ -148,7 +148,7 @@ func objectAppearsBeforeCreate(t *testing.T, tf *cli) {
 
 func objectsGoBeforeUpdate(t *testing.T, tf *cli) {
 	t.Helper()
-	declare(t, tf.Broker, "work", "quorum")
+	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
 	tf.apply(t)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, `work_queues = { work = {} }`))
@@ -162,7 +162,7 @@ func objectsGoBeforeUpdate(t *testing.T, tf *cli) {
 
 func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 	t.Helper()
-	declare(t, tf.Broker, "work", "quorum")
+	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
 	tf.apply(t)
 	renamed := strings.Replace(pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `name = "orders"`, `name = "bills"`, 1)
@@ -206,7 +206,7 @@ func driftIsRepairedByHand(t *testing.T, tf *cli) {
 func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 	t.Helper()
 	for _, queue := range []string{"work.a", "work.b", "work.c"} {
-		declare(t, tf.Broker, queue, "quorum")
+		tf.DeclareQueue(t, queue, "quorum", nil)
 	}
 	limited := `{ dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9, "overflow" = "drop-head" }) }`
 	for _, lines := range [][]string{
@@ -217,7 +217,7 @@ func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 	} {
 		tf.configure(t, pipelineHCL(tf.Broker, append(lines, `delays = ["5s"]`)...))
 		tf.plan(t)
-		declare(t, tf.Broker, "work.unrelated", "classic")
+		tf.DeclareQueue(t, "work.unrelated", "classic", nil)
 		tf.apply(t, saved...)
 		tf.settled(t)
 	}

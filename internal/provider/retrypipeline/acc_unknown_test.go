@@ -59,7 +59,7 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 func TestAcc_EndpointThatChangesTogetherWithItsSource(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	declare(t, b, "work", "quorum")
+	b.DeclareQueue(t, "work", "quorum", nil)
 	at := func(endpoint string, lines ...string) string {
 		return fmt.Sprintf("resource \"terraform_data\" \"endpoint\" { input = %q }\nprovider \"rabbitmq\" { endpoint = terraform_data.endpoint.output }\n", endpoint) + pipelineHCL(b, lines...)
 	}
