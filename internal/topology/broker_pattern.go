@@ -6,17 +6,20 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
 )
 
-// matchTimeout bounds the matching of one name: patterns with backtracking can take indefinitely long.
-const matchTimeout = 200 * time.Millisecond
+// matchTimeout bounds the matching of one name: patterns with backtracking can take indefinitely long. It is
+// much longer than any other takes on a machine that is busy.
+const matchTimeout = 2 * time.Second
 
 var (
 	errUnreadable = errors.New("the pattern has a part of PCRE that is not supported here")
+	errTooSlow    = errors.New("the pattern takes too long to match")
 	errNotASCII   = errors.New("whether the pattern matches a name that is not ASCII depends on the broker's release of Erlang")
 )
 
@@ -26,6 +29,8 @@ type brokerPattern struct {
 	// onlyASCII means that the pattern asks what a letter is. A byte above 127 is a character of Latin-1 to
 	// older releases of Erlang and nothing to newer ones, and which of them runs the broker is not known here.
 	onlyASCII bool
+	// tooSlow is set once a name took too long, so that the next ones do not take as long again.
+	tooSlow atomic.Bool
 }
 
 func compiled(text string) (*brokerPattern, error) {
@@ -35,7 +40,7 @@ func compiled(text string) (*brokerPattern, error) {
 		return nil, unreadable
 	}
 	expression.MatchTimeout = matchTimeout
-	return &brokerPattern{expression, t.onlyASCII}, nil
+	return &brokerPattern{expression: expression, onlyASCII: t.onlyASCII}, nil
 }
 
 // matches reports whether brokers find the pattern in the name.
@@ -43,7 +48,15 @@ func (p *brokerPattern) matches(name string) (bool, error) {
 	if p.onlyASCII && !isASCII(name) {
 		return false, errNotASCII
 	}
-	return p.expression.MatchString(bytewise(name))
+	if p.tooSlow.Load() {
+		return false, errTooSlow
+	}
+	matches, err := p.expression.MatchString(bytewise(name))
+	if err != nil { // which is nothing but the time
+		p.tooSlow.Store(true)
+		return false, errTooSlow
+	}
+	return matches, nil
 }
 
 func isASCII(text string) bool {

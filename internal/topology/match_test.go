@@ -1,6 +1,11 @@
 package topology
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
 
 func TestPolicyAppliesTo(t *testing.T) {
 	t.Parallel()
@@ -111,5 +116,22 @@ func TestPatternThatIsUnreadableForSomeQueues(t *testing.T) {
 		if got := NewLookup(Vhost{Topology: Topology{Queues: test.queues, Policies: policies}}).Unreadable(); len(got) != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// A pattern that backtracks without end is given up once, not for each name.
+func TestPatternThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	policies := map[string]Policy{"slow": {Pattern: "^(a+)+$", ApplyTo: "queues", Definition: Arguments{"expires": int64(1)}}}
+	vhost := Vhost{Topology: Topology{Queues: map[string]Queue{}, Policies: policies}}
+	for i := range 50 {
+		vhost.Queues[strings.Repeat("a", 40)+fmt.Sprint("!", i)] = Queue{Type: Classic}
+	}
+	lookup, began := NewLookup(vhost), time.Now()
+	for name := range vhost.Queues {
+		lookup.Queue(name)
+	}
+	if took := time.Since(began); took > 10*matchTimeout {
+		t.Errorf("%d names took %s", len(vhost.Queues), took)
 	}
 }
