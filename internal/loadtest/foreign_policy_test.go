@@ -65,8 +65,8 @@ func TestForeignPolicyUnderLoadLosesNothing(t *testing.T) {
 
 	l.release(t, tf, worker, "late", configure, "steady = {}")
 	l.awaitMore(t, 5*perSecond)
+	stop() // before no queue is left to publish to
 	l.modes.set(map[string]mode{"steady": draining})
-	stop()
 	l.settleIn(t, "load.failed")
 	configure("")
 	tf.Run(t, applying...)
