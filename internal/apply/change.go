@@ -20,6 +20,9 @@ type Change struct {
 	Live topology.Topology
 	// Wanted is what the owner shall have.
 	Wanted topology.Topology
+	// Identity is what the owner is recognised by: an exchange, or nothing, and what belongs to it. It is
+	// created first.
+	Identity topology.Topology
 	// SharedQueues are queues of the owner that others publish to and consume.
 	SharedQueues []string
 	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.

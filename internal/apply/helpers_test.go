@@ -59,5 +59,5 @@ func small(b *brokertest.Broker) pipeline.Pipeline {
 func create(t *testing.T, a *Applier, p pipeline.Pipeline) error {
 	t.Helper()
 	all := list(t, a, p.Vhost)
-	return a.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), Wanted: pipeline.Expand(p)})
+	return a.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)})
 }

@@ -24,6 +24,15 @@ func owned() topology.Topology {
 	}
 }
 
+// identity is an exchange and a queue of what is wanted.
+func identity(wanted topology.Topology) topology.Topology {
+	return topology.Topology{
+		Exchanges: map[string]topology.Exchange{"dlx": wanted.Exchanges["dlx"]},
+		Queues:    map[string]topology.Queue{"in": wanted.Queues["in"]},
+		Bindings:  []topology.Binding{binding("dlx", "in")},
+	}
+}
+
 func quorum(deadLetterExchange string) topology.Queue {
 	q := topology.Queue{Type: topology.Quorum}
 	if deadLetterExchange != "" {
@@ -74,21 +83,24 @@ func assertSteps(t *testing.T, steps []step, want ...string) {
 func TestPlanCreate(t *testing.T) {
 	t.Parallel()
 	rest := []string{
-		"put: exchange dlx",
-		"put: queue caught, queue in",
-		"put: binding dlx -> in, binding catch -> caught, binding dlx -> work",
+		"put: queue in",
+		"put: binding dlx -> in",
+		"put: exchange catch",
+		"put: queue caught",
+		"put: binding catch -> caught, binding dlx -> work",
 		"put: policy own " + wide + ", policy own/other ^other$",
 	}
 	c := change(topology.New(), owned())
-	assertSteps(t, planCreate(c), append([]string{"put: exchange catch"}, rest...)...)
+	c.Identity = identity(c.Wanted)
+	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx"}, rest...)...)
 
 	// While somebody else's policy covers a queue that is created, ours is there before.
 	c.All.Policies["all"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(1)}}
-	assertSteps(t, planCreate(c), append([]string{"put: exchange catch", "put: policy own " + narrow}, rest...)...)
+	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx", "put: policy own " + narrow}, rest...)...)
 
 	// One that covers something else does not matter.
 	c.All.Policies["all"] = topology.Policy{Pattern: "^(work|other)$", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(1)}}
-	assertSteps(t, planCreate(c), append([]string{"put: exchange catch"}, rest...)...)
+	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx"}, rest...)...)
 
 	for _, s := range planCreate(c) {
 		if s.ifFails != removeMade {
@@ -267,8 +279,7 @@ func TestPlanUpdate(t *testing.T) {
 		"delete if empty: queue declared, use of declared",
 		"replace: queue in, binding dlx -> in, binding foreign -> in, contents of in",
 		"replace: exchange catch, binding catch -> caught",
-		"put: exchange newer",
-		"put: exchange newest",
+		"put: exchange newer, exchange newest",
 		"put: queue new",
 		"put: binding dlx -> new",
 		"put: policy own/1 ^work$",

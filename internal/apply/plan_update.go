@@ -29,8 +29,7 @@ func planUpdate(c Change) ([]step, error) {
 			c.replaceQueues(changes.Replace.Queues),
 		},
 		c.replaceExchanges(changes.Replace.Exchanges),
-		putFirst(changes.Create),
-		putRest(changes.Create),
+		putAll(changes.Create),
 		[]step{
 			{do: remove, policies: weakestFirst(early)},
 			{do: put, policies: c.writeOrder(written)},

@@ -11,6 +11,8 @@ import (
 type engine interface {
 	// expand returns every object that the pipeline owns. It is a pure function of the specification.
 	expand(Pipeline) topology.Topology
+	// identity returns the objects that runs looks for.
+	identity(Pipeline) topology.Topology
 	// guard returns the policies over the pipeline's own queues, in the form that covers those alone.
 	guard(Pipeline) map[string]topology.Policy
 	// owned picks out of a whole vhost what belongs to the pipeline.
@@ -31,6 +33,10 @@ func (p Pipeline) engine() engine { return engines[0] }
 
 // Expand returns every object that the pipeline owns. It is a pure function of the specification.
 func Expand(p Pipeline) topology.Topology { return p.engine().expand(p) }
+
+// Identity returns the objects from which the pipeline can be read back: as soon as they are there, it can be
+// imported.
+func Identity(p Pipeline) topology.Topology { return p.engine().identity(p) }
 
 // Guard returns the policies that keep those of others off the pipeline's own queues, by name, in the form
 // that covers these queues alone.

@@ -19,14 +19,26 @@ const (
 )
 
 func (workerEngine) expand(p Pipeline) topology.Topology {
-	t := topology.New()
+	t := workerEngine{}.identity(p)
 	addExchanges(t, p.Names())
-	addOwnQueues(&t, p)
+	addFailedQueue(&t, p)
 	addRetryQueues(&t, p, p.Waits())
 	addRetryQueues(&t, p, p.Retired)
 	addWorkQueues(&t, p)
 	addPolicies(t, p)
 	topology.SortBindings(t.Bindings)
+	return t
+}
+
+// identity has the definition, and what it takes to store it.
+func (workerEngine) identity(p Pipeline) topology.Topology {
+	n, t := p.Names(), topology.New()
+	t.Exchanges[n.DeadLetterExchange()] = deadLetterExchange(n)
+	t.Queues[n.Inbox()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": inboxDeliveryLimit})
+	t.Bindings = []topology.Binding{{
+		Source: n.DeadLetterExchange(), Destination: n.Inbox(),
+		Arguments: topology.Arguments{DefinitionArgument: p.Definition().String()},
+	}}
 	return t
 }
 
@@ -38,10 +50,7 @@ func ExpandExchanges(name Names) map[string]topology.Exchange {
 }
 
 func addExchanges(t topology.Topology, n Names) {
-	t.Exchanges[n.DeadLetterExchange()] = topology.Exchange{
-		Type:      "fanout",
-		Arguments: topology.Arguments{"alternate-exchange": n.FailedExchange()},
-	}
+	t.Exchanges[n.DeadLetterExchange()] = deadLetterExchange(n)
 	t.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
 	// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
 	// that is not bound.
@@ -53,18 +62,15 @@ func addExchanges(t topology.Topology, n Names) {
 	}
 }
 
-func addOwnQueues(t *topology.Topology, p Pipeline) {
+func deadLetterExchange(n Names) topology.Exchange {
+	return topology.Exchange{Type: "fanout", Arguments: topology.Arguments{"alternate-exchange": n.FailedExchange()}}
+}
+
+func addFailedQueue(t *topology.Topology, p Pipeline) {
 	n := p.Names()
-	t.Queues[n.Inbox()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": inboxDeliveryLimit})
 	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
 	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
-	t.Bindings = append(t.Bindings,
-		topology.Binding{
-			Source: n.DeadLetterExchange(), Destination: n.Inbox(),
-			Arguments: topology.Arguments{DefinitionArgument: p.Definition().String()},
-		},
-		topology.Binding{Source: n.FailedExchange(), Destination: n.FailedQueue()},
-	)
+	t.Bindings = append(t.Bindings, topology.Binding{Source: n.FailedExchange(), Destination: n.FailedQueue()})
 }
 
 func addRetryQueues(t *topology.Topology, p Pipeline, waits []time.Duration) {

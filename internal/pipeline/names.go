@@ -57,6 +57,14 @@ func (n Names) OwnsQueue(queue string) bool {
 	return isRetry || queue == n.Inbox() || queue == n.FailedQueue()
 }
 
+// CoversQueue reports whether the pipeline's policy applies to a queue of this name, whoever made it: its own
+// queues, and all others whose names are like those of retry queues.
+func (n Names) CoversQueue(queue string) bool {
+	delay, found := strings.CutPrefix(queue, n.retryQueuePrefix())
+	likeRetry := found && delay != "" && '0' <= delay[0] && delay[0] <= '9'
+	return likeRetry || queue == n.Inbox() || queue == n.FailedQueue()
+}
+
 // DelayOf reads the delay out of a retry queue's name; false if it is not such a name.
 func (n Names) DelayOf(queue string) (time.Duration, bool) {
 	spelled, found := strings.CutPrefix(queue, n.retryQueuePrefix())

@@ -91,9 +91,13 @@ func TestThePatternCoversEveryDelay(t *testing.T) {
 			t.Errorf("%s is not covered", name)
 		}
 	}
-	for _, other := range []string{"or.ders.retry.", "or.ders.retry.x", "or.ders.retry.1", "or.ders.retry.1.s", "orxders.inbox", "or.ders.retry.1s.x", "works", "or.ders.work"} {
-		if pattern.MatchString(other) {
-			t.Errorf("%s is covered", other)
+	for name, covered := range map[string]bool{
+		"or.ders.inbox": true, "or.ders.failed": true, "or.ders.retry.1": true, "or.ders.retry.1s.x": true,
+		"or.ders.retry.": false, "or.ders.retry.x": false, "or.ders.retry": false, "orxders.inbox": false, "or.ders.inbox.2": false,
+		"works": false, "or.ders.work": false, "an.or.ders.inbox": false,
+	} {
+		if pattern.MatchString(name) != covered || Names("or.ders").CoversQueue(name) != covered {
+			t.Errorf("%s is covered: %t, %t", name, pattern.MatchString(name), Names("or.ders").CoversQueue(name))
 		}
 	}
 }

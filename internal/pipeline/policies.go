@@ -112,8 +112,8 @@ func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
 
 // OwnQueues are the queues that are the pipeline's alone, the retired ones among them.
 func (p Pipeline) OwnQueues() map[string]topology.Queue {
-	t := topology.New()
-	addOwnQueues(&t, p)
+	t := Identity(p)
+	addFailedQueue(&t, p)
 	addRetryQueues(&t, p, p.Waits())
 	addRetryQueues(&t, p, p.Retired)
 	return t.Queues

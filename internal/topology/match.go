@@ -64,6 +64,26 @@ func (p Policy) AppliesTo(queue, queueType string) (bool, error) {
 	return pattern.matches(queue)
 }
 
+// MayApply reports whether one of the policies matches one of the queues. A pattern that cannot be evaluated
+// may match.
+func MayApply(policies map[string]Policy, queues map[string]Queue) bool {
+	for _, policy := range policies {
+		pattern, err := compiled(policy.Pattern)
+		for name, queue := range queues {
+			if !policy.meant(queue.Type) || !applicable(queue.Type, policy.Definition) {
+				continue
+			}
+			if err != nil {
+				return true
+			}
+			if matches, err := pattern.matches(name); matches || err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // meant reports whether the policy is for queues of the type.
 func (p Policy) meant(queueType string) bool {
 	switch p.ApplyTo {

@@ -20,7 +20,7 @@ func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) apply.Change {
 
 func creation(p pipeline.Pipeline, vhost topology.Vhost) apply.Change {
 	return apply.Change{
-		Vhost: p.Vhost, All: vhost, Live: pipeline.Owned(p, vhost.Topology), Wanted: pipeline.Expand(p),
+		Vhost: p.Vhost, All: vhost, Live: pipeline.Owned(p, vhost.Topology), Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p),
 		SharedQueues: declared(p), CatchAll: p.Names().FailedQueue(), Guard: pipeline.Guard(p),
 	}
 }
