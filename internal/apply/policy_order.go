@@ -9,19 +9,19 @@ import (
 )
 
 // writeOrder sorts policies of the owner, new ones and those to be written over, so that no queue is
-// without its policy for a moment, and none that stands behind another takes precedence over it: either
-// would delete the queue's pending dead letters. So what takes over from another policy comes first, then
-// priorities fall from the weakest policy up, then the rest is written from the strongest down, and what
-// only stands behind comes last, what receives queues before what may let go of them.
+// without its policy for a moment, and none takes precedence over a stronger one: either would delete the
+// queue's pending dead letters. So what takes over from another policy comes first, then priorities fall from
+// the weakest policy up, then the rest is written, what receives queues before what may let go of them. All
+// of them want the same priority; live ones differ when a change of it was interrupted.
 func (c Change) writeOrder(policies map[string]topology.Policy) []topology.NamedPolicy {
 	order := byName(policies)
 	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int {
-		phaseA, phaseB := c.phase(a, policies), c.phase(b, policies)
-		weakestFirst := cmp.Compare(a.Priority, b.Priority)
+		phaseA, phaseB := c.phase(a), c.phase(b)
+		weakestFirst := 0
 		if phaseA == falling && phaseB == falling {
-			return weakestFirst
+			weakestFirst = cmp.Compare(c.Live.Policies[a.Name].Priority, c.Live.Policies[b.Name].Priority)
 		}
-		return cmp.Or(cmp.Compare(phaseA, phaseB), -weakestFirst, c.receivingFirst(a, b))
+		return cmp.Or(cmp.Compare(phaseA, phaseB), weakestFirst, c.receivingFirst(a, b))
 	})
 	return order
 }
@@ -45,16 +45,13 @@ const (
 	takingOver = iota
 	falling
 	changing
-	standingBehind
 )
 
-func (c Change) phase(p topology.NamedPolicy, policies map[string]topology.Policy) int {
+func (c Change) phase(p topology.NamedPolicy) int {
 	have, exists := c.Live.Policies[p.Name]
 	switch {
 	case exists && p.Priority < have.Priority:
 		return falling
-	case p.Priority < strongest(policies):
-		return standingBehind
 	case exists:
 		return changing
 	}

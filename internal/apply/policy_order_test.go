@@ -35,29 +35,39 @@ func policyOf(priority int) topology.Policy {
 	return topology.Policy{Pattern: "^q$", ApplyTo: "queues", Priority: priority, Definition: topology.Arguments{"dead-letter-exchange": "x"}}
 }
 
+func policies(priority int, names ...string) map[string]topology.Policy {
+	all := map[string]topology.Policy{}
+	for _, name := range names {
+		all[name] = policyOf(priority)
+	}
+	return all
+}
+
 func ranked(rank int) topology.Policy {
 	policy := policyOf(10)
 	policy.Rank = rank
 	return policy
 }
 
-// A policy that stands behind another may not take precedence over it while priorities change, or dead letters that
-// a queue holds would be deleted.
+// A weaker policy may not take precedence over another while priorities change, or dead letters that a queue
+// holds would be deleted.
 func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		live, wanted map[string]topology.Policy
 		want         []string
 	}{
-		"raised":  {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
-		"lowered": {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5)}, []string{"back", "front"}},
-		"new":     {nil, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5)}, []string{"front", "back"}},
+		"raised":  {policies(10, "a", "b"), policies(20, "a", "b"), []string{"a", "b"}},
+		"lowered": {policies(10, "a", "b"), policies(5, "a", "b"), []string{"a", "b"}},
+		"new":     {nil, policies(5, "a", "b"), []string{"a", "b"}},
+		// An interrupted change has left two priorities.
+		"lowered from two": {map[string]topology.Policy{"a": policyOf(10), "b": policyOf(9)}, policies(5, "a", "b"), []string{"b", "a"}},
+		"raised again":     {map[string]topology.Policy{"a": policyOf(10), "b": policyOf(20)}, policies(20, "a", "b"), []string{"a", "b"}},
 		// A queue gets a policy of its own, which has to be there before the shared one lets go.
-		"lowered with one taking over": {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(4), "front": policyOf(5), "own": policyOf(5)}, []string{"own", "back", "front"}},
-		"raised with one taking over":  {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20), "own": policyOf(20)}, []string{"own", "front", "back"}},
-		"spread over more":             {map[string]topology.Policy{"back": policyOf(9), "front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(9), "back1": policyOf(9), "front": policyOf(10), "front1": policyOf(10)}, []string{"front1", "front", "back1", "back"}},
-		"spread again":                 {map[string]topology.Policy{"queues": policyOf(10), "queues/2": policyOf(10), "queues/10": policyOf(10)}, map[string]topology.Policy{"queues": policyOf(10), "queues/2": ranked(2), "queues/10": ranked(10)}, []string{"queues/10", "queues/2", "queues"}},
-		"raised with a new one behind": {map[string]topology.Policy{"front": policyOf(10)}, map[string]topology.Policy{"back": policyOf(19), "front": policyOf(20)}, []string{"front", "back"}},
+		"lowered with one taking over": {policies(10, "a", "b"), policies(5, "a", "b", "own"), []string{"own", "a", "b"}},
+		"raised with one taking over":  {policies(10, "a", "b"), policies(20, "a", "b", "own"), []string{"own", "a", "b"}},
+		"spread over more":             {policies(10, "a", "b"), policies(10, "a", "b", "b1"), []string{"b1", "a", "b"}},
+		"spread again":                 {policies(10, "queues", "queues/2", "queues/10"), map[string]topology.Policy{"queues": policyOf(10), "queues/2": ranked(2), "queues/10": ranked(10)}, []string{"queues/10", "queues/2", "queues"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +125,7 @@ func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wanted := map[string]topology.Policy{"back": policyOf(test.priority - 1), "front": policyOf(test.priority)}
+			wanted := policies(test.priority, "back", "front")
 			c := Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: wanted}}
 			early, late := c.overtaking(map[string]topology.Policy{"back/1": live["back/1"], "own": live["own"]})
 			if got := slices.Sorted(maps.Keys(early)); !slices.Equal(got, test.early) {

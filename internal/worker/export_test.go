@@ -16,6 +16,9 @@ const (
 	PanicPublishing = "panic publishing"
 )
 
+// WithUnboundTimeout parks messages earlier when no delay is bound.
+func (o *Options) WithUnboundTimeout(timeout time.Duration) { o.unboundTimeout = timeout }
+
 // WithFaults makes the worker panic over messages that ask for it.
 func (o *Options) WithFaults() {
 	judge := session.NewJudge()

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -25,7 +26,8 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 	wait := newBackOff()
 	settings := session.Settings{
 		Changes: changes, Prefetch: o.Prefetch, DrainTimeout: o.DrainTimeout, Avoided: session.AvoidedDelays{},
-		Version: o.Version, Log: log, Watch: watch, Judge: session.NewJudge(),
+		UnboundTimeout: cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout),
+		Version:        o.Version, Log: log, Watch: watch, Judge: session.NewJudge(),
 	}
 	if o.judge != nil {
 		settings.Judge = *o.judge

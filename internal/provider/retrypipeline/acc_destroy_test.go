@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -102,6 +106,48 @@ func TestAcc_UpdateWaitsForRetiredQueues(t *testing.T) {
 				}
 			},
 			Config: pipelineHCL(b, `delays = ["5s"]`, wait),
+		},
+	)
+}
+
+// A worker gets the new schedule after the apply. If none of its delays stayed bound, it could send nothing back.
+func TestAcc_ReplacedScheduleKeepsTheOldQueuesForAnotherApply(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	wait := `timeouts = { update = "2m" }`
+	bound := func(delay string) bool {
+		status, found := b.Request(t, http.MethodGet, b.Path("bindings", "e", "orders.retry", "q", "orders.retry."+delay), nil)
+		return status == http.StatusOK && strings.Contains(string(found), "delay:"+delay)
+	}
+	after := pipelineHCL(b, `delays = ["0s", "2s", "4s"]`, wait)
+	accept(t, b,
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["0s", "1s", "3s"]`, wait)},
+		resource.TestStep{
+			Config: after,
+			Check: func(*terraform.State) error {
+				for _, delay := range []string{"1s", "2s", "3s", "4s"} {
+					if !bound(delay) {
+						t.Errorf("%s is not bound", delay)
+					}
+				}
+				return nil
+			},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapSizeExact(2)),
+			},
+			ExpectNonEmptyPlan: true, // which removes what is seen to be empty
+		},
+		resource.TestStep{
+			Config: after,
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+			Check: func(*terraform.State) error {
+				if bound("1s") || bound("3s") {
+					t.Error("the old delays are still bound")
+				}
+				return nil
+			},
 		},
 	)
 }

@@ -23,7 +23,7 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 	if diags.HasError() {
 		return true, diags
 	}
-	waits, more := plan.waitsForRetired(ctx)
+	waits, more := plan.waitsForRetired(ctx, p, prior)
 	diags.Append(more...)
 	if !waits {
 		p.Retired, more = retiredAfter(ctx, p, prior)

@@ -51,6 +51,13 @@ func queueOfTwoPipelines(queue, other string) diag.Diagnostic {
 		queue, other))
 }
 
+func scheduleReplaced() diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(path.Root("timeouts").AtName("update"), "The old retry queues stay for another apply",
+		"No delay of the old schedule is in the new one. A worker gets the new schedule after this apply, and until then "+
+			"would find none of its delays bound. So this apply does not wait for the old queues: they stay, in retired_queues. "+
+			"Give the workers their new configuration, then apply again.")
+}
+
 func noLongerManaged(queue string) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(workQueuePath(queue), "Work queue is no longer managed", fmt.Sprintf(
 		"Queue %q is not declared any more, so it leaves the topology of the pipeline. "+

@@ -2,6 +2,7 @@ package retrypipeline
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -27,19 +28,34 @@ func (m model) retired(ctx context.Context) (map[string]retiredModel, diag.Diagn
 }
 
 // waitsForRetired reports whether the apply itself waits for queues that leave the schedule, and then
-// removes them.
-func (m *model) waitsForRetired(ctx context.Context) (bool, diag.Diagnostics) {
-	if m.Timeouts.IsNull() || m.Timeouts.IsUnknown() {
+// removes them. It does not if none of the delays stays: workers get the new schedule only after the apply,
+// and would find none of theirs bound.
+func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior *model) (bool, diag.Diagnostics) {
+	if m.Timeouts.IsNull() || m.Timeouts.IsUnknown() || !prior.isOf(p) {
 		return false, nil
 	}
 	timeout, diags := m.Timeouts.Update(ctx, 0)
-	return timeout > 0, diags
+	if timeout == 0 || diags.HasError() {
+		return false, diags
+	}
+	before, diags := prior.pipeline(ctx)
+	stays := func(wait time.Duration) bool { return slices.Contains(p.Waits(), wait) }
+	if old := before.Waits(); len(old) > 0 && !slices.ContainsFunc(old, stays) {
+		diags.Append(scheduleReplaced())
+		return false, diags
+	}
+	return true, diags
+}
+
+// isOf reports whether there is a model, and it is one of the same pipeline.
+func (m *model) isOf(p pipeline.Pipeline) bool {
+	return m != nil && m.Name == types.StringValue(p.Name) && m.Vhost == types.StringValue(p.Vhost)
 }
 
 // retiredAfter lists the delays whose queues have to stay although they are not in the schedule: all that the
 // refreshed state has, less those that were seen to be empty when it was read.
 func retiredAfter(ctx context.Context, p pipeline.Pipeline, prior *model) ([]time.Duration, diag.Diagnostics) {
-	if prior == nil || prior.Name != types.StringValue(p.Name) || prior.Vhost != types.StringValue(p.Vhost) {
+	if !prior.isOf(p) {
 		return nil, nil
 	}
 	listed, diags := prior.retired(ctx)

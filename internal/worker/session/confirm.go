@@ -57,6 +57,12 @@ func (s *Session) returned(m *message) error {
 		s.keep(m)
 		return nil
 	}
+	waits, noneLeft := !m.verdict.ToWorkQueue(), next.Action == deadletter.Fail || next.ToWorkQueue()
+	if m.verdict.Action == deadletter.Retry && waits && noneLeft && s.unbound.returned(m, time.Now()) {
+		m.verdict = s.judge(m)
+		s.keep(m)
+		return nil
+	}
 	m.verdict = next
 	return s.publish(m)
 }

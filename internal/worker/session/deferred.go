@@ -12,6 +12,10 @@ const (
 		"this user may not write to the exchange; grant it the permission"
 	deferredRefused = "publish deferred, message kept unacknowledged: " +
 		"the broker refused it"
+	deferredNoDelay = "publish deferred, messages kept unacknowledged: " +
+		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the configuration that was applied"
+	parkedNoDelay = "messages are parked, or sent back at once if the schedule has a delay of 0s: " +
+		"still no delay of the configuration is bound to the retry exchange; run terraform apply"
 	// parkedForbidden is the one that need not wait.
 	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
 		"this user may not write to amq.default; grant it the permission"

@@ -40,6 +40,10 @@ func (s *Session) publish(m *message) error {
 	if m.undecodable != nil {
 		return s.reject(m, m.undecodable)
 	}
+	if s.unbound.holds(m, time.Now()) {
+		s.keep(m)
+		return nil
+	}
 	m.route = s.Pipeline.Route(m.verdict)
 	p := s.to(m.route.Exchange)
 	if p == s.directPublisher && p.forbidden {
@@ -86,6 +90,7 @@ func (s *Session) finish(m *message) error {
 		return err
 	}
 	s.detours.accepted(s.Pipeline, m.sent)
+	s.unbound.accepted(m.sent)
 	s.done(m)
 	return nil
 }

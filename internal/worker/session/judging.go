@@ -82,6 +82,7 @@ func (s *Session) reconfigure(p *deadletter.Pipeline) {
 		publisher.nackedSince = time.Time{}
 	}
 	s.detours.reconfigure(p)
+	s.unbound.reset()
 	s.Log.Info("configuration changed")
 }
 

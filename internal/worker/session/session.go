@@ -30,6 +30,8 @@ type Settings struct {
 	DrainTimeout time.Duration
 	// Avoided delays outlive the session. It may change them.
 	Avoided AvoidedDelays
+	// UnboundTimeout is how long messages are kept because no delay is bound.
+	UnboundTimeout time.Duration
 	// Version is shown to the broker.
 	Version string
 	Log     *slog.Logger
@@ -55,6 +57,7 @@ type Session struct {
 	intake intake
 	publishers
 	detours    detours
+	unbound    unbound
 	rejections rejections
 	backlog    backlog
 	alarm      alarm
@@ -73,6 +76,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		verbose:  settings.Log.Enabled(ctx, slog.LevelDebug),
 		openedAt: time.Now(),
 		detours:  newDetours(settings.Avoided, settings.Log),
+		unbound:  unbound{timeout: settings.UnboundTimeout, log: settings.Log},
 		backlog:  backlog{timer: time.NewTimer(0)},
 		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
 	}

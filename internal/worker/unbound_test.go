@@ -1,0 +1,119 @@
+package worker_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+const (
+	noDelayIsBound = "no delay of the configuration is bound"
+	aDelayIsBound  = "a delay of the schedule is bound again"
+)
+
+func (p *testPipeline) unbindDelays(t *testing.T, delays ...string) {
+	t.Helper()
+	for _, delay := range delays {
+		p.set(t, "DELETE", p.Path("bindings", "e", "orders.retry", "q", "orders.retry."+delay)+"/delay:"+delay, nil)
+	}
+}
+
+func toRetry(i int) amqp.Publishing {
+	return amqp.Publishing{MessageId: strconv.Itoa(i), Headers: amqp.Table{"retry-queue": "orders.created"}}
+}
+
+// The configuration comes before the schedule is applied: once it is, all messages go on.
+func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
+	p.unbindDelays(t, "100ms", "200ms")
+	ids := p.fillInbox(t, 400, toRetry)
+	r := p.work(t)
+	r.log.await(t, noDelayIsBound, 1)
+	time.Sleep(2500 * time.Millisecond) // several tries
+	p.expectEmpty(t, "orders.failed")
+
+	expanded := pipeline.Expand(p.spec)
+	for _, b := range expanded.Bindings {
+		if b.Source == "orders.retry" {
+			p.bind(t, b)
+		}
+	}
+	if doubled := p.awaitAll(t, "orders.created", ids); doubled > 0 {
+		t.Errorf("%d messages came twice", doubled)
+	}
+	r.log.await(t, aDelayIsBound, 1)
+	p.expectEmpty(t, "orders.failed")
+	if n := countLines(r.log.String(), noDelayIsBound); n != 1 {
+		t.Errorf("the log says %d times that no delay is bound", n)
+	}
+}
+
+// The configuration comes after the schedule was applied: once it is there, all messages go on.
+func TestMessagesWaitForTheConfigurationThatWasApplied(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	old := withDelays(p.spec.Worker(), "1s", "3s")
+	file := newConfigFile(t, old)
+	ids := p.fillInbox(t, 400, toRetry)
+	r := p.workFrom(t, p.URI, file, old)
+	r.log.await(t, noDelayIsBound, 1)
+	file.replace(t, configOf(t, p.spec.Worker()))
+	if doubled := p.awaitAll(t, "orders.created", ids); doubled > 0 {
+		t.Errorf("%d messages came twice", doubled)
+	}
+	p.expectEmpty(t, "orders.failed")
+}
+
+// While one message after the other tries, the others are not sent and returned again and again.
+func TestMessagesThatWaitForADelayAreNotPublished(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
+	p.unbindDelays(t, "100ms", "200ms")
+	p.fillInbox(t, 300, toRetry)
+	r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = time.Second })
+	r.log.await(t, noDelayIsBound, 1)
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 300) })
+	time.Sleep(5 * time.Second)
+	if n := r.series(t)["returned_total{exchange=orders.retry}"]; n == 0 || n > 60 {
+		t.Errorf("%v messages were returned", n)
+	}
+	p.expectEmpty(t, "orders.failed")
+}
+
+// A schedule that begins with 0s has one delay that takes no queue. Used in place of all others, it would use
+// up the attempts within moments.
+func TestMessagesDoNotReturnAtOnceInsteadOfWaiting(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"0s", "200ms"}, 3, "orders.created")
+	p.unbindDelays(t, "200ms")
+	c := p.consume(t, "orders.created", nil)
+	r := p.work(t)
+	p.Publish(t, "", "orders.created", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	r.log.await(t, noDelayIsBound, 1)
+	p.expectEmpty(t, "orders.failed")
+	if n := len(c.deliveries()); n != 2 {
+		t.Errorf("%d deliveries, want the first one and the one after 0s", n)
+	}
+	p.bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.200ms", RoutingKey: "delay:200ms"})
+	p.awaitFailed(t, "exhausted")
+}
+
+func TestMessagesThatFindNoDelayForLongAreParked(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
+	p.unbindDelays(t, "100ms", "200ms")
+	p.fillInbox(t, 2, toRetry)
+	r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.WithUnboundTimeout(time.Second) })
+	p.awaitFailed(t, "worker_error")
+	p.awaitFailed(t, "worker_error")
+	r.log.await(t, "still no delay of the configuration is bound", 1)
+}
