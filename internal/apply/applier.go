@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Applier carries out changes. It is safe for concurrent use.
@@ -17,13 +18,37 @@ type Applier struct {
 // New makes an applier that changes the client's broker.
 func New(client *broker.Client, times Times) *Applier { return &Applier{client, times} }
 
-// Create creates objects that do not exist yet. If one exists already or anything fails, what this
+// Create creates objects that do not exist yet. Those of Live are what an interrupted creation left, and stay as
+// they are if nobody goes on with them. If any other exists already or anything fails, what this
 // call made is removed again, and nothing else. If that would lose messages, all of it stays; what
 // stays, for whatever reason, is in a *NotUndoneError.
 func (a *Applier) Create(ctx context.Context, change Change) error {
+	if err := a.requireAbandoned(ctx, change); err != nil {
+		return err
+	}
 	e := a.execution(change)
 	e.onlyNew = true
 	return e.run(ctx, planCreate(change))
+}
+
+// requireAbandoned is an error if somebody is creating the objects now: what an interrupted creation left stays
+// as it is.
+func (a *Applier) requireAbandoned(ctx context.Context, change Change) error {
+	if len(change.Live.Exchanges) == 0 {
+		return nil
+	}
+	if err := pause(ctx, a.times.Settle); err != nil {
+		return err
+	}
+	now, err := a.client.List(ctx, change.Vhost)
+	if err != nil {
+		return err
+	}
+	of := func(vhost topology.Vhost) topology.Topology { return vhost.Without(vhost.Without(change.Wanted)) }
+	if changes := topology.Diff(of(now), of(change.All)); !changes.Empty() {
+		return errors.New("somebody else is creating these objects now: nothing was changed")
+	}
+	return nil
 }
 
 // Update changes what differs. Whatever may be refused comes first: a change that would lose
@@ -31,11 +56,14 @@ func (a *Applier) Create(ctx context.Context, change Change) error {
 // any more, those that nobody else publishes to are kept if they are not proved to be empty, and the
 // answer says why, by queue.
 func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]string, err error) {
-	steps, err := planUpdate(change)
+	e := a.execution(change)
+	if err := e.restoreNoted(ctx); err != nil {
+		return nil, err
+	}
+	steps, err := planUpdate(e.Change)
 	if err != nil {
 		return nil, err
 	}
-	e := a.execution(change)
 	err = e.run(ctx, steps)
 	return e.kept, err
 }
@@ -43,7 +71,11 @@ func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]st
 // Remove deletes every object of the owner, or none: if messages would be lost, everything is put
 // back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
 func (a *Applier) Remove(ctx context.Context, change Change) error {
-	if err := a.execution(change).remove(ctx, rollBack); err != nil {
+	e := a.execution(change)
+	if err := e.restoreNoted(ctx); err != nil {
+		return err
+	}
+	if err := e.remove(ctx, rollBack); err != nil {
 		return err
 	}
 	return a.confirmVisible(ctx, change.Vhost)

@@ -31,6 +31,10 @@ type Change struct {
 	// owner's own queues and covers no other queue. A policy that is deleted takes this form first, and
 	// goes when the queues are gone.
 	Guard map[string]topology.Policy
+	// NoteOf is the binding of the owner's that notes one of somebody else's on the broker while that is
+	// deleted, and Noted reads it; nil if nothing is noted.
+	NoteOf func(topology.Binding) topology.Binding
+	Noted  func(topology.Binding) (topology.Binding, bool)
 	// RestoresDeadLetterRoute says that dead letters may be pending because they had no way to go, and
 	// have one after the change.
 	RestoresDeadLetterRoute bool

@@ -14,6 +14,9 @@ import (
 // nothing happened, and putting back what is still there changes nothing. The same holds for policies.
 func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error {
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
+	if err := e.note(ctx, b); err != nil {
+		return err
+	}
 	if err := e.client.Unbind(ctx, e.Vhost, b); err != nil {
 		return fmt.Errorf("delete binding %q: %w", b, err)
 	}
@@ -39,10 +42,12 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 // say whether it did, the queue gets no bindings any more: what it received would be deleted with it.
 func (e *execution) removeQueue(ctx context.Context, name string, queue topology.Queue, recreated bool) error {
 	err := e.deleteUntilAnswered(ctx, name, queue, recreated)
-	if err == nil {
-		return nil
-	}
-	if e.deletionUnknown[name] {
+	switch {
+	case err == nil && recreated:
+		return nil // its bindings come back
+	case err == nil:
+		return e.forgetQueue(ctx, name)
+	case e.deletionUnknown[name]:
 		return fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; "+
 			"it stays unbound until the next apply: %w", name, err)
 	}

@@ -56,6 +56,10 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	if err != nil || len(against) > 0 && s.ifFails == refuse {
 		return against, err
 	}
+	maps.Copy(against, e.answers(ctx, without(candidates, against)))
+	if len(against) > 0 && s.ifFails == refuse {
+		return against, nil
+	}
 	var failed []error
 	for name, queue := range without(candidates, against) {
 		if err := e.removeQueue(ctx, name, queue, s.do == replace); err != nil {

@@ -23,6 +23,8 @@ type execution struct {
 	madeMutex sync.Mutex
 	// undo puts back what was removed.
 	undo journal
+	// notes are the bindings that note what was removed, by its text.
+	notes map[string]topology.Binding
 	// deletionUnknown are queues whose deletion the broker did not answer: it may still take effect.
 	deletionUnknown map[string]bool
 	// kept says of the queues that were to be deleted and were not what speaks against it.
@@ -35,7 +37,7 @@ type execution struct {
 
 func (a *Applier) execution(change Change) *execution {
 	return &execution{
-		Applier: a, Change: change, made: topology.New(), deletionUnknown: map[string]bool{},
+		Applier: a, Change: change, made: topology.New(), notes: map[string]topology.Binding{}, deletionUnknown: map[string]bool{},
 		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)),
 	}
 }
@@ -79,6 +81,8 @@ func (e *execution) once(ctx context.Context, s step) error {
 		return e.proveNonePending(ctx, s.checks)
 	case prove:
 		return e.prove(ctx, s.checks)
+	case ask:
+		return e.ask(ctx, s.queues)
 	case unbind:
 		return each(ctx, s.bindings, e.removeBinding)
 	case put:

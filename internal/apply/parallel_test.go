@@ -98,7 +98,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	both.Go(func() {
 		defer close(goOn)
 		<-begun
-		change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p)} // as if it had listed before the first began
+		change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)} // as if it had listed before the first began
 		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "exists already") {
 			t.Errorf("the second got %v", err)
 		}

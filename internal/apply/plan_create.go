@@ -10,13 +10,14 @@ import (
 // planCreate orders the creation of what is missing. What identifies the owner comes first, its exchange
 // alone: of two that create the same objects at the same time, only one gets past it, instead of each taking
 // a part. Policies come last, since messages come as soon as they are there. Where there is no exchange, a
-// policy has to tell who is the creator.
+// policy has to tell who is the creator. What an interrupted creation left is live already.
 func planCreate(c Change) []step {
-	missing := topology.Diff(c.Wanted, c.Live).Create
+	changes := topology.Diff(c.Wanted, c.Live)
+	missing := changes.Create
 	identity := topology.Diff(c.Identity, c.Live).Create
-	attach := step{do: put, policies: c.writeOrder(missing.Policies)}
+	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, changes.Update).Policies)}
 	steps := append([]step{attach}, putAll(missing)...)
-	if len(identity.Exchanges) > 0 {
+	if len(c.Identity.Exchanges) > 0 {
 		steps = slices.Concat(
 			[]step{{do: put, exchanges: identity.Exchanges}, {do: put, policies: c.guardFirst(missing)}},
 			putAll(topology.Topology{Queues: identity.Queues, Bindings: identity.Bindings}),

@@ -15,7 +15,8 @@ func planDrain(c Change) []step {
 // proves twice that no messages would be lost. The first time policies are still in place, and what
 // consumers reject or others publish meanwhile ends in a queue that is still bound, so that a refusal
 // loses nothing. Only what begins to be rejected or published during the second proof, after 22 quiet
-// seconds, has nowhere to go. The bindings that bring messages back to their work queues stay
+// seconds, has nowhere to go. Then the queues are asked themselves; shared ones are asked before, too, since a
+// message that this takes over their delivery limit needs the policy. The bindings that bring messages back to their work queues stay
 // throughout, and so do the policies that guard the owner's queues.
 //
 // IfUnanswered is what becomes of it if the broker does not answer once all queues are proved to be
@@ -24,7 +25,8 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	if err := c.requireRebindable(c.Live.Queues); err != nil {
 		return nil, err
 	}
-	last, early := c.split(c.Live.Queues)
+	shared, early := c.split(c.Live.Queues)
+	last := maps.Clone(shared)
 	if catchAll, exists := early[c.CatchAll]; exists {
 		last[c.CatchAll] = catchAll
 		delete(early, c.CatchAll)
@@ -34,10 +36,12 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	return inOrder(
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
 		step{do: prove, ifFails: rollBack, checks: c.allChecks()},
+		step{do: ask, ifFails: rollBack, queues: shared},
 		step{do: remove, ifFails: rollBack, policies: weakestFirst(attaching)},
 		step{do: put, ifFails: rollBack, policies: weakestFirst(narrowed)},
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(last)},
 		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
+		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
 		// Shared queues go first: a classic one may refuse, and nothing is gone by then.
 		deletion(step{queues: last}),
 		deletion(step{queues: early}),

@@ -147,13 +147,14 @@ func TestPlanRemove(t *testing.T) {
 			"put: policy own "+narrow,
 			"unbind: binding catch -> caught",
 			"prove: contents of caught, contents of in",
+			"ask: queue caught, queue in",
 			"delete: queue caught",
 			"delete: queue in",
 			"delete: policy own "+narrow,
 			"delete: exchange catch, exchange dlx",
 		)
 		for i, s := range steps {
-			if want := map[bool]failure{true: rollBack, false: ifUnanswered}[i < 6]; s.ifFails != want {
+			if want := map[bool]failure{true: rollBack, false: ifUnanswered}[i < 7]; s.ifFails != want {
 				t.Errorf("%s: if it fails, %d instead of %d", s, s.ifFails, want)
 			}
 		}
@@ -199,10 +200,12 @@ func TestPlanRemoveOfSharedQueues(t *testing.T) {
 	assertSteps(t, steps,
 		"unbind: binding dlx -> in, binding foreign -> in",
 		"prove: contents of caught, contents of in, pending dead letters of other, use of work",
+		"ask: queue work",
 		"delete: policy own/other ^other$",
 		"put: policy own "+narrow,
 		"unbind: binding catch -> caught, binding dlx -> work",
 		"prove: contents of caught, contents of in, use of work",
+		"ask: queue caught, queue in, queue work",
 		"delete: queue caught, queue work",
 		"delete: queue in",
 		"delete: policy own "+narrow,
@@ -349,4 +352,22 @@ func TestPlansRefuseWhatCannotBeBoundAgain(t *testing.T) {
 	if _, err := planUpdate(c); err == nil || !strings.Contains(err.Error(), "deletes itself") {
 		t.Errorf("update: %v", err)
 	}
+}
+
+// What an interrupted creation left before its definition is not created again; its guard takes its final form.
+func TestPlanCreateGoesOnAfterAnInterruption(t *testing.T) {
+	t.Parallel()
+	c := change(topology.New(), owned())
+	c.Identity = identity(c.Wanted)
+	c.Live.Exchanges["dlx"] = c.Wanted.Exchanges["dlx"]
+	c.Live.Policies["own"] = atLeastOnce(narrow)
+	delete(c.Wanted.Policies, "own/other")
+	assertSteps(t, planCreate(c),
+		"put: queue in",
+		"put: binding dlx -> in",
+		"put: exchange catch",
+		"put: queue caught",
+		"put: binding catch -> caught, binding dlx -> work",
+		"put: policy own "+wide,
+	)
 }

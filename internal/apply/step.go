@@ -36,6 +36,8 @@ const (
 	proveNonePending action = "prove none pending"
 	// prove proves that queues are empty which receive nothing any more.
 	prove action = "prove"
+	// ask asks quorum queues themselves whether they are empty.
+	ask action = "ask"
 	// unbind deletes bindings, whoever made them.
 	unbind action = "unbind"
 	// put creates objects, or writes over policies.
@@ -44,7 +46,7 @@ const (
 	remove action = "delete"
 	// removeForced deletes queues with all that is in them.
 	removeForced action = "delete forced"
-	// removeIfEmpty unbinds queues, proves that they are empty, and deletes them.
+	// removeIfEmpty unbinds queues, proves that they are empty, asks them, and deletes them.
 	removeIfEmpty action = "delete if empty"
 	// replace deletes exchanges or queues, and creates them with other properties.
 	replace action = "replace"

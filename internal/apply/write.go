@@ -85,7 +85,8 @@ func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy
 		func() (bool, error) {
 			isNew, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
 			_, again := e.made.Policies[policy.Name]
-			return isNew || again, err
+			_, left := e.Live.Policies[policy.Name] // by an interrupted creation
+			return isNew || again || left, err
 		},
 		func(now topology.Topology) bool {
 			have, exists := now.Policies[policy.Name]
@@ -115,6 +116,10 @@ func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) err
 		}
 		if err := e.client.Bind(ctx, e.Vhost, b); err != nil {
 			failed = append(failed, fmt.Errorf("restore binding %q: %w", b, err))
+			continue
+		}
+		if err := e.forget(ctx, b); err != nil {
+			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)

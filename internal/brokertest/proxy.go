@@ -1,6 +1,7 @@
 package brokertest
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -12,14 +13,38 @@ import (
 // answer.
 type Fault func(r *http.Request) (forward, answer bool)
 
-// Through is the endpoint of a management API with a fault. It stands until the test ends.
-func (b *Broker) Through(t testing.TB, fault Fault) (endpoint string) {
+// After is the endpoint of a management API that calls this with each request that the broker has answered, and its
+// answer, before the client gets that.
+func (b *Broker) After(t testing.TB, call func(*http.Request, *httptest.ResponseRecorder)) (endpoint string) {
+	t.Helper()
+	proxy := b.proxy(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Accept-Encoding") // the answer is plain text
+		answer := httptest.NewRecorder()
+		proxy.ServeHTTP(answer, r)
+		call(r, answer)
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(answer.Code)
+		_, _ = answer.Body.WriteTo(w)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (b *Broker) proxy(t testing.TB) *httputil.ReverseProxy {
 	t.Helper()
 	target, err := url.Parse(b.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+}
+
+// Through is the endpoint of a management API with a fault. It stands until the test ends.
+func (b *Broker) Through(t testing.TB, fault Fault) (endpoint string) {
+	t.Helper()
+	proxy := b.proxy(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		forward, answer := fault(r)
 		if forward && answer {

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -37,7 +38,7 @@ func (p *Pipeline) Route(v Verdict) Route {
 // escape replaces a routing key that could be one of ours: the message would be routed by it, too,
 // and double with each attempt.
 func escape(key string) string {
-	if strings.HasPrefix(key, pipeline.DelayKeyPrefix) || strings.HasPrefix(key, pipeline.ReturnKeyPrefix) {
+	if slices.ContainsFunc(pipeline.KeyPrefixes(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 		return pipeline.EscapedKey
 	}
 	return key

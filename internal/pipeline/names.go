@@ -18,6 +18,9 @@ const (
 	EscapedKey      = "retry-escaped"
 )
 
+// KeyPrefixes begin all binding keys of a pipeline's direct exchanges.
+func KeyPrefixes() []string { return []string{DelayKeyPrefix, ReturnKeyPrefix, NoteKeyPrefix} }
+
 // Names of the objects of one pipeline.
 type Names string
 

@@ -43,8 +43,12 @@ func (n Names) IsRetryQueue(name string, queue topology.Queue) bool {
 
 // OwnsBinding reports whether a binding is the pipeline's: between two of its objects, or one that
 // brings messages back to a work queue. A key that means such a return is the pipeline's own, so that
-// one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too.
+// one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too. Notes are the
+// pipeline's as well, so that a plan shows them.
 func (n Names) OwnsBinding(b topology.Binding) bool {
+	if _, isNote := n.Noted(b); isNote {
+		return true
+	}
 	if !n.OwnsExchange(b.Source) || b.ToExchange {
 		return false
 	}

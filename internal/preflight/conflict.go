@@ -17,6 +17,8 @@ type Findings struct {
 	Warnings []Problem
 	// Exists lists objects that are to be created but exist already.
 	Exists []string
+	// NotImportable says why what exists cannot be imported, empty if it can.
+	NotImportable string
 	// Missing lists work queues that are not there.
 	Missing []string
 	// MissingPipeline means that the pipeline to attach to is not there.
@@ -40,8 +42,25 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	checkAlternateExchanges(&f, p, vhost)
 	checkListeners(&f, p, vhost)
 	checkCluster(&f, p, vhost)
-	f.Exists = existing(p, prior, vhost.Topology)
+	checkExisting(&f, p, prior, vhost.Topology)
 	return f
+}
+
+// checkExisting finds what is to be created and exists already. What an interrupted creation left is either
+// taken over or can be imported.
+func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
+	f.Exists = existing(p, prior, vhost)
+	if prior != nil || len(f.Exists) == 0 {
+		return
+	}
+	if pipeline.InterruptedCreation(p, vhost) {
+		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, Bullets(f.Exists))
+		f.Exists = nil
+		return
+	}
+	if _, err := pipeline.Recover(p.Name, p.Vhost, vhost); err != nil {
+		f.NotImportable = err.Error()
+	}
 }
 
 func (f *Findings) refuse(at Path, summary, detail string, args ...any) {
@@ -59,7 +78,7 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
 		// Every policy of such a name would be taken for the pipeline's from then on.
 		found = appendCommon(found, "policy", pipeline.Owned(p, vhost).Policies, vhost.Policies)
-		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
+		return appendCommon(found, "queue", wanted.Queues, withoutDeclared(p, wanted.Queues, vhost.Queues))
 	}
 	known := pipeline.Expand(*prior).Queues
 	for _, name := range slices.Sorted(maps.Keys(wanted.Queues)) {
@@ -86,4 +105,20 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 		}
 	}
 	return found
+}
+
+// withoutDeclared leaves out the work queues that the pipeline declared before, exactly as it would now: their
+// mark is one of their arguments. A creation that was interrupted leaves them without a return binding, by which
+// an import would find them.
+func withoutDeclared(p pipeline.Pipeline, wanted, live map[string]topology.Queue) map[string]topology.Queue {
+	rest := maps.Clone(live)
+	for name, w := range p.WorkQueues {
+		have, exists := live[name]
+		same := topology.Diff(topology.Topology{Queues: map[string]topology.Queue{name: wanted[name]}},
+			topology.Topology{Queues: map[string]topology.Queue{name: have}}).Empty()
+		if w.Declare && exists && same {
+			delete(rest, name)
+		}
+	}
+	return rest
 }

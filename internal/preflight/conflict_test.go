@@ -109,6 +109,13 @@ func TestCheckLiveFinds(t *testing.T) {
 				return v
 			}(), `Queue "orders.retry.1h" has a name like those of the pipeline's retry queues, and is none of them. Policy "team" applies to it today`, "",
 		},
+		"a queue named almost like a retry queue": {
+			one(quorum), func() topology.Vhost {
+				v := with(topology.Queue{Type: topology.Quorum}, nil)
+				v.Queues["orders.retry.5-old"] = topology.Queue{Type: topology.Quorum}
+				return v
+			}(), `Queue "orders.retry.5-old" has a name like those of the pipeline's retry queues, and is none of them. No other policy applies to it`, "",
+		},
 		"a harmless policy over the own queues": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
 		"an operator policy":                    {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},
 		"another listener":                      {one(quorum), listening, "", "Unmanaged binding"},
@@ -260,5 +267,55 @@ func TestCheckLive(t *testing.T) {
 	}
 	if text := strings.Join(said, "\n"); len(said) != 2 || !strings.Contains(text, `"created" = { type = "classic" }`) || !strings.Contains(text, "is deleted with its last consumer") {
 		t.Errorf("problems: %s", text)
+	}
+}
+
+// What an interrupted creation left is taken over, can be imported, or is named with the reason why not.
+func TestObjectsOfAnInterruptedCreation(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum})
+	whole := pipeline.Expand(p)
+	for name, test := range map[string]struct {
+		left          topology.Topology
+		warned        bool
+		notImportable string
+	}{
+		"before the definition": {topology.Topology{Exchanges: pipeline.Identity(p).Exchanges, Queues: pipeline.Identity(p).Queues}, true, ""},
+		"after the definition":  {pipeline.Identity(p), false, ""},
+		"something else":        {topology.Topology{Exchanges: whole.Exchanges}, false, "no binding from"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vhost := topology.Vhost{Topology: topology.Merge(test.left, topology.Topology{Queues: map[string]topology.Queue{"work": {Type: topology.Quorum}}})}
+			found := CheckLive(p, nil, vhost)
+			warned := len(found.Warnings) == 1 && found.Warnings[0].Summary == "Objects of an interrupted creation"
+			if warned != test.warned || (len(found.Exists) == 0) != test.warned || !strings.HasPrefix(found.NotImportable, test.notImportable) ||
+				test.notImportable == "" && found.NotImportable != "" {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}
+
+// A queue that the pipeline declared before is its own, if it is exactly what it would declare now.
+func TestDeclaredQueueOfAnInterruptedCreation(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
+	declared := pipeline.Expand(p).Queues["work"]
+	other := declared
+	other.Arguments = topology.Arguments{pipeline.DeclaredByArgument: "other"}
+	for name, test := range map[string]struct {
+		queue  topology.Queue
+		exists int
+	}{
+		"the same":       {declared, 0},
+		"another type":   {topology.Queue{Type: topology.Classic, Arguments: declared.Arguments}, 1},
+		"without a mark": {topology.Queue{Type: topology.Quorum}, 1},
+		"another mark":   {other, 1},
+	} {
+		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": test.queue}}}
+		if found := CheckLive(p, nil, vhost); len(found.Exists) != test.exists {
+			t.Errorf("%s: %q", name, found.Exists)
+		}
 	}
 }

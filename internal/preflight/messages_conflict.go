@@ -107,6 +107,9 @@ const (
 		"Lower the priority of %q below %d, or write\n\n" +
 		"  policy_priority = %d"
 
+	interruptedCreation = "These objects exist already, exactly as the pipeline makes them, and nothing is bound to them:\n%s\n\n" +
+		"A creation that was interrupted leaves them. Apply takes them over, and creates the rest."
+
 	coveredQueue = "Queue %q has a name like those of the pipeline's retry queues, and is none of them. " +
 		"%s; with the pipeline's policy, it would lose its time-to-live and dead-letter exchange, and reject publishers when it is full. " +
 		"Rename the queue, or choose another name for the pipeline."

@@ -37,7 +37,7 @@ func Applied(f preflight.Findings, at Places) diag.Diagnostics {
 		diags.AddAttributeError(at.Missing, "Work queues do not exist", missingQueues(f.Missing)+makeQueues)
 	}
 	if len(f.Exists) > 0 {
-		diags.AddAttributeError(at.Exists, existSummary, existingObjects(f.Exists)+importThem)
+		diags.AddAttributeError(at.Exists, existSummary, existingObjects(f.Exists)+wayOut(f))
 	}
 	return diags
 }

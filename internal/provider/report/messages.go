@@ -1,6 +1,10 @@
 package report
 
-import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+import (
+	"fmt"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+)
 
 const (
 	missingPipeline = "The vhost has no retry pipeline of this name."
@@ -17,7 +21,16 @@ const (
 		"To adopt them, import the resource."
 	importThem = "\n\nNothing was changed. " +
 		"To adopt them, import the resource; otherwise choose another name."
+	deleteThem = "\n\nNothing was changed. They cannot be imported: %s. " +
+		"If they are left over, look into the queues, delete these objects and apply again; otherwise choose another name."
 )
+
+func wayOut(f preflight.Findings) string {
+	if f.NotImportable != "" {
+		return fmt.Sprintf(deleteThem, f.NotImportable)
+	}
+	return importThem
+}
 
 func missingQueues(queues []string) string {
 	return "These work queues are not on the broker:\n" + preflight.Bullets(queues)

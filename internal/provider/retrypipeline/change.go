@@ -8,14 +8,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) apply.Change {
+func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) (c apply.Change) {
+	var n pipeline.Names
 	switch {
 	case prior == nil:
-		return creation(*next, vhost)
+		c, n = creation(*next, vhost), next.Names()
 	case next == nil:
-		return removal(*prior, vhost)
+		c, n = removal(*prior, vhost), prior.Names()
+	default:
+		c, n = alteration(*prior, *next, vhost), next.Names()
 	}
-	return alteration(*prior, *next, vhost)
+	c.NoteOf, c.Noted = n.NoteOf, n.Noted
+	return c
 }
 
 func creation(p pipeline.Pipeline, vhost topology.Vhost) apply.Change {

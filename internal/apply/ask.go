@@ -1,0 +1,37 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// ask asks quorum queues that were proved to be empty themselves, or fails with *KeptError. The proof believes
+// statistics, which a broker may gather much less often than by default (quorum_tick_interval). Classic queues
+// are asked by their deletion.
+func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) error {
+	return keptUnless(nil, e.answers(ctx, queues))
+}
+
+// answers says of each queue that is not known to be empty why. Any error may be about a message.
+func (e *execution) answers(ctx context.Context, queues map[string]topology.Queue) map[string]string {
+	against := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(queues)) {
+		if queues[name].Type != topology.Quorum {
+			continue
+		}
+		holds, err := e.client.HoldsMessage(ctx, e.Vhost, name)
+		switch {
+		case broker.IsNotFound(err):
+		case err != nil:
+			against[name] = fmt.Sprintf("whether it is empty cannot be asked, which takes the permission to read it: %v", err)
+		case holds:
+			against[name] = "a message that the broker's statistics do not count yet"
+		}
+	}
+	return against
+}

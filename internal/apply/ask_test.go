@@ -1,0 +1,132 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// emptyStatistics is the endpoint of a management API whose statistics say of every queue that it is empty, as
+// those of a broker that gathers them once a minute do until it has.
+func emptyStatistics(t *testing.T, b *brokertest.Broker) string {
+	t.Helper()
+	return b.After(t, func(r *http.Request, answer *httptest.ResponseRecorder) {
+		if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/api/queues/"+b.Vhost+"/") && answer.Code == http.StatusOK {
+			answer.Body = bytes.NewBuffer(withoutCounts(t, answer.Body.Bytes()))
+		}
+	})
+}
+
+// withoutCounts is the broker's description of a queue with all counts that matter to a proof set to 0.
+func withoutCounts(t *testing.T, answer []byte) []byte {
+	t.Helper()
+	var queue map[string]any
+	if err := json.Unmarshal(answer, &queue); err != nil {
+		t.Errorf("%s: %v", answer, err)
+	}
+	for _, count := range []string{"messages", "messages_dlx", "consumers"} {
+		queue[count] = 0
+	}
+	changed, err := json.Marshal(queue)
+	if err != nil {
+		t.Error(err)
+	}
+	return changed
+}
+
+// A message that the statistics do not count yet is in a queue that goes: it stays, and so does the queue.
+func TestQueuesThemselvesAreAskedBeforeTheyGo(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+		for _, queue := range []string{"orders.failed", "orders.inbox", "orders.retry.1s", "declared"} {
+			t.Run(queueType+" "+queue, func(t *testing.T) {
+				t.Parallel()
+				b := brokertest.New(t)
+				a := newApplier(t, b, emptyStatistics(t, b))
+				p := small(b)
+				p.QueueType, p.Delays[0].Wait = queueType, pipeline.MaxDelay
+				p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: queueType, Declare: true}}
+				queue = strings.Replace(queue, "orders.retry.1s", p.Names().RetryQueue(pipeline.MaxDelay), 1)
+				if err := create(t, a, p); err != nil {
+					t.Fatal(err)
+				}
+				b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("not counted")})
+				all := list(t, a, b.Vhost)
+				live := pipeline.Owned(p, all.Topology)
+				err := a.Remove(t.Context(), Change{
+					Vhost: b.Vhost, All: all, Live: live, CatchAll: "orders.failed", SharedQueues: []string{"declared"}, Guard: pipeline.Guard(p),
+				})
+				var kept *KeptError
+				if queueType == topology.Quorum && (!errors.As(err, &kept) || kept.Queues[queue] == "") {
+					t.Errorf("got %v", err)
+				}
+				if message, ok := b.Get(t, queue); !ok || string(message.Body) != "not counted" {
+					t.Errorf("the message is gone: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// A retry queue that left the schedule is kept likewise.
+func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a := newApplier(t, b, emptyStatistics(t, b))
+	before, after := small(b), small(b)
+	before.Delays = append(before.Delays, pipeline.Delay{Wait: pipeline.MaxDelay, Spelling: pipeline.FormatDelay(pipeline.MaxDelay)})
+	if err := create(t, a, before); err != nil {
+		t.Fatal(err)
+	}
+	queue := before.Names().RetryQueue(pipeline.MaxDelay)
+	b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("not counted")})
+	all := list(t, a, b.Vhost)
+	kept, err := a.Update(t.Context(), Change{
+		Vhost: b.Vhost, All: all, Live: pipeline.Owned(before, all.Topology), Wanted: pipeline.Expand(after), Guard: pipeline.Guard(after),
+	})
+	if err != nil || kept[queue] == "" {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+	if message, ok := b.Get(t, queue); !ok || string(message.Body) != "not counted" {
+		t.Error("the message is gone")
+	}
+	bound := false
+	for _, binding := range list(t, a, b.Vhost).Bindings {
+		bound = bound || binding.Destination == queue
+	}
+	if !bound {
+		t.Error("the queue is not bound again")
+	}
+}
+
+// A user who may not read a queue cannot ask it.
+func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if err := create(t, newApplier(t, b, b.Endpoint), small(b)); err != nil {
+		t.Fatal(err)
+	}
+	user, password := b.User(t, "administrator", ".*", ".*", `^orders\.(dlx|retry|return|failed)$`)
+	a := applierAs(t, b.Endpoint, user, password)
+	all := list(t, a, b.Vhost)
+	err := a.Remove(t.Context(), Change{
+		Vhost: b.Vhost, All: all, Live: pipeline.Owned(small(b), all.Topology), CatchAll: "orders.failed", Guard: pipeline.Guard(small(b)),
+	})
+	var kept *KeptError
+	if !errors.As(err, &kept) || !strings.Contains(kept.Queues["orders.inbox"], "permission to read it") {
+		t.Errorf("got %v", err)
+	}
+	if changes := topology.Diff(all.Topology, list(t, a, b.Vhost).Topology); !changes.Empty() {
+		t.Errorf("not everything was put back: %+v", changes)
+	}
+}

@@ -1,0 +1,127 @@
+package apply
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// declaring is a pipeline with a queue of its own that an application has bound to its exchange.
+func declaring(t *testing.T, b *brokertest.Broker) (p pipeline.Pipeline, application topology.Binding) {
+	t.Helper()
+	p = small(b)
+	p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: topology.Quorum, Declare: true}}
+	a := newApplier(t, b, b.Endpoint)
+	if err := create(t, a, p); err != nil {
+		t.Fatal(err)
+	}
+	application = topology.Binding{Source: "amq.headers", Destination: "declared", Arguments: topology.Arguments{"kind": "order", "x-match": "all"}}
+	if err := a.client.Bind(t.Context(), b.Vhost, application); err != nil {
+		t.Fatal(err)
+	}
+	return p, application
+}
+
+// noting is the removal of the pipeline, or of the declared queue alone.
+func noting(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipeline) Change {
+	t.Helper()
+	all, n := list(t, a, p.Vhost), p.Names()
+	c := Change{
+		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
+		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted,
+	}
+	if wanted != nil {
+		c.Wanted = pipeline.Expand(*wanted)
+	}
+	return c
+}
+
+func bindings(t *testing.T, a *Applier, b *brokertest.Broker) string {
+	t.Helper()
+	var lines []string
+	for _, binding := range list(t, a, b.Vhost).Bindings {
+		lines = append(lines, binding.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Nothing that is sent after the application's binding was deleted arrives: it is as if the process were killed then.
+// The next change puts the binding back.
+func TestBindingsOfOthersSurviveTheDeathOfTheProvider(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(*Applier, Change) error{
+		"removal": func(a *Applier, c Change) error { return a.Remove(t.Context(), c) },
+		"update":  func(a *Applier, c Change) error { _, err := a.Update(t.Context(), c); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			p, application := declaring(t, b)
+			without := small(b)
+			wanted := map[string]*pipeline.Pipeline{"update": &without}[name]
+			var dead atomic.Bool
+			dying := applierThrough(t, b, func(r *http.Request) (forward, answer bool) {
+				if dead.Load() {
+					return false, false
+				}
+				dead.Store(r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/"))
+				return true, !dead.Load()
+			})
+			if err := do(dying, noting(t, newApplier(t, b, b.Endpoint), p, wanted)); err == nil || !dead.Load() {
+				t.Fatalf("got %v; dead: %t", err, dead.Load())
+			}
+			a := newApplier(t, b, b.Endpoint)
+			if now := bindings(t, a, b); strings.Contains(now, application.String()) || !strings.Contains(now, pipeline.UnboundArgument) {
+				t.Fatalf("bindings:\n%s", now)
+			}
+			if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
+				t.Fatal(err)
+			}
+			if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+				t.Errorf("bindings:\n%s", now)
+			}
+		})
+	}
+}
+
+// Once the queue is gone, or bound again, nothing is left to note.
+func TestNotesGoWithTheirReason(t *testing.T) {
+	t.Parallel()
+	t.Run("the queue is gone", func(t *testing.T) {
+		t.Parallel()
+		b := brokertest.New(t)
+		p, _ := declaring(t, b)
+		a, without := newApplier(t, b, b.Endpoint), small(b)
+		if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err != nil {
+			t.Fatal(err)
+		}
+		if now := bindings(t, a, b); strings.Contains(now, pipeline.UnboundArgument) || strings.Contains(now, "declared") {
+			t.Errorf("bindings:\n%s", now)
+		}
+	})
+	t.Run("the queue is kept", func(t *testing.T) {
+		t.Parallel()
+		b := brokertest.New(t)
+		p, application := declaring(t, b)
+		var once atomic.Bool
+		a := newApplier(t, b, b.Before(t, func(r *http.Request) {
+			if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
+				b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
+			}
+		}))
+		without := small(b)
+		if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
+			t.Fatalf("got %v", err)
+		}
+		if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+			t.Errorf("bindings:\n%s", now)
+		}
+	})
+}

@@ -1,0 +1,5 @@
+//go:build load
+
+package retrypipeline_test
+
+func init() { everyWrite = true }

@@ -1,0 +1,156 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+// everyWrite kills at each write, instead of at some of them.
+var everyWrite bool
+
+// killedAt are the writes to kill at: some, or all of so many.
+func killedAt(all int, some ...int) []int {
+	if !everyWrite {
+		return some
+	}
+	writes := make([]int, all)
+	for i := range writes {
+		writes[i] = i + 1
+	}
+	return writes
+}
+
+// Terraform and the provider are killed (SIGKILL) when the broker has made a certain write of a creation, before
+// its answer arrives. The next apply finishes the work, or names the import after which it does.
+func TestAcc_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
+	for guarded, writes := range map[bool][]int{false: killedAt(15, 1, 2, 3, 10, 15), true: killedAt(16, 2, 3)} {
+		for _, write := range writes {
+			t.Run(fmt.Sprintf("write %d, policy of others: %t", write, guarded), func(t *testing.T) {
+				t.Parallel()
+				tf := newCLI(t, settings)
+				if guarded {
+					foreign := map[string]any{"pattern": ".*", "apply-to": "queues", "priority": 1, "definition": map[string]any{"max-length": 5}}
+					tf.Call(t, http.MethodPut, tf.Path("policies", "foreign"), foreign, nil)
+				}
+				tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "30s", "5m"]`))
+				if !tf.applyKilledAt(t, write) {
+					t.Skipf("a creation has fewer than %d writes", write)
+				}
+				tf.finishCreation(t)
+				tf.settled(t)
+			})
+		}
+	}
+}
+
+// Changes and destroys are killed likewise. Whatever is applied next ends in an empty plan, and a queue that is still
+// there has the binding that an application made.
+func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
+	declared := `work_queues = { "declared" = { declare = true } }`
+	for name, change := range map[string]struct {
+		before, after []string
+		writes        []int
+	}{
+		"schedule":   {[]string{`delays = ["5s", "30s"]`, declared}, []string{`delays = ["5s", "1m"]`, declared, `max_attempts = 7`}, killedAt(5, 2, 3)},
+		"work queue": {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`}, killedAt(7, 2, 3, 5)},
+		"type":       {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(30, 12, 25)},
+		"destroy":    {[]string{`delays = ["5s"]`, declared}, nil, killedAt(19, 3, 8, 12, 17)},
+	} {
+		for _, write := range change.writes {
+			t.Run(fmt.Sprintf("%s, write %d", name, write), func(t *testing.T) {
+				t.Parallel()
+				tf := newCLI(t, settings)
+				before, after := pipelineHCL(tf.Broker, change.before...), ""
+				if change.after != nil {
+					after = pipelineHCL(tf.Broker, change.after...)
+				}
+				tf.configure(t, before)
+				tf.apply(t)
+				tf.bindToDeclared(t)
+				tf.configure(t, after)
+				if !tf.applyKilledAt(t, write) {
+					t.Skipf("the change has fewer than %d writes", write)
+				}
+				status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "declared"), nil)
+				tf.configure(t, before)
+				tf.finishCreation(t)
+				tf.settled(t)
+				if status == http.StatusOK && !tf.boundToDeclared(t) {
+					t.Error("the application's binding is gone")
+				}
+			})
+		}
+	}
+}
+
+func (tf *cli) bindToDeclared(t *testing.T) {
+	t.Helper()
+	tf.Call(t, http.MethodPost, tf.Path("bindings", "e", "amq.topic", "q", "declared"), map[string]any{"routing_key": "order.#"}, nil)
+}
+
+func (tf *cli) boundToDeclared(t *testing.T) bool {
+	t.Helper()
+	_, found := tf.Request(t, http.MethodGet, tf.Path("bindings", "e", "amq.topic", "q", "declared"), nil)
+	return strings.Contains(string(found), `"order.#"`)
+}
+
+// finishCreation applies again, after an import where the error asks for one.
+func (tf *cli) finishCreation(t *testing.T) {
+	t.Helper()
+	output, code := tf.run(t, "apply", "-input=false", "-auto-approve")
+	if code == 0 {
+		return
+	}
+	if !strings.Contains(output, "To adopt them, import the resource") {
+		t.Fatalf("the error names no import:\n%s", output)
+	}
+	if output, code := tf.run(t, "import", "-input=false", "rabbitmq_retry_pipeline.orders", importID(tf.Vhost, "orders")); code != 0 {
+		t.Fatalf("import: %d\n%s", code, output)
+	}
+	tf.apply(t)
+}
+
+// applyKilledAt applies the configuration and kills Terraform and the provider at a write. It reports whether it
+// came to that.
+func (tf *cli) applyKilledAt(t *testing.T, write int) bool {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), "apply", "-input=false", "-auto-approve", "-no-color")
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the provider is in the same group
+	var mutex sync.Mutex
+	writes, killed := 0, false
+	endpoint := tf.After(t, func(r *http.Request, _ *httptest.ResponseRecorder) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") {
+			return
+		}
+		writes++
+		if writes == write {
+			killed = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
+		}
+	})
+	command.Dir, command.Env = tf.dir, append(tf.env, "RABBITMQ_ENDPOINT="+endpoint)
+	output, err := command.CombinedOutput()
+	mutex.Lock()
+	defer mutex.Unlock()
+	if err == nil == killed {
+		t.Fatalf("killed: %t, %v\n%s", killed, err, output)
+	}
+	return killed
+}
