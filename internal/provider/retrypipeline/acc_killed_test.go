@@ -1,6 +1,7 @@
 package retrypipeline_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -146,11 +147,18 @@ func (tf *cli) applyKilledAt(t *testing.T, write int) bool {
 		}
 	})
 	command.Dir, command.Env = tf.dir, append(tf.env, "RABBITMQ_ENDPOINT="+endpoint)
-	output, err := command.CombinedOutput()
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	mutex.Lock()
+	err := command.Start()
+	mutex.Unlock()
+	if err == nil {
+		err = command.Wait()
+	}
 	mutex.Lock()
 	defer mutex.Unlock()
 	if err == nil == killed {
-		t.Fatalf("killed: %t, %v\n%s", killed, err, output)
+		t.Fatalf("killed: %t, %v\n%s", killed, err, output.String())
 	}
 	return killed
 }
