@@ -135,7 +135,31 @@ func TestGatewayThatDoesNotReachTheBroker(t *testing.T) {
 	}
 }
 
-// A read that hangs is repeated like one that fails, and so is one that is cut off.
+// An answer that breaks off is as good as none: a read is repeated, and of a write nothing is known.
+func TestAnswerThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	var reads, writes atomic.Int32
+	b := brokertest.New(t)
+	c := newClient(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodGet && reads.Add(1) > 2 {
+			api.ServeHTTP(w, r)
+			return
+		}
+		if r.Method != http.MethodGet {
+			writes.Add(1)
+		}
+		w.Header().Set("Content-Length", "100")
+		_, _ = fmt.Fprint(w, `{"name":"`)
+	}))
+	if user, err := c.User(t.Context()); err != nil || user.Name != b.Username || reads.Load() != 3 {
+		t.Errorf("%d reads: %+v, %v", reads.Load(), user, err)
+	}
+	if err := c.DeletePolicy(t.Context(), b.Vhost, "p"); !IsUnanswered(err) || writes.Load() != 1 {
+		t.Errorf("%d writes: %v", writes.Load(), err)
+	}
+}
+
+// A read that hangs is repeated like one that fails.
 func TestReadThatHangs(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int32

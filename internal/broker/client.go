@@ -57,7 +57,7 @@ func New(config Config) (*Client, error) {
 		username: config.Username,
 		password: config.Password,
 		headers:  config.Headers,
-		http:     repeating(&http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: notFollowed}),
+		http:     repeating(&http.Client{Transport: whole{transport}, Timeout: requestTimeout, CheckRedirect: notFollowed}),
 
 		requests:     make(limiter, requestsAtOnce),
 		policyWrites: make(limiter, policyWritesAtOnce),
@@ -77,6 +77,24 @@ func repeating(once *http.Client) *http.Client {
 	client := retrying.StandardClient()
 	client.CheckRedirect = notFollowed
 	return client
+}
+
+// whole reads answers completely, so that one that breaks off is as good as none, and a read is repeated.
+type whole struct{ http.RoundTripper }
+
+// RoundTrip sends a request once.
+func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := w.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("the answer breaks off: %w", err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return response, nil
 }
 
 // notFollowed makes a redirection an answer: following it would turn a DELETE into a GET.
@@ -128,7 +146,7 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
-		return 0, fmt.Errorf("%s %s: read the answer: %w; %s", method, path, err, lookAtNetwork)
+		return 0, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
 	a := answer{method: method, path: path, status: response.StatusCode, location: redactedLocation(response), content: content}
 	if err := a.failure(); err != nil {
