@@ -23,7 +23,7 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 			t.Parallel()
 			var looks atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = fmt.Fprintf(w, `{"name":"work","type":"quorum","state":"running","messages":0,"messages_dlx":%d}`, held(looks.Add(1)))
+				_, _ = fmt.Fprintf(w, `{"name":"work","vhost":"/","type":"quorum","state":"running","messages":0,"messages_dlx":%d}`, held(looks.Add(1)))
 			}))
 			t.Cleanup(server.Close)
 			c := applierOf(t, server.URL)
@@ -58,7 +58,7 @@ func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 		if looks.Add(1) == 2 {
 			messages = 1
 		}
-		_, _ = fmt.Fprintf(w, `{"name":"paid","type":"quorum","state":"running","messages":%d,"messages_dlx":0,"consumers":0}`, messages)
+		_, _ = fmt.Fprintf(w, `{"name":"paid","vhost":"/","type":"quorum","state":"running","messages":%d,"messages_dlx":0,"consumers":0}`, messages)
 	}))
 	t.Cleanup(server.Close)
 	c := applierOf(t, server.URL)

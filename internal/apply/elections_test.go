@@ -24,7 +24,7 @@ func electing(t *testing.T, leaders ...string) (client *Applier, written func() 
 		mutex.Lock()
 		defer mutex.Unlock()
 		if r.Method == http.MethodGet {
-			_, _ = fmt.Fprintf(w, `[{"name":"q","type":"quorum","leader":%s}]`, leaders[0])
+			_, _ = fmt.Fprintf(w, `[{"name":"q","vhost":"v","type":"quorum","leader":%s}]`, leaders[0])
 			leaders = leaders[min(1, len(leaders)-1):]
 			return
 		}
@@ -90,7 +90,7 @@ func TestPolicyThatLetsGoIsWidenedBetweenElections(t *testing.T) {
 		defer mutex.Unlock()
 		if r.Method == http.MethodGet {
 			listings++
-			_, _ = fmt.Fprintf(w, `[{"name":"released","type":"quorum","leader":"node%d"}]`, min(listings, 2))
+			_, _ = fmt.Fprintf(w, `[{"name":"released","vhost":"v","type":"quorum","leader":"node%d"}]`, min(listings, 2))
 			return
 		}
 		var policy struct {

@@ -178,6 +178,11 @@ const (
 
 	returnNowhere = "Queue %q dead-letters to pipeline %q, but %q leads nowhere with the key %q. " +
 		"After the delay its messages are dropped, or stay pending dead letters in the retry queues."
+
+	definitionUnreadable = "The definition of pipeline %q is damaged: %s. " +
+		"Its messages are retried all the same, but it cannot be imported."
+	definitionUnreadableRemedy = "Run terraform apply: the plan shows the binding and restores it. " +
+		`If no state has the pipeline, write the definition anew, as the guide "Import" says.`
 )
 
 // maxListed is how many names a message lists.

@@ -107,3 +107,16 @@ func lostReturns(g graph) []Finding {
 	}
 	return found
 }
+
+// unreadableDefinitions finds pipelines that cannot be read back from the broker. An inbox that is not bound has
+// a finding of its own.
+func unreadableDefinitions(g graph) []Finding {
+	var found []Finding
+	for _, n := range g.pipelines() {
+		_, err := pipeline.FindDefinition(n, g.vhost.Topology)
+		if err != nil && g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
+			found = append(found, onPipeline(n, fmt.Sprintf(definitionUnreadable, n, err), definitionUnreadableRemedy))
+		}
+	}
+	return found
+}

@@ -1,11 +1,13 @@
 package audit_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -52,5 +54,39 @@ func TestUnboundDelay(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("not returned")
+	}
+}
+
+// A definition that somebody has damaged stops no message. Each of these is seen.
+func TestDamagedDefinition(t *testing.T) {
+	t.Parallel()
+	for name, definition := range map[string]any{
+		"no JSON": "{", "a number": number(7), "a table": map[string]any{"version": number(1)}, "nonsense": strings.Repeat("x", 4000),
+		"a wrong delay": `{"version":1,"delays":["1 s"],"max_attempts":3,"retry_on":["rejected"]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := createVhost(t, expanded(topology.Quorum), defined(definition))
+			found := s.audit()
+			expectRules(t, found, "pipeline-definition-unreadable")
+			for _, f := range found {
+				if !strings.Contains(f.Message, `"orders.dlx" to "orders.inbox"`) {
+					t.Error(f.Message)
+				}
+			}
+			rejected(1)(s)
+			s.settles("orders.inbox", func() int { return s.count("orders.inbox") }, 1)
+		})
+	}
+}
+
+// defined gives the pipeline "orders" another definition.
+func defined(definition any) part {
+	return func(v *topology.Vhost) {
+		for i, b := range v.Bindings {
+			if b.Source == "orders.dlx" && b.Destination == "orders.inbox" {
+				v.Bindings[i].Arguments = args{pipeline.DefinitionArgument: definition}
+			}
+		}
 	}
 }

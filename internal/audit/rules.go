@@ -46,6 +46,7 @@ var rules = []rule{
 	{"pipeline-delay-unbound", Warning, unboundDelays},
 	{"pipeline-return-unbound", Warning, unboundReturns},
 	{"pipeline-return-nowhere", Error, lostReturns},
+	{"pipeline-definition-unreadable", Warning, unreadableDefinitions},
 }
 
 // Rules lists the ids of all rules.

@@ -20,8 +20,8 @@ func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) err
 // Unbind removes a binding. Its handle is looked up where the binding was not read from the broker.
 func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) error {
 	if b.PropertiesKey == "" {
-		var found []rabbithole.BindingInfo
-		if err := c.get(ctx, bindingsPath(vhost, b), &found); err != nil {
+		found, err := list(ctx, c, bindingsPath(vhost, b), vhost, bindingVhost)
+		if err != nil {
 			return err
 		}
 		for _, info := range found {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -33,6 +34,9 @@ type Client struct {
 
 	clusterMutex sync.Mutex
 	cluster      cluster
+
+	// pathsKept is set once it is known that paths arrive as they are sent.
+	pathsKept atomic.Bool
 }
 
 // New makes a client. It sends nothing.
@@ -48,8 +52,22 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Client{
+		base:     strings.TrimSuffix(base.String(), "/"),
+		username: config.Username,
+		password: config.Password,
+		headers:  config.Headers,
+		http:     repeating(&http.Client{Transport: whole{transport}, Timeout: requestTimeout, CheckRedirect: notFollowed}),
+
+		requests:     make(limiter, requestsAtOnce),
+		policyWrites: make(limiter, policyWritesAtOnce),
+	}, nil
+}
+
+// repeating makes a client that repeats what can be repeated.
+func repeating(once *http.Client) *http.Client {
 	retrying := retryablehttp.NewClient()
-	retrying.HTTPClient = &http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: notFollowed}
+	retrying.HTTPClient = once
 	retrying.Logger = nil
 	retrying.RetryMax = 4
 	retrying.RetryWaitMin = 250 * time.Millisecond
@@ -58,16 +76,25 @@ func New(config Config) (*Client, error) {
 	retrying.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	client := retrying.StandardClient()
 	client.CheckRedirect = notFollowed
-	return &Client{
-		base:     strings.TrimSuffix(base.String(), "/"),
-		username: config.Username,
-		password: config.Password,
-		headers:  config.Headers,
-		http:     client,
+	return client
+}
 
-		requests:     make(limiter, requestsAtOnce),
-		policyWrites: make(limiter, policyWritesAtOnce),
-	}, nil
+// whole reads answers completely, so that one that breaks off is as good as none, and a read is repeated.
+type whole struct{ http.RoundTripper }
+
+// RoundTrip sends a request once.
+func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := w.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("the answer breaks off: %w", err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return response, nil
 }
 
 // notFollowed makes a redirection an answer: following it would turn a DELETE into a GET.
@@ -97,8 +124,13 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 }
 
 // do sends a request and decodes the answer into the given value, unless that is nil. Integers are
-// decoded as json.Number. Answers of 400 and above are returned as *Error.
+// decoded as json.Number. Answers that are no success or not RabbitMQ's are returned as *Error.
 func (c *Client) do(ctx context.Context, method, path string, body, into any) (int, error) {
+	status, err := c.send(ctx, method, path, body, into)
+	return status, c.explain(ctx, err)
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body, into any) (int, error) {
 	request, err := c.request(ctx, method, path, body)
 	if err != nil {
 		return 0, err
@@ -109,29 +141,21 @@ func (c *Client) do(ctx context.Context, method, path string, body, into any) (i
 	defer c.requests.release()
 	response, err := c.http.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("%s %s: no answer: %w", method, path, withoutURL(err))
+		return 0, fmt.Errorf("%s %s: no answer: %w; %s", method, path, withoutURL(err), lookAtNetwork)
 	}
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
-	if response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
-		reason := "it redirects to " + redactedLocation(response) + "; set the endpoint to where it leads"
-		return response.StatusCode, &Error{Method: method, Path: path, Status: response.StatusCode, Reason: reason}
-	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return response.StatusCode, newError(method, path, response.StatusCode, content)
+	a := answer{method: method, path: path, status: response.StatusCode, location: redactedLocation(response), content: content, read: into != nil}
+	if err := a.failure(); err != nil {
+		return a.status, err
 	}
 	if into == nil {
-		return response.StatusCode, nil
+		return a.status, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.UseNumber()
-	if err := decoder.Decode(into); err != nil {
-		return 0, fmt.Errorf("%s %s: the answer is not what RabbitMQ's management API sends: %w", method, path, err)
-	}
-	return response.StatusCode, nil
+	return a.status, a.decode(into)
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {

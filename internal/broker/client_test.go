@@ -62,7 +62,7 @@ func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 		`not JSON`:                                                       "400 Bad Request",
 		`{"error":"bad_request","reason":"PUT timed out after 30000ms"}`: "timed out",
 	} {
-		err := newError(http.MethodPut, "/api/queues/%2F/q", http.StatusBadRequest, []byte(body))
+		err := answer{method: http.MethodPut, path: "/api/queues/%2F/q", status: http.StatusBadRequest, content: []byte(body)}.failure()
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %s", body, err)
 		}

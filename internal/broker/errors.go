@@ -1,25 +1,31 @@
 package broker
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 )
 
-// Error is an answer of 400 or above.
+// Error is an answer that is no success, or that RabbitMQ did not give to this request.
 type Error struct {
 	Method string
 	Path   string
 	Status int
-	// Reason is the broker's own words.
+	// Reason is the broker's own words, or what speaks against the answer.
 	Reason string
+	// Foreign says that something in between, such as a proxy, gave the answer or changed the request: the
+	// answer says nothing about the broker's objects.
+	Foreign bool
 }
 
-// Error says what was asked and what the broker answered.
+// Error says what was asked and what the answer was.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s %s: the broker answered %d %s: %s", e.Method, e.Path, e.Status, http.StatusText(e.Status), e.Reason)
+	who := "the broker answered"
+	if e.Foreign {
+		who = "not answered by RabbitMQ as it was asked:"
+	}
+	return fmt.Sprintf("%s %s: %s %d %s: %s", e.Method, e.Path, who, e.Status, http.StatusText(e.Status), e.Reason)
 }
 
 // IsNotFound reports whether the broker answered that something does not exist. Brokers from 4.2.9
@@ -31,40 +37,22 @@ func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
 // IsUnanswered reports whether the outcome of a write is unknown: there was no answer, or one that a
-// cluster without majority gives, after which the write may still take effect.
+// cluster without majority gives, after which the write may still take effect, or a success that the
+// broker did not report itself.
 func IsUnanswered(err error) bool {
 	var answer *Error
 	if !errors.As(err, &answer) {
 		return err != nil && !errors.Is(err, errNotSent)
 	}
+	if answer.Foreign && (answer.Status < http.StatusMultipleChoices || answer.Status == http.StatusRequestTimeout) {
+		return true
+	}
 	return answer.Status >= http.StatusInternalServerError ||
 		strings.Contains(answer.Reason, "timed out") || strings.Contains(answer.Reason, "timeout")
 }
 
+// hasStatus reports whether the broker itself answered with the status.
 func hasStatus(err error, status int) bool {
 	var answer *Error
-	return errors.As(err, &answer) && answer.Status == status
-}
-
-func newError(method, path string, status int, content []byte) *Error {
-	return &Error{Method: method, Path: path, Status: status, Reason: reason(content)}
-}
-
-// reason finds the broker's words: a string in most answers, a list in some of 4.3.
-func reason(content []byte) string {
-	var body struct {
-		Error  string `json:"error"`
-		Reason any    `json:"reason"`
-	}
-	if err := json.Unmarshal(content, &body); err != nil || body.Reason == nil {
-		return strings.TrimSpace(body.Error)
-	}
-	if text, isText := body.Reason.(string); isText {
-		return text
-	}
-	text, err := json.Marshal(body.Reason)
-	if err != nil {
-		return body.Error
-	}
-	return string(text)
+	return errors.As(err, &answer) && answer.Status == status && !answer.Foreign
 }

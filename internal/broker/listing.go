@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 	"golang.org/x/sync/errgroup"
@@ -9,11 +10,24 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// request is a read and where its answer goes.
-type request struct {
-	path string
-	into any
+// list reads objects of one kind. All of them have to be in the vhost.
+func list[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string) ([]T, error) {
+	var listed []T
+	if err := c.get(ctx, path, &listed); err != nil {
+		return nil, err
+	}
+	for _, object := range listed {
+		if other := vhostOf(object); other != vhost {
+			return nil, mistaken(path, fmt.Sprintf("the list has an object of the vhost %q", other), lookAtPaths)
+		}
+	}
+	return listed, nil
 }
+
+func exchangeVhost(e rabbithole.ExchangeInfo) string { return e.Vhost }
+func queueVhost(q QueueInfo) string                  { return q.Vhost }
+func bindingVhost(b rabbithole.BindingInfo) string   { return b.Vhost }
+func policyVhost(p rabbithole.Policy) string         { return p.Vhost }
 
 // List reads every exchange, queue, binding and policy of a vhost, with one request per kind, and
 // what else decides how they behave. It fails with IsNotFound if the vhost does not exist or may not
@@ -27,14 +41,26 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		policies  []rabbithole.Policy
 		operator  []rabbithole.Policy
 	)
-	listings := []request{
-		{path("exchanges", vhost) + "?disable_stats=true", &exchanges},
-		{path("queues", vhost) + "?disable_stats=true", &queues},
-		{path("bindings", vhost), &bindings},
-		{path("policies", vhost), &policies},
-		{path("operator-policies", vhost), &operator},
-	}
-	if err := c.getAll(ctx, listings); err != nil {
+	// What goes wrong with one of them mostly does with all, so one error is enough.
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		exchanges, err = list(ctx, c, path("exchanges", vhost)+"?disable_stats=true", vhost, exchangeVhost)
+		return err
+	})
+	group.Go(func() (err error) { queues, err = c.Queues(ctx, vhost); return err })
+	group.Go(func() (err error) {
+		bindings, err = list(ctx, c, path("bindings", vhost), vhost, bindingVhost)
+		return err
+	})
+	group.Go(func() (err error) {
+		policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost)
+		return err
+	})
+	group.Go(func() (err error) {
+		operator, err = list(ctx, c, path("operator-policies", vhost), vhost, policyVhost)
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return all, err
 	}
 	all.Name = vhost
@@ -53,14 +79,4 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	known, err := c.askCluster(ctx)
 	all.Version, all.Nodes = known.version, known.nodes
 	return all, err
-}
-
-// getAll sends all requests at once. What went wrong in one of them mostly did in all, so one error is
-// enough.
-func (c *Client) getAll(ctx context.Context, requests []request) error {
-	var group errgroup.Group
-	for _, r := range requests {
-		group.Go(func() error { return c.get(ctx, r.path, r.into) })
-	}
-	return group.Wait()
 }

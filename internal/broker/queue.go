@@ -18,6 +18,7 @@ const queueTypeArgument = "x-queue-type"
 // statistics that lag behind by seconds. Leader is empty where there is none.
 type QueueInfo struct {
 	Name       string                `json:"name"`
+	Vhost      string                `json:"vhost"`
 	Type       string                `json:"type"`
 	Durable    bool                  `json:"durable"`
 	AutoDelete rabbithole.AutoDelete `json:"auto_delete"`
@@ -75,8 +76,14 @@ func (c *Client) DeleteQueue(ctx context.Context, vhost, name, queueType string)
 // Queue reads one queue with its statistics.
 func (c *Client) Queue(ctx context.Context, vhost, name string) (QueueInfo, error) {
 	var info QueueInfo
-	err := c.get(ctx, path("queues", vhost, name), &info)
-	return info, err
+	address := path("queues", vhost, name)
+	if err := c.get(ctx, address, &info); err != nil {
+		return info, err
+	}
+	if info.Name != name || info.Vhost != vhost {
+		return info, mistaken(address, fmt.Sprintf("it is about the queue %q in the vhost %q", info.Name, info.Vhost), lookAtPaths)
+	}
+	return info, nil
 }
 
 // HoldsMessage asks the queue itself, not the statistics, whether a message is ready in it: it gets one and requeues
@@ -91,7 +98,5 @@ func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, er
 
 // Queues lists the queues of a vhost without their statistics: counts are nil.
 func (c *Client) Queues(ctx context.Context, vhost string) ([]QueueInfo, error) {
-	var queues []QueueInfo
-	err := c.get(ctx, path("queues", vhost)+"?disable_stats=true", &queues)
-	return queues, err
+	return list(ctx, c, path("queues", vhost)+"?disable_stats=true", vhost, queueVhost)
 }

@@ -27,6 +27,11 @@ func (u User) seesEveryVhost() bool {
 // User asks the broker who the client is.
 func (c *Client) User(ctx context.Context) (User, error) {
 	var info rabbithole.WhoamiInfo
-	err := c.get(ctx, path("whoami"), &info)
-	return User{Name: info.Name, Tags: info.Tags}, err
+	if err := c.get(ctx, path("whoami"), &info); err != nil {
+		return User{}, err
+	}
+	if info.Name == "" {
+		return User{}, mistaken(path("whoami"), "the user has no name", lookAtEndpoint)
+	}
+	return User{Name: info.Name, Tags: info.Tags}, nil
 }

@@ -13,8 +13,8 @@ type vhostInfo struct {
 	ClusterState map[string]string `json:"cluster_state"`
 }
 
-// vhostList is an answer that may have an empty list in place of a vhost: one that is deleted just
-// then is listed so, seen on 3.10 and 4.3.
+// vhostList is an answer that may have an empty list in place of a vhost, or one without a name: one
+// that is deleted just then is listed so, seen on 3.10 and 4.3.
 type vhostList []vhostInfo
 
 // UnmarshalJSON leaves out what is no vhost any more.
@@ -31,7 +31,9 @@ func (l *vhostList) UnmarshalJSON(text []byte) error {
 		if err := json.Unmarshal(element, &v); err != nil {
 			return err
 		}
-		*l = append(*l, v)
+		if v.Name != "" {
+			*l = append(*l, v)
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -13,51 +14,62 @@ import (
 // answer.
 type Fault func(r *http.Request) (forward, answer bool)
 
-// After is the endpoint of a management API that calls this with each request that the broker has answered, and its
-// answer, before the client gets that.
-func (b *Broker) After(t testing.TB, call func(*http.Request, *httptest.ResponseRecorder)) (endpoint string) {
-	t.Helper()
-	proxy := b.proxy(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Del("Accept-Encoding") // the answer is plain text
-		answer := httptest.NewRecorder()
-		proxy.ServeHTTP(answer, r)
-		call(r, answer)
-		maps.Copy(w.Header(), answer.Header())
-		w.Header().Del("Content-Length")
-		w.WriteHeader(answer.Code)
-		_, _ = answer.Body.WriteTo(w)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func (b *Broker) proxy(t testing.TB) *httputil.ReverseProxy {
+// Behind is the endpoint of a management API that only this handler talks to. It stands until the test ends.
+func (b *Broker) Behind(t testing.TB, handle func(w http.ResponseWriter, r *http.Request, api http.Handler)) (endpoint string) {
 	t.Helper()
 	target, err := url.Parse(b.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	api := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, api) }))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// After is the endpoint of a management API that calls this with each request that the broker has answered, and its
+// answer, before the client gets that.
+func (b *Broker) After(t testing.TB, call func(*http.Request, *httptest.ResponseRecorder)) (endpoint string) {
+	t.Helper()
+	return b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		r.Header.Del("Accept-Encoding") // the answer is plain text
+		answer := httptest.NewRecorder()
+		api.ServeHTTP(answer, r)
+		call(r, answer)
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(answer.Code)
+		_, _ = answer.Body.WriteTo(w)
+	})
 }
 
 // Through is the endpoint of a management API with a fault. It stands until the test ends.
 func (b *Broker) Through(t testing.TB, fault Fault) (endpoint string) {
 	t.Helper()
-	proxy := b.proxy(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		forward, answer := fault(r)
 		if forward && answer {
-			proxy.ServeHTTP(w, r)
+			api.ServeHTTP(w, r)
 			return
 		}
 		if forward {
-			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			api.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		panic(http.ErrAbortHandler)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
+}
+
+// Decoding is the endpoint of a management API behind a proxy that decodes paths and merges slashes, as many do unless
+// they are told not to.
+func (b *Broker) Decoding(t testing.TB) (endpoint string) {
+	t.Helper()
+	return b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		for strings.Contains(r.URL.Path, "//") {
+			r.URL.Path = strings.ReplaceAll(r.URL.Path, "//", "/")
+		}
+		r.URL.RawPath = ""
+		api.ServeHTTP(w, r)
+	})
 }
 
 // Before is the endpoint of a management API that calls this with each request before the broker gets it: what it

@@ -48,9 +48,9 @@ const (
 )
 
 // Hints of a consumer that publishes to the dead-letter exchange itself. They are obeyed once and
-// then removed.
+// then removed. A publisher may use the name of HeaderHint for something else: other values stay.
 const (
-	// HeaderHint says what to do with the message; [HintNever] is the only value it can have.
+	// HeaderHint says what to do with the message; [HintNever] is the only value that says so.
 	HeaderHint = "retry"
 	// HeaderAfter asks for the shortest configured delay that is not shorter than so many
 	// milliseconds.

@@ -63,8 +63,11 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		}
 		h[key] = value
 	}
-	for _, key := range []string{HeaderHint, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt} {
+	for _, key := range []string{HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt} {
 		delete(h, key)
+	}
+	if h[HeaderHint] == HintNever { // any other value is the publisher's own
+		delete(h, HeaderHint)
 	}
 	if v.Letter.dead {
 		// A nack says nothing: what stands here is about an earlier failure.

@@ -34,7 +34,7 @@ func TestRetriedMessage(t *testing.T) {
 
 	want := amqp.Publishing{
 		Headers: amqp.Table{
-			"tenant": "a", "x-custom": int8(1),
+			"tenant": "a", "x-custom": int8(1), "retry": "later",
 			"CC":          []any{"delay:5s", "return:orders.created"},
 			"retry-count": int64(1), "retry-max-attempts": int64(4), "retry-pipeline": "orders", "retry-queue": "orders.created",
 			"retry-exchange": "shop", "retry-routing-key": "eu.created", "retry-publish-id": "s-1", "retry-reason": "rejected",
@@ -46,6 +46,28 @@ func TestRetriedMessage(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, publish(t, orders(t), d)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A header retry of the publisher's own says nothing to the worker, which leaves it alone.
+func TestOnlyTheHintIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, value := range []any{"always", "", "Never", int64(3), true, nil, []byte("never"), amqp.Table{"limit": int32(3)}} {
+		for name, d := range map[string]*amqp.Delivery{
+			"rejected":  rejected("orders.created", amqp.Table{"retry": value}),
+			"published": byConsumer(amqp.Table{HeaderQueue: "orders.created", "retry": value}),
+			"exhausted": rejected("orders.created", with(ours("orders.created", 3), "retry", value)),
+		} {
+			got, has := publish(t, orders(t), d).Headers["retry"]
+			if !has || !cmp.Equal(got, value) {
+				t.Errorf("%s: %v has become %v", name, value, got)
+			}
+		}
+	}
+	for _, d := range []*amqp.Delivery{rejected("orders.created", amqp.Table{"retry": "never"}), byConsumer(amqp.Table{HeaderQueue: "orders.created", "retry": "never"})} {
+		if h := publish(t, orders(t), d).Headers; h["retry"] != nil || h[HeaderDeadLetterReason] != ReasonUnrecoverable {
+			t.Errorf("%v", h)
+		}
 	}
 }
 

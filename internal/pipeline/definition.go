@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,26 +82,61 @@ func (d Definition) String() string {
 	return string(text)
 }
 
-// ParseDefinition reads what String wrote.
+// ParseDefinition reads what String wrote. The error is what there is to say about the argument.
 func ParseDefinition(text string) (Definition, error) {
 	var versioned struct{ Version int }
 	if err := json.Unmarshal([]byte(text), &versioned); err != nil {
-		return Definition{}, fmt.Errorf("read the argument %s: %w", DefinitionArgument, err)
+		return Definition{}, fmt.Errorf("cannot be read: %w", err)
 	}
-	if versioned.Version != definitionVersion {
-		return Definition{}, fmt.Errorf("the argument %s has version %d, this release knows version %d only: upgrade",
-			DefinitionArgument, versioned.Version, definitionVersion)
+	switch versioned.Version {
+	case definitionVersion:
+	case 0:
+		return Definition{}, errors.New("has no version")
+	default:
+		return Definition{}, fmt.Errorf("has version %d, this release knows version %d only: upgrade", versioned.Version, definitionVersion)
 	}
 	var d Definition
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	decoder.DisallowUnknownFields() // dropped in silence, a key would be gone with the next change
 	if err := decoder.Decode(&d); err != nil {
-		return d, fmt.Errorf("the argument %s was made by a newer release, or by hand: %w: upgrade", DefinitionArgument, err)
+		return d, fmt.Errorf("was made by a newer release, or by hand: %w: upgrade", err)
 	}
 	d.PolicyDefinition = topology.DecodedArguments(d.PolicyDefinition)
+	return d, d.check()
+}
+
+// check finds what no release writes: somebody changed the definition by hand.
+func (d Definition) check() error {
 	if len(d.Delays) == 0 || d.MaxAttempts == 0 {
-		return d, errors.New("the argument " + DefinitionArgument + " lacks delays or max_attempts")
+		return errors.New("lacks delays or max_attempts")
 	}
-	return d, nil
+	for i, spelling := range d.Delays {
+		if _, err := ParseDelay(spelling); err != nil {
+			return fmt.Errorf("has a wrong delay %d: %w", i, err)
+		}
+	}
+	if d.MaxAge != "" {
+		if _, err := ParseMaxAge(d.MaxAge); err != nil {
+			return fmt.Errorf("has a wrong max_age: %w", err)
+		}
+	}
+	if !slices.Contains(d.RetryOn, ReasonRejected) {
+		return fmt.Errorf("lacks %q in retry_on", ReasonRejected)
+	}
+	for i, reason := range d.RetryOn {
+		if !slices.Contains(Reasons(), reason) || slices.Contains(d.RetryOn[:i], reason) {
+			return fmt.Errorf("has a wrong reason in retry_on: %q", reason)
+		}
+	}
+	return d.checkAttempts()
+}
+
+func (d Definition) checkAttempts() error {
+	for _, attempts := range append(slices.Sorted(maps.Values(d.QueueMaxAttempts)), d.MaxAttempts) {
+		if attempts < FewestAttempts || attempts > MostAttempts {
+			return fmt.Errorf("has a wrong number of attempts, %d: it must be from %d to %d", attempts, FewestAttempts, MostAttempts)
+		}
+	}
+	return nil
 }

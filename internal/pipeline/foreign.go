@@ -52,12 +52,13 @@ func returning(pipelines []Names, vhost topology.Topology) map[string]Names {
 	return found
 }
 
-// Pipelines lists the pipelines in a vhost by name: those whose definition is there.
+// Pipelines lists the pipelines in a vhost by name: those whose definition is there, whatever it says. None has an empty
+// name, which stands for no pipeline.
 func Pipelines(vhost topology.Topology) []string {
 	var names []string
 	for _, b := range vhost.Bindings {
 		name, isDLX := strings.CutSuffix(b.Source, Names("").DeadLetterExchange())
-		if _, defined := b.Arguments[DefinitionArgument]; defined && isDLX && b.Destination == Names(name).Inbox() {
+		if _, defined := b.Arguments[DefinitionArgument]; defined && isDLX && name != "" && b.Destination == Names(name).Inbox() {
 			names = append(names, name)
 		}
 	}

@@ -40,6 +40,11 @@ func tangled(random *rand.Rand) (topology.Vhost, []Pipeline) {
 	}
 	vhost.Policies["org"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Priority: 1, Definition: topology.Arguments{"max-length": int64(5)}}
 	tangle(random, vhost.Topology)
+	if random.IntN(4) == 0 {
+		vhost.Bindings = append(vhost.Bindings, topology.Binding{
+			Source: ".dlx", Destination: ".inbox", Arguments: topology.Arguments{DefinitionArgument: "of no pipeline"},
+		})
+	}
 	for range random.IntN(6) {
 		b := topology.Binding{
 			Source: anyOf(random, vhost.Exchanges), Destination: anyOf(random, vhost.Queues), RoutingKey: ReturnKey(anyOf(random, vhost.Queues)),

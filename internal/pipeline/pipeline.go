@@ -22,6 +22,13 @@ func Reasons() []string {
 	return []string{ReasonRejected, ReasonExpired, ReasonMaxLength, ReasonDeliveryLimit}
 }
 
+// FewestAttempts and MostAttempts are how often a message may be delivered in all, the first delivery
+// included.
+const (
+	FewestAttempts = 2
+	MostAttempts   = math.MaxInt32
+)
+
 // Pipeline is the specification of a retry pipeline: all that its topology is a function of.
 type Pipeline struct {
 	Name  string

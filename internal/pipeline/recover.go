@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,17 +17,20 @@ import (
 func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
 	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
 	n := p.Names()
-	definition, err := findDefinition(n, vhost)
+	definition, err := FindDefinition(n, vhost)
+	if err != nil && len(definitions(n, vhost)) > 0 {
+		err = fmt.Errorf("%w.\n\n%s", err, restoreDefinition)
+	}
 	if err != nil {
 		return p, err
 	}
 	p.MaxAttempts, p.RetryOn = definition.MaxAttempts, definition.RetryOn
 	p.PolicyPriority = cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
 	p.PolicyDefinition = definition.PolicyDefinition
-	for i, spelling := range definition.Delays {
+	for _, spelling := range definition.Delays {
 		wait, err := ParseDelay(spelling)
 		if err != nil {
-			return p, fmt.Errorf("delay %d of the argument %s: %w", i, DefinitionArgument, err)
+			return p, err
 		}
 		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
 	}
@@ -49,36 +53,64 @@ func recoverMaxAge(definition Definition) (Delay, error) {
 		return Delay{}, nil
 	}
 	age, err := ParseMaxAge(definition.MaxAge)
-	if err != nil {
-		return Delay{}, fmt.Errorf("max_age of the argument %s: %w", DefinitionArgument, err)
-	}
-	return Delay{Wait: age, Spelling: definition.MaxAge}, nil
+	return Delay{Wait: age, Spelling: definition.MaxAge}, err
 }
 
-func definitions(n Names, vhost topology.Topology) []string {
-	var found []string
+// definitions are the values that stand where the definition belongs, whatever they are.
+func definitions(n Names, vhost topology.Topology) []any {
+	var found []any
 	for _, binding := range vhost.Bindings {
-		text, isText := binding.Arguments[DefinitionArgument].(string)
-		if isText && binding.Source == n.DeadLetterExchange() && binding.Destination == n.Inbox() {
-			found = append(found, text)
+		value, defines := binding.Arguments[DefinitionArgument]
+		if defines && binding.Source == n.DeadLetterExchange() && binding.Destination == n.Inbox() {
+			found = append(found, value)
 		}
 	}
 	return found
 }
 
-func findDefinition(n Names, vhost topology.Topology) (Definition, error) {
-	switch found := definitions(n, vhost); len(found) {
+// restoreDefinition says what to do about a definition that is not what a release has written.
+const restoreDefinition = "If a Terraform state has the pipeline, run terraform apply there, which restores the definition. " +
+	"If none has, write the definition anew, as the guide \"Import\" says"
+
+// FindDefinition reads the pipeline's definition. The error names the binding that has it.
+func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
+	found := definitions(n, vhost)
+	switch len(found) {
 	case 0:
 		return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: "+
 			"there is no pipeline of this name, or its definition is gone",
 			n.DeadLetterExchange(), n.Inbox(), DefinitionArgument)
 	case 1:
-		return ParseDefinition(found[0])
 	default:
 		return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
-			"remove all but the one that is right:\n%s", n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, strings.Join(found, "\n"))
+			"remove all but the one that is right:\n%s", n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, listed(found))
 	}
+	definition, err := parseValue(found[0])
+	if err != nil {
+		err = fmt.Errorf("the argument %s of the binding from %q to %q %w",
+			DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+	}
+	return definition, err
 }
+
+func parseValue(value any) (Definition, error) {
+	text, isText := value.(string)
+	if !isText {
+		return Definition{}, errors.New("is no text")
+	}
+	return ParseDefinition(text)
+}
+
+func listed(values []any) string {
+	var lines []string
+	for _, value := range values {
+		lines = append(lines, fmt.Sprintf("%.*s", maxShown, fmt.Sprint(value)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxShown is how many characters of a definition are shown.
+const maxShown = 500
 
 // recoverWorkQueue reads a work queue's settings back.
 func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueue {

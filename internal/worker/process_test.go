@@ -195,6 +195,18 @@ func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	}
 }
 
+// A worker with nothing in flight stops cleanly while its session is ending for another reason.
+func TestSIGTERMWhileTheInboxGoes(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	w := p.start(t)
+	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
+	time.Sleep(200 * time.Millisecond) // for the broker to cancel the consumer
+	if code := w.signal(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d, want 0:\n%s", code, w.log)
+	}
+}
+
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")

@@ -54,7 +54,7 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 			p = s.Pipeline
 			if ctx.Err() != nil {
 				log.Info("stopped")
-				return err
+				return s.Unfinished(err)
 			}
 			if s.Stable() {
 				wait.Reset()

@@ -2,7 +2,6 @@ package workerconfig
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -84,12 +83,12 @@ func CheckQueueAttempts(queue string, maxAttempts int64) []problem.Problem {
 
 func checkAttemptsAt(at problem.Path, maxAttempts int64) []problem.Problem {
 	switch {
-	case maxAttempts < 2:
+	case maxAttempts < pipeline.FewestAttempts:
 		return one(at, "Too few attempts",
 			"%d is too few: every delivery counts, the first one included, so %d means that nothing is ever retried. Write 2 or more.",
 			maxAttempts, maxAttempts)
-	case maxAttempts > math.MaxInt32:
-		return one(at, "Too many attempts", "%d is too many: it may be at most %d.", maxAttempts, math.MaxInt32)
+	case maxAttempts > pipeline.MostAttempts:
+		return one(at, "Too many attempts", "%d is too many: it may be at most %d.", maxAttempts, pipeline.MostAttempts)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package deadletteraudit_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"testing"
 
@@ -59,6 +60,23 @@ func TestAcc_FindsFaults(t *testing.T) {
 			value("findings", knownvalue.ListExact([]knownvalue.Check{missing})),
 		}},
 	)
+}
+
+func TestAcc_FindsADamagedDefinition(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "orders.dlx"), map[string]any{"type": "fanout", "durable": true}, nil)
+	b.DeclareQueue(t, "orders.inbox", "classic", nil)
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.dlx", "q", "orders.inbox"), map[string]any{"arguments": map[string]any{"retry-definition": 7}}, nil)
+	acctest.Run(t, acctest.Quick(), resource.TestStep{
+		Config: config(b, `ignore = ["pipeline-failed-unbound"]`),
+		ConfigStateChecks: []statecheck.StateCheck{value("findings", knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectPartial(map[string]knownvalue.Check{
+			"severity": knownvalue.StringExact("warning"),
+			"rule":     knownvalue.StringExact("pipeline-definition-unreadable"),
+			"message":  knownvalue.StringRegexp(regexp.MustCompile(`the binding from "orders.dlx" to "orders.inbox" is no text`)),
+			"remedy":   knownvalue.StringRegexp(regexp.MustCompile("Run terraform apply")),
+		})}))},
+	})
 }
 
 // The audit is about what the apply has made, although the vhost was listed for the plan.

@@ -101,6 +101,14 @@ func (s *Session) finished() bool {
 	return s.late || s.draining && s.intake.inFlight == 0 && (s.intake.cancelled() || s.alarm.active)
 }
 
+// Unfinished is the error that ended a session that was to stop, or nothing if that has left nothing in flight.
+func (s *Session) Unfinished(err error) error {
+	if s.intake.inFlight == 0 {
+		return nil
+	}
+	return err
+}
+
 // overdue is an error when a draining session has not finished what is in flight in time.
 func (s *Session) overdue() error {
 	if s.intake.inFlight == 0 {
