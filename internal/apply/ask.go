@@ -21,8 +21,8 @@ func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) e
 func (e *execution) answers(ctx context.Context, queues map[string]topology.Queue) map[string]string {
 	against := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		if queues[name].Type != topology.Quorum {
-			continue
+		if queues[name].Type != topology.Quorum || e.All.Queues[name].Arguments["x-single-active-consumer"] == true {
+			continue // which RabbitMQ lets nobody look into but the consumer
 		}
 		holds, err := e.client.HoldsMessage(ctx, e.Vhost, name)
 		switch {

@@ -130,3 +130,22 @@ func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
 		t.Errorf("not everything was put back: %+v", changes)
 	}
 }
+
+// RabbitMQ lets nobody look into such a queue, so its statistics have to do.
+func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a, p := newApplier(t, b, b.Endpoint), small(b)
+	p.WorkQueues = map[string]pipeline.WorkQueue{
+		"declared": {Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true}},
+	}
+	if err := create(t, a, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Remove(t.Context(), noting(t, a, p, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if left := pipeline.Owned(p, list(t, a, b.Vhost).Topology); !left.Empty() {
+		t.Errorf("left behind: %+v", left)
+	}
+}

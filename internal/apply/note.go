@@ -58,8 +58,14 @@ func (e *execution) restoreNoted(ctx context.Context) error {
 		if !isNote {
 			continue
 		}
+		_, isOwnSource := e.Live.Exchanges[b.Source]
+		_, isOwnQueue := e.Live.Queues[b.Destination]
 		_, hasSource := e.All.Exchanges[b.Source]
 		_, hasQueue := e.All.Queues[b.Destination]
+		if hasQueue && (isOwnSource || !isOwnQueue) {
+			return fmt.Errorf("binding %q notes one that the provider does not delete, or no longer: "+
+				"restore %q by hand if it is missing, and delete the note", note, b)
+		}
 		if hasSource && hasQueue {
 			if err := e.client.Bind(ctx, e.Vhost, b); err != nil {
 				return fmt.Errorf("restore binding %q: %w", b, err)

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -124,4 +125,57 @@ func TestNotesGoWithTheirReason(t *testing.T) {
 			t.Errorf("bindings:\n%s", now)
 		}
 	})
+}
+
+// From RabbitMQ 4.0 on a headers exchange tells 1.0 from 1.
+func TestBindingsComeBackExactly(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p, _ := declaring(t, b)
+	path := b.Path("bindings", "e", "amq.headers", "q", "declared")
+	b.Call(t, http.MethodPost, path, map[string]any{
+		"routing_key": "k", "arguments": map[string]any{"price": json.RawMessage("1.0"), "x-match": "any"},
+	}, nil)
+	_, before := b.Request(t, http.MethodGet, path, nil)
+	var once atomic.Bool
+	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
+			b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
+		}
+	}))
+	without := small(b)
+	if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
+		t.Fatalf("got %v", err)
+	}
+	_, after := b.Request(t, http.MethodGet, path, nil)
+	if strings.Count(string(before), "1.0") != strings.Count(string(after), "1.0") || strings.Count(string(after), "price") != 1 {
+		t.Errorf("\n%s\nbecame\n%s", before, after)
+	}
+}
+
+// A note that the provider did not write binds nothing.
+func TestForgedNotesAreRefused(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p, _ := declaring(t, b)
+	n, a := p.Names(), newApplier(t, b, b.Endpoint)
+	b.DeclareQueue(t, "victim", "quorum", nil)
+	for name, forged := range map[string]topology.Binding{
+		"a queue of others": {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
+		"an own exchange":   {Source: n.FailedExchange(), Destination: "declared"},
+	} {
+		note := n.NoteOf(forged)
+		if err := a.client.Bind(t.Context(), b.Vhost, note); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err == nil || !strings.Contains(err.Error(), "by hand") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if now := bindings(t, a, b); strings.Contains(now, "\n"+forged.String()) {
+			t.Errorf("%s: bindings:\n%s", name, now)
+		}
+		if err := a.client.Unbind(t.Context(), b.Vhost, note); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

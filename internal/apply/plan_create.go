@@ -24,8 +24,12 @@ func planCreate(c Change) []step {
 			putAll(missing.Without(identity)), []step{attach},
 		)
 	}
+	ifFails := removeMade
+	if len(c.Live.Exchanges) > 0 {
+		ifFails = stop // of two that go on after the same interruption, neither knows what the other one made
+	}
 	check := step{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)}
-	return inOrder(append([]step{check}, allFail(removeMade, steps)...)...)
+	return inOrder(append([]step{check}, allFail(ifFails, steps)...)...)
 }
 
 // putAll creates objects but for the policies.

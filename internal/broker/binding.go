@@ -12,7 +12,11 @@ import (
 
 // Bind creates a binding; one that exists already stays as it is.
 func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) error {
-	body := map[string]any{"routing_key": b.RoutingKey, "arguments": orNone(b.Arguments)}
+	var arguments any = orNone(b.Arguments)
+	if len(b.Exact) > 0 {
+		arguments = b.Exact
+	}
+	body := map[string]any{"routing_key": b.RoutingKey, "arguments": arguments}
 	_, err := c.do(ctx, http.MethodPost, bindingsPath(vhost, b), body, nil)
 	return err
 }
@@ -52,5 +56,6 @@ func bindingFrom(info rabbithole.BindingInfo) topology.Binding {
 		RoutingKey:    info.RoutingKey,
 		Arguments:     topology.DecodedArguments(info.Arguments),
 		PropertiesKey: info.PropertiesKey,
+		Exact:         info.Arguments,
 	}
 }

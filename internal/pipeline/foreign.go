@@ -75,10 +75,10 @@ func ofPipeline(name string, policy topology.Policy) string {
 	return ""
 }
 
-// OwnerOf finds the other pipeline that a queue belongs to, as one of its own or as a work queue.
+// OwnerOf finds the other pipeline that a queue belongs to, as one of those that its policy covers or as a work queue.
 func (o Foreign) OwnerOf(queue string) (pipeline Names, asWorkQueue, found bool) {
 	for _, n := range o.pipelines {
-		if n.OwnsQueue(queue) {
+		if n.CoversQueue(queue) {
 			return n, false, true
 		}
 	}

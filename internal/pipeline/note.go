@@ -18,16 +18,20 @@ const NoteKeyPrefix = "unbound:"
 
 // note is what the argument of a note holds, as JSON.
 type note struct {
-	Source    string             `json:"source"`
-	Queue     string             `json:"queue"`
-	Key       string             `json:"key,omitempty"`
-	Arguments topology.Arguments `json:"arguments,omitempty"`
+	Source    string         `json:"source"`
+	Queue     string         `json:"queue"`
+	Key       string         `json:"key,omitempty"`
+	Arguments map[string]any `json:"arguments,omitempty"`
 }
 
 // NoteOf is the binding that notes one of somebody else's. It leads from the return exchange to the failed
 // exchange, and routes nothing.
 func (n Names) NoteOf(b topology.Binding) topology.Binding {
-	text, err := json.Marshal(note{Source: b.Source, Queue: b.Destination, Key: b.RoutingKey, Arguments: b.Arguments})
+	exact := b.Exact
+	if exact == nil {
+		exact = b.Arguments
+	}
+	text, err := json.Marshal(note{Source: b.Source, Queue: b.Destination, Key: b.RoutingKey, Arguments: exact})
 	if err != nil {
 		panic("a binding was read from JSON: " + err.Error())
 	}
@@ -39,7 +43,7 @@ func (n Names) NoteOf(b topology.Binding) topology.Binding {
 	}
 }
 
-// Noted is the binding that a note is about; false if it is no note of the pipeline's.
+// Noted is the binding that a note is about; false if it is no note of the pipeline's, or was changed.
 func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
 	text, isText := b.Arguments[UnboundArgument].(string)
 	if !isText || !b.ToExchange || b.Source != n.ReturnExchange() || b.Destination != n.FailedExchange() {
@@ -51,7 +55,9 @@ func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
 	if err := decoder.Decode(&noted); err != nil || noted.Source == "" || noted.Queue == "" {
 		return topology.Binding{}, false
 	}
-	return topology.Binding{
-		Source: noted.Source, Destination: noted.Queue, RoutingKey: noted.Key, Arguments: topology.DecodedArguments(noted.Arguments),
-	}, true
+	binding := topology.Binding{
+		Source: noted.Source, Destination: noted.Queue, RoutingKey: noted.Key,
+		Arguments: topology.DecodedArguments(noted.Arguments), Exact: noted.Arguments,
+	}
+	return binding, n.NoteOf(binding).RoutingKey == b.RoutingKey
 }

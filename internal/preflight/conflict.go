@@ -88,10 +88,11 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 			found = append(found, fmt.Sprintf("queue %q", name))
 		}
 	}
+	others := withoutDeclared(p, wanted.Queues, vhost.Queues)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		live, exists := vhost.Queues[name]
+		_, exists := others[name]
 		newlyDeclared := p.WorkQueues[name].Declare && !prior.WorkQueues[name].Declare
-		if exists && newlyDeclared && live.Arguments[pipeline.DeclaredByArgument] != p.Name {
+		if exists && newlyDeclared {
 			found = append(found, fmt.Sprintf("queue %q", name))
 		}
 	}

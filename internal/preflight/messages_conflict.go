@@ -111,7 +111,7 @@ const (
 		"A creation that was interrupted leaves them. Apply takes them over, and creates the rest."
 
 	coveredQueue = "Queue %q has a name like those of the pipeline's retry queues, and is none of them. " +
-		"%s; with the pipeline's policy, it would lose its time-to-live and dead-letter exchange, and reject publishers when it is full. " +
+		"%s; with the pipeline's policy, it would lose what another policy gives it, and reject publishers when it is full. " +
 		"Rename the queue, or choose another name for the pipeline."
 
 	shadowedValuesDiffer = "Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s"

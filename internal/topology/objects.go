@@ -47,6 +47,9 @@ type Binding struct {
 	Arguments   Arguments
 	// PropertiesKey is the broker's handle for the binding, empty unless it was read from there.
 	PropertiesKey string
+	// Exact are the arguments as the broker sent them, nil unless it was read from there: from 4.0 on, brokers
+	// tell 1.0 from 1, which Arguments do not.
+	Exact map[string]any
 }
 
 // Policy gives arguments to the objects whose names match its pattern.
