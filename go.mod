@@ -3,6 +3,7 @@ module github.com/rabbitmq-retry/terraform-provider-rabbitmq
 go 1.25.8
 
 require (
+	github.com/Azure/go-amqp v1.7.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/dlclark/regexp2 v1.12.0
 	github.com/fsnotify/fsnotify v1.10.1

@@ -2,5 +2,6 @@
 // the other until one serves, and calls that end with their context.
 //
 // It knows nothing of what the connection is for. Its connections survive messages that the client
-// library cannot decode (package guard), and send many small writes together (package coalesce).
+// library cannot decode (package guard), and send many small writes together (package coalesce). Those that
+// speak AMQP 1.0 hand over messages undecoded (package verbatim).
 package amqpconn

@@ -29,6 +29,8 @@ type Verdict struct {
 	Delay time.Duration
 	// Reason is the dead-letter-reason of a failed message.
 	Reason string
+	// Error is the dead-letter-error of a failed message if the worker has one to tell.
+	Error string
 
 	// others are the delays to try when this one is not bound; nil until the first of them is needed.
 	others []time.Duration
@@ -153,6 +155,14 @@ func knownReason(reason string) string {
 // that it says is known.
 func Unjudged(d *amqp.Delivery) Verdict {
 	return fail(Letter{Exchange: d.Exchange, RoutingKey: d.RoutingKey}, ReasonWorkerError)
+}
+
+// Undeliverable is what happens to a message that the broker cannot deliver over AMQP 0-9-1. The delivery is
+// made of what can be said of it there.
+func (p *Pipeline) Undeliverable(d *amqp.Delivery, why string) Verdict {
+	v := fail(p.Read(d), ReasonMalformed)
+	v.Error = why
+	return v
 }
 
 // Unbuilt returns what to try after an internal error (panic) kept the message from being built. False means

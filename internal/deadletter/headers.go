@@ -41,7 +41,8 @@ const (
 	HeaderDeadLetterReason = "dead-letter-reason"
 	// HeaderDeadLetterAt is when it was parked.
 	HeaderDeadLetterAt = "dead-letter-at"
-	// HeaderDeadLetterError is the consumer's error text, if it supplied one.
+	// HeaderDeadLetterError is the consumer's error text, if it supplied one; or what the worker changed about
+	// a message that AMQP 0-9-1 cannot carry.
 	HeaderDeadLetterError = "dead-letter-error"
 	// HeaderDeadLetterException is the consumer's exception or stack trace, if it supplied one.
 	HeaderDeadLetterException = "dead-letter-exception"
@@ -70,7 +71,7 @@ const (
 	ReasonUnrecoverable = "unrecoverable"
 	// ReasonUnknownQueue: nobody knows the work queue, or it is gone.
 	ReasonUnknownQueue = "unknown_queue"
-	// ReasonMalformed: the message's dead-letter headers make no sense.
+	// ReasonMalformed: the message's dead-letter headers make no sense, or AMQP 0-9-1 cannot carry it.
 	ReasonMalformed = "malformed"
 	// ReasonWorkerError: the worker has no way to send the message back.
 	ReasonWorkerError = "worker_error"

@@ -74,6 +74,9 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		delete(h, HeaderDeadLetterError)
 		delete(h, HeaderDeadLetterException)
 	}
+	if v.Error != "" {
+		h[HeaderDeadLetterError] = v.Error
+	}
 	truncate(h, HeaderDeadLetterError, maxErrorText)
 	truncate(h, HeaderDeadLetterException, maxExceptionText)
 

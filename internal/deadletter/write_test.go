@@ -291,3 +291,23 @@ func TestSizeIsWhatTheLibraryWrites(t *testing.T) {
 		t.Errorf("%d bytes", n)
 	}
 }
+
+// Its dead-letter-error is the worker's: the consumer's is about an earlier failure, as after any rejection.
+func TestUndeliverableMessage(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	d := rejected("orders.created", amqp.Table{"tenant": "a", "dead-letter-error": "earlier"})
+	why := strings.Repeat("ü", maxErrorText)
+	m, err := p.Publishing(p.Undeliverable(d, why), d, stamp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"dead-letter-reason": "malformed", "dead-letter-error": why[:maxErrorText], "retry-queue": "orders.created",
+		"retry-count": int64(1), "retry-exchange": "shop", "tenant": "a",
+	} {
+		if m.Headers[key] != want {
+			t.Errorf("%s is %v, want %v", key, m.Headers[key], want)
+		}
+	}
+}

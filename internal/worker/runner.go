@@ -33,22 +33,24 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 		settings.Judge = *o.judge
 	}
 	broker := 0
+	var undeliverable search
 	for {
 		select {
 		case p = <-changes:
 		default:
 		}
 		settings.Pipeline = p
+		solved := false
 		var s *session.Session
-		var address string
+		var serving amqpconn.URI
 		next, err := o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
-			address = uri.String()
+			serving = uri
 			s, err = session.Open(ctx, uri, settings)
 			return err
 		})
 		broker = next
 		if err == nil {
-			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch, "broker", address)
+			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch, "broker", serving.String())
 			err = s.Run(ctx)
 			s.Close()
 			p = s.Pipeline
@@ -59,8 +61,17 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 			if s.Stable() {
 				wait.Reset()
 			}
+			var atHead bool
+			if settings.Careful, atHead = s.Undeliverable(); settings.Careful && s.Finished() > 0 {
+				wait.Reset()
+			}
+			solved = atHead && undeliverable.take(ctx, o, serving, p, log, watch)
 		}
 		pause := wait.NextBackOff()
+		if solved {
+			wait.Reset()
+			pause = 0
+		}
 		if ctx.Err() == nil {
 			watch.Restarted(err)
 			log.Error("session ended: connecting again", "error", err, "after", pause.Round(time.Millisecond))

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// rampAfter is how many messages a session finishes one by one before it takes the whole window.
+	// rampAfter is how many messages a session usually finishes one by one before it takes the whole window.
 	rampAfter = 30
 	// rampSlow is how long one message may keep the others waiting.
 	rampSlow = 2 * time.Second
@@ -26,8 +26,10 @@ const (
 //
 // A prefetch is for new consumers only, so the rest of the window belongs to a second one.
 type intake struct {
-	queue   string
-	window  int
+	queue  string
+	window int
+	// ramp is how many messages are finished one by one before the whole window is taken.
+	ramp    int
 	channel *amqp.Channel
 	closed  chan *amqp.Error
 	// first and rest are the two consumers, nil when they have ended. There is no rest until the window
@@ -42,8 +44,8 @@ type intake struct {
 	widening   bool // the second consumer is on its way
 }
 
-func openIntake(ctx context.Context, conn *amqp.Connection, queue string, window int) (i intake, err error) {
-	i = intake{queue: queue, window: window}
+func openIntake(ctx context.Context, conn *amqp.Connection, queue string, window, ramp int) (i intake, err error) {
+	i = intake{queue: queue, window: window, ramp: ramp}
 	if i.channel, err = amqpconn.OpenChannel(ctx, conn); err != nil {
 		return i, err
 	}
@@ -64,7 +66,7 @@ func (i *intake) subscribe(ctx context.Context, tag string, prefetch int) (<-cha
 
 // due reports whether it is time to take the whole window.
 func (i *intake) due() bool {
-	return (i.slow || i.finished >= rampAfter) && !i.widened && i.window > 1
+	return (i.slow || i.finished >= i.ramp) && !i.widened && i.window > 1
 }
 
 // received counts a delivery.

@@ -13,9 +13,9 @@ func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 		intake intake
 		due    bool
 	}{
-		"at first":             {intake{window: 10}, false},
-		"after some messages":  {intake{window: 10, finished: rampAfter - 1}, false},
-		"after enough of them": {intake{window: 10, finished: rampAfter}, true},
+		"at first":             {intake{window: 10, ramp: rampAfter}, false},
+		"after some messages":  {intake{window: 10, ramp: rampAfter, finished: rampAfter - 1}, false},
+		"after enough of them": {intake{window: 10, ramp: rampAfter, finished: rampAfter}, true},
 		"one takes long":       {intake{window: 10, slow: true}, true},
 		"once only":            {intake{window: 10, slow: true, widened: true}, false},
 		"nothing to widen":     {intake{window: 1, slow: true}, false},

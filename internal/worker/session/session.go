@@ -26,6 +26,9 @@ type Settings struct {
 	Changes <-chan *deadletter.Pipeline
 	// Prefetch is how many messages are in flight at a time, at least 1.
 	Prefetch int
+	// Careful says that the session before ended over one of the messages that were in flight, and that all of
+	// them are at the head of the inbox: they are handled one by one.
+	Careful bool
 	// DrainTimeout bounds how long what is in flight is finished.
 	DrainTimeout time.Duration
 	// Avoided delays outlive the session. It may change them.
@@ -51,6 +54,8 @@ type Session struct {
 	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
 	// their connections, and acknowledgements have to get through.
 	consuming, publishing *amqp.Connection
+	// consumingClosed has why the broker closed that connection.
+	consumingClosed chan *amqp.Error
 	// completions are what is left to do after calls that the loop did not wait for.
 	completions chan func() error
 
@@ -101,10 +106,11 @@ func (s *Session) open(ctx context.Context, uri amqpconn.URI) (err error) {
 	if s.consuming, err = Connect(ctx, uri, s.Pipeline, "consume", s.Version); err != nil {
 		return err
 	}
+	s.consumingClosed = s.consuming.NotifyClose(make(chan *amqp.Error, 1))
 	s.Watch.Enter(metrics.Connected)
 	looking := context.WithoutCancel(ctx) // longer than the opening
 	s.rejections.look = func(names pipeline.Names) error { return lookForFailed(looking, s.consuming, names) }
-	s.intake, err = openIntake(ctx, s.consuming, s.Pipeline.Names.Inbox(), s.Prefetch)
+	s.intake, err = openIntake(ctx, s.consuming, s.Pipeline.Names.Inbox(), s.Prefetch, s.ramp())
 	return err
 }
 
@@ -112,6 +118,14 @@ func (s *Session) open(ctx context.Context, uri amqpconn.URI) (err error) {
 // counts against the delivery limit of what was in flight: a pipeline that is broken must not use the
 // limit up by connecting again and again.
 func (s *Session) Stable() bool { return time.Since(s.openedAt) > stableAfter }
+
+// ramp is how many messages are finished one by one.
+func (s *Session) ramp() int {
+	if s.Careful {
+		return max(rampAfter, s.Prefetch)
+	}
+	return rampAfter
+}
 
 // Close ends the connections, and with them the channels.
 func (s *Session) Close() {
@@ -124,12 +138,16 @@ func (s *Session) Close() {
 	closing.Wait()
 }
 
-// Connect opens a connection to the pipeline's vhost. Purpose and version are shown in the management
-// UI.
+// Connect opens a connection to the pipeline's vhost.
 func Connect(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline, purpose, version string) (*amqp.Connection, error) {
-	return amqpconn.Connect(ctx, uri, p.Vhost, amqpconn.Client{
+	return amqpconn.Connect(ctx, uri, p.Vhost, Client(p, purpose, version))
+}
+
+// Client is what a connection says of itself. Purpose and version are shown in the management UI.
+func Client(p *deadletter.Pipeline, purpose, version string) amqpconn.Client {
+	return amqpconn.Client{
 		Name:    fmt.Sprintf("rabbitmq-retry %s %s (%s)", p.Names, purpose, version),
 		Product: "rabbitmq-retry",
 		Version: version,
-	})
+	}
 }

@@ -1,0 +1,129 @@
+package amqp10
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	amqp "github.com/Azure/go-amqp"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+const timeout = 30 * time.Second
+
+// Client is connected to a virtual host over AMQP 1.0.
+type Client struct {
+	sending   *amqp.Session
+	receiving *amqp.Session
+}
+
+// Dial connects to a broker of RabbitMQ 4.0 or later. The connections are closed when the test ends.
+func Dial(t testing.TB, b *brokertest.Broker) *Client {
+	t.Helper()
+	u, err := url.Parse(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sending, err := amqp.NewConn(t.Context(), unwrapping{conn}, &amqp.ConnOptions{
+		HostName: "vhost:" + b.Vhost, SASLType: amqp.SASLTypePlain(b.Username, b.Password),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri, err := amqpconn.ParseURI(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiving, err := amqpconn.ConnectAMQP10(t.Context(), uri, b.Vhost, amqpconn.Client{Name: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = sending.Close() // either may be closed already
+		_ = receiving.Close()
+	})
+	return &Client{sending: begin(t, sending), receiving: begin(t, receiving)}
+}
+
+func begin(t testing.TB, conn *amqp.Conn) *amqp.Session {
+	t.Helper()
+	session, err := conn.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+// Sender sends to an address.
+type Sender struct{ link *amqp.Sender }
+
+// To is a sender to an address, such as /queues/orders or /exchanges/shop/key.
+func (c *Client) To(t testing.TB, address string) Sender {
+	t.Helper()
+	link, err := c.sending.NewSender(t.Context(), address, nil)
+	if err != nil {
+		t.Fatalf("send to %s: %v", address, err)
+	}
+	return Sender{link}
+}
+
+// Send publishes an encoded message, and waits until the broker has accepted it.
+func (s Sender) Send(t testing.TB, raw []byte) {
+	t.Helper()
+	if err := s.Try(t, raw); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Try is [Sender.Send] for what the broker may refuse.
+func (s Sender) Try(t testing.TB, raw []byte) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	return s.link.Send(ctx, amqp.NewMessage(raw), nil)
+}
+
+// Handle receives a number of messages from a queue, and settles them.
+func (c *Client) Handle(t testing.TB, queue string, messages int, settle func(context.Context, *amqp.Receiver, *amqp.Message) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	link, err := c.receiving.NewReceiver(ctx, "/queues/"+url.PathEscape(queue), &amqp.ReceiverOptions{Credit: -1})
+	if err != nil {
+		t.Fatalf("receive from %s: %v", queue, err)
+	}
+	for range messages {
+		if err := link.IssueCredit(1); err != nil {
+			t.Fatal(err)
+		}
+		m, err := link.Receive(ctx, nil)
+		if err == nil {
+			err = settle(ctx, link, m)
+		}
+		if err != nil {
+			t.Fatalf("receive from %s: %v", queue, err)
+		}
+	}
+	if err := link.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Reject rejects a number of messages of a queue, which dead-letters them.
+func (c *Client) Reject(t testing.TB, queue string, messages int) {
+	t.Helper()
+	c.Handle(t, queue, messages, func(ctx context.Context, link *amqp.Receiver, m *amqp.Message) error {
+		return link.RejectMessage(ctx, m, nil)
+	})
+}
+
+var errFrame = errors.New("a test sends a transfer of an unexpected form")

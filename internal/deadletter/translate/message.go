@@ -1,0 +1,194 @@
+package translate
+
+import (
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// maxShortString is the longest key or property that AMQP 0-9-1 can carry, in bytes.
+const maxShortString = 255
+
+// encodedType is the type of messages whose body is not data: it holds the encoded sections.
+const encodedType = "amqp-1.0"
+
+// Fields of the sections that are lists.
+const (
+	headerDurable, headerPriority = 0, 1
+
+	messageID, userID, replyTo, correlationID = 0, 1, 4, 5
+	contentType, contentEncoding              = 6, 7
+	creationTime, groupID                     = 9, 10
+)
+
+// Message is what a client of AMQP 0-9-1 would be delivered if the broker could.
+type Message struct {
+	// Delivery has what a publish and a decision need.
+	Delivery amqp.Delivery
+	// Undeliverable says that the broker fails to deliver the message to clients of AMQP 0-9-1.
+	Undeliverable bool
+	// Changes say what had to be replaced or left out.
+	Changes []string
+}
+
+// translation is a message that is being translated.
+type translation struct {
+	sections
+	Message
+}
+
+// Decode translates an encoded message of AMQP 1.0. The error says that it is none.
+func Decode(raw []byte) (Message, error) {
+	parts, err := read(raw)
+	if err != nil {
+		return Message{}, err
+	}
+	t := &translation{sections: parts}
+	t.Delivery.Headers = amqp.Table{}
+	t.Delivery.Body = parts.body
+	t.transport()
+	t.translateAnnotations()
+	t.checkFooter()
+	t.translateProperties()
+	t.translateApplicationProperties()
+	if parts.encoded {
+		t.Delivery.Type = encodedType
+	}
+	return t.Message, nil
+}
+
+// transport translates the header, and where the message was published.
+func (t *translation) transport() {
+	t.Delivery.DeliveryMode = amqp.Persistent
+	if durable, known := t.header.at(headerDurable).(bool); known && !durable {
+		t.Delivery.DeliveryMode = amqp.Transient
+	}
+	t.Delivery.Priority, _ = t.header.at(headerPriority).(uint8)
+	t.Delivery.Exchange, _ = t.annotations.get("x-exchange").(string)
+	t.Delivery.RoutingKey, _ = t.annotations.get("x-routing-key").(string)
+}
+
+// translateAnnotations makes headers of the broker's annotations, and of those that look like them.
+func (t *translation) translateAnnotations() {
+	for _, a := range t.annotations {
+		if isAnnotation(a.key) && len(text(a.key)) <= maxShortString { // the broker leaves others out
+			t.translateAnnotation(text(a.key), a.value)
+		}
+	}
+}
+
+// checkFooter looks at what has no place in a message of AMQP 0-9-1: the broker reads it all the same.
+func (t *translation) checkFooter() {
+	for _, f := range t.footer {
+		if !isAnnotation(f.key) {
+			t.change("footer", text(f.key), "a key that does not begin with x-, left out")
+		}
+		if _, ok := f.value.(described); ok {
+			t.change("footer", text(f.key), "a described value, left out")
+		}
+	}
+}
+
+func (t *translation) translateAnnotation(key string, value any) {
+	switch key {
+	case "x-exchange", "x-routing-key", "x-death": // addresses, and what belongs to the broker
+	case "x-cc":
+		t.value("annotation", key, value, 0) // likewise, but brokers of release 4.0 translate it
+	case "x-basic-type":
+		t.Delivery.Type = t.short("annotation", key, value)
+	case "x-basic-expiration":
+		t.short("annotation", key, value)
+	case "x-basic-delivery-mode", "x-basic-priority":
+		if !isWhole(value) {
+			t.change("annotation", key, "no whole number, left out")
+		}
+	case "x-opt-deaths":
+		t.translateDeaths(value)
+	default:
+		if _, ok := value.(time.Time); !ok || key != "x-opt-rabbitmq-received-time" {
+			t.set("annotation", key, value)
+		}
+	}
+}
+
+func (t *translation) translateProperties() {
+	p, d := t.properties, &t.Delivery
+	d.MessageId = t.id("message-id", p.at(messageID))
+	d.CorrelationId = t.id("correlation-id", p.at(correlationID))
+	d.ContentType = t.short("property", "content-type", p.at(contentType))
+	d.ContentEncoding = t.short("property", "content-encoding", p.at(contentEncoding))
+	d.ReplyTo = fitting(p.at(replyTo))
+	d.AppId = fitting(p.at(groupID))
+	if user, ok := p.at(userID).([]byte); ok {
+		d.UserId = fitting(string(user))
+	}
+	switch at := p.at(creationTime).(type) {
+	case time.Time:
+		d.Timestamp = seconds(at)
+	case bool, array, decimal, described:
+		t.change("property", "creation-time", "no time, left out")
+	case float32, float64:
+		if isOdd(at) {
+			t.change("property", "creation-time", "no time, left out")
+		}
+	}
+}
+
+func (t *translation) translateApplicationProperties() {
+	for _, p := range t.appValues {
+		if key, ok := p.key.(string); ok && len(key) <= maxShortString { // the broker leaves others out
+			t.set("application property", key, p.value)
+		}
+	}
+}
+
+// id translates a message-id or correlation-id. One that does not fit becomes a header.
+func (t *translation) id(name string, value any) string {
+	header := "x-" + name
+	switch id := value.(type) {
+	case nil:
+	case []byte:
+		t.Delivery.Headers[header] = id
+	case uuid:
+		return "urn:uuid:" + id.String()
+	case uint64:
+		return text(id)
+	case string:
+		if len(id) <= maxShortString {
+			return id
+		}
+		t.Delivery.Headers[header] = id
+	default:
+		t.change("property", name, "no text, UUID, ulong or binary, left out")
+	}
+	return ""
+}
+
+// short is a property that has to fit a short string.
+func (t *translation) short(kind, key string, value any) string {
+	switch v := value.(type) { // the broker takes either for text
+	case []byte:
+		value = string(v)
+	case uuid:
+		value = v.String()
+	}
+	s := text(value)
+	switch {
+	case value != nil && !isText(value):
+		t.change(kind, key, "no text, left out")
+		return ""
+	case len(s) > maxShortString:
+		t.change(kind, key, "%d bytes, left out: %.1024q", len(s), s)
+		return ""
+	}
+	return s
+}
+
+// fitting is a text if AMQP 0-9-1 can carry it as a property. The broker leaves out others.
+func fitting(value any) string {
+	s, ok := value.(string)
+	if !ok || len(s) > maxShortString {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,25 @@
+package session
+
+import (
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Undeliverable reports whether the broker ended the session because it failed to deliver a message, as it does
+// over some of those that were published over AMQP 1.0. Nothing says which message it was; it is at the head of
+// the inbox if the session had one in flight at a time, or had finished none.
+func (s *Session) Undeliverable() (ended, atHead bool) {
+	if !s.consuming.IsClosed() {
+		return false, false
+	}
+	select {
+	case reason := <-s.consumingClosed: // or nil, if we have closed it
+		ended = reason != nil && reason.Code == amqp.InternalError
+	case <-time.After(time.Second): // the library is still about to close it
+	}
+	return ended, ended && !s.intake.widened
+}
+
+// Finished is how many messages the session has finished.
+func (s *Session) Finished() int { return s.intake.finished }

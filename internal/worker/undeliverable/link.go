@@ -1,0 +1,79 @@
+package undeliverable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	amqp10 "github.com/Azure/go-amqp"
+)
+
+const (
+	// patience is how long a message may take to come: the broker may be about to take it back from the
+	// connection that it has closed.
+	patience = time.Second
+	// closeTimeout bounds the wait for the broker's word that it has handled all that was settled.
+	closeTimeout = 3 * time.Second
+)
+
+// link takes one message at a time off a queue.
+type link struct {
+	receiver *amqp10.Receiver
+	// held are messages that go back.
+	held []*amqp10.Message
+}
+
+func openLink(ctx context.Context, conn *amqp10.Conn, queue string) (link, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	session, err := conn.NewSession(ctx, nil)
+	if err != nil {
+		return link{}, fmt.Errorf("begin a session of AMQP 1.0: %w", err)
+	}
+	const manual = -1
+	receiver, err := session.NewReceiver(ctx, "/queues/"+url.PathEscape(queue), &amqp10.ReceiverOptions{Credit: manual})
+	if err != nil {
+		return link{}, fmt.Errorf("consume %s over AMQP 1.0: %w", queue, err)
+	}
+	return link{receiver: receiver}, nil
+}
+
+// next takes the message at the head of the queue; it is nil if there is none.
+func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
+	if err := l.receiver.IssueCredit(1); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	message, err := l.receiver.Receive(waiting, nil)
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		return message, err
+	}
+	// One that comes now would be delivered in vain, and that counts.
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if err := l.receiver.DrainCredit(draining, nil); err != nil {
+		return nil, err
+	}
+	return l.receiver.Prefetched(), nil
+}
+
+// release gives back what is held, as it was. RabbitMQ 4.3 does not count that against the delivery limit; 4.0 does,
+// as it counts any outcome that puts a message back.
+func (l *link) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	for _, message := range l.held {
+		// An error says that the link is closed, and then all are back.
+		_ = l.receiver.ReleaseMessage(ctx, message)
+	}
+}
+
+// close waits until the broker has handled what was settled.
+func (l *link) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	_ = l.receiver.Close(ctx) // an error says that it is closed
+}

@@ -1,0 +1,213 @@
+package undeliverable_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
+)
+
+// newInbox is an inbox with a failed queue, and a work queue "created" that dead-letters to it.
+func newInbox(t *testing.T, queueType string) (*brokertest.Broker, undeliverable.Inbox) {
+	t.Helper()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.0") {
+		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", b.Version)
+	}
+	uri, err := amqpconn.ParseURI(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := deadletter.NewPipeline(pipeline.Worker{
+		Version: 1, Name: "orders", Vhost: b.Vhost, Delays: []string{"1s"}, MaxAttempts: 2,
+		WorkQueues: map[string]pipeline.WorkerQueue{"created": {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.DeclareQueue(t, "created", queueType, map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.inbox"})
+	limit := map[string]any{}
+	if queueType == topology.Quorum {
+		limit["x-delivery-limit"] = 1000 // as a pipeline's policy has it
+	}
+	b.DeclareQueue(t, "orders.inbox", queueType, limit)
+	b.DeclareQueue(t, "orders.failed", queueType, nil)
+	ch := b.Channel(t)
+	if err := ch.ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind("orders.failed", "", "orders.failed", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b, undeliverable.Inbox{
+		URI: uri, Pipeline: p, Client: amqpconn.Client{Name: t.Name()}, Log: slog.New(slog.DiscardHandler),
+		Watch: metrics.New("test").Pipeline(p),
+	}
+}
+
+// Whatever AMQP 0-9-1 can carry stays where it was, as it was, however often it is looked at.
+func TestTakeLeavesOtherMessages(t *testing.T) {
+	t.Parallel()
+	const looks = 25
+	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+		for name, raw := range map[string][]byte{
+			"AMQP 1.0":   {},
+			"AMQP 0-9-1": nil,
+		} {
+			t.Run(queueType+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b, inbox := newInbox(t, queueType)
+				client := amqp10.Dial(t, b)
+				if raw != nil {
+					client.To(t, "/queues/created").Send(t, amqp10.Message{
+						Properties:            amqp10.List(amqp10.UUID(), amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Fixed(0x53, 7), amqp10.Symbol("a/b")),
+						ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.Text("v")),
+						Data:                  []byte("body"),
+					}.Encode())
+				} else {
+					b.Publish(t, "", "created", amqp.Publishing{
+						MessageId: "urn:uuid:00010203-0405-0607-0809-0a0b0c0d0e0f", CorrelationId: "7", ContentType: "a/b",
+						Headers: amqp.Table{"k": "v", "nested": amqp.Table{"k": []any{int64(1), nil, time.Unix(1, 0)}}}, Body: []byte("body"),
+					})
+				}
+				client.Reject(t, "created", 1)
+				for range looks {
+					if taken, err := inbox.Take(t.Context(), 1); taken != 0 || err != nil {
+						t.Fatalf("%d taken: %v", taken, err)
+					}
+				}
+				d, ok := b.Get(t, "orders.inbox")
+				if !ok || string(d.Body) != "body" || d.ContentType != "a/b" || d.CorrelationId != "7" || d.Headers["k"] != "v" ||
+					d.MessageId != "urn:uuid:00010203-0405-0607-0809-0a0b0c0d0e0f" {
+					t.Fatalf("%t: %+v", ok, d)
+				}
+				if deaths := d.Headers["x-death"].([]any); len(deaths) != 1 || deaths[0].(amqp.Table)["queue"] != "created" {
+					t.Errorf("x-death %v", deaths)
+				}
+				// The rejection counts. Of the looks, 4.0 counts each.
+				if count, _ := d.Headers["x-delivery-count"].(int64); count > 1 && b.VersionAtLeast("4.3") || count > looks+1 {
+					t.Errorf("x-delivery-count %d", count)
+				}
+				if _, ok := b.Get(t, "orders.failed"); ok {
+					t.Error("a copy is in the failed queue")
+				}
+			})
+		}
+	}
+}
+
+func TestTakeEndsWhenTheInboxIsEmpty(t *testing.T) {
+	t.Parallel()
+	b, inbox := newInbox(t, topology.Quorum)
+	sender := amqp10.Dial(t, b).To(t, "/queues/orders.inbox")
+	for range 3 {
+		sender.Send(t, amqp10.Message{ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID())}.Encode())
+	}
+	if taken, err := inbox.Take(t.Context(), 1); taken != 3 || err != nil {
+		t.Errorf("%d taken: %v", taken, err)
+	}
+	for i := range 3 {
+		if d, ok := b.Get(t, "orders.failed"); !ok || d.Headers["dead-letter-reason"] != "malformed" {
+			t.Errorf("%d: %v", i, d.Headers)
+		}
+	}
+}
+
+// It is behind others, which stay.
+func TestTakeLooksBehindOthers(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			b, inbox := newInbox(t, queueType)
+			for i := range 3 {
+				b.Publish(t, "", "orders.inbox", amqp.Publishing{MessageId: fmt.Sprint(i)})
+			}
+			amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
+				ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
+			}.Encode())
+			if taken, err := inbox.Take(t.Context(), 3); taken != 0 || err != nil {
+				t.Errorf("%d taken: %v", taken, err)
+			}
+			if taken, err := inbox.Take(t.Context(), 4); taken != 1 || err != nil {
+				t.Errorf("%d taken: %v", taken, err)
+			}
+			for range 3 {
+				if _, ok := b.Get(t, "orders.inbox"); !ok {
+					t.Error("a message is gone")
+				}
+			}
+		})
+	}
+}
+
+// It comes in several frames.
+func TestTakeKeepsLargeBodies(t *testing.T) {
+	t.Parallel()
+	b, inbox := newInbox(t, topology.Classic)
+	body := bytes.Repeat([]byte("0123456789"), 12_000)
+	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
+		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()), Data: body,
+	}.Encode())
+	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
+		t.Errorf("%d taken: %v", taken, err)
+	}
+	if d, ok := b.Get(t, "orders.failed"); !ok || !bytes.Equal(d.Body, body) {
+		t.Errorf("%t: a body of %d bytes, want %d", ok, len(d.Body), len(body))
+	}
+}
+
+// What does not fit a frame is parked without its headers.
+func TestTakeParksMessagesWithTooManyHeaders(t *testing.T) {
+	t.Parallel()
+	b, inbox := newInbox(t, topology.Quorum)
+	properties := []amqp10.Value{amqp10.Text("k"), amqp10.UUID()}
+	for i := range 9000 {
+		properties = append(properties, amqp10.Text(fmt.Sprint(i)), amqp10.Null)
+	}
+	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
+		ApplicationProperties: amqp10.Map(properties...), Data: []byte("body"),
+	}.Encode())
+	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
+		t.Errorf("%d taken: %v", taken, err)
+	}
+	if d, ok := b.Get(t, "orders.failed"); !ok || string(d.Body) != "body" {
+		t.Errorf("%t: %+v", ok, d)
+	}
+}
+
+// The original is accepted only when the copy is kept.
+func TestTakeLeavesWhatItCannotPark(t *testing.T) {
+	t.Parallel()
+	b, inbox := newInbox(t, topology.Quorum)
+	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
+		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
+	}.Encode())
+	ch := b.Channel(t)
+	if err := ch.QueueUnbind("orders.failed", "", "orders.failed", nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if taken, err := inbox.Take(t.Context(), 1); taken != 0 || err == nil {
+			t.Errorf("%d taken: %v", taken, err)
+		}
+	}
+	if err := ch.QueueBind("orders.failed", "", "orders.failed", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
+		t.Errorf("%d taken: %v", taken, err)
+	}
+}
