@@ -22,7 +22,7 @@ func Planned(f preflight.Findings, at Places) diag.Diagnostics {
 		diags.AddAttributeWarning(at.Missing, "Work queues do not exist yet", missingQueues(f.Missing)+orAllMadeBefore)
 	}
 	if len(f.Exists) > 0 {
-		diags.AddAttributeWarning(at.Exists, existSummary, existingObjects(f.Exists)+orDeletedBefore)
+		diags.AddAttributeWarning(at.Exists, existSummary, existingObjects(f.Exists)+wayOutOfPlan(f))
 	}
 	return diags
 }

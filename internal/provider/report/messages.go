@@ -17,13 +17,21 @@ const (
 		"Make them first, or have the pipeline make them: declare = true in its work_queues."
 
 	existSummary    = "Objects exist already"
-	orDeletedBefore = "\n\nApply fails unless they are deleted before. " +
-		"To adopt them, import the resource."
-	importThem = "\n\nNothing was changed. " +
+	orDeletedBefore = "\n\nApply fails unless they are deleted before. "
+	orImported      = "To adopt them, import the resource."
+	notImportable   = "They cannot be imported: %s."
+	importThem      = "\n\nNothing was changed. " +
 		"To adopt them, import the resource; otherwise choose another name."
 	deleteThem = "\n\nNothing was changed. They cannot be imported: %s. " +
 		"If they are left over, look into the queues, delete these objects and apply again; otherwise choose another name."
 )
+
+func wayOutOfPlan(f preflight.Findings) string {
+	if f.NotImportable != "" {
+		return orDeletedBefore + fmt.Sprintf(notImportable, f.NotImportable)
+	}
+	return orDeletedBefore + orImported
+}
 
 func wayOut(f preflight.Findings) string {
 	if f.NotImportable != "" {
