@@ -47,7 +47,7 @@ func (b *Broker) Request(t testing.TB, method, path string, body any) (status in
 			return status, response
 		}
 		t.Logf("%s %s: %d %s", method, path, status, response)
-		time.Sleep(pollInterval)
+		time.Sleep(firstPause)
 	}
 }
 
