@@ -61,3 +61,16 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 func (n Names) ReturnBinding(workQueue string) topology.Binding {
 	return topology.Binding{Source: n.ReturnExchange(), Destination: workQueue, RoutingKey: ReturnKey(workQueue)}
 }
+
+// DeclaredBinding brings messages back to a work queue that the pipeline declares.
+func (n Names) DeclaredBinding(workQueue string) topology.Binding {
+	b := n.ReturnBinding(workQueue)
+	b.Arguments = topology.Arguments{DeclaredArgument: true}
+	return b
+}
+
+// Returns reports whether a binding is one that the pipeline itself makes to bring messages back to a work queue,
+// declared or not.
+func (n Names) Returns(b topology.Binding) bool {
+	return b.Equal(n.ReturnBinding(b.Destination)) || b.Equal(n.DeclaredBinding(b.Destination))
+}
