@@ -57,7 +57,9 @@ func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
 // notePlace is a pair of exchanges between which notes are.
 type notePlace struct{ source, destination string }
 
-func (p notePlace) leadsOver(exchange string) bool { return exchange == p.source || exchange == p.destination }
+func (p notePlace) leadsOver(exchange string) bool {
+	return exchange == p.source || exchange == p.destination
+}
 
 // notePlaces have no exchange in common, so that one of them outlives each exchange. Their sources are direct.
 func (n Names) notePlaces() []notePlace {

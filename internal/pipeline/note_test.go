@@ -42,13 +42,15 @@ func TestWhatIsNoNote(t *testing.T) {
 	n := Names("orders")
 	genuine := n.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
 	for name, change := range map[string]func(*topology.Binding){
-		"garbage":             func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: "{"} },
-		"no source":           func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: `{"queue":"q"}`} },
-		"a number":            func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: int64(1)} },
-		"no argument":         func(b *topology.Binding) { b.Arguments = nil },
-		"another source":      func(b *topology.Binding) { b.Source = "orders.retry" },
-		"to a queue":          func(b *topology.Binding) { b.ToExchange = false },
-		"two ends":            func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: `{"source":"s","queue":"q","exchange":"e"}`} },
+		"garbage":        func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: "{"} },
+		"no source":      func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: `{"queue":"q"}`} },
+		"a number":       func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: int64(1)} },
+		"no argument":    func(b *topology.Binding) { b.Arguments = nil },
+		"another source": func(b *topology.Binding) { b.Source = "orders.retry" },
+		"to a queue":     func(b *topology.Binding) { b.ToExchange = false },
+		"two ends": func(b *topology.Binding) {
+			b.Arguments = topology.Arguments{UnboundArgument: `{"source":"s","queue":"q","exchange":"e"}`}
+		},
 		"another destination": func(b *topology.Binding) { b.Destination = "orders.dlx" },
 	} {
 		b := genuine

@@ -10,7 +10,9 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // The attributes of all kinds that messages name.
@@ -174,6 +176,17 @@ func (e *entity[M, S]) destroyWouldLoseMessages(queues map[string]string) diag.D
 
 func (e *entity[M, S]) destroyLosesMessagesSummary() string {
 	return fmt.Sprintf("Destroying the %s would lose messages", e.kind.Kind)
+}
+
+func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
+	var listed []string
+	for _, b := range bindings {
+		listed = append(listed, b.String())
+	}
+	return diag.NewWarningDiagnostic("Bindings of others are deleted", fmt.Sprintf(
+		"These bindings are not the %s's, and go with its exchanges and queues. If it is replaced, they do not come back:\n%s\n\n"+
+			"Let whoever made them make other ones, or remove them, before you apply.",
+		e.kind.Kind, preflight.Bullets(listed)))
 }
 
 // notEmpty says which queues stand in the way of a change, and what to do.

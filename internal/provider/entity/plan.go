@@ -98,6 +98,7 @@ func (e *entity[M, S]) markReplaced(ctx context.Context, prior M) diag.Diagnosti
 		return diags
 	}
 	e.session.MarkRemoved(e.key(prior))
+	diags.Append(e.warnOfReplacement(ctx, prior)...)
 	return diags
 }
 
