@@ -62,10 +62,13 @@ func (n Names) ReturnBinding(workQueue string) topology.Binding {
 	return topology.Binding{Source: n.ReturnExchange(), Destination: workQueue, RoutingKey: ReturnKey(workQueue)}
 }
 
-// DeclaredBinding brings messages back to a work queue that the pipeline declares.
+// DeclaredBinding brings messages back to a work queue that the pipeline declares. It has no mark where the name has a
+// ~: RabbitMQ's management API fails over such a key next to arguments. An import takes such a queue for released.
 func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 	b := n.ReturnBinding(workQueue)
-	b.Arguments = topology.Arguments{DeclaredArgument: true}
+	if !strings.Contains(workQueue, "~") {
+		b.Arguments = topology.Arguments{DeclaredArgument: true}
+	}
 	return b
 }
 

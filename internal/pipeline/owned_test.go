@@ -216,6 +216,17 @@ func TestReleasedQueuesAreNotRecoveredAsDeclared(t *testing.T) {
 	}
 }
 
+// RabbitMQ's management API cannot show a binding that has arguments and a key with a ~.
+func TestQueuesWithATildeHaveNoMarkedBinding(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	p.WorkQueues = map[string]WorkQueue{"a~b": {Type: topology.Quorum, Declare: true}}
+	vhost := Expand(p)
+	if n := p.Names(); !slices.ContainsFunc(vhost.Bindings, n.ReturnBinding("a~b").Equal) || n.declares("a~b", vhost) {
+		t.Errorf("%v", vhost.Bindings)
+	}
+}
+
 func TestDisowned(t *testing.T) {
 	t.Parallel()
 	prior := orders()
