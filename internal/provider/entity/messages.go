@@ -146,6 +146,12 @@ func (e *entity[M, S]) describe(key session.Key) string {
 	return fmt.Sprintf("%s %q in vhost %q", e.title(), key.Name, key.Vhost)
 }
 
+func (e *entity[M, S]) destroyWithoutRefresh() diag.Diagnostic {
+	return diag.NewWarningDiagnostic(fmt.Sprintf("To destroy the %s all the same", e.kind.Kind),
+		"terraform destroy plans an apply first, which the error ends. terraform destroy -refresh=false does not, and proves as usual "+
+			"that no message is lost.")
+}
+
 // Changes.
 
 func (e *entity[M, S]) cannotCreate(key session.Key, err error) diag.Diagnostic {
