@@ -164,6 +164,10 @@ func (e *entity[M, S]) cannotUpdate(err error) diag.Diagnostic {
 		"The change was begun but not finished; the next plan shows what is left to do.\n\n%s", err))
 }
 
+func (e *entity[M, S]) cannotBeginUpdate(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot update the %s", e.kind.Kind), fmt.Sprintf("Nothing was changed.\n\n%s", err))
+}
+
 func (e *entity[M, S]) cannotDelete(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot delete the %s", e.kind.Kind), err.Error())
 }
