@@ -46,10 +46,10 @@ func TestCheckScheduleCountsInWords(t *testing.T) {
 func TestWarnOfPipelineKeys(t *testing.T) {
 	t.Parallel()
 	p := orders()
-	p.PolicyDefinition = topology.Arguments{"max-lenght": int64(5), "max-length": int64(5), "given up": nil}
+	p.PolicyDefinition = topology.Arguments{"max-size": int64(5), "max-length": int64(5), "given up": nil}
 	p.WorkQueues = map[string]pipeline.WorkQueue{"a": {PolicyDefinition: topology.Arguments{"delivery-limits": int64(5)}}}
 	problems := WarnOfPipelineKeys(p)
-	if len(problems) != 2 || !strings.Contains(problems[0].Detail, `"max-lenght"`) || !strings.Contains(problems[1].Detail, `"delivery-limits"`) ||
+	if len(problems) != 2 || !strings.Contains(problems[0].Detail, `"max-size"`) || !strings.Contains(problems[1].Detail, `"delivery-limits"`) ||
 		!reflect.DeepEqual(problems[1].Path, Path{"work_queues", MapKey("a"), "policy_definition"}) {
 		t.Errorf("%v", problems)
 	}
