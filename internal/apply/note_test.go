@@ -113,20 +113,27 @@ func TestNotesGoWithTheirReason(t *testing.T) {
 		t.Parallel()
 		b := brokertest.New(t)
 		p, application := declaring(t, b)
-		var once atomic.Bool
-		a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-			if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
-				b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
-			}
-		}))
-		without := small(b)
-		if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
-			t.Fatalf("got %v", err)
-		}
+		a := refusedUpdate(t, b, p)
 		if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
 			t.Errorf("bindings:\n%s", now)
 		}
 	})
+}
+
+// refusedUpdate removes the declared queue, into which somebody publishes as soon as it is unbound, so that it is kept.
+func refusedUpdate(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) *Applier {
+	t.Helper()
+	var once atomic.Bool
+	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
+			b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
+		}
+	}))
+	without := small(b)
+	if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
+		t.Fatalf("got %v", err)
+	}
+	return a
 }
 
 // From RabbitMQ 4.0 on a headers exchange tells 1.0 from 1.
@@ -139,16 +146,7 @@ func TestBindingsComeBackExactly(t *testing.T) {
 		"routing_key": "k", "arguments": map[string]any{"price": json.RawMessage("1.0"), "x-match": "any"},
 	}, nil)
 	_, before := b.Request(t, http.MethodGet, path, nil)
-	var once atomic.Bool
-	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
-			b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
-		}
-	}))
-	without := small(b)
-	if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
-		t.Fatalf("got %v", err)
-	}
+	refusedUpdate(t, b, p)
 	_, after := b.Request(t, http.MethodGet, path, nil)
 	if strings.Count(string(before), "1.0") != strings.Count(string(after), "1.0") || strings.Count(string(after), "price") != 1 {
 		t.Errorf("\n%s\nbecame\n%s", before, after)
