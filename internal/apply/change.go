@@ -32,8 +32,8 @@ type Change struct {
 	// goes when the queues are gone.
 	Guard map[string]topology.Policy
 	// NoteOf is the binding of the owner's that notes one of somebody else's on the broker while that is
-	// deleted, and Noted reads it; nil if nothing is noted.
-	NoteOf func(topology.Binding) topology.Binding
+	// deleted, and survives the exchange that is going, if there is one. Noted reads it; nil if nothing is noted.
+	NoteOf func(b topology.Binding, going string) topology.Binding
 	Noted  func(topology.Binding) (topology.Binding, bool)
 	// RestoresDeadLetterRoute says that dead letters may be pending because they had no way to go, and
 	// have one after the change.

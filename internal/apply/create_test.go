@@ -126,3 +126,47 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 		t.Fatal(err)
 	}
 }
+
+// Two creations go on after the same interruption: the exchange and the inbox are there, no definition. Both make the
+// definition, which nobody can tell apart, and one of them comes too late for the rest. It leaves everything in place.
+func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p, a := small(b), quickApplier(t, b, b.Endpoint)
+	left := pipeline.Identity(p)
+	if err := a.Create(t.Context(), Change{Vhost: p.Vhost, All: list(t, a, p.Vhost), Wanted: topology.Topology{Exchanges: left.Exchanges, Queues: left.Queues}}); err != nil {
+		t.Fatal(err)
+	}
+	ready, start, won := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var first, late sync.Once
+	var winnerErr error
+	winner := quickApplier(t, b, b.Before(t, func(r *http.Request) {
+		if r.Method != http.MethodGet {
+			first.Do(func() { close(ready); <-start })
+		}
+	}))
+	loser := quickApplier(t, b, b.Before(t, func(r *http.Request) {
+		switch r.Method {
+		case http.MethodPost:
+			<-ready
+		case http.MethodPut:
+			late.Do(func() { close(start); <-won })
+		case http.MethodDelete:
+			t.Errorf("%s is deleted", r.URL.Path)
+		}
+	}))
+	go func() {
+		defer close(won)
+		winnerErr = create(t, winner, p)
+	}()
+	if err := create(t, loser, p); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("the loser got %v", err)
+	}
+	late.Do(func() { close(start) })
+	if <-won; winnerErr != nil {
+		t.Errorf("the winner got %v", winnerErr)
+	}
+	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, list(t, a, p.Vhost).Topology)); !changes.Empty() {
+		t.Errorf("what is there differs: %+v", changes)
+	}
+}

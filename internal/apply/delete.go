@@ -14,7 +14,7 @@ import (
 // nothing happened, and putting back what is still there changes nothing. The same holds for policies.
 func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error {
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
-	if err := e.note(ctx, b); err != nil {
+	if err := e.note(ctx, b, noExchange); err != nil {
 		return err
 	}
 	if err := e.client.Unbind(ctx, e.Vhost, b); err != nil {

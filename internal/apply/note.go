@@ -8,13 +8,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// note writes down on the broker that a binding of somebody else's is deleted, before it is. Only this
-// process knows how to put it back otherwise, and it may be killed.
-func (e *execution) note(ctx context.Context, b topology.Binding) error {
+// noExchange goes with a binding that is deleted alone.
+const noExchange = ""
+
+// note writes down on the broker that a binding of somebody else's is deleted, perhaps with an exchange, before it
+// is. Only this process knows how to put it back otherwise, and it may be killed.
+func (e *execution) note(ctx context.Context, b topology.Binding, going string) error {
 	if e.NoteOf == nil || slices.ContainsFunc(e.Live.Bindings, b.Equal) {
 		return nil
 	}
-	note := e.NoteOf(b)
+	note := e.NoteOf(b, going)
 	e.notes[b.String()] = note
 	if err := e.client.Bind(ctx, e.Vhost, note); err != nil {
 		return fmt.Errorf("note binding %q before it is deleted: %w", b, err)
@@ -48,7 +51,7 @@ func (e *execution) forgetQueue(ctx context.Context, queue string) error {
 	return nil
 }
 
-// restoreNoted puts back what an apply that was killed has left unbound, as far as both ends are there.
+// restoreNoted puts back what an apply that was killed has left unbound, as far as both ends are there or wanted.
 func (e *execution) restoreNoted(ctx context.Context) error {
 	if e.Noted == nil {
 		return nil
@@ -58,19 +61,8 @@ func (e *execution) restoreNoted(ctx context.Context) error {
 		if !isNote {
 			continue
 		}
-		_, isOwnSource := e.Live.Exchanges[b.Source]
-		_, isOwnQueue := e.Live.Queues[b.Destination]
-		_, hasSource := e.All.Exchanges[b.Source]
-		_, hasQueue := e.All.Queues[b.Destination]
-		if hasQueue && (isOwnSource || !isOwnQueue) {
-			return fmt.Errorf("binding %q notes one that the provider does not delete, or no longer: "+
-				"restore %q by hand if it is missing, and delete the note", note, b)
-		}
-		if hasSource && hasQueue {
-			if err := e.client.Bind(ctx, e.Vhost, b); err != nil {
-				return fmt.Errorf("restore binding %q: %w", b, err)
-			}
-			e.All.Bindings = append(slices.Clone(e.All.Bindings), b)
+		if err := e.restore(ctx, note, b); err != nil {
+			return err
 		}
 		if err := e.client.Unbind(ctx, e.Vhost, note); err != nil {
 			return fmt.Errorf("delete the note of binding %q: %w", b, err)
@@ -79,4 +71,55 @@ func (e *execution) restoreNoted(ctx context.Context) error {
 		e.All.Topology, e.Live = e.All.Without(gone), e.Live.Without(gone)
 	}
 	return nil
+}
+
+// restore puts back a binding of which there is a note, unless an end of it is gone for good. One that the killed
+// apply was about to create again is created before: the note is deleted afterwards.
+func (e *execution) restore(ctx context.Context, note, b topology.Binding) error {
+	ends := endsOf(b, topology.Diff(e.Wanted, e.Live).Create)
+	own, all := topology.Merge(e.Live, ends), topology.Merge(e.All.Topology, ends)
+	if !hasSource(b, all) || !hasDestination(b, all) {
+		return nil
+	}
+	if !hasSource(b, own) && !hasDestination(b, own) {
+		return fmt.Errorf("binding %q notes one that the provider does not delete, or no longer: "+
+			"restore %q by hand if it is missing, and delete the note", note, b)
+	}
+	if err := e.put(ctx, step{exchanges: ends.Exchanges, queues: ends.Queues}); err != nil {
+		return err
+	}
+	if err := e.client.Bind(ctx, e.Vhost, b); err != nil {
+		return fmt.Errorf("restore binding %q: %w", b, err)
+	}
+	e.All.Topology, e.Live = topology.Merge(all, topology.Topology{Bindings: []topology.Binding{b}}), own
+	return nil
+}
+
+// endsOf are those of the exchanges and queues that the binding begins or ends at.
+func endsOf(b topology.Binding, t topology.Topology) topology.Topology {
+	ends := topology.New()
+	if hasSource(b, t) {
+		ends.Exchanges[b.Source] = t.Exchanges[b.Source]
+	}
+	switch {
+	case !hasDestination(b, t):
+	case b.ToExchange:
+		ends.Exchanges[b.Destination] = t.Exchanges[b.Destination]
+	default:
+		ends.Queues[b.Destination] = t.Queues[b.Destination]
+	}
+	return ends
+}
+
+func hasSource(b topology.Binding, t topology.Topology) bool {
+	_, has := t.Exchanges[b.Source]
+	return has
+}
+
+func hasDestination(b topology.Binding, t topology.Topology) bool {
+	_, has := t.Queues[b.Destination]
+	if b.ToExchange {
+		_, has = t.Exchanges[b.Destination]
+	}
+	return has
 }

@@ -2,10 +2,12 @@ package apply
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -111,20 +113,27 @@ func TestNotesGoWithTheirReason(t *testing.T) {
 		t.Parallel()
 		b := brokertest.New(t)
 		p, application := declaring(t, b)
-		var once atomic.Bool
-		a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-			if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
-				b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
-			}
-		}))
-		without := small(b)
-		if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
-			t.Fatalf("got %v", err)
-		}
+		a := refusedUpdate(t, b, p)
 		if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
 			t.Errorf("bindings:\n%s", now)
 		}
 	})
+}
+
+// refusedUpdate removes the declared queue, into which somebody publishes as soon as it is unbound, so that it is kept.
+func refusedUpdate(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) *Applier {
+	t.Helper()
+	var once atomic.Bool
+	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
+			b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
+		}
+	}))
+	without := small(b)
+	if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
+		t.Fatalf("got %v", err)
+	}
+	return a
 }
 
 // From RabbitMQ 4.0 on a headers exchange tells 1.0 from 1.
@@ -137,23 +146,14 @@ func TestBindingsComeBackExactly(t *testing.T) {
 		"routing_key": "k", "arguments": map[string]any{"price": json.RawMessage("1.0"), "x-match": "any"},
 	}, nil)
 	_, before := b.Request(t, http.MethodGet, path, nil)
-	var once atomic.Bool
-	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
-			b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
-		}
-	}))
-	without := small(b)
-	if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
-		t.Fatalf("got %v", err)
-	}
+	refusedUpdate(t, b, p)
 	_, after := b.Request(t, http.MethodGet, path, nil)
 	if strings.Count(string(before), "1.0") != strings.Count(string(after), "1.0") || strings.Count(string(after), "price") != 1 {
 		t.Errorf("\n%s\nbecame\n%s", before, after)
 	}
 }
 
-// A note that the provider did not write binds nothing.
+// A note about what the provider never deletes binds nothing.
 func TestForgedNotesAreRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -161,10 +161,10 @@ func TestForgedNotesAreRefused(t *testing.T) {
 	n, a := p.Names(), newApplier(t, b, b.Endpoint)
 	b.DeclareQueue(t, "victim", "quorum", nil)
 	for name, forged := range map[string]topology.Binding{
-		"a queue of others": {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
-		"an own exchange":   {Source: n.FailedExchange(), Destination: "declared"},
+		"a queue of others":     {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
+		"an exchange of others": {Source: "amq.topic", Destination: "amq.fanout", ToExchange: true, RoutingKey: "#"},
 	} {
-		note := n.NoteOf(forged)
+		note := n.NoteOf(forged, noExchange)
 		if err := a.client.Bind(t.Context(), b.Vhost, note); err != nil {
 			t.Fatal(err)
 		}
@@ -178,4 +178,90 @@ func TestForgedNotesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Bindings of others go with an exchange or an own queue that is re-created. After the death of the provider at any
+// write, the objects of the next plan differ, and the next change restores these bindings.
+func TestBindingsOfOthersSurviveReplacements(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"orders.dlx", "orders.retry", "orders.return", "orders.failed", "inbox"} {
+		for killedAt := 1; killedAt <= 16; killedAt++ {
+			t.Run(fmt.Sprintf("%s, write %d", kind, killedAt), func(t *testing.T) {
+				t.Parallel()
+				b := brokertest.New(t)
+				p, a := small(b), quickApplier(t, b, b.Endpoint)
+				if err := create(t, a, p); err != nil {
+					t.Fatal(err)
+				}
+				others := damage(t, b, a, p, kind)
+				var writes atomic.Int32
+				dying := quickApplier(t, b, b.Through(t, func(r *http.Request) (forward, answer bool) {
+					if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") {
+						return writes.Load() < int32(killedAt), true
+					}
+					write := writes.Add(1)
+					return write <= int32(killedAt), write < int32(killedAt)
+				}))
+				if _, err := dying.Update(t.Context(), noting(t, a, p, &p)); err == nil {
+					t.Skipf("the change has fewer than %d writes", killedAt)
+				}
+				c := noting(t, a, p, &p)
+				if now := bindings(t, a, b); strings.Count(now, "key of others") < len(others) && topology.Diff(c.Wanted, c.Live).Empty() {
+					t.Errorf("the next plan is empty; bindings:\n%s", now)
+				}
+				if _, err := a.Update(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				now := bindings(t, a, b)
+				for _, binding := range others {
+					if !strings.Contains(now, binding.String()) {
+						t.Errorf("%s is gone", binding)
+					}
+				}
+				if c := noting(t, a, p, &p); !topology.Diff(c.Wanted, c.Live).Empty() {
+					t.Errorf("the change is not finished; bindings:\n%s", now)
+				}
+			})
+		}
+	}
+}
+
+// damage re-creates an object of the pipeline by hand, with other properties, and binds others to it.
+func damage(t *testing.T, b *brokertest.Broker, a *Applier, p pipeline.Pipeline, kind string) []topology.Binding {
+	t.Helper()
+	const key = "key of others"
+	b.DeclareQueue(t, "listener", "quorum", nil)
+	others := []topology.Binding{
+		{Source: kind, Destination: "listener", RoutingKey: key, Arguments: topology.Arguments{"weight": int64(3)}},
+		{Source: kind, Destination: "amq.fanout", ToExchange: true, RoutingKey: key},
+		{Source: "amq.topic", Destination: kind, ToExchange: true, RoutingKey: key},
+	}
+	if kind == "inbox" {
+		inbox := p.Names().Inbox()
+		others = []topology.Binding{{Source: "amq.topic", Destination: inbox, RoutingKey: key}}
+		b.Call(t, http.MethodDelete, b.Path("queues", inbox), nil, nil)
+		b.DeclareQueue(t, inbox, "quorum", nil)
+	} else {
+		b.Call(t, http.MethodDelete, b.Path("exchanges", kind), nil, nil)
+		b.Call(t, http.MethodPut, b.Path("exchanges", kind), map[string]any{"type": "topic"}, nil)
+	}
+	for _, binding := range others {
+		if err := a.client.Bind(t.Context(), b.Vhost, binding); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, own := range pipeline.Expand(p).Bindings {
+		if err := a.client.Bind(t.Context(), b.Vhost, own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return others
+}
+
+// quickApplier is for what happens while no message is on its way.
+func quickApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
+	t.Helper()
+	a := newApplier(t, b, endpoint)
+	a.times.Settle, a.times.Between = 50*time.Millisecond, 50*time.Millisecond
+	return a
 }

@@ -27,10 +27,12 @@ func planUpdate(c Change) ([]step, error) {
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
 			c.removeIfEmpty(goingShared, refuse),
 			c.replaceQueues(changes.Replace.Queues),
+			{do: put, exchanges: changes.Create.Exchanges}, // notes about others may need them
 		},
 		c.replaceExchanges(changes.Replace.Exchanges),
-		putAll(changes.Create),
 		[]step{
+			{do: put, queues: changes.Create.Queues},
+			{do: put, bindings: changes.Create.Bindings},
 			{do: remove, policies: weakestFirst(early)},
 			{do: put, policies: c.writeOrder(written)},
 			{do: remove, policies: weakestFirst(late)},

@@ -39,10 +39,16 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 }
 
 // replaceExchange gives the exchange back every binding it had, foreign ones included. That each of
-// them may be made is found out before: making a binding that exists changes nothing.
+// them may be made is found out before: making a binding that exists changes nothing. Those of others are noted
+// first, since they go with the exchange.
 func (e *execution) replaceExchange(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
 	if err := e.rebind(ctx, bindings); err != nil {
 		return err
+	}
+	for _, b := range bindings {
+		if err := e.note(ctx, b, name); err != nil {
+			return err
+		}
 	}
 	ctx = context.WithoutCancel(ctx)
 	err := e.client.DeleteExchange(ctx, e.Vhost, name)

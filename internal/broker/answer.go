@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"slices"
@@ -19,6 +20,9 @@ const (
 	lookAtPaths = "A proxy probably changes paths on the way: it must not decode %2F in them. " +
 		"Let it pass them on as they are (nginx: proxy_pass without a path; Apache: AllowEncodedSlashes NoDecode, and ProxyPass with nocanon), " +
 		"or set the endpoint to the management API itself"
+	setCredentials = "RabbitMQ knows no such user with this password: set username and password in the configuration, " +
+		"or RABBITMQ_USERNAME and RABBITMQ_PASSWORD in the environment"
+	grantAccess   = "The user is known, but lacks a tag, or a permission in the vhost: see rabbitmqctl set_user_tags and set_permissions"
 	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
 )
 
@@ -54,6 +58,18 @@ func (a answer) failedSuccess() error {
 	return a.foreign(lookAtEndpoint)
 }
 
+// remedy says what to do about an answer that is RabbitMQ's own: 401 stands for unknown users and wrong passwords, which
+// 3.10 and 4.3 tell in different words, as well as for missing tags and permissions.
+func (a answer) remedy(reason string) string {
+	switch {
+	case a.status != http.StatusUnauthorized && a.status != http.StatusForbidden:
+		return ""
+	case slices.Contains([]string{"", "Login failed", "Not_Authorized"}, reason):
+		return ". " + setCredentials
+	}
+	return ". " + grantAccess
+}
+
 // failedRequest tells RabbitMQ's refusals from those of a proxy. RabbitMQ gives a reason in most of them; 400, 401, 405
 // and 500 were seen without.
 func (a answer) failedRequest() error {
@@ -68,7 +84,7 @@ func (a answer) failedRequest() error {
 			return a.foreign(lookAtEndpoint)
 		}
 	}
-	return a.refusal(reason)
+	return a.refusal(reason + a.remedy(reason))
 }
 
 // reason finds the broker's words: a string in most answers, a list in some of 4.3. It reports whether the answer
@@ -88,7 +104,7 @@ func (a answer) reason() (text string, ours bool) {
 		return body.Error, true
 	}
 	if text, isText := body.Reason.(string); isText {
-		return text, true
+		return strings.TrimSpace(html.UnescapeString(text)), true // before 4.3, what it quotes is escaped for a page
 	}
 	list, err := json.Marshal(body.Reason)
 	if err != nil {

@@ -55,6 +55,38 @@ func TestBrokerSaysWhatDoesNotExist(t *testing.T) {
 	}
 }
 
+// Brokers answer 401 to unknown users and wrong passwords as well as to missing tags and permissions, in other words.
+// Before 4.3 they escape what they quote.
+func TestRefusalsSayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	withoutTags, password := b.User(t, "", "", "", "")
+	mayNotConfigure, itsPassword := b.User(t, "management", "^$", "^$", "^$")
+	for name, c := range map[string]struct{ user, password, want string }{
+		"wrong password": {b.Username, "wrong", "set username and password"},
+		"unknown user":   {"nobody of that name", "wrong", "set username and password"},
+		"no tag":         {withoutTags, password, "lacks a tag, or a permission"},
+		"no permission":  {mayNotConfigure, itsPassword, "lacks a tag, or a permission"},
+	} {
+		client, err := New(Config{Endpoint: b.Endpoint, Username: c.user, Password: c.password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.PutExchange(t.Context(), b.Vhost, "x", topology.Exchange{Type: "fanout"})
+		if !IsUnauthorized(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	client, err := New(Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.PutPolicy(t.Context(), b.Vhost, "p", topology.Policy{Pattern: "x", ApplyTo: "queues", Definition: topology.Arguments{"nonsense": "a"}})
+	if err == nil || !strings.HasSuffix(err.Error(), `[{<<"nonsense">>,<<"a">>}] are not recognised policy settings`) {
+		t.Errorf("%v", err)
+	}
+}
+
 // A proxy, or an ingress without a backend, knows nothing of what exists.
 func TestNotFoundOfAProxyIsNone(t *testing.T) {
 	t.Parallel()

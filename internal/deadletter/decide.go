@@ -107,6 +107,9 @@ func (v Verdict) ToWorkQueue() bool {
 	return v.Action == Rescue || v.Action == Retry && v.Delay == 0
 }
 
+// Waits reports whether the message goes to a retry queue.
+func (v Verdict) Waits() bool { return v.Action == Retry && v.Delay != 0 }
+
 // otherDelays lists what to try in place of a delay that is not bound: the next longer ones, then
 // the next shorter ones.
 func (p *Pipeline) otherDelays(v Verdict) []time.Duration {

@@ -78,7 +78,6 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 		a.PolicyPriority = policy.Priority
 	}
 	a.WorkQueue = recoverFrom(a.AsPipeline(), vhost.Queues[queue], policy, hasPolicy)
-	a.WorkQueue.Declare, a.WorkQueue.Arguments = false, nil
 	return a, nil
 }
 

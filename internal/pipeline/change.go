@@ -31,6 +31,30 @@ func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipelin
 	return kept
 }
 
+// BindingsThatGo lists the bindings of others that are deleted with the pipeline, since they begin or end at one of its
+// exchanges, or end at one of its queues. Those of attachments do not count: a pipeline that has any is not destroyed.
+func BindingsThatGo(p Pipeline, vhost topology.Topology) []topology.Binding {
+	n, going := p.Names(), WithoutReleasedQueues(Owned(p, vhost), p, nil, vhost)
+	var found []topology.Binding
+	for _, b := range vhost.Bindings {
+		if noted, isNote := n.Noted(b); isNote {
+			found = append(found, noted)
+			continue
+		}
+		_, fromOwn := going.Exchanges[b.Source]
+		_, toOwn := going.Queues[b.Destination]
+		if b.ToExchange {
+			_, toOwn = going.Exchanges[b.Destination]
+		}
+		_, ofAttachment := b.Arguments[AttachmentArgument]
+		if b.Source != "" && (fromOwn || toOwn) && !n.OwnsBinding(b) && !ofAttachment {
+			found = append(found, b)
+		}
+	}
+	topology.SortBindings(found)
+	return slices.CompactFunc(found, topology.Binding.Equal)
+}
+
 // RestoresDeadLetterRoute reports whether dead letters may be pending because they had no way to go, and have one again
 // once what is missing of the pipeline is restored, or an exchange is re-created.
 func RestoresDeadLetterRoute(p Pipeline, live topology.Topology) bool {

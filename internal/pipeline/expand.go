@@ -8,8 +8,12 @@ import (
 )
 
 // DeclaredByArgument marks a work queue as created by the pipeline it names. Brokers store and
-// ignore arguments they do not know.
-const DeclaredByArgument = "x-retry-declared-by"
+// ignore arguments they do not know. The mark cannot be taken off a queue that is no longer declared, so
+// DeclaredArgument marks the return binding of one that is, too: a queue without it is never deleted.
+const (
+	DeclaredByArgument = "x-retry-declared-by"
+	DeclaredArgument   = "retry-declared"
+)
 
 // Delivery limits of the pipeline's own quorum queues. They are the same on every version, since
 // arguments are immutable: -1 means "exceeded at once" on 3.10, and absent means 20 from 4.0 on.
@@ -97,14 +101,16 @@ func ownQueue(queueType, deadLetterExchange string, arguments, quorumOnly topolo
 
 func addWorkQueues(t *topology.Topology, p Pipeline) {
 	for name, workQueue := range p.WorkQueues {
-		t.Bindings = append(t.Bindings, p.Names().ReturnBinding(name))
-		if workQueue.Declare {
-			arguments := topology.Arguments{DeclaredByArgument: p.Name}
-			maps.Copy(arguments, workQueue.Arguments)
-			if !workQueue.ByPolicy() {
-				maps.Copy(arguments, workQueue.DeadLetterArguments(p.Names()))
-			}
-			t.Queues[name] = topology.Queue{Type: workQueue.Type, Arguments: arguments}
+		if !workQueue.Declare {
+			t.Bindings = append(t.Bindings, p.Names().ReturnBinding(name))
+			continue
 		}
+		t.Bindings = append(t.Bindings, p.Names().DeclaredBinding(name))
+		arguments := topology.Arguments{DeclaredByArgument: p.Name}
+		maps.Copy(arguments, workQueue.Arguments)
+		if !workQueue.ByPolicy() {
+			maps.Copy(arguments, workQueue.DeadLetterArguments(p.Names()))
+		}
+		t.Queues[name] = topology.Queue{Type: workQueue.Type, Arguments: arguments}
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // UnboundArgument is the argument of a binding that notes another one: a binding of somebody else's that is
-// deleted while its queue is proved to be empty. Whatever ends the apply meanwhile, the next one puts it back.
+// deleted while its queue is proved to be empty, or with an exchange that is re-created. Whatever ends the apply
+// meanwhile, the next one puts it back.
 const UnboundArgument = "retry-unbound"
 
 // NoteKeyPrefix begins the binding keys of notes. Nobody publishes with them.
@@ -19,45 +21,66 @@ const NoteKeyPrefix = "unbound:"
 // note is what the argument of a note holds, as JSON.
 type note struct {
 	Source    string         `json:"source"`
-	Queue     string         `json:"queue"`
+	Queue     string         `json:"queue,omitempty"`
+	Exchange  string         `json:"exchange,omitempty"`
 	Key       string         `json:"key,omitempty"`
 	Arguments map[string]any `json:"arguments,omitempty"`
 }
 
 // NoteOf is the binding that notes one of somebody else's. It leads from the return exchange to the failed
-// exchange, and routes nothing.
-func (n Names) NoteOf(b topology.Binding) topology.Binding {
-	exact := b.Exact
-	if exact == nil {
-		exact = b.Arguments
+// exchange, or between two others if one of these is going, and routes nothing.
+func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
+	noted := note{Source: b.Source, Queue: b.Destination, Key: b.RoutingKey, Arguments: b.Exact}
+	if b.ToExchange {
+		noted.Queue, noted.Exchange = "", b.Destination
 	}
-	text, err := json.Marshal(note{Source: b.Source, Queue: b.Destination, Key: b.RoutingKey, Arguments: exact})
+	if noted.Arguments == nil {
+		noted.Arguments = b.Arguments
+	}
+	text, err := json.Marshal(noted)
 	if err != nil {
 		panic("a binding was read from JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
+	places := n.notePlaces()
+	place := places[0]
+	if place.leadsOver(going) {
+		place = places[1]
+	}
 	return topology.Binding{
-		Source: n.ReturnExchange(), Destination: n.FailedExchange(), ToExchange: true,
+		Source: place.source, Destination: place.destination, ToExchange: true,
 		RoutingKey: NoteKeyPrefix + hex.EncodeToString(sum[:8]),
 		Arguments:  topology.Arguments{UnboundArgument: string(text)},
 	}
 }
 
+// notePlace is a pair of exchanges between which notes are.
+type notePlace struct{ source, destination string }
+
+func (p notePlace) leadsOver(exchange string) bool {
+	return exchange == p.source || exchange == p.destination
+}
+
+// notePlaces have no exchange in common, so that one of them outlives each exchange. Their sources are direct.
+func (n Names) notePlaces() []notePlace {
+	return []notePlace{{n.ReturnExchange(), n.FailedExchange()}, {n.RetryExchange(), n.DeadLetterExchange()}}
+}
+
 // Noted is the binding that a note is about; false if it is no note of the pipeline's, or was changed.
 func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
 	text, isText := b.Arguments[UnboundArgument].(string)
-	if !isText || !b.ToExchange || b.Source != n.ReturnExchange() || b.Destination != n.FailedExchange() {
+	if !isText || !b.ToExchange || !slices.Contains(n.notePlaces(), notePlace{b.Source, b.Destination}) {
 		return topology.Binding{}, false
 	}
 	var noted note
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	if err := decoder.Decode(&noted); err != nil || noted.Source == "" || noted.Queue == "" {
+	if err := decoder.Decode(&noted); err != nil || noted.Source == "" || (noted.Queue == "") == (noted.Exchange == "") {
 		return topology.Binding{}, false
 	}
 	binding := topology.Binding{
-		Source: noted.Source, Destination: noted.Queue, RoutingKey: noted.Key,
+		Source: noted.Source, Destination: noted.Queue + noted.Exchange, ToExchange: noted.Exchange != "", RoutingKey: noted.Key,
 		Arguments: topology.DecodedArguments(noted.Arguments), Exact: noted.Arguments,
 	}
-	return binding, n.NoteOf(binding).RoutingKey == b.RoutingKey
+	return binding, n.NoteOf(binding, "").RoutingKey == b.RoutingKey
 }

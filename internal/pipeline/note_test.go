@@ -14,15 +14,22 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 		{Source: "shop", Destination: "orders.created"},
 		{Source: "shop", Destination: "orders.created", RoutingKey: "order.*"},
 		{Source: "shop", Destination: "orders.created", Arguments: topology.Arguments{"x-match": "all", "weight": int64(3)}},
+		{Source: "orders.failed", Destination: "orders.created", ToExchange: true},
 		{Source: "shop\"é", Destination: "a b", RoutingKey: "#", Arguments: topology.Arguments{"list": []any{int64(1), "two"}}},
 	} {
-		note := n.NoteOf(b)
-		if noted, isNote := n.Noted(note); !isNote || !noted.Equal(b) {
-			t.Errorf("%s became %s, %t", b, noted, isNote)
+		for _, going := range append(n.exchanges(), "") {
+			note := n.NoteOf(b, going)
+			if noted, isNote := n.Noted(note); !isNote || !noted.Equal(b) {
+				t.Errorf("%s became %s, %t", b, noted, isNote)
+			}
+			if !n.OwnsBinding(note) || Names("other").OwnsBinding(note) {
+				t.Errorf("whose is %s?", note)
+			}
+			if note.Source == going || note.Destination == going {
+				t.Errorf("%s goes with %s", note, going)
+			}
 		}
-		if !n.OwnsBinding(note) || Names("other").OwnsBinding(note) {
-			t.Errorf("whose is %s?", note)
-		}
+		note := n.NoteOf(b, "")
 		if seen[note.RoutingKey] {
 			t.Errorf("%s has the key of another note", note)
 		}
@@ -33,14 +40,17 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 func TestWhatIsNoNote(t *testing.T) {
 	t.Parallel()
 	n := Names("orders")
-	genuine := n.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"})
+	genuine := n.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
 	for name, change := range map[string]func(*topology.Binding){
-		"garbage":             func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: "{"} },
-		"no source":           func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: `{"queue":"q"}`} },
-		"a number":            func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: int64(1)} },
-		"no argument":         func(b *topology.Binding) { b.Arguments = nil },
-		"another source":      func(b *topology.Binding) { b.Source = "orders.retry" },
-		"to a queue":          func(b *topology.Binding) { b.ToExchange = false },
+		"garbage":        func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: "{"} },
+		"no source":      func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: `{"queue":"q"}`} },
+		"a number":       func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: int64(1)} },
+		"no argument":    func(b *topology.Binding) { b.Arguments = nil },
+		"another source": func(b *topology.Binding) { b.Source = "orders.retry" },
+		"to a queue":     func(b *topology.Binding) { b.ToExchange = false },
+		"two ends": func(b *topology.Binding) {
+			b.Arguments = topology.Arguments{UnboundArgument: `{"source":"s","queue":"q","exchange":"e"}`}
+		},
 		"another destination": func(b *topology.Binding) { b.Destination = "orders.dlx" },
 	} {
 		b := genuine

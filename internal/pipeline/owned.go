@@ -61,3 +61,19 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 func (n Names) ReturnBinding(workQueue string) topology.Binding {
 	return topology.Binding{Source: n.ReturnExchange(), Destination: workQueue, RoutingKey: ReturnKey(workQueue)}
 }
+
+// DeclaredBinding brings messages back to a work queue that the pipeline declares. It has no mark where the name has a
+// ~: RabbitMQ's management API fails over such a key next to arguments. An import takes such a queue for released.
+func (n Names) DeclaredBinding(workQueue string) topology.Binding {
+	b := n.ReturnBinding(workQueue)
+	if !strings.Contains(workQueue, "~") {
+		b.Arguments = topology.Arguments{DeclaredArgument: true}
+	}
+	return b
+}
+
+// Returns reports whether a binding is one that the pipeline itself makes to bring messages back to a work queue,
+// declared or not.
+func (n Names) Returns(b topology.Binding) bool {
+	return b.Equal(n.ReturnBinding(b.Destination)) || b.Equal(n.DeclaredBinding(b.Destination))
+}

@@ -195,6 +195,38 @@ func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 	}
 }
 
+// The mark on the queue itself cannot be taken off again, so it is not enough. After an interrupted change there are
+// both bindings.
+func TestReleasedQueuesAreNotRecoveredAsDeclared(t *testing.T) {
+	t.Parallel()
+	declared := liveVhost(orders())
+	n := orders().Names()
+	released, both := declared, declared
+	released.Bindings = slices.DeleteFunc(slices.Clone(declared.Bindings), n.DeclaredBinding("paid").Equal)
+	released.Bindings = append(released.Bindings, n.ReturnBinding("paid"))
+	both.Bindings = append(slices.Clone(declared.Bindings), n.ReturnBinding("paid"))
+	for name, c := range map[string]struct {
+		vhost topology.Topology
+		want  bool
+	}{"declared": {declared, true}, "released": {released, false}, "interrupted": {both, false}} {
+		p, err := Recover("orders", "/", c.vhost)
+		if w, attached := p.WorkQueues["paid"]; err != nil || !attached || w.Declare != c.want {
+			t.Errorf("%s: %+v, %v", name, w, err)
+		}
+	}
+}
+
+// RabbitMQ's management API cannot show a binding that has arguments and a key with a ~.
+func TestQueuesWithATildeHaveNoMarkedBinding(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	p.WorkQueues = map[string]WorkQueue{"a~b": {Type: topology.Quorum, Declare: true}}
+	vhost := Expand(p)
+	if n := p.Names(); !slices.ContainsFunc(vhost.Bindings, n.ReturnBinding("a~b").Equal) || n.declares("a~b", vhost) {
+		t.Errorf("%v", vhost.Bindings)
+	}
+}
+
 func TestDisowned(t *testing.T) {
 	t.Parallel()
 	prior := orders()

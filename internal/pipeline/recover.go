@@ -39,7 +39,7 @@ func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (
 	}
 	p.QueueType = vhost.Queues[n.Inbox()].Type
 	for _, binding := range vhost.Bindings {
-		if binding.Equal(n.ReturnBinding(binding.Destination)) {
+		if n.Returns(binding) {
 			workQueue := recoverWorkQueue(p, binding.Destination, vhost)
 			workQueue.MaxAttempts = definition.QueueMaxAttempts[binding.Destination]
 			p.WorkQueues[binding.Destination] = workQueue
@@ -115,7 +115,20 @@ const maxShown = 500
 // recoverWorkQueue reads a work queue's settings back.
 func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueue {
 	policy, hasPolicy := PolicyOf(p.Names(), name, vhost)
-	return recoverFrom(p, vhost.Queues[name], policy, hasPolicy)
+	live := vhost.Queues[name]
+	w := recoverFrom(p, live, policy, hasPolicy)
+	if p.Names().declares(name, vhost) {
+		w.Declare, w.Arguments = true, declaredArguments(w, live)
+	}
+	return w
+}
+
+// declares reports whether the pipeline declares a work queue, and has not released it: a change in either
+// direction that was interrupted leaves both return bindings.
+func (n Names) declares(workQueue string, vhost topology.Topology) bool {
+	return vhost.Queues[workQueue].Arguments[DeclaredByArgument] == string(n) &&
+		slices.ContainsFunc(vhost.Bindings, n.DeclaredBinding(workQueue).Equal) &&
+		!slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(workQueue).Equal)
 }
 
 func recoverFrom(p Pipeline, live topology.Queue, policy topology.Policy, hasPolicy bool) WorkQueue {
@@ -123,9 +136,6 @@ func recoverFrom(p Pipeline, live topology.Queue, policy topology.Policy, hasPol
 	w := WorkQueue{Type: cmp.Or(live.Type, topology.Quorum), Attach: AttachPolicy}
 	if !hasPolicy && live.Arguments["x-dead-letter-exchange"] == n.DeadLetterExchange() {
 		w.Attach = AttachArguments
-	}
-	if live.Arguments[DeclaredByArgument] == string(n) {
-		w.Declare, w.Arguments = true, declaredArguments(w, live)
 	}
 	switch {
 	case hasPolicy:

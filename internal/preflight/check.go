@@ -38,11 +38,14 @@ func CheckSchedule(maxAttempts, delays int, workQueues map[string]pipeline.WorkQ
 	for _, workQueue := range workQueues {
 		most = max(most, workQueue.MaxAttempts)
 	}
-	if most-1 < delays {
-		return []Problem{problem(Path{"max_attempts"}, "Delays that are never used", unusedDelays,
-			most, most-1, delays, delays+1)}
+	if maxAttempts < pipeline.FewestAttempts || most-1 >= delays {
+		return nil // or what is wrong with the number itself was said
 	}
-	return nil
+	times := "once"
+	if most > pipeline.FewestAttempts {
+		times = fmt.Sprintf("%d times", most-1)
+	}
+	return []Problem{problem(Path{"max_attempts"}, "Delays that are never used", unusedDelays, most, times, delays, delays+1)}
 }
 
 // WarnOfMaxAge finds an age at which nothing is retried.

@@ -68,3 +68,23 @@ func unusableKey(key string, value any, w pipeline.WorkQueue) string {
 	}
 	return ""
 }
+
+// WarnOfPipelineKeys finds keys for the policies of a pipeline that RabbitMQ does not know.
+func WarnOfPipelineKeys(p pipeline.Pipeline) []Problem {
+	problems := WarnOfPolicyKeys(p.PolicyDefinition, "policy_definition")
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		problems = append(problems, WarnOfPolicyKeys(p.WorkQueues[name].PolicyDefinition, "work_queues", MapKey(name), "policy_definition")...)
+	}
+	return problems
+}
+
+// WarnOfPolicyKeys finds keys that RabbitMQ does not know: it refuses a policy that has one, unless a plugin knows it.
+func WarnOfPolicyKeys(definition topology.Arguments, at ...any) []Problem {
+	var unknown []Problem
+	for _, key := range slices.Sorted(maps.Keys(definition)) {
+		if definition[key] != nil && !topology.IsPolicyKey(key) {
+			unknown = append(unknown, problem(at, "Unknown policy key", unknownPolicyKey, key))
+		}
+	}
+	return unknown
+}

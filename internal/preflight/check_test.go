@@ -24,11 +24,34 @@ func TestCheckSchedule(t *testing.T) {
 		"enough for a work queue":  {2, 3, 4, false},
 		"too few for a work queue": {2, 3, 3, true},
 		"fewer for a work queue":   {4, 3, 2, false},
+		"too few for anything":     {1, 1, 0, false}, // which has an error of its own
 	} {
 		problems := CheckSchedule(c.attempts, c.delays, map[string]pipeline.WorkQueue{"a": {}, "b": {MaxAttempts: c.ofQueue}})
 		if len(problems) > 0 != c.wrong {
 			t.Errorf("%s: %v", name, problems)
 		}
+	}
+}
+
+func TestCheckScheduleCountsInWords(t *testing.T) {
+	t.Parallel()
+	for attempts, want := range map[int]string{2: "a message waits once, but", 3: "a message waits 2 times, but"} {
+		if problems := CheckSchedule(attempts, 3, nil); len(problems) != 1 || !strings.Contains(problems[0].Detail, want) {
+			t.Errorf("%d: %v", attempts, problems)
+		}
+	}
+}
+
+// Plugins may know more keys than RabbitMQ does, so an unknown one is no error of the plan.
+func TestWarnOfPipelineKeys(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	p.PolicyDefinition = topology.Arguments{"max-size": int64(5), "max-length": int64(5), "given up": nil}
+	p.WorkQueues = map[string]pipeline.WorkQueue{"a": {PolicyDefinition: topology.Arguments{"delivery-limits": int64(5)}}}
+	problems := WarnOfPipelineKeys(p)
+	if len(problems) != 2 || !strings.Contains(problems[0].Detail, `"max-size"`) || !strings.Contains(problems[1].Detail, `"delivery-limits"`) ||
+		!reflect.DeepEqual(problems[1].Path, Path{"work_queues", MapKey("a"), "policy_definition"}) {
+		t.Errorf("%v", problems)
 	}
 }
 

@@ -27,7 +27,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	if !q.exists {
 		f.Missing = append(f.Missing, a.Queue)
 	}
-	if slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(a.Queue).Equal) {
+	if slices.ContainsFunc(vhost.Bindings, func(b topology.Binding) bool { return n.Returns(b) && b.Destination == a.Queue }) {
 		f.warn(Path{"queue"}, "Queue is attached twice", attachedByPipelineToo, a.Queue, a.Pipeline)
 		theirs, exists := pipeline.PolicyOf(n, a.Queue, vhost.Topology)
 		q.checkHandOver(&f, theirs, exists, "the pipeline")

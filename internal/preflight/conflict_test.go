@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -317,5 +318,39 @@ func TestDeclaredQueueOfAnInterruptedCreation(t *testing.T) {
 		if found := CheckLive(p, nil, vhost); len(found.Exists) != test.exists {
 			t.Errorf("%s: %q", name, found.Exists)
 		}
+	}
+}
+
+// A queue that was released can be declared again as it is, and is never replaced.
+func TestReleasedQueueIsDeclaredAgainOnlyAsItIs(t *testing.T) {
+	t.Parallel()
+	declared := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
+	released := one(pipeline.WorkQueue{Type: topology.Quorum})
+	vhost := topology.Vhost{Topology: topology.Merge(pipeline.Expand(released), topology.Topology{Queues: pipeline.Expand(declared).Queues})}
+	if found := CheckLive(declared, &released, vhost); len(found.Exists) > 0 {
+		t.Errorf("as it is: %q", found.Exists)
+	}
+	other := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true}})
+	if found := CheckLive(other, &released, vhost); !slices.Equal(found.Exists, []string{`queue "work"`}) {
+		t.Errorf("with other arguments: %q", found.Exists)
+	}
+}
+
+// Another pipeline's policy covers queues with names like those of its retry queues, delays or not.
+func TestQueueUnderAnotherPipelinesPolicyCannotBeAttached(t *testing.T) {
+	t.Parallel()
+	bills := one(pipeline.WorkQueue{Type: topology.Quorum})
+	bills.Name, bills.WorkQueues = "bills", nil
+	for queue, covered := range map[string]bool{"bills.retry.5s": true, "bills.retry.2nd-line": true, "bills.inbox": true, "bills.retry.manual": false, "bill.retry.5s": false} {
+		vhost := topology.Vhost{Topology: topology.Merge(pipeline.Expand(bills), topology.Topology{Queues: map[string]topology.Queue{queue: {Type: topology.Quorum}}})}
+		p := one(pipeline.WorkQueue{})
+		p.WorkQueues = map[string]pipeline.WorkQueue{queue: {Type: topology.Quorum}}
+		a := pipeline.Attachment{Pipeline: "orders", Queue: queue, WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}
+		want := ""
+		if covered {
+			want = fmt.Sprintf(`Queue %q is one of the own queues of the pipeline "bills"`, queue)
+		}
+		expectSaid(t, queue, CheckLive(p, nil, vhost).Problems, want)
+		expectSaid(t, queue+" by an attachment", CheckLiveAttachment(a, nil, vhost).Problems, want)
 	}
 }

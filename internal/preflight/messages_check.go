@@ -2,7 +2,7 @@ package preflight
 
 // Details of what is wrong with a configuration by itself.
 const (
-	unusedDelays = "With max_attempts = %d a message waits %d times, but %d delays are listed. " +
+	unusedDelays = "With max_attempts = %d a message waits %s, but %d delays are listed. " +
 		"Raise max_attempts to %d, or remove the delays at the end."
 
 	tooOldAtOnce = "The first delay is %s, and max_age = %q does not let a message come back so late after it failed: " +
@@ -29,6 +29,9 @@ const (
 	priorityTooLow = "policy_priority is %d; write 1 or more: a policy whose priority nobody chose has 0."
 
 	unusableKeyHere = "%q cannot be set here: %s."
+
+	unknownPolicyKey = "RabbitMQ knows no policy key %q. " +
+		"Apply fails unless a plugin of the broker does."
 
 	reservedByBrokers = "Brokers reserve names that begin with \"amq.\". " +
 		"Choose another name than %q."

@@ -35,7 +35,7 @@ func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, 
 	user, err := client.User(ctx)
 	switch {
 	case broker.IsUnauthorized(err):
-		resp.Diagnostics.Append(userRefused(config))
+		resp.Diagnostics.Append(userRefused(config, err))
 	case err != nil:
 		resp.Diagnostics.Append(notReached(err))
 	default:

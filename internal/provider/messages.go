@@ -24,12 +24,12 @@ func cannotConnect(err error) diag.Diagnostic {
 		fmt.Sprintf("The connection to RabbitMQ cannot be set up: %s.", err))
 }
 
-func userRefused(config broker.Config) diag.Diagnostic {
+func userRefused(config broker.Config, err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("username"), "RabbitMQ refused the user", fmt.Sprintf(
 		"The management API at %s answered 401 to the user %q. "+
-			"Check username and password, "+
-			"and that the user has one of the tags management, policymaker, monitoring and administrator.",
-		config.Endpoint, config.Username))
+			"Set username and password in the provider block, or RABBITMQ_USERNAME and RABBITMQ_PASSWORD; "+
+			"and see that the user has one of the tags management, policymaker, monitoring and administrator.\n\n%s",
+		config.Endpoint, config.Username, err))
 }
 
 func notReached(err error) diag.Diagnostic {

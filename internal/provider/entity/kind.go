@@ -79,6 +79,8 @@ type Kind[M, S any] struct {
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.
 	InUse func(S, topology.Topology) *InUse
+	// BindingsThatGo finds bindings of others that a destroy deletes; nil if there can be none.
+	BindingsThatGo func(S, topology.Topology) []topology.Binding
 
 	// Change leads from prior to next: either is nil where there is none.
 	Change func(prior, next *S, vhost topology.Vhost) apply.Change

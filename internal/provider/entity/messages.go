@@ -10,7 +10,9 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // The attributes of all kinds that messages name.
@@ -144,6 +146,12 @@ func (e *entity[M, S]) describe(key session.Key) string {
 	return fmt.Sprintf("%s %q in vhost %q", e.title(), key.Name, key.Vhost)
 }
 
+func (e *entity[M, S]) destroyWithoutRefresh() diag.Diagnostic {
+	return diag.NewWarningDiagnostic(fmt.Sprintf("To destroy the %s all the same", e.kind.Kind),
+		"terraform destroy plans an apply first, which the error ends. terraform destroy -refresh=false does not, and proves as usual "+
+			"that no message is lost.")
+}
+
 // Changes.
 
 func (e *entity[M, S]) cannotCreate(key session.Key, err error) diag.Diagnostic {
@@ -154,6 +162,10 @@ func (e *entity[M, S]) cannotCreate(key session.Key, err error) diag.Diagnostic 
 func (e *entity[M, S]) cannotUpdate(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot update the %s", e.kind.Kind), fmt.Sprintf(
 		"The change was begun but not finished; the next plan shows what is left to do.\n\n%s", err))
+}
+
+func (e *entity[M, S]) cannotBeginUpdate(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot update the %s", e.kind.Kind), fmt.Sprintf("Nothing was changed.\n\n%s", err))
 }
 
 func (e *entity[M, S]) cannotDelete(err error) diag.Diagnostic {
@@ -174,6 +186,17 @@ func (e *entity[M, S]) destroyWouldLoseMessages(queues map[string]string) diag.D
 
 func (e *entity[M, S]) destroyLosesMessagesSummary() string {
 	return fmt.Sprintf("Destroying the %s would lose messages", e.kind.Kind)
+}
+
+func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
+	var listed []string
+	for _, b := range bindings {
+		listed = append(listed, b.String())
+	}
+	return diag.NewWarningDiagnostic("Bindings of others are deleted", fmt.Sprintf(
+		"These bindings are not the %s's, and go with its exchanges and queues. If it is replaced, they do not come back:\n%s\n\n"+
+			"Let whoever made them make other ones, or remove them, before you apply.",
+		e.kind.Kind, preflight.Bullets(listed)))
 }
 
 // notEmpty says which queues stand in the way of a change, and what to do.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // ModifyPlan sets every computed attribute. What is read from the broker here ends in warnings and errors,
@@ -86,8 +87,16 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 		diags.Append(cannotListForPlan(name, err))
 	default:
 		diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost)...)
+		if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
+			diags.Append(e.destroyWithoutRefresh())
+		}
 	}
 	return diags
+}
+
+// unchanged reports whether a plan repairs at most, as one that precedes a destroy.
+func (e *entity[M, S]) unchanged(prior, next S) bool {
+	return topology.Diff(e.kind.Expand(prior), e.kind.Expand(next)).Empty()
 }
 
 // markReplaced notes that a resource goes, to be replaced by another one.
@@ -98,6 +107,7 @@ func (e *entity[M, S]) markReplaced(ctx context.Context, prior M) diag.Diagnosti
 		return diags
 	}
 	e.session.MarkRemoved(e.key(prior))
+	diags.Append(e.warnOfReplacement(ctx, prior)...)
 	return diags
 }
 

@@ -42,6 +42,7 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	if use := e.kind.inUse(spec, vhost.Topology); use != nil {
 		diags.AddWarning(use.Summary, use.Planned)
 	}
+	diags.Append(e.warnOfBindings(spec, vhost.Topology)...)
 	queues := slices.Collect(maps.Keys(e.kind.Expand(spec).Queues))
 	if len(queues) == 0 {
 		return diags
@@ -53,4 +54,31 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 		diags.Append(e.destroyWouldLoseMessages(contents))
 	}
 	return diags
+}
+
+// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, which has no plan
+// of its destroy. Terraform shows no warnings of the plan of its creation, so one that is asked for with -replace
+// alone goes without.
+func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
+	if !e.session.Connected() || e.session.HasWritten() {
+		return nil
+	}
+	spec, diags := e.kind.Specification(ctx, goes)
+	vhost, err := e.listing(ctx, e.key(goes).Vhost, goes)
+	if err != nil || diags.HasError() {
+		return diags
+	}
+	return e.warnOfBindings(spec, vhost.Topology)
+}
+
+// warnOfBindings names the bindings of others that are deleted with the resource.
+func (e *entity[M, S]) warnOfBindings(spec S, vhost topology.Topology) diag.Diagnostics {
+	if e.kind.BindingsThatGo == nil {
+		return nil
+	}
+	bindings := e.kind.BindingsThatGo(spec, vhost)
+	if len(bindings) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{e.bindingsGo(bindings)}
 }

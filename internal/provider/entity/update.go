@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Update repairs what differs and brings a changed configuration to the broker, in place. The state is the
@@ -50,6 +51,8 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 	switch {
 	case errors.As(err, &refused):
 		diags.Append(e.changeLosesMessages(refused.Queues))
+	case err != nil && e.asBefore(ctx, prior, next, change):
+		diags.Append(e.cannotBeginUpdate(err))
 	case err != nil:
 		diags.Append(e.cannotUpdate(err))
 	}
@@ -58,4 +61,13 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 		diags.Append(retiredQueuesKept(kept))
 	}
 	return diags
+}
+
+// asBefore reports whether a change that failed has left everything as it was, because its first write was refused.
+func (e *entity[M, S]) asBefore(ctx context.Context, prior *S, next S, failed apply.Change) bool {
+	now, err := e.session.Client.List(ctx, failed.Vhost)
+	if err != nil {
+		return false
+	}
+	return topology.Diff(e.kind.Change(prior, &next, now).Live, failed.Live).Empty()
 }

@@ -13,7 +13,7 @@ import (
 // checkRun finds a queue that a pipeline of this configuration has, or another pipeline's attachment, and notes
 // which pipeline the queue leaves.
 func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
-	var diags diag.Diagnostics
+	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition"))
 	if other := run.Claim(queueKey(a), a.Pipeline); other != "" {
 		diags.Append(queueOfTwoPipelines(a.Queue, other))
 	}

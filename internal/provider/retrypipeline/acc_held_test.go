@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -46,6 +47,22 @@ func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages 
 		}
 		return nil
 	})
+}
+
+// Brokers check policies when they are written. Where that is the first write, nothing was begun.
+func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	delays, work := `delays = ["5s"]`, `work_queues = { work = {} }`
+	acceptQuickly(t, b,
+		resource.TestStep{Config: pipelineHCL(b, delays, work)},
+		resource.TestStep{
+			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
+			ExpectError: regexp.MustCompile(`(?s)Nothing\s+was\s+changed.*\[{<<"max-nonsense">>,1}\]`),
+		},
+		resource.TestStep{Config: pipelineHCL(b, delays, work), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+	)
 }
 
 // An update that fails half-way leaves policies that neither the state nor the configuration knows. What

@@ -107,6 +107,46 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}
 }
 
+// An exchange that somebody changed is re-created, and all bindings go with it for a moment. The next plan shows those
+// of others that are gone, and the next apply restores them.
+func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
+	for exchange, writes := range map[string][]int{"orders.retry": killedAt(16, 3, 4, 5), "orders.return": killedAt(16, 2, 4, 6)} {
+		for _, write := range writes {
+			t.Run(fmt.Sprintf("%s, write %d", exchange, write), func(t *testing.T) {
+				t.Parallel()
+				tf := newCLI(t, settings)
+				tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
+				tf.apply(t)
+				tf.Call(t, http.MethodDelete, tf.Path("exchanges", exchange), nil, nil)
+				tf.Call(t, http.MethodPut, tf.Path("exchanges", exchange), map[string]any{"type": "topic"}, nil)
+				tf.DeclareQueue(t, "work listener", "quorum", nil)
+				ofOthers := tf.Path("bindings", "e", exchange, "q", "work listener")
+				tf.Call(t, http.MethodPost, ofOthers, map[string]any{"routing_key": "#"}, nil)
+				if !tf.applyKilledAt(t, write) {
+					t.Skipf("the change has fewer than %d writes", write)
+				}
+				isBound := func() bool {
+					status, found := tf.Request(t, http.MethodGet, ofOthers, nil)
+					return status == http.StatusOK && strings.Contains(string(found), `"#"`)
+				}
+				if !isBound() {
+					if planned := tf.plan(t); !strings.Contains(planned, "retry-unbound") {
+						t.Errorf("the plan does not show what is noted:\n%s", planned)
+					}
+				}
+				tf.apply(t)
+				tf.settled(t)
+				if !isBound() {
+					t.Error("the binding of others is gone")
+				}
+			})
+		}
+	}
+}
+
 // retireAll applies once more where a queue is left to retire: one that was created a moment ago has no counts
 // yet, so that the apply before did not know that it is empty.
 func (tf *cli) retireAll(t *testing.T) {

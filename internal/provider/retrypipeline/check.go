@@ -33,7 +33,7 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 // checkRun finds a work queue that another pipeline of this configuration has, and what the plan should say
 // without an error.
 func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
-	diags := report.Warnings(preflight.WarnOfMaxAge(p))
+	diags := report.Warnings(append(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)...))
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		key := session.Key{Kind: session.Queue, Vhost: p.Vhost, Name: name}
 		if other := run.Claim(key, p.Name); other != "" {

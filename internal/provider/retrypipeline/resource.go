@@ -48,6 +48,8 @@ func New() resource.Resource {
 		CheckLive: checkLive,
 		InUse:     inUse,
 
+		BindingsThatGo: pipeline.BindingsThatGo,
+
 		Change:  change,
 		Destroy: destroy,
 	})

@@ -57,8 +57,7 @@ func (s *Session) returned(m *message) error {
 		s.keep(m)
 		return nil
 	}
-	waits, noneLeft := !m.verdict.ToWorkQueue(), next.Action == deadletter.Fail || next.ToWorkQueue()
-	if m.verdict.Action == deadletter.Retry && waits && noneLeft && s.unbound.returned(m, time.Now()) {
+	if m.verdict.Waits() && !next.Waits() && s.unbound.returned(m, time.Now()) {
 		m.verdict = s.judge(m)
 		s.keep(m)
 		return nil

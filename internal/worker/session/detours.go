@@ -49,13 +49,13 @@ func (d AvoidedDelays) avoids(delay time.Duration, now time.Time) bool {
 // around takes another delay in place of one whose queue accepts nothing, as for one that is not bound.
 // If no other is left but to return at once, the message waits for its own.
 func (d *detours) around(p *deadletter.Pipeline, v deadletter.Verdict, now time.Time) deadletter.Verdict {
-	if len(d.avoided) == 0 || v.Action != deadletter.Retry || v.Delay == 0 {
+	if len(d.avoided) == 0 || !v.Waits() {
 		return v
 	}
 	other := v
 	for d.avoided.avoids(other.Delay, now) {
 		next, ok := p.Returned(other)
-		if !ok || next.Action != deadletter.Retry || next.Delay == 0 {
+		if !ok || !next.Waits() {
 			return v
 		}
 		other = next

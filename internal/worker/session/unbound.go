@@ -30,7 +30,7 @@ type unbound struct {
 
 // holds reports whether the message waits for a delay to be bound, without being published.
 func (u *unbound) holds(m *message, now time.Time) bool {
-	if u.since.IsZero() || u.parking || m == u.probe || m.verdict.Action != deadletter.Retry || m.verdict.ToWorkQueue() {
+	if u.since.IsZero() || u.parking || m == u.probe || !m.verdict.Waits() {
 		return false
 	}
 	if now.Before(u.nextProbe) {
@@ -61,7 +61,7 @@ func (u *unbound) returned(m *message, now time.Time) bool {
 
 // accepted notes that a delay is bound.
 func (u *unbound) accepted(v deadletter.Verdict) {
-	if u.since.IsZero() || v.Action != deadletter.Retry || v.ToWorkQueue() {
+	if u.since.IsZero() || !v.Waits() {
 		return
 	}
 	u.reset()
