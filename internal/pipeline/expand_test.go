@@ -190,6 +190,20 @@ func TestGivesUpAfter(t *testing.T) {
 	}
 }
 
+func TestOperatorPermissions(t *testing.T) {
+	t.Parallel()
+	read := `^(orders\.failed)$`
+	want := map[string]Permissions{
+		"list":   {Configure: "^$", Write: "^$", Read: read},
+		"replay": {Configure: "^$", Write: `^(orders\.return)$`, Read: read},
+		"import": {Configure: "^$", Write: `^(orders\.failed)$`, Read: read},
+		"delete": {Configure: "^$", Write: "^$", Read: read},
+	}
+	if diff := cmp.Diff(want, OperatorPermissions("orders")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWorkerPermissions(t *testing.T) {
 	t.Parallel()
 	want := Permissions{Configure: "^$", Write: `^(amq\.default|orders\.failed|orders\.retry|orders\.return)$`, Read: `^(orders\.inbox)$`}

@@ -31,6 +31,16 @@ type Permissions struct {
 	Read      string
 }
 
+// OperatorPermissions are the least that somebody's user needs who looks after the failed queue, by command of the
+// sidecar: "list", which show and export share, "replay", "import" and "delete".
+func OperatorPermissions(n Names) map[string]Permissions {
+	read := Permissions{Configure: "^$", Write: "^$", Read: exactPattern([]string{n.FailedQueue()})}
+	replay, imports := read, read
+	replay.Write = exactPattern([]string{n.ReturnExchange()})
+	imports.Write = exactPattern([]string{n.FailedExchange()})
+	return map[string]Permissions{"list": read, "replay": replay, "import": imports, "delete": read}
+}
+
 // WorkerPermissions are the least that the sidecar's user needs. The default exchange
 // (amq.default) is written only to save messages whose work queue lost its binding.
 func WorkerPermissions(n Names) Permissions {

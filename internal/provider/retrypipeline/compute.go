@@ -48,6 +48,7 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, drained map
 func (m *model) showNames(p pipeline.Pipeline) {
 	m.DeadLetterExchange = types.StringValue(p.Names().DeadLetterExchange())
 	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
+	m.OperatorPermissions = operatorPermissionsValue(p.Names())
 	if !p.HasWorker() {
 		m.InboxQueue, m.Worker, m.WorkerPermissions = types.StringNull(), types.ObjectNull(workerType), types.ObjectNull(permissionsType)
 		return
@@ -68,7 +69,7 @@ func (m model) inputsKnown(ctx context.Context) bool {
 func (m *model) computePartly(ctx context.Context) {
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	m.WorkerPermissions = types.ObjectUnknown(permissionsType)
+	m.WorkerPermissions, m.OperatorPermissions = types.ObjectUnknown(permissionsType), types.MapUnknown(operatorPermissionsType)
 	m.GivesUpAfter = types.StringUnknown()
 	m.Worker = types.ObjectUnknown(workerType)
 	m.RetiredQueues = types.MapUnknown(retiredType)

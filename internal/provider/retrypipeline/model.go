@@ -33,14 +33,15 @@ type model struct {
 	OnDestroy        types.String         `tfsdk:"on_destroy"`
 	Timeouts         timeouts.Value       `tfsdk:"timeouts"`
 
-	Topology           types.Object `tfsdk:"topology"`
-	DeadLetterExchange types.String `tfsdk:"dead_letter_exchange"`
-	InboxQueue         types.String `tfsdk:"inbox_queue"`
-	FailedQueue        types.String `tfsdk:"failed_queue"`
-	GivesUpAfter       types.String `tfsdk:"gives_up_after"`
-	Worker             types.Object `tfsdk:"worker"`
-	WorkerPermissions  types.Object `tfsdk:"worker_permissions"`
-	RetiredQueues      types.Map    `tfsdk:"retired_queues"`
+	Topology            types.Object `tfsdk:"topology"`
+	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
+	InboxQueue          types.String `tfsdk:"inbox_queue"`
+	FailedQueue         types.String `tfsdk:"failed_queue"`
+	GivesUpAfter        types.String `tfsdk:"gives_up_after"`
+	Worker              types.Object `tfsdk:"worker"`
+	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
+	OperatorPermissions types.Map    `tfsdk:"operator_permissions"`
+	RetiredQueues       types.Map    `tfsdk:"retired_queues"`
 }
 
 // What a destroy does.

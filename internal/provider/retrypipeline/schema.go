@@ -141,11 +141,14 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				Computed: true,
 				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. " +
 					"The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding.",
-				Attributes: map[string]schema.Attribute{
-					"configure": attribute.ComputedString("Pattern of what may be configured: nothing."),
-					"write":     attribute.ComputedString("Pattern of the exchanges that may be published to."),
-					"read":      attribute.ComputedString("Pattern of the queues that may be consumed."),
-				},
+				Attributes: permissionsAttributes("Pattern of the queues that may be consumed."),
+			},
+			"operator_permissions": schema.MapNestedAttribute{
+				Computed: true,
+				MarkdownDescription: "The least permissions in the vhost of who looks after the failed queue, by command of `rabbitmq-retry failed`: " +
+					"`list` (also for `show` and `export`), `replay`, `import` and `delete`. " +
+					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
+				NestedObject: schema.NestedAttributeObject{Attributes: permissionsAttributes("Pattern of the queues that may be read.")},
 			},
 			"retired_queues": schema.MapNestedAttribute{
 				Computed: true,
@@ -158,6 +161,14 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				}},
 			},
 		},
+	}
+}
+
+func permissionsAttributes(read string) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"configure": attribute.ComputedString("Pattern of what may be configured: nothing."),
+		"write":     attribute.ComputedString("Pattern of the exchanges that may be published to."),
+		"read":      attribute.ComputedString(read),
 	}
 }
 

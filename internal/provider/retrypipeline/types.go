@@ -36,6 +36,8 @@ var (
 		"write":     types.StringType,
 		"read":      types.StringType,
 	}
+	operatorPermissionsType = types.ObjectType{AttrTypes: permissionsType}
+
 	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"delay":   types.StringType,
 		"drained": types.BoolType,

@@ -46,6 +46,14 @@ func permissionsValue(permissions pipeline.Permissions) types.Object {
 	})
 }
 
+func operatorPermissionsValue(n pipeline.Names) types.Map {
+	values := map[string]attr.Value{}
+	for command, permissions := range pipeline.OperatorPermissions(n) {
+		values[command] = permissionsValue(permissions)
+	}
+	return types.MapValueMust(operatorPermissionsType, values)
+}
+
 // retiredValue lists retired queues; drained says which of them were seen to be empty.
 func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 	entries := map[string]string{}
