@@ -46,6 +46,13 @@ type Raw struct {
 // once.
 func (r Raw) Properties(h amqp.Table) []byte { return r.below.Properties(h) }
 
+// Limit bounds the bytes of what has come, and is not released. While there is more, nothing is read: who waits
+// for an answer of the broker has to go on taking messages.
+func (r Raw) Limit(bytes int) { r.below.Limit(bytes) }
+
+// Release says that so many bytes of properties and bodies are done with.
+func (r Raw) Release(bytes int) { r.below.Release(bytes) }
+
 // Fits reports whether a message with encoded properties of this size can be published.
 func (r Raw) Fits(size int) bool { return r.below.Fits(size) }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -39,13 +40,20 @@ type Conn struct {
 	// out is what is left of a frame that goes to the broker as it is.
 	out int64
 
+	// intake bounds what is read and not done with yet.
+	intake
+
 	// large has the properties that do not fit a frame, by their number.
 	large sync.Map
 	last  uint32
 }
 
 // New puts a connection below a client; with TLS, the decrypted one.
-func New(conn net.Conn) *Conn { return &Conn{Conn: conn, out: greetingSize} }
+func New(conn net.Conn) *Conn {
+	c := &Conn{Conn: conn, out: greetingSize}
+	c.changed.L = &c.mu
+	return c
+}
 
 // SetFrameMax tells the limit that client and broker have agreed on, 0 for none.
 func (c *Conn) SetFrameMax(n uint32) { c.frameMax.Store(n) }
@@ -104,6 +112,10 @@ func (c *Conn) receive() error {
 		return err
 	}
 	content, properties := payload.Bytes()[:contentSize], payload.Bytes()[contentSize:size]
+	if c.admit(len(properties) + int(endian.BigEndian.Uint64(content[4:]))) { //nolint:gosec // a broker has limits
+		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
+		_ = c.SetReadDeadline(time.Time{})
+	}
 	c.ready = frame(head, content, c.wrapped(properties), payload.Bytes()[size:])
 	return nil
 }
