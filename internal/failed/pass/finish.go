@@ -6,6 +6,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 // Codes with which a broker closes a channel.
@@ -51,7 +53,7 @@ func (r *run) takeConfirms() error {
 			}
 		case a := <-r.in.arriving:
 			// Not looked at, but counted: it will have been delivered before.
-			r.note(a)
+			r.note(a, failed.ID(a.Message))
 		case <-r.in.broken:
 			r.lost, r.ledger.missed = true, true
 		case l := <-r.in.opened:

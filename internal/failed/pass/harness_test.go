@@ -101,24 +101,26 @@ func numbered(prefix string, n int) []string {
 }
 
 // move publishes a message to the target.
-func move(m failed.Message, _ string) pass.Verdict {
-	return pass.Verdict{Publish: &pass.Publication{Key: target, Properties: noProperties, Body: m.Body}}
+func move(e *failed.Entry) pass.Verdict { return moveTo("", target, e) }
+
+func moveTo(exchange, key string, e *failed.Entry) pass.Verdict {
+	return pass.Verdict{Publish: &failed.Publishing{Exchange: exchange, RoutingKey: key, Properties: noProperties, Body: e.Body}}
 }
 
 // only publishes what has this in its body.
-func only(part string) func(failed.Message, string) pass.Verdict {
-	return func(m failed.Message, id string) pass.Verdict {
-		if !strings.Contains(string(m.Body), part) {
+func only(part string) func(*failed.Entry) pass.Verdict {
+	return func(e *failed.Entry) pass.Verdict {
+		if !strings.Contains(string(e.Body), part) {
 			return pass.Verdict{}
 		}
-		return move(m, id)
+		return move(e)
 	}
 }
 
 // look goes over the queue without doing anything.
 func (b *bench) look(t *testing.T) pass.Result {
 	t.Helper()
-	result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(failed.Message, string) pass.Verdict { return pass.Verdict{} }})
+	result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(*failed.Entry) pass.Verdict { return pass.Verdict{} }})
 	if err != nil {
 		t.Fatal(err)
 	}

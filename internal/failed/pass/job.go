@@ -9,19 +9,18 @@ import (
 // Verdict is what happens to a message.
 type Verdict struct {
 	// Publish has what is published in its place.
-	Publish *Publication
+	Publish *failed.Publishing
 	// Drop acknowledges it without a copy.
 	Drop bool
 }
 
-func (v Verdict) selects() bool { return v.Publish != nil || v.Drop }
-
 // Job is what a pass does. Without Publishes and Drops it only looks.
 type Job struct {
-	// Decide is asked about each message once; its zero value leaves the message.
-	Decide func(m failed.Message, id string) Verdict
-	// Done is told the outcome of each publish.
-	Done func(p Publication, id string, o Outcome)
+	// Decide is asked about each message, and again in the next round about those that it leaves; a zero verdict
+	// leaves a message.
+	Decide func(e *failed.Entry) Verdict
+	// Done is told the outcome of each publish; nil for nobody.
+	Done func(p failed.Publishing, o Outcome)
 	// Publishes says that Decide may.
 	Publishes bool
 	// Drops says that Decide may.

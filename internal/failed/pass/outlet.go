@@ -18,18 +18,11 @@ const (
 	windowBytes = 64 << 20
 )
 
-// Publication is what is published.
-type Publication struct {
-	Exchange, Key string
-	// Properties are encoded.
-	Properties, Body []byte
-}
+func size(p failed.Publishing) int { return len(p.Properties) + len(p.Body) }
 
-func (p Publication) size() int { return len(p.Properties) + len(p.Body) }
-
-// id tells publications apart as the broker returns them, which may sort headers.
-func (p Publication) id() string {
-	return failed.ID(failed.Message{Exchange: p.Exchange, RoutingKey: p.Key, Properties: p.Properties, Body: p.Body})
+// identity tells publications apart as the broker returns them, which may sort headers.
+func identity(p failed.Publishing) string {
+	return failed.ID(failed.Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
 }
 
 // Outcome is the broker's answer to a publish.
@@ -46,7 +39,7 @@ const (
 
 // sent is a publish without a confirm. Its confirmation is there once it is on its way.
 type sent[T any] struct {
-	Publication
+	failed.Publishing
 	what         T
 	id           string
 	onItsWay     chan struct{}
@@ -95,10 +88,10 @@ func openOutlet[T any](ctx context.Context, conn amqpconn.Raw) (*outlet[T], erro
 // full says that no more may be published now.
 func (o *outlet[T]) full() bool { return len(o.outstanding) >= Window || o.bytes > windowBytes }
 
-func (o *outlet[T]) publish(p Publication, what T) {
-	s := &sent[T]{Publication: p, what: what, id: p.id(), onItsWay: make(chan struct{})}
+func (o *outlet[T]) publish(p failed.Publishing, what T) {
+	s := &sent[T]{Publishing: p, what: what, id: identity(p), onItsWay: make(chan struct{})}
 	o.outstanding = append(o.outstanding, s)
-	o.bytes += s.size()
+	o.bytes += size(p)
 	o.sending <- s // has room for the whole window
 }
 
@@ -106,7 +99,7 @@ func (o *outlet[T]) send() {
 	const mandatory, immediate = true, false
 	for s := range o.sending {
 		// An error says that the channel is closed, which is noticed where confirms are awaited.
-		s.confirmation, _ = o.channel.PublishWithDeferredConfirm(s.Exchange, s.Key, mandatory, immediate,
+		s.confirmation, _ = o.channel.PublishWithDeferredConfirm(s.Exchange, s.RoutingKey, mandatory, immediate,
 			amqp.Publishing{Headers: raw.Headers(s.Properties), Body: s.Body})
 		close(s.onItsWay)
 	}
@@ -121,7 +114,7 @@ func (o *outlet[T]) settle() (s *sent[T], outcome Outcome, err error) {
 	s = o.outstanding[0]
 	o.outstanding[0] = nil // or the body would stay in memory
 	o.outstanding = o.outstanding[1:]
-	o.bytes -= s.size()
+	o.bytes -= size(s.Publishing)
 	<-s.onItsWay
 	switch {
 	case s.confirmation == nil || !s.confirmation.Acked():
@@ -150,7 +143,9 @@ func (o *outlet[T]) drainReturns() {
 // noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
 // and none may be taken for kept.
 func (o *outlet[T]) noteReturn(r amqp.Return) {
-	id := Publication{Exchange: r.Exchange, Key: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body}.id()
+	id := identity(failed.Publishing{
+		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
+	})
 	found := false
 	for _, s := range o.outstanding {
 		if s.id == id {

@@ -31,8 +31,8 @@ func TestLook(t *testing.T) {
 		b.fill(t, bodies...)
 		for range 3 {
 			seen := map[string]bool{}
-			result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(m failed.Message, _ string) pass.Verdict {
-				seen[string(m.Body)] = true
+			result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+				seen[string(e.Body)] = true
 				return pass.Verdict{}
 			}})
 			if err != nil || result.Seen != len(bodies) || len(seen) != len(bodies) || result.Consumers != 0 {
@@ -110,11 +110,11 @@ func interrupted(t *testing.T, b bench, n int) {
 	b.fill(t, bodies...)
 	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
-	result, err := b.replay(ctx, t, pass.Job{Decide: func(m failed.Message, id string) pass.Verdict {
+	result, err := b.replay(ctx, t, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
 		if count++; count == n/3 {
 			cancel()
 		}
-		return move(m, id)
+		return move(e)
 	}})
 	if err != nil || !result.Interrupted || result.Confirmed == 0 || result.Confirmed >= n || result.Doubled+result.Uncertain > 0 {
 		t.Errorf("result %+v, %v", result, err)
@@ -164,14 +164,13 @@ func TestReturned(t *testing.T) {
 		b.fill(t, "lost", "kept", "lost")
 		outcomes := map[pass.Outcome]int{}
 		result, err := b.replay(t.Context(), t, pass.Job{
-			Decide: func(m failed.Message, _ string) pass.Verdict {
-				key := target
-				if string(m.Body) == "lost" {
-					key = "nowhere"
+			Decide: func(e *failed.Entry) pass.Verdict {
+				if string(e.Body) == "lost" {
+					return moveTo("", "nowhere", e)
 				}
-				return pass.Verdict{Publish: &pass.Publication{Key: key, Properties: noProperties, Body: m.Body}}
+				return move(e)
 			},
-			Done: func(_ pass.Publication, _ string, o pass.Outcome) { outcomes[o]++ },
+			Done: func(_ failed.Publishing, o pass.Outcome) { outcomes[o]++ },
 		})
 		if err != nil || result.Confirmed != 1 || result.Returned != 2 || outcomes[pass.Returned] != 2 {
 			t.Errorf("result %+v, %v", result, err)
@@ -189,7 +188,7 @@ func TestDrop(t *testing.T) {
 		b.fill(t, numbered("m", 1200)...)
 		before := b.look(t)
 		waiting, kept := 0, 0
-		job := pass.Job{Before: &before, Drops: true, Limit: 1100, Decide: func(failed.Message, string) pass.Verdict {
+		job := pass.Job{Before: &before, Drops: true, Limit: 1100, Decide: func(*failed.Entry) pass.Verdict {
 			waiting++
 			return pass.Verdict{Drop: true}
 		}, Keep: func() error {
@@ -240,8 +239,8 @@ func TestMissingExchange(t *testing.T) {
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		b.fill(t, numbered("m", 100)...)
-		result, err := b.replay(t.Context(), t, pass.Job{Decide: func(m failed.Message, _ string) pass.Verdict {
-			return pass.Verdict{Publish: &pass.Publication{Exchange: "gone", Key: target, Properties: noProperties, Body: m.Body}}
+		result, err := b.replay(t.Context(), t, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+			return moveTo("gone", target, e)
 		}})
 		if err == nil || !strings.Contains(err.Error(), `exchange "gone" does not exist`) || result.Uncertain > 0 {
 			t.Errorf("result %+v, %v", result, err)

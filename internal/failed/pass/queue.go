@@ -18,6 +18,9 @@ const (
 	settlingPoll = 50 * time.Millisecond
 )
 
+// ErrNoQueue says that there is no such queue.
+var ErrNoQueue = errors.New("does not exist in this vhost")
+
 // Queue is what a pass goes over.
 type Queue struct {
 	Name string
@@ -82,7 +85,7 @@ func (q Queue) explain(err error) error {
 	}
 	switch reason.Code {
 	case amqp.NotFound:
-		return fmt.Errorf("queue %q does not exist in this vhost", q.Name)
+		return fmt.Errorf("queue %q %w", q.Name, ErrNoQueue)
 	case amqp.AccessRefused:
 		return fmt.Errorf("this user may not read the queue; needs: read on %q (%w)", q.Name, err)
 	default:

@@ -109,14 +109,12 @@ func beginOn(
 // over says that there is nothing more to look at.
 func (r *round) over() bool { return r.seen >= r.atMost || r.empty }
 
-// note counts a message and returns its id.
-func (r *round) note(a arrival) string {
-	id := failed.ID(a.Message)
+// note counts a message.
+func (r *round) note(a arrival, id string) {
 	r.ledger.saw(id, a.Redelivered, r.surveyed)
 	r.in.conn.Release(a.size())
 	r.last, r.empty = time.Now(), false
 	r.seen++
-	return id
 }
 
 // count asks the broker without waiting for its answer, which may come behind many messages.

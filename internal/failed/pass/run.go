@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 const (
@@ -170,10 +171,12 @@ func (r *run) taking() <-chan arrival {
 
 // take does with a message what was decided.
 func (r *run) take(ctx context.Context, a arrival) error {
-	s := selected{a, r.note(a)}
+	entry := failed.Read(a.Message)
+	r.note(a, entry.ID)
+	s := selected{a, entry.ID}
 	var verdict Verdict
 	if !r.ledger.done(s.id, a.Redelivered) {
-		verdict = r.job.Decide(a.Message, s.id)
+		verdict = r.job.Decide(&entry)
 	}
 	switch {
 	case verdict.Publish != nil:
@@ -232,7 +235,7 @@ func (r *run) confirm(ok bool) error {
 		r.held++
 	}
 	if r.job.Done != nil {
-		r.job.Done(s.Publication, s.what.id, outcome)
+		r.job.Done(s.Publishing, outcome)
 	}
 	return nil
 }
@@ -266,11 +269,10 @@ func (r *run) drop() error {
 
 // unpublished explains why the broker has closed the channel to publish on.
 func (r *run) unpublished(reason error) error {
-	publication := Publication{}
+	name := ""
 	if len(r.out.outstanding) > 0 {
-		publication = r.out.outstanding[0].Publication
+		name = r.out.outstanding[0].Exchange
 	}
-	name := publication.Exchange
 	switch {
 	case isCode(reason, accessRefused):
 		if name == "" {

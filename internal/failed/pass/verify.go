@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 // verifications is how often acknowledgements are repeated at most.
@@ -64,7 +66,8 @@ func (v *round) present(ctx context.Context) (map[string][]arrival, error) {
 	for !v.over() {
 		select {
 		case a := <-v.in.arriving:
-			id := v.note(a)
+			id := failed.ID(a.Message)
+			v.note(a, id)
 			if a.Redelivered && v.ledger.confirmed[id] > 0 {
 				a.Body, a.Properties = nil, nil
 				present[id] = append(present[id], a)
