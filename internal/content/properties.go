@@ -34,9 +34,10 @@ const (
 	lengthSize = 4
 	// maxShort is the longest short string.
 	maxShort = 255
-	// reserved are the flags that no property has. Brokers ignore them.
-	reserved = 0x0003
 )
+
+// ReservedFlags are those that no property has. Brokers ignore them.
+const ReservedFlags = 0x0003
 
 // Flag is the bit that says that the property is there.
 func (p Property) Flag() uint16 { return 0x8000 >> p }
@@ -64,7 +65,7 @@ func Parse(encoded []byte) (Properties, error) {
 	if len(rest) > 0 {
 		return Properties{}, ErrMalformed
 	}
-	p.reserved = endian.BigEndian.Uint16(encoded) & reserved
+	p.reserved = endian.BigEndian.Uint16(encoded) & ReservedFlags
 	return p, nil
 }
 

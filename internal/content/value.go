@@ -2,6 +2,7 @@ package content
 
 import (
 	endian "encoding/binary"
+	"math"
 	"time"
 )
 
@@ -89,6 +90,17 @@ func (v Value) Integer() (int64, bool) {
 		return signed(v.Bytes), true
 	case TypeUint8, TypeUint16, TypeUint32:
 		return int64(unsigned(v.Bytes)), true //nolint:gosec // of 32 bits at most
+	}
+	return 0, false
+}
+
+// Float is false if the value is no floating-point number.
+func (v Value) Float() (float64, bool) {
+	switch v.Type {
+	case TypeFloat32:
+		return float64(math.Float32frombits(endian.BigEndian.Uint32(v.Bytes))), true
+	case TypeFloat64:
+		return math.Float64frombits(endian.BigEndian.Uint64(v.Bytes)), true
 	}
 	return 0, false
 }

@@ -55,4 +55,6 @@ type Entry struct {
 	// DeliveryCount is the broker's x-delivery-count, which it compares with the queue's delivery limit. It
 	// may overstate: the header survives dead-lettering.
 	DeliveryCount int64
+	// Unreadable is why nothing can be read of the properties, nil if it can.
+	Unreadable error
 }
