@@ -42,6 +42,7 @@ type Job struct {
 }
 
 const (
+	defaultPrefetch = 2000
 	defaultInterval = 5 * time.Minute
 	// rateAhead is what a pass with a rate holds, in seconds.
 	rateAhead = 4
@@ -57,7 +58,7 @@ func (j Job) prefetch(ready int) int {
 	case j.Rate > 0:
 		prefetch = int(j.Rate * rateAhead)
 	case j.acknowledges():
-		prefetch = max(2000, 2*Window)
+		prefetch = defaultPrefetch
 	}
 	if j.Scan > 0 {
 		prefetch = min(prefetch, j.Scan)

@@ -14,6 +14,9 @@ import (
 const (
 	// Window is how many publishes wait for a confirm at most.
 	Window = 500
+	// MayDouble is how many messages are doubled at most when the process or the connection dies: those whose
+	// acknowledgements were on their way.
+	MayDouble = defaultPrefetch + Window
 	// windowBytes bounds them, too, since their bodies stay in memory.
 	windowBytes = 64 << 20
 )
