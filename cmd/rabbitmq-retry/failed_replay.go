@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -164,11 +165,7 @@ func (r *replay) destination() string {
 	if r.to != "" {
 		return r.to
 	}
-	var queues []string
-	for queue := range r.meant {
-		queues = append(queues, queue)
-	}
-	slices.Sort(queues)
+	queues := slices.Sorted(maps.Keys(r.meant))
 	const shown = 3
 	if len(queues) > shown {
 		return fmt.Sprintf("%d queues", len(queues))
@@ -271,11 +268,11 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 }
 
 func explainReasons(reasons map[string]int) string {
-	text := ""
-	for reason, n := range reasons {
-		text += fmt.Sprintf(" %d %s.", n, reason)
+	var text strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		_, _ = fmt.Fprintf(&text, " %d %s.", reasons[reason], reason)
 	}
-	return text
+	return text.String()
 }
 
 // sayInbox says whether messages may lie where nobody takes them.

@@ -41,10 +41,10 @@ func newOrders(t *testing.T, queueType string) orders {
 }
 
 // park puts a message into the failed queue as a worker does.
-func (o orders) park(t *testing.T, reason, queue, id string) {
+func (o orders) park(t *testing.T, reason, id string) {
 	t.Helper()
 	o.Publish(t, "", "orders.failed", amqp.Publishing{MessageId: id, Body: []byte(`{"id":"` + id + `"}`), Headers: amqp.Table{
-		"dead-letter-reason": reason, "dead-letter-at": time.Now().UnixMilli(), "retry-queue": queue, "retry-pipeline": "orders",
+		"dead-letter-reason": reason, "dead-letter-at": time.Now().UnixMilli(), "retry-queue": "orders.created", "retry-pipeline": "orders",
 		"retry-exchange": "shop", "retry-routing-key": "order.created.eu", "retry-count": int64(4), "retry-max-attempts": int64(4),
 		"retry-publish-id": id,
 	}})
@@ -77,9 +77,9 @@ func TestIncident(t *testing.T) {
 			t.Parallel()
 			o := newOrders(t, queueType)
 			for i := range 5 {
-				o.park(t, "exhausted", "orders.created", fmt.Sprintf("order-%d", i))
+				o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
 			}
-			o.park(t, "unrecoverable", "orders.created", "order-9")
+			o.park(t, "unrecoverable", "order-9")
 
 			out, errs := o.run(t, exitOK, "failed", "list", "orders")
 			contains(t, out, "COUNT  REASON         QUEUE           ERROR", "5      exhausted      orders.created  -")
@@ -123,7 +123,7 @@ func TestReplayIDs(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
 	for i := range 3 {
-		o.park(t, "exhausted", "orders.created", fmt.Sprintf("order-%d", i))
+		o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
 	}
 	out, _ := o.run(t, exitOK, "failed", "list", "orders", "--message-id", "order-1,order-2", "--messages", "-o", "jsonl")
 	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--ids", write(t, out), "--dry-run")
@@ -142,7 +142,7 @@ func TestReplayIDs(t *testing.T) {
 func TestFailedTexts(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
-	o.park(t, "exhausted", "orders.created", "order-1")
+	o.park(t, "exhausted", "order-1")
 	as := func(write, read string) orders {
 		name, password := o.User(t, "", "", write, read)
 		other := o

@@ -2,6 +2,7 @@ package pass_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
@@ -67,7 +68,7 @@ func TestCut(t *testing.T) {
 // replayCut loses all acknowledgements, and then the connection, after so many confirms.
 func (b *bench) replayCut(t *testing.T, job pass.Job, after int) (pass.Result, error) {
 	t.Helper()
-	before := b.look(t)
+	before := b.look(t.Context(), t)
 	x, n := &proxy{}, 0
 	b.through(t, x, "consume")
 	decide := job.Decide
@@ -198,11 +199,7 @@ func killed(t *testing.T, b bench, n int) {
 	b.expect(t, source, nil)
 }
 
-type tooFew struct{}
-
-func (tooFew) Error() string { return "too few messages have moved" }
-
-var errTooFew = tooFew{}
+var errTooFew = errors.New("too few messages have moved")
 
 // peak is how much memory this process has used at most, in MiB.
 func peak(t *testing.T) int {

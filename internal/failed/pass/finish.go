@@ -54,8 +54,8 @@ func (r *run) takeConfirms() error {
 		case a := <-r.in.arriving:
 			// Not looked at, but counted: it will have been delivered before.
 			r.note(a, failed.ID(a.Message))
-		case <-r.in.broken:
-			r.lost, r.ledger.missed = true, true
+		case err := <-r.in.broken:
+			_ = r.brokenBy(err) // what was published is what counts now
 		case l := <-r.in.opened:
 			r.in.widened(l)
 		case <-deadline.C:

@@ -118,9 +118,9 @@ func only(part string) func(*failed.Entry) pass.Verdict {
 }
 
 // look goes over the queue without doing anything.
-func (b *bench) look(t *testing.T) pass.Result {
+func (b *bench) look(ctx context.Context, t *testing.T) pass.Result {
 	t.Helper()
-	result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(*failed.Entry) pass.Verdict { return pass.Verdict{} }})
+	result, err := pass.Run(ctx, b.Queue, pass.Job{Decide: func(*failed.Entry) pass.Verdict { return pass.Verdict{} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (b *bench) look(t *testing.T) pass.Result {
 // replay looks, and then runs the job with what was found.
 func (b *bench) replay(ctx context.Context, t *testing.T, job pass.Job) (pass.Result, error) {
 	t.Helper()
-	before := b.look(t)
+	before := b.look(ctx, t)
 	job.Before, job.Publishes = &before, true
 	return pass.Run(ctx, b.Queue, job)
 }

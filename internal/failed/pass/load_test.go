@@ -15,6 +15,7 @@ import (
 )
 
 func TestLoadInCompany(t *testing.T) {
+	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		company(t, b, 20_000, 3000)
@@ -22,6 +23,7 @@ func TestLoadInCompany(t *testing.T) {
 }
 
 func TestLoadStop(t *testing.T) {
+	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		interrupted(t, b, 20_000)
@@ -29,6 +31,7 @@ func TestLoadStop(t *testing.T) {
 }
 
 func TestLoadKill(t *testing.T) {
+	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		killed(t, b, 20_000)
@@ -39,6 +42,7 @@ const envScan = "PASS_TEST_SCAN"
 
 // TestScan is a process of its own, whose memory is measured.
 func TestScan(t *testing.T) {
+	t.Parallel()
 	vhost := os.Getenv(envScan)
 	if vhost == "" {
 		t.Skip("runs in a process of its own")
@@ -47,7 +51,7 @@ func TestScan(t *testing.T) {
 	b.uri = b.URI
 	b.Queue = pass.Queue{Name: source, Open: b.open}
 	began := time.Now()
-	before := b.look(t)
+	before := b.look(t.Context(), t)
 	t.Logf("look: %s, %d MiB", time.Since(began), peak(t))
 	result, err := pass.Run(t.Context(), b.Queue, pass.Job{Before: &before, Publishes: true, Decide: only("meant")})
 	if err != nil || result.Confirmed != 10 || result.Seen != 200_000 {
@@ -61,6 +65,7 @@ func TestScan(t *testing.T) {
 
 // Ten of 200,000 messages are replayed in little memory, and the others are back.
 func TestLoadMemory(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "quorum")
 	padding := strings.Repeat("x", 1000)
 	for i := range 10 {
@@ -88,6 +93,7 @@ func TestLoadMemory(t *testing.T) {
 
 // A broker that cancels consumers over messages held too long doubles nothing.
 func TestLoadConsumerTimeout(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "quorum")
 	if !b.VersionAtLeast("4.0") {
 		t.Skip("a queue of this release has no timeout of its own")

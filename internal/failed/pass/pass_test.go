@@ -16,7 +16,7 @@ func TestEmptyQueue(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
-		if r := b.look(t); r.Ready != 0 || r.Seen != 0 {
+		if r := b.look(t.Context(), t); r.Ready != 0 || r.Seen != 0 {
 			t.Errorf("result %+v", r)
 		}
 	})
@@ -148,7 +148,7 @@ func TestLimitWithoutALook(t *testing.T) {
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		b.fill(t, "same", "same")
-		b.look(t) // now both count as delivered before
+		b.look(t.Context(), t) // now both count as delivered before
 		result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: move, Publishes: true, Limit: 1})
 		if err != nil || result.Confirmed != 1 || result.Again > 0 {
 			t.Errorf("result %+v, %v", result, err)
@@ -186,7 +186,7 @@ func TestDrop(t *testing.T) {
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		b.fill(t, numbered("m", 1200)...)
-		before := b.look(t)
+		before := b.look(t.Context(), t)
 		waiting, kept := 0, 0
 		job := pass.Job{Before: &before, Drops: true, Limit: 1100, Decide: func(*failed.Entry) pass.Verdict {
 			waiting++

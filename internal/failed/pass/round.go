@@ -24,21 +24,21 @@ const (
 // errStuck is for a queue with a single active consumer that is another one, or consumers of a higher priority.
 var errStuck = errors.New("messages are ready, and none has come for 30 s: another consumer may have precedence")
 
-// Unreadable says that the broker closed the connection over a message that it cannot deliver.
-type Unreadable struct {
+// UnreadableError says that the broker closed the connection over a message that it cannot deliver.
+type UnreadableError struct {
 	// Seen is how many messages came before it, as far as is known.
 	Seen int
 	Err  error
 }
 
 // Error has what to do.
-func (e *Unreadable) Error() string {
+func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("after %d messages the broker closed the connection over one that AMQP 0-9-1 cannot carry, "+
 		"published over AMQP 1.0: take it out with a client that speaks AMQP 1.0, and run the command again (%v)", e.Seen, e.Err)
 }
 
 // Unwrap is the broker's text.
-func (e *Unreadable) Unwrap() error { return e.Err }
+func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // round consumes the queue once, from one connection.
 type round struct {
@@ -150,7 +150,7 @@ func (r *round) brokenBy(err error) error {
 	r.ledger.missed = r.ledger.missed || !errors.Is(err, errCancelled)
 	var reason *amqp.Error
 	if errors.As(err, &reason) && reason.Code == amqp.InternalError {
-		return &Unreadable{Seen: r.seen, Err: err}
+		return &UnreadableError{Seen: r.seen, Err: err}
 	}
 	return fmt.Errorf("queue %q: %w", r.queue.Name, err)
 }

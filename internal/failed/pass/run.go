@@ -245,7 +245,7 @@ func (r *run) acknowledge(s selected) {
 	r.ledger.confirmed[s.id]++
 	r.acked = time.Now()
 	// An error says that the channel is closed, which the intake reports.
-	_ = s.arrival.acknowledge()
+	_ = s.acknowledge()
 }
 
 // drop acknowledges what is dropped once it is kept.
