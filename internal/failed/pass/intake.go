@@ -72,19 +72,18 @@ type lane struct {
 
 const consumerTag = "rabbitmq-retry-failed"
 
-// openIntake begins to consume.
+// openIntake begins to consume. Other lanes are opened while messages are taken: an answer of the broker may come
+// behind more of them than are read ahead.
 func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int) (*intake, error) {
 	i := &intake{
 		queue: queue, conn: conn,
 		arriving: make(chan arrival), broken: make(chan error, 1), opened: make(chan *lane, 1), quit: make(chan struct{}),
 	}
-	for i.prefetch < prefetch {
-		lane, err := i.openLane(ctx, prefetch-i.prefetch)
-		if err != nil {
-			return nil, queue.explain(err)
-		}
-		i.add(lane)
+	first, err := i.openLane(ctx, prefetch)
+	if err != nil {
+		return nil, queue.explain(err)
 	}
+	i.add(first)
 	return i, nil
 }
 

@@ -68,10 +68,14 @@ func (v *round) present(ctx context.Context) (map[string][]arrival, error) {
 		case a := <-v.in.arriving:
 			id := failed.ID(a.Message)
 			v.note(a, id)
+			v.held++
+			v.in.widenIfFull(ctx, v.held)
 			if a.Redelivered && v.ledger.confirmed[id] > 0 {
 				a.Body, a.Properties = nil, nil
 				present[id] = append(present[id], a)
 			}
+		case l := <-v.in.opened:
+			v.in.widened(l)
 		case err := <-v.in.broken:
 			return nil, v.brokenBy(err)
 		case c := <-v.counts:
