@@ -14,7 +14,7 @@ import (
 
 const (
 	// unread is how many bytes may wait to be looked at.
-	unread = 32 << 20
+	unread = 8 << 20
 	// idle is after which time without a message it is asked whether there are any.
 	idle = 200 * time.Millisecond
 	// stuck is how long messages that are ready may not come.

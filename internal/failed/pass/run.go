@@ -242,7 +242,7 @@ func (r *run) confirm(ok bool) error {
 
 // acknowledge also says that a copy that comes back is superfluous.
 func (r *run) acknowledge(s selected) {
-	r.ledger.confirmed[s.id]++
+	r.ledger.confirmed[keyOf(s.id)]++
 	r.acked = time.Now()
 	// An error says that the channel is closed, which the intake reports.
 	_ = s.acknowledge()

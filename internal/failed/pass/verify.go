@@ -70,7 +70,7 @@ func (v *round) present(ctx context.Context) (map[string][]arrival, error) {
 			v.note(a, id)
 			v.held++
 			v.in.widenIfFull(ctx, v.held)
-			if a.Redelivered && v.ledger.confirmed[id] > 0 {
+			if a.Redelivered && v.ledger.confirmed[keyOf(id)] > 0 {
 				a.Body, a.Properties = nil, nil
 				present[id] = append(present[id], a)
 			}
