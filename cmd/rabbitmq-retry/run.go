@@ -57,7 +57,8 @@ message back to its work queue after a delay, and to the failed queue when it fa
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newWorkerCommand(ctx, getenv), newAuditCommand(ctx, getenv), newConfigCommand(), newVersionCommand())
+	root.AddCommand(newWorkerCommand(ctx, getenv), newFailedCommand(ctx, getenv), newStatusCommand(ctx, getenv),
+		newAuditCommand(ctx, getenv), newConfigCommand(), newVersionCommand())
 	return root
 }
 

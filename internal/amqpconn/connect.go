@@ -5,6 +5,9 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/raw"
 )
 
 const (
@@ -24,19 +27,48 @@ type Client struct {
 	Version string
 }
 
-// Connect opens a connection to the vhost. Errors name the broker's address, never the credentials.
+// Connect opens a connection to the vhost that survives messages which the library cannot decode. Errors name
+// the broker's address, never the credentials.
 func Connect(ctx context.Context, uri URI, vhost string, client Client) (*amqp.Connection, error) {
-	properties := amqp.NewConnectionProperties()
-	properties["product"], properties["version"] = client.Product, client.Version
-	properties.SetClientConnectionName(client.Name)
-	config := amqp.Config{
-		Vhost:      vhost,
-		Heartbeat:  heartbeat,
-		Properties: properties,
-	}
 	return Await(ctx, "connect to "+uri.String(), func() (*amqp.Connection, error) {
-		return dialGuarded(uri, config)
+		conn, _, err := dialBelow(uri, client.config(vhost), guard.New)
+		return conn, err
 	}, HangUp)
+}
+
+// Raw is a connection whose messages have their properties encoded.
+type Raw struct {
+	*amqp.Connection
+	below *raw.Conn
+}
+
+// Properties are the encoded properties of a delivery or a return with these headers. They may be asked for
+// once.
+func (r Raw) Properties(h amqp.Table) []byte { return r.below.Properties(h) }
+
+// Limit bounds the bytes of what has come, and is not released. While there is more, nothing is read: who waits
+// for an answer of the broker has to go on taking messages.
+func (r Raw) Limit(bytes int) { r.below.Limit(bytes) }
+
+// Release says that so many bytes of properties and bodies are done with.
+func (r Raw) Release(bytes int) { r.below.Release(bytes) }
+
+// Fits reports whether a message with encoded properties of this size can be published.
+func (r Raw) Fits(size int) bool { return r.below.Fits(size) }
+
+// ConnectRaw is [Connect] for messages that have to stay as they are. What is published needs [raw.Headers].
+func ConnectRaw(ctx context.Context, uri URI, vhost string, client Client) (Raw, error) {
+	return Await(ctx, "connect to "+uri.String(), func() (Raw, error) {
+		conn, below, err := dialBelow(uri, client.config(vhost), raw.New)
+		return Raw{conn, below}, err
+	}, func(r Raw) { HangUp(r.Connection) })
+}
+
+func (c Client) config(vhost string) amqp.Config {
+	properties := amqp.NewConnectionProperties()
+	properties["product"], properties["version"] = c.Product, c.Version
+	properties.SetClientConnectionName(c.Name)
+	return amqp.Config{Vhost: vhost, Heartbeat: heartbeat, Properties: properties}
 }
 
 // OpenChannel opens a channel.

@@ -11,33 +11,40 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/coalesce"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
 
 // tlsFiles are what an amqps URI says about TLS.
 type tlsFiles struct{ ca, cert, key, serverName string }
 
-// dialGuarded opens a connection that survives messages which the library cannot decode.
-func dialGuarded(uri URI, config amqp.Config) (*amqp.Connection, error) {
-	var guarded *guard.Conn
+// watcher is a connection below the client that has to know how large a frame may be.
+type watcher interface {
+	net.Conn
+	SetFrameMax(n uint32)
+}
+
+// dialBelow opens a connection that the client uses through what above makes of it.
+func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (*amqp.Connection, W, error) {
+	var watch W
+	var dialled net.Conn
 	config.Dial = func(network, address string) (net.Conn, error) {
 		conn, err := uri.dial(network, address)
 		if err != nil {
 			return nil, err
 		}
-		guarded = guard.New(coalesce.New(conn))
-		return guarded, nil
+		watch = above(coalesce.New(conn))
+		dialled = watch
+		return watch, nil
 	}
 	conn, err := amqp.DialConfig(uri.withCredentials(), config)
 	if err != nil {
-		if guarded != nil {
-			_ = guarded.Close()
+		if dialled != nil {
+			_ = dialled.Close()
 		}
-		return nil, err
+		return nil, watch, err
 	}
 	// There are no messages before there is a channel.
-	guarded.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
-	return conn, nil
+	watch.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
+	return conn, watch, nil
 }
 
 // dial makes the TLS handshake, too. The library would make it on top of what dials, and the guard

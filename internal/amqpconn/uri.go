@@ -81,6 +81,9 @@ func (u URI) WithPassword(password string) URI {
 	return u
 }
 
+// Username is who logs in.
+func (u URI) Username() string { return u.username }
+
 // HasPassword reports whether the URI itself holds a password.
 func (u URI) HasPassword() bool { return u.hasPassword }
 

@@ -85,3 +85,14 @@ const (
 	headerCC    = "CC"
 	headerBCC   = "BCC"
 )
+
+// IsForgotten reports whether a header is about earlier attempts, so that a replayed message must not have it:
+// the worker then counts from 1. What says where the message belongs and came from is not.
+func IsForgotten(key string) bool {
+	switch key {
+	case HeaderCount, HeaderMaxAttempts, HeaderPublishID, HeaderReason, HeaderFirstFailedAt, HeaderLastFailedAt, HeaderDelay,
+		HeaderHistory, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDeadLetterError, HeaderDeadLetterException:
+		return true
+	}
+	return false
+}

@@ -25,6 +25,11 @@ type Failure struct {
 // parseHistory reads retry-history; whatever is not one counts as none.
 func parseHistory(value any) []Failure {
 	text, _ := value.(string)
+	return ParseHistory(text)
+}
+
+// ParseHistory reads the text of [HeaderHistory]; whatever is not one counts as none.
+func ParseHistory(text string) []Failure {
 	if text == "" || len(text) > maxHistory {
 		return nil
 	}

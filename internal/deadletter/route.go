@@ -18,21 +18,25 @@ type Route struct {
 // Route returns where to publish a message with the verdict. The original routing key survives, so
 // that the consumer sees the one it has always seen; the addresses are in CC.
 func (p *Pipeline) Route(v Verdict) Route {
-	back := pipeline.ReturnKey(v.Letter.Queue)
 	switch {
 	case v.Action == Fail:
 		return Route{Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey}
 	case v.Action == Rescue:
 		return Route{Key: v.Letter.Queue}
 	case v.Delay == 0:
-		return Route{Exchange: p.Names.ReturnExchange(), Key: escape(v.Letter.RoutingKey), CC: []string{back}}
+		return ReturnRoute(p.Names, v.Letter.Queue, v.Letter.RoutingKey)
 	default:
 		return Route{
 			Exchange: p.Names.RetryExchange(),
 			Key:      escape(v.Letter.RoutingKey),
-			CC:       []string{pipeline.DelayKey(v.Delay), back},
+			CC:       []string{pipeline.DelayKey(v.Delay), pipeline.ReturnKey(v.Letter.Queue)},
 		}
 	}
+}
+
+// ReturnRoute is the way straight back to a work queue of the pipeline, with the message's original key.
+func ReturnRoute(names pipeline.Names, queue, key string) Route {
+	return Route{Exchange: names.ReturnExchange(), Key: escape(key), CC: []string{pipeline.ReturnKey(queue)}}
 }
 
 // escape replaces a routing key that could be one of ours: the message would be routed by it, too,

@@ -58,7 +58,7 @@ func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publis
 func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+ownHeaders)
 	for key, value := range d.Headers {
-		if isBrokers(key) || v.Letter.foreign && strings.HasPrefix(key, foreignPrefix) {
+		if IsBrokers(key) || v.Letter.foreign && strings.HasPrefix(key, foreignPrefix) {
 			continue
 		}
 		h[key] = value
@@ -125,9 +125,9 @@ func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 	}
 }
 
-// isBrokers reports whether a header is about one stay in a queue: kept, it would stop the broker's
+// IsBrokers reports whether a header is about one stay in a queue: kept, it would stop the broker's
 // dead-lettering as a cycle, or route the message to where it was once copied.
-func isBrokers(key string) bool {
+func IsBrokers(key string) bool {
 	switch key {
 	case headerDeath, headerCC, headerBCC, "x-delivery-count", "x-acquired-count":
 		return true

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
 // HeaderUndecodable is the only header of a message whose own the client could not decode. Its value
@@ -34,14 +36,14 @@ func Undecodable(h amqp.Table) error {
 // [HeaderUndecodable] for headers.
 func replace(payload []byte, reason error) []byte {
 	var before, after []byte
-	flags := uint16(flagHeaders)
+	flags := content.Headers.Flag()
 	// The error says that the rest makes no sense, and is left out.
-	_ = eachProperty(payload, func(flag uint16, value []byte) error {
-		flags |= flag
+	_ = content.Each(payload[contentSize:], func(p content.Property, value []byte) error {
+		flags |= p.Flag()
 		switch {
-		case flag > flagHeaders:
+		case p < content.Headers:
 			before = append(before, value...)
-		case flag < flagHeaders:
+		case p > content.Headers:
 			after = append(after, value...)
 		}
 		return nil
@@ -52,10 +54,8 @@ func replace(payload []byte, reason error) []byte {
 
 // marker is the encoded table.
 func marker(reason string) []byte {
-	entry := append([]byte{byte(len(HeaderUndecodable))}, HeaderUndecodable...)
-	entry = append(entry, 'S')
-	entry = append(appendLength(entry, len(reason)), reason...)
-	return append(appendLength(nil, len(entry)), entry...)
+	table := content.Table{}.With(HeaderUndecodable, content.Text(reason))
+	return append(appendLength(nil, len(table)), table...)
 }
 
 func appendLength(data []byte, n int) []byte {
@@ -83,8 +83,8 @@ func abridged(payload *io.LimitedReader) ([]byte, error) {
 		return nil, err
 	}
 	flags := endian.BigEndian.Uint16(kept[contentSize:])
-	for _, flag := range []uint16{flagContentType, flagContentEncoding} {
-		if flags&flag == 0 {
+	for p := range content.Headers {
+		if flags&p.Flag() == 0 {
 			continue
 		}
 		if kept, err = appendFrom(kept, payload, 1); err != nil {
@@ -94,12 +94,13 @@ func abridged(payload *io.LimitedReader) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if flags&flagHeaders != 0 {
+	if flags&content.Headers.Flag() != 0 {
 		length, err := appendFrom(nil, payload, lengthSize)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.CopyN(io.Discard, payload, min(longSize(length)-lengthSize, payload.N)); err != nil {
+		size := int64(endian.BigEndian.Uint32(length))
+		if _, err := io.CopyN(io.Discard, payload, min(size, payload.N)); err != nil {
 			return nil, err
 		}
 		kept = appendLength(kept, 0)

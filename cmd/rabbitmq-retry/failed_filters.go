@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+// filters say which messages are meant.
+type filters struct {
+	reasons, queues, headers, messageIDs []string
+	since, until, olderThan              string
+	routingKey, error, ids               string
+	// scan is how many are looked at, limit how many are acted on.
+	scan, limit int
+}
+
+func (f *filters) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.reasons, "reason", nil, "only messages that failed for one of these `reasons`")
+	flags.StringSliceVar(&f.queues, "from-queue", nil, "only messages that failed in one of these `queues`")
+	flags.StringVar(&f.since, "since", "", "only what failed since this `time`: RFC 3339, or a duration ago such as 2h")
+	flags.StringVar(&f.until, "until", "", "only what failed until this `time`: RFC 3339, or a duration ago")
+	flags.StringVar(&f.olderThan, "older-than", "", "only what failed longer ago than this `duration`, such as 48h")
+	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; may be repeated")
+	flags.StringVar(&f.routingKey, "routing-key", "", "only messages whose routing key matches this `pattern`, in which * is any text")
+	flags.StringSliceVar(&f.messageIDs, "message-id", nil, "only messages with one of these message-`ids`")
+	flags.StringVar(&f.error, "error", "", "only messages with this `text` in their error or exception")
+	flags.StringVar(&f.ids, "ids", "", "only messages whose ids are in this `file`, one per line or lines of an export; - is stdin")
+	flags.IntVar(&f.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
+	flags.IntVar(&f.limit, "limit", 0, "`number` of messages to act on at most (default: all)")
+	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
+	complete(cmd, "reason", deadletter.FailReasons()...)
+}
+
+// filter reads the flags.
+func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
+	filter = failed.Filter{
+		Reasons: f.reasons, FromQueues: f.queues, RoutingKey: f.routingKey, MessageIDs: f.messageIDs, Error: f.error,
+	}
+	if filter.Since, err = moment("--since", f.since, now); err != nil {
+		return filter, err
+	}
+	if filter.Until, err = moment("--until", f.until, now); err != nil {
+		return filter, err
+	}
+	if f.olderThan != "" {
+		age, err := time.ParseDuration(f.olderThan)
+		if err != nil || age < 0 {
+			return filter, fmt.Errorf("--older-than %q: must be a duration, such as 48h", f.olderThan)
+		}
+		filter.Until = now.Add(-age)
+	}
+	for _, header := range f.headers {
+		key, value, ok := strings.Cut(header, "=")
+		if !ok || key == "" {
+			return filter, fmt.Errorf("--header %q: must be name=value", header)
+		}
+		filter.Headers = append(filter.Headers, failed.Header{Key: key, Value: value})
+	}
+	if f.scan < 0 || f.limit < 0 {
+		return filter, fmt.Errorf("--scan and --limit: must not be negative")
+	}
+	if f.ids != "" {
+		filter.IDs, err = readIDs(f.ids, stdin)
+	}
+	return filter, err
+}
+
+// moment reads a time, or a duration before now.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	ago, err := time.ParseDuration(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration ago, such as 2h", flag, text)
+	}
+	return now.Add(-ago), nil
+}
+
+// readIDs reads ids or lines of an export.
+func readIDs(name string, stdin io.Reader) ([]string, error) {
+	from := stdin
+	if name != "-" {
+		if err := mustBeFile("--ids", name); err != nil {
+			return nil, err
+		}
+		file, err := os.Open(name) //nolint:gosec // the user says which
+		if err != nil {
+			return nil, fmt.Errorf("--ids: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		from = file
+	}
+	ids := []string{}
+	for lines, n := bufio.NewReader(from), 1; ; n++ {
+		line, err := lines.ReadString('\n')
+		if text := strings.TrimSpace(line); text != "" {
+			id, err := readID(text)
+			if err != nil {
+				return nil, fmt.Errorf("--ids: line %d: %w", n, err)
+			}
+			ids = append(ids, id)
+		}
+		if err == io.EOF {
+			return ids, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--ids: %w", err)
+		}
+	}
+}
+
+func readID(text string) (string, error) {
+	if !strings.HasPrefix(text, "{") {
+		return text, checkID(text)
+	}
+	var line struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(text), &line); err != nil {
+		return "", fmt.Errorf("neither an id nor a line of an export: %w", err)
+	}
+	return line.ID, checkID(line.ID)
+}
+
+func checkID(id string) error {
+	if len(id) != 16 || strings.Trim(id, "0123456789abcdef") != "" {
+		return fmt.Errorf("%q is not an id, which has 16 digits: 0 to 9 and a to f", id)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
+)
+
+const failedListExample = `  # What failed, and why?
+  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed list orders
+
+  # Which messages are these? Their ids, for "failed replay --ids -".
+  rabbitmq-retry failed list orders --reason exhausted --since 2h --messages
+  rabbitmq-retry failed list orders --error "no such article" -o id
+
+  # The error queue of another system.
+  rabbitmq-retry failed list --queue billing_error --messages -o json`
+
+// listOptions say how a list looks.
+type listOptions struct {
+	target
+	filters
+	groupBy  []string
+	messages bool
+	format   string
+	force    bool
+}
+
+func newFailedListCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
+	o := &listOptions{target: target{connection: connection{getenv: getenv}}}
+	cmd := &cobra.Command{
+		Use:   "list [PIPELINE]",
+		Short: "Show what is in a failed queue",
+		Long: `Counts the failed messages by reason, work queue and error, or lists them. All of them are put back.
+Messages that another consumer holds cannot be seen.`,
+		Example: failedListExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+	}
+	o.target.addFlags(cmd)
+	o.filters.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.groupBy, "group-by", []string{failed.ByReason, failed.ByQueue, failed.ByError}, "`columns` to count by")
+	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
+	flags.StringVarP(&o.format, "output", "o", view.Table, "table, json, jsonl or id")
+	addForce(cmd, &o.force)
+	complete(cmd, "output", view.Formats()...)
+	complete(cmd, "group-by", failed.ByReason, failed.ByQueue, failed.ByError)
+	return cmd
+}
+
+func (o *listOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+	now := time.Now()
+	if err := view.CheckFormat(o.format, view.Formats()...); err != nil {
+		return err
+	}
+	groups, err := failed.NewGroups(o.groupBy)
+	if err != nil {
+		return fmt.Errorf("--group-by %w", err)
+	}
+	place, rest, err := o.find(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
+	}
+	messages := o.messages || o.format == view.ID
+	list := view.List{Queue: place.Name, Vhost: place.Vhost}
+	survey := &survey{place: place, filters: &o.filters, force: o.force, console: &console.Console{Err: cmd.ErrOrStderr()}}
+	result, err := survey.look(ctx, cmd.InOrStdin(), now, func(e *failed.Entry) {
+		list.Selected++
+		switch {
+		case !messages:
+			groups.Add(e)
+		case o.limit == 0 || len(list.Rows) < o.limit:
+			list.Rows = append(list.Rows, view.NewRow(e))
+		}
+	})
+	list.Groups, list.Messages, list.Consumers = groups.Sorted(), result.Seen, result.Consumers
+	if printed := list.Write(cmd.OutOrStdout(), o.format, now); printed != nil {
+		return runtimeError{printed}
+	}
+	o.summary(survey, result, list)
+	return err
+}
+
+// summary says what else there is to know.
+func (o *listOptions) summary(s *survey, result pass.Result, list view.List) {
+	text := fmt.Sprintf("%d messages in %s", result.Seen, list.Queue)
+	if list.Selected < result.Seen {
+		text += fmt.Sprintf(", %d of them meant", list.Selected)
+	}
+	text += "; all put back."
+	if len(list.Groups) > 0 && s.place.Pipeline != "" {
+		text += " " + next(list.Groups, string(s.place.Pipeline))
+	}
+	s.console.Say("%s", text)
+	if result.Ready > result.Seen {
+		s.console.Say("Only the first %d of %d were looked at: --scan %d for all.", result.Seen, result.Ready, result.Ready)
+	}
+	s.sayHidden(result)
+}
+
+// next is what one does next.
+func next(groups []failed.Group, pipeline string) string {
+	i := slices.IndexFunc(groups, func(g failed.Group) bool { return g.Reason != "" })
+	if i < 0 {
+		return "Next: failed show " + pipeline + " ID"
+	}
+	return fmt.Sprintf("Next: failed show %s ID, or failed replay %s --reason %s --limit 1", pipeline, pipeline, groups[i].Reason)
+}

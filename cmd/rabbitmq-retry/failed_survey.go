@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+// foreignScan is how many messages of a queue of others are looked at, unless the command says how many.
+const foreignScan = 100
+
+// survey looks at a queue before anything is done with it.
+type survey struct {
+	place    *place
+	filters  *filters
+	console  *console.Console
+	force    bool
+	selector *failed.Selector
+}
+
+func addForce(cmd *cobra.Command, force *bool) {
+	cmd.Flags().BoolVar(force, "force", false,
+		"look, although the queue deletes a message that is looked at too often (with --queue on RabbitMQ 4)")
+}
+
+// look hands over the messages that are meant. All are put back.
+func (s *survey) look(ctx context.Context, stdin io.Reader, now time.Time, visit func(*failed.Entry)) (pass.Result, error) {
+	filter, err := s.filters.filter(stdin, now)
+	if err != nil {
+		return pass.Result{}, err
+	}
+	return s.lookFor(ctx, filter, visit)
+}
+
+func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (pass.Result, error) {
+	s.selector = filter.Selector()
+	job := pass.Job{Scan: s.scan(), Progress: s.progress, Decide: func(e *failed.Entry) pass.Verdict {
+		if s.selector.Selects(e) {
+			visit(e)
+		}
+		return pass.Verdict{}
+	}}
+	if s.place.Pipeline == "" {
+		limited, err := s.limited(ctx)
+		if err != nil {
+			return pass.Result{}, runtimeError{err}
+		}
+		if limited {
+			job.Publishes, job.Decide = true, spare(s.place.Name, job.Decide)
+		}
+	}
+	result, err := pass.Run(ctx, s.place.Queue, job)
+	s.console.Line("")
+	if err == nil && result.Interrupted {
+		err = fmt.Errorf("stopped after %d messages; all put back", result.Seen)
+	}
+	if err != nil {
+		return result, runtimeError{s.place.unknown(err)}
+	}
+	return result, nil
+}
+
+// scan is how many messages are looked at.
+func (s *survey) scan() int {
+	if s.filters.scan == 0 && s.place.Pipeline == "" {
+		return foreignScan
+	}
+	return s.filters.scan
+}
+
+func (s *survey) progress(p pass.Progress) {
+	s.console.Line(fmt.Sprintf("%s %d/%d%s", p.Phase, p.Seen, p.Ready, waiting(p)))
+}
+
+// waiting is why it does not go on.
+func waiting(p pass.Progress) string {
+	switch {
+	case p.Blocked != "":
+		return "  the broker accepts no messages (" + p.Blocked + "): waiting"
+	case p.Waiting:
+		return "  waiting for the broker"
+	default:
+		return ""
+	}
+}
+
+// sayHidden says what a look cannot show.
+func (s *survey) sayHidden(r pass.Result) {
+	if r.Consumers > 0 {
+		s.console.Say("%d other consumers may hold messages that cannot be seen.", r.Consumers)
+	}
+	if s.selector != nil && s.selector.Timeless > 0 {
+		s.console.Say("%d messages do not say when they failed, and are not within any time.", s.selector.Timeless)
+	}
+	if s.selector != nil {
+		if missing := s.selector.Missing(); len(missing) > 0 {
+			const shown = 5
+			s.console.Say("%d of the ids were not found: %s", len(missing), strings.Join(missing[:min(shown, len(missing))], ", "))
+		}
+	}
+}

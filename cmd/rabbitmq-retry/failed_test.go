@@ -1,0 +1,220 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// orders is what the commands need of a pipeline.
+type orders struct {
+	*brokertest.Broker
+	env map[string]string
+}
+
+func newOrders(t *testing.T, queueType string) orders {
+	t.Helper()
+	o := orders{Broker: brokertest.New(t)}
+	o.env = map[string]string{envURI: o.URI}
+	ch := o.Channel(t)
+	for _, queue := range []string{"orders.failed", "orders.inbox", "orders.created"} {
+		o.DeclareQueue(t, queue, queueType, nil)
+	}
+	for _, err := range []error{
+		ch.ExchangeDeclare("orders.dlx", "fanout", true, false, false, false, nil),
+		ch.ExchangeDeclare("orders.return", "direct", true, false, false, false, amqp.Table{"alternate-exchange": "orders.dlx"}),
+		ch.QueueBind("orders.inbox", "", "orders.dlx", false, nil),
+		ch.QueueBind("orders.created", "return:orders.created", "orders.return", false, nil),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+// park puts a message into the failed queue as a worker does.
+func (o orders) park(t *testing.T, reason, id string) {
+	t.Helper()
+	o.Publish(t, "", "orders.failed", amqp.Publishing{MessageId: id, Body: []byte(`{"id":"` + id + `"}`), Headers: amqp.Table{
+		"dead-letter-reason": reason, "dead-letter-at": time.Now().UnixMilli(), "retry-queue": "orders.created", "retry-pipeline": "orders",
+		"retry-exchange": "shop", "retry-routing-key": "order.created.eu", "retry-count": int64(4), "retry-max-attempts": int64(4),
+		"retry-publish-id": id,
+	}})
+}
+
+// run executes a command against the broker, and fails unless it ends with this code.
+func (o orders) run(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	got, stdout, stderr := execute(t.Context(), o.env, append(args, "--vhost", o.Vhost)...)
+	if got != code {
+		t.Errorf("%v: exit code %d, want %d\n%s%s", args, got, code, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in:\n%s", part, text)
+		}
+	}
+}
+
+// An incident: what failed, one message in full, one tried, and the others.
+func TestIncident(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			o := newOrders(t, queueType)
+			for i := range 5 {
+				o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
+			}
+			o.park(t, "unrecoverable", "order-9")
+
+			out, errs := o.run(t, exitOK, "failed", "list", "orders")
+			contains(t, out, "COUNT  REASON         QUEUE           ERROR", "5      exhausted      orders.created  -")
+			contains(t, errs, "6 messages in orders.failed; all put back. Next: failed show orders ID, or failed replay orders --reason exhausted --limit 1")
+
+			out, _ = o.run(t, exitOK, "failed", "list", "orders", "--reason", "unrecoverable", "-o", "id")
+			id := strings.TrimSpace(out)
+			out, _ = o.run(t, exitOK, "failed", "show", "orders", id[:8])
+			contains(t, out, "unrecoverable", "order.created.eu", "4/4", `"id": "order-9"`)
+			out, _ = o.run(t, exitOK, "failed", "show", "orders", id, "--raw")
+			if out != `{"id":"order-9"}` {
+				t.Errorf("body %q", out)
+			}
+
+			_, errs = o.run(t, exitError, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait", "10ms", "--to", "nowhere")
+			contains(t, errs, "1 stay: they were returned", `there is no queue "nowhere"`)
+			_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait", "10ms")
+			contains(t, errs, "replayed 1 of 5 to orders.created (replay-id ", "After 10ms: 0 back in orders.failed.")
+			d, ok := o.Get(t, "orders.created")
+			if !ok || d.RoutingKey != "order.created.eu" || d.Headers["replay-count"] != int64(1) || d.Headers["dead-letter-reason"] != nil {
+				t.Errorf("delivery %+v", d)
+			}
+			_, errs = o.run(t, exitOK, "failed", "redrive", "orders", "--reason", "exhausted", "--yes")
+			contains(t, errs, "replayed 4 of 4 to orders.created")
+			var record struct {
+				Command, Queue, User string
+				Counts               map[string]int
+			}
+			line := errs[strings.Index(errs, "{"):]
+			if err := json.Unmarshal([]byte(line), &record); err != nil || record.Counts["replayed"] != 4 || record.User != o.Username {
+				t.Errorf("record %s: %v", line, err)
+			}
+			out, _ = o.run(t, exitError, "status", "orders")
+			contains(t, out, "orders.inbox   0      0          nobody consumes it", "orders.failed  1      0")
+		})
+	}
+}
+
+// The ids of a list, or lines of it, say what is replayed.
+func TestReplayIDs(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	for i := range 3 {
+		o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
+	}
+	out, _ := o.run(t, exitOK, "failed", "list", "orders", "--message-id", "order-1,order-2", "--messages", "-o", "jsonl")
+	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--ids", write(t, out), "--dry-run")
+	contains(t, errs, "would replay 2 messages to orders.created")
+	_, errs = o.run(t, exitUsage, "failed", "replay", "orders", "--ids", write(t, out))
+	contains(t, errs, "write --yes")
+	o.run(t, exitOK, "failed", "replay", "orders", "--ids", write(t, out), "--yes")
+	for _, want := range []string{"order-1", "order-2"} {
+		if d, _ := o.Get(t, "orders.created"); d.MessageId != want {
+			t.Errorf("got %q, want %q", d.MessageId, want)
+		}
+	}
+}
+
+// What is missing is named.
+func TestFailedTexts(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	as := func(write, read string) orders {
+		name, password := o.User(t, "", "", write, read)
+		other := o
+		other.env = with(o.env, envURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
+		return other
+	}
+	_, errs := o.run(t, exitError, "failed", "list", "invoices")
+	contains(t, errs, `queue "invoices.failed" does not exist in this vhost`, `is there a pipeline "invoices"?`)
+	_, errs = as("", "").run(t, exitError, "failed", "list", "orders")
+	contains(t, errs, `needs: read on "orders.failed"`)
+	_, errs = as("", "orders").run(t, exitError, "failed", "replay", "orders", "--yes")
+	contains(t, errs, `needs: write on "orders.return"`)
+	_, errs = as("", "orders").run(t, exitError, "failed", "replay", "orders", "--yes", "--to", "orders.created")
+	contains(t, errs, `needs: write on "amq.default"`)
+	o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
+	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--yes")
+	contains(t, errs, `exchange "orders.return" does not exist: run terraform apply`)
+	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "json")
+	contains(t, out, `"messages": 1`)
+
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no pipeline": {[]string{"failed", "list"}, "which pipeline? Write its name, or --queue"},
+		"both":        {[]string{"failed", "list", "orders", "--queue", "q"}, "with --queue there is no pipeline to name"},
+		"format":      {[]string{"failed", "list", "orders", "-o", "xml"}, `-o "xml": must be one of table, json, jsonl, id`},
+		"time":        {[]string{"failed", "list", "orders", "--since", "yesterday"}, `--since "yesterday": must be a time`},
+		"rate":        {[]string{"failed", "replay", "orders", "--rate", "fast"}, `--rate "fast": must be messages a second`},
+		"id":          {[]string{"failed", "replay", "orders", "--ids", write(t, "57f4\n")}, `--ids: line 1: "57f4" is not an id`},
+		"column":      {[]string{"failed", "list", "orders", "--group-by", "color"}, `--group-by "color"`},
+		"short id":    {[]string{"failed", "show", "orders", "57"}, "at least its first 4 digits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, errs := o.run(t, exitUsage, test.args...)
+			contains(t, errs, test.want)
+		})
+	}
+}
+
+// A look at a queue that deletes what is looked at too often deletes nothing.
+func TestLooksAtAForeignQueue(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.DeclareQueue(t, "billing_error", "quorum", nil)
+	const messages, looks = 10, 30
+	for i := range messages {
+		o.Publish(t, "", "billing_error", amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: 2})
+	}
+	refused := 0
+	for range looks {
+		code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", "billing_error", "--vhost", o.Vhost)
+		if code != exitOK {
+			refused++
+			contains(t, errs, "the queue may delete it after 20", "delivery-limit to -1")
+		}
+	}
+	if !o.VersionAtLeast("4.0") && refused > 0 {
+		t.Errorf("%d of %d looks were refused on %s", refused, looks, o.Version)
+	}
+	t.Logf("%d of %d looks were refused", refused, looks)
+	brokertest.Eventually(t, 10*time.Second, func() error {
+		ch := o.Channel(t)
+		defer func() { _ = ch.Close() }()
+		q, err := ch.QueueDeclarePassive("billing_error", true, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.Messages != messages {
+			return fmt.Errorf("%d of %d messages are left", q.Messages, messages)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+const statusExample = `  # Inbox and failed queue; with the worker's configuration the retry queues, too.
+  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry status orders
+  rabbitmq-retry status orders --config orders.json -o json`
+
+// queueStatus is a line of the status.
+type queueStatus struct {
+	Queue     string `json:"queue"`
+	Ready     int    `json:"ready"`
+	Consumers int    `json:"consumers"`
+	// Note is what is wrong.
+	Note string `json:"note,omitempty"`
+}
+
+func newStatusCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
+	t, format := &target{connection: connection{getenv: getenv}}, view.Table
+	cmd := &cobra.Command{
+		Use:   "status [PIPELINE]",
+		Short: "Count what is in the queues of a pipeline",
+		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queue. The names of
+the retry queues come from the worker's configuration. Exit code 1 says that a queue is missing, or that
+nobody consumes the inbox.`,
+		Example: statusExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := view.CheckFormat(format, view.Table, view.JSON); err != nil {
+				return err
+			}
+			place, _, err := t.find(args)
+			if err != nil {
+				return err
+			}
+			statuses, err := place.statuses(ctx)
+			if err != nil {
+				return runtimeError{err}
+			}
+			if err := writeStatuses(cmd.OutOrStdout(), statuses, format); err != nil {
+				return runtimeError{err}
+			}
+			return verdict(statuses)
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().StringVarP(&format, "output", "o", view.Table, "table or json")
+	complete(cmd, "output", view.Table, view.JSON)
+	return cmd
+}
+
+// names are the queues of the pipeline as far as they are known.
+func (p *place) names() []string {
+	if p.Pipeline == "" {
+		return []string{p.Name}
+	}
+	names := []string{p.Pipeline.Inbox()}
+	if p.Worker != nil {
+		for _, spelled := range p.Worker.Delays {
+			// A delay of 0s has no queue.
+			if delay, err := pipeline.ParseDelay(spelled); err == nil && delay > 0 && !slices.Contains(names, p.Pipeline.RetryQueue(delay)) {
+				names = append(names, p.Pipeline.RetryQueue(delay))
+			}
+		}
+	}
+	return append(names, p.Name)
+}
+
+func (p *place) statuses(ctx context.Context) ([]queueStatus, error) {
+	const atMost = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	var statuses []queueStatus
+	for _, name := range p.names() {
+		count, err := pass.Queue{Name: name, Open: p.Open}.Count(ctx)
+		s := queueStatus{Queue: name, Ready: count.Ready, Consumers: count.Consumers}
+		switch {
+		case errors.Is(err, pass.ErrNoQueue):
+			s.Note = "does not exist"
+		case err != nil:
+			return nil, err
+		case p.Pipeline != "" && name == p.Pipeline.Inbox() && count.Consumers == 0:
+			s.Note = "nobody consumes it: is a worker running?"
+		}
+		statuses = append(statuses, s)
+	}
+	return statuses, nil
+}
+
+func writeStatuses(w io.Writer, statuses []queueStatus, format string) error {
+	if format == view.JSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(statuses)
+	}
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(columns, "QUEUE\tREADY\tCONSUMERS\tNOTE")
+	for _, s := range statuses {
+		note := s.Note
+		if note == "" {
+			note = "-"
+		}
+		_, _ = fmt.Fprintf(columns, "%s\t%d\t%d\t%s\n", s.Queue, s.Ready, s.Consumers, note)
+	}
+	return columns.Flush()
+}
+
+// verdict is an error if something is wrong, which makes the exit code.
+func verdict(statuses []queueStatus) error {
+	for _, s := range statuses {
+		if s.Note != "" {
+			return runtimeError{fmt.Errorf("queue %q: %s", s.Queue, s.Note)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package raw
+
+import (
+	"bytes"
+	endian "encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Parts of a frame, in bytes.
+const (
+	headSize = 7 // type, channel, payload size
+	endSize  = 1
+	// contentSize is what goes before the properties of a content header: class, weight and body size.
+	contentSize = 12
+	// greetingSize is the size of what a client sends before all frames.
+	greetingSize = 8
+)
+
+// frameHeader is the type of a frame with a content header.
+const frameHeader = 2
+
+// Conn is a network connection. Like a client, it is read by one goroutine and written by one at a time.
+type Conn struct {
+	net.Conn
+	frameMax atomic.Uint32
+
+	// ready goes to the client next.
+	ready []byte
+	// through is what is left of a frame that goes to the client as it is.
+	through int64
+
+	// sending is memory for what is sent at once, and unsent the beginning of what the client has not written whole.
+	sending, unsent []byte
+	// out is what is left of a frame that goes to the broker as it is.
+	out int64
+
+	// intake bounds what is read and not done with yet.
+	intake
+
+	// large has the properties that do not fit a frame, by their number.
+	large sync.Map
+	last  uint32
+}
+
+// New puts a connection below a client; with TLS, the decrypted one.
+func New(conn net.Conn) *Conn {
+	c := &Conn{Conn: conn, out: greetingSize}
+	c.changed.L = &c.mu
+	return c
+}
+
+// SetFrameMax tells the limit that client and broker have agreed on, 0 for none.
+func (c *Conn) SetFrameMax(n uint32) { c.frameMax.Store(n) }
+
+// Properties are the encoded properties of a delivery or a return with these headers: flags and values. They
+// may be asked for once.
+func (c *Conn) Properties(h amqp.Table) []byte {
+	switch value := h[wrapper].(type) {
+	case []byte:
+		return value
+	case uint32:
+		if kept, ok := c.large.LoadAndDelete(value); ok {
+			return kept.([]byte) //nolint:forcetypeassert // nothing else is stored
+		}
+	}
+	return []byte{0, 0}
+}
+
+// Fits reports whether a message with encoded properties of this size can be published.
+func (c *Conn) Fits(size int) bool {
+	frameMax := int(c.frameMax.Load())
+	return frameMax == 0 || headSize+contentSize+size+endSize <= frameMax
+}
+
+// Read hands over the frames that come, with the properties wrapped.
+func (c *Conn) Read(p []byte) (int, error) {
+	if len(c.ready) == 0 && c.through == 0 {
+		if err := c.receive(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.ready) > 0 {
+		n := copy(p, c.ready)
+		c.ready = c.ready[n:]
+		return n, nil
+	}
+	n, err := c.Conn.Read(p[:min(int64(len(p)), c.through)])
+	c.through -= int64(n)
+	return n, err
+}
+
+// receive reads the beginning of a frame, and the whole of a content header.
+func (c *Conn) receive() error {
+	head := make([]byte, headSize)
+	if _, err := io.ReadFull(c.Conn, head); err != nil {
+		return err
+	}
+	size := int64(endian.BigEndian.Uint32(head[3:]))
+	if head[0] != frameHeader || size < contentSize {
+		c.ready, c.through = head, size+endSize
+		return nil
+	}
+	// It grows with what has come, whatever the size promises.
+	var payload bytes.Buffer
+	if _, err := io.CopyN(&payload, c.Conn, size+endSize); err != nil {
+		return err
+	}
+	content, properties := payload.Bytes()[:contentSize], payload.Bytes()[contentSize:size]
+	if c.admit(len(properties) + int(endian.BigEndian.Uint64(content[4:]))) { //nolint:gosec // a broker has limits
+		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
+		_ = c.SetReadDeadline(time.Time{})
+	}
+	c.ready = frame(head, content, c.wrapped(properties), payload.Bytes()[size:])
+	return nil
+}
+
+// wrapped are properties that stand for these. Those that fit no frame of the client's are kept aside.
+func (c *Conn) wrapped(properties []byte) []byte {
+	if c.Fits(wrapSize + len(properties)) {
+		return wrap(properties)
+	}
+	c.last++
+	c.large.Store(c.last, bytes.Clone(properties))
+	return wrapNumber(c.last)
+}
+
+// Write sends frames, with the properties unwrapped.
+func (c *Conn) Write(p []byte) (int, error) {
+	send := c.sending[:0]
+	for rest := p; len(rest) > 0; {
+		if c.out > 0 {
+			n := min(int64(len(rest)), c.out)
+			send, rest, c.out = append(send, rest[:n]...), rest[n:], c.out-n
+			continue
+		}
+		n := min(len(rest), c.missing())
+		c.unsent, rest = append(c.unsent, rest[:n]...), rest[n:]
+		if c.missing() == 0 {
+			send = append(send, c.begin()...)
+		}
+	}
+	c.sending = send
+	if len(send) == 0 {
+		return len(p), nil
+	}
+	if _, err := c.Conn.Write(send); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// missing is how much more has to be written before it is known what to send: the head of a frame, or all of
+// one with a content header.
+func (c *Conn) missing() int {
+	if len(c.unsent) < headSize {
+		return headSize - len(c.unsent)
+	}
+	if c.unsent[0] != frameHeader {
+		return 0
+	}
+	return headSize + int(endian.BigEndian.Uint32(c.unsent[3:])) + endSize - len(c.unsent)
+}
+
+// begin takes what is known to be sent.
+func (c *Conn) begin() []byte {
+	unsent := c.unsent
+	c.unsent = nil
+	if unsent[0] != frameHeader {
+		c.out = int64(endian.BigEndian.Uint32(unsent[3:])) + endSize
+		return unsent
+	}
+	head, payload, end := unsent[:headSize], unsent[headSize:len(unsent)-endSize], unsent[len(unsent)-endSize:]
+	if len(payload) < contentSize {
+		return unsent
+	}
+	return frame(head, payload[:contentSize], unwrap(payload[contentSize:]), end)
+}
+
+// frame puts a content header between the beginning and the end of the frame that it came in.
+func frame(head, content, properties, end []byte) []byte {
+	f := bytes.Join([][]byte{head, content, properties, end}, nil)
+	endian.BigEndian.PutUint32(f[3:], uint32(len(content)+len(properties))) //nolint:gosec // is about what it was
+	return f
+}

@@ -1,0 +1,204 @@
+package content
+
+import (
+	endian "encoding/binary"
+	"time"
+)
+
+// Property is one of the properties of a message, in the order of the wire.
+type Property uint8
+
+// All properties.
+const (
+	ContentType Property = iota
+	ContentEncoding
+	Headers
+	DeliveryMode
+	Priority
+	CorrelationID
+	ReplyTo
+	Expiration
+	MessageID
+	Timestamp
+	Type
+	UserID
+	AppID
+	ClusterID
+
+	propertyCount
+)
+
+const (
+	flagsSize = 2
+	// lengthSize is the size of a length before a long string, a table or an array.
+	lengthSize = 4
+	// maxShort is the longest short string.
+	maxShort = 255
+)
+
+// ReservedFlags are those that no property has. Brokers ignore them.
+const ReservedFlags = 0x0003
+
+// Flag is the bit that says that the property is there.
+func (p Property) Flag() uint16 { return 0x8000 >> p }
+
+// Properties are those of one message. Its slices are those that it was read from.
+type Properties struct {
+	reserved uint16
+	// values are encoded, nil if absent.
+	values [propertyCount][]byte
+}
+
+// Parse reads flags and properties, to the last byte.
+func Parse(encoded []byte) (Properties, error) {
+	var p Properties
+	rest, err := split(encoded, func(property Property, value []byte) error {
+		p.values[property] = value
+		if property != Headers {
+			return nil
+		}
+		return CheckTable(Table(value[lengthSize:]), Limits{Depth: MaxDepth})
+	})
+	if err != nil {
+		return Properties{}, err
+	}
+	if len(rest) > 0 {
+		return Properties{}, ErrMalformed
+	}
+	p.reserved = endian.BigEndian.Uint16(encoded) & ReservedFlags
+	return p, nil
+}
+
+// Each hands over the encoded properties one by one, until one is cut off. What follows the last one is
+// ignored, as clients do.
+func Each(encoded []byte, do func(p Property, value []byte) error) error {
+	_, err := split(encoded, do)
+	return err
+}
+
+func split(encoded []byte, do func(p Property, value []byte) error) (rest []byte, err error) {
+	if len(encoded) < flagsSize {
+		return nil, ErrMalformed
+	}
+	flags, rest := endian.BigEndian.Uint16(encoded), encoded[flagsSize:]
+	for p := range propertyCount {
+		if flags&p.Flag() == 0 {
+			continue
+		}
+		value, after, err := cut(rest, p.size(rest))
+		if err != nil {
+			return nil, err
+		}
+		if err := do(p, value); err != nil {
+			return nil, err
+		}
+		rest = after
+	}
+	return rest, nil
+}
+
+// size is that of the encoded property at the beginning of the data.
+func (p Property) size(data []byte) int64 {
+	switch p {
+	case Headers:
+		return longSize(data)
+	case DeliveryMode, Priority:
+		return 1
+	case Timestamp:
+		return 8
+	default:
+		return shortSize(data)
+	}
+}
+
+// Encode is the reverse of [Parse].
+func (p *Properties) Encode() []byte {
+	flags, size := p.reserved, flagsSize
+	for i, value := range p.values {
+		if value != nil {
+			flags |= Property(i).Flag()
+			size += len(value)
+		}
+	}
+	encoded := endian.BigEndian.AppendUint16(make([]byte, 0, size), flags)
+	for _, value := range p.values {
+		encoded = append(encoded, value...)
+	}
+	return encoded
+}
+
+// Has reports whether the property is there.
+func (p *Properties) Has(property Property) bool { return p.values[property] != nil }
+
+// Text is a property that is text, "" if it is absent.
+func (p *Properties) Text(property Property) string {
+	value := p.values[property]
+	if value == nil || !property.IsText() {
+		return ""
+	}
+	return string(value[1:])
+}
+
+// Number is a property that is a number, 0 if it is absent.
+func (p *Properties) Number(property Property) uint64 {
+	switch value := p.values[property]; {
+	case value == nil:
+		return 0
+	case property == Timestamp:
+		return endian.BigEndian.Uint64(value)
+	case property == DeliveryMode || property == Priority:
+		return uint64(value[0])
+	}
+	return 0
+}
+
+// Time is the timestamp, zero if it is absent or beyond what a calendar has.
+func (p *Properties) Time() time.Time {
+	if !p.Has(Timestamp) {
+		return time.Time{}
+	}
+	return seconds(p.Number(Timestamp))
+}
+
+// Headers are those of the message, nil if there are none.
+func (p *Properties) Headers() Table {
+	if !p.Has(Headers) {
+		return nil
+	}
+	return Table(p.values[Headers][lengthSize:])
+}
+
+// IsText reports whether the property is a text; the others are the headers and numbers.
+func (p Property) IsText() bool {
+	return p != Headers && p != DeliveryMode && p != Priority && p != Timestamp
+}
+
+// Remove makes the property absent.
+func (p *Properties) Remove(property Property) { p.values[property] = nil }
+
+// SetText sets a property that is text. It is false if the text is too long, and then changes nothing.
+func (p *Properties) SetText(property Property, text string) bool {
+	if len(text) > maxShort {
+		return false
+	}
+	p.values[property] = AppendShort(nil, text)
+	return true
+}
+
+// SetNumber sets a property that is a number. It is false if the number is too large, and then changes nothing.
+func (p *Properties) SetNumber(property Property, n uint64) bool {
+	switch {
+	case property == Timestamp:
+		p.values[property] = endian.BigEndian.AppendUint64(nil, n)
+	case n > 0xff:
+		return false
+	default:
+		p.values[property] = []byte{byte(n)}
+	}
+	return true
+}
+
+// SetHeaders sets the headers, also to an empty table.
+func (p *Properties) SetHeaders(t Table) {
+	p.values[Headers] = append(appendLength(make([]byte, 0, lengthSize+len(t)), len(t)), t...)
+}

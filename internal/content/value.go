@@ -1,0 +1,173 @@
+package content
+
+import (
+	endian "encoding/binary"
+	"math"
+	"time"
+)
+
+// Types of values, by their letters on the wire. RabbitMQ reads 'L' and writes it as 'l' once it has
+// changed the headers.
+const (
+	TypeBool      = 't'
+	TypeInt8      = 'b'
+	TypeUint8     = 'B'
+	TypeInt16     = 's'
+	TypeUint16    = 'u'
+	TypeInt32     = 'I'
+	TypeUint32    = 'i'
+	TypeInt64     = 'l'
+	TypeLongLong  = 'L'
+	TypeFloat32   = 'f'
+	TypeFloat64   = 'd'
+	TypeDecimal   = 'D'
+	TypeText      = 'S'
+	TypeBinary    = 'x'
+	TypeArray     = 'A'
+	TypeTable     = 'F'
+	TypeTimestamp = 'T'
+	TypeVoid      = 'V'
+)
+
+// Sizes of values that have no length before them, otherwise one of these.
+const (
+	unknown   = -1
+	hasLength = -2
+)
+
+// sizes are those of the values of each type.
+var sizes = func() (sizes [256]int8) {
+	for i := range sizes {
+		sizes[i] = unknown
+	}
+	for tag, size := range map[byte]int8{
+		TypeBool: 1, TypeInt8: 1, TypeUint8: 1, TypeInt16: 2, TypeUint16: 2, TypeInt32: 4, TypeUint32: 4,
+		TypeInt64: 8, TypeLongLong: 8, TypeFloat32: 4, TypeFloat64: 8, TypeDecimal: 5, TypeTimestamp: 8, TypeVoid: 0,
+		TypeText: hasLength, TypeBinary: hasLength, TypeArray: hasLength, TypeTable: hasLength,
+	} {
+		sizes[tag] = size
+	}
+	return sizes
+}()
+
+// Value is a value of a table or an array.
+type Value struct {
+	// Type is its letter on the wire.
+	Type byte
+	// Bytes are its own, without the length of a string, a table or an array.
+	Bytes []byte
+}
+
+// Text is a value of text.
+func Text(text string) Value { return Value{TypeText, []byte(text)} }
+
+// Long is an integer of 64 bits.
+func Long(n int64) Value {
+	return Value{TypeInt64, endian.BigEndian.AppendUint64(nil, uint64(n))} //nolint:gosec // two's complement
+}
+
+// List is an array.
+func List(values ...Value) Value {
+	var data []byte
+	for _, v := range values {
+		data = AppendValue(data, v)
+	}
+	return Value{TypeArray, data}
+}
+
+// Text is false if the value is none.
+func (v Value) Text() (string, bool) {
+	if v.Type != TypeText {
+		return "", false
+	}
+	return string(v.Bytes), true
+}
+
+// Integer is false if the value is no integer, of whatever size. A client of 64 bits writes them signed.
+func (v Value) Integer() (int64, bool) {
+	switch v.Type {
+	case TypeInt8, TypeInt16, TypeInt32, TypeInt64, TypeLongLong:
+		return signed(v.Bytes), true
+	case TypeUint8, TypeUint16, TypeUint32:
+		return int64(unsigned(v.Bytes)), true //nolint:gosec // of 32 bits at most
+	}
+	return 0, false
+}
+
+// Float is false if the value is no floating-point number.
+func (v Value) Float() (float64, bool) {
+	switch v.Type {
+	case TypeFloat32:
+		return float64(math.Float32frombits(endian.BigEndian.Uint32(v.Bytes))), true
+	case TypeFloat64:
+		return math.Float64frombits(endian.BigEndian.Uint64(v.Bytes)), true
+	}
+	return 0, false
+}
+
+// Time is false if the value is no timestamp, or one beyond what a calendar has.
+func (v Value) Time() (time.Time, bool) {
+	if v.Type != TypeTimestamp {
+		return time.Time{}, false
+	}
+	at := seconds(unsigned(v.Bytes))
+	return at, !at.IsZero()
+}
+
+// Table is false if the value is none.
+func (v Value) Table() (Table, bool) { return Table(v.Bytes), v.Type == TypeTable }
+
+// Array is false if the value is none.
+func (v Value) Array() (Array, bool) { return Array(v.Bytes), v.Type == TypeArray }
+
+// readValue returns what follows the value, too.
+func readValue(data []byte) (Value, []byte, error) {
+	tag, data, err := cut(data, 1)
+	if err != nil {
+		return Value{}, nil, err
+	}
+	switch size := sizes[tag[0]]; size {
+	case unknown:
+		return Value{}, nil, ErrUnknownType
+	case hasLength:
+		value, rest, err := cut(data, longSize(data))
+		if err != nil {
+			return Value{}, nil, err
+		}
+		return Value{tag[0], value[lengthSize:]}, rest, nil
+	default:
+		value, rest, err := cut(data, int64(size))
+		return Value{tag[0], value}, rest, err
+	}
+}
+
+// AppendValue appends an encoded value.
+func AppendValue(data []byte, v Value) []byte {
+	data = append(data, v.Type)
+	if sizes[v.Type] == hasLength {
+		data = appendLength(data, len(v.Bytes))
+	}
+	return append(data, v.Bytes...)
+}
+
+func unsigned(data []byte) (n uint64) {
+	for _, b := range data {
+		n = n<<8 | uint64(b)
+	}
+	return n
+}
+
+func signed(data []byte) int64 {
+	shift := 64 - 8*len(data)
+	return int64(unsigned(data)<<shift) >> shift //nolint:gosec // two's complement
+}
+
+// maxSeconds is the end of the year 9999, the last one that has four digits.
+const maxSeconds = 253402300799
+
+func seconds(n uint64) time.Time {
+	if n > maxSeconds {
+		return time.Time{}
+	}
+	return time.Unix(int64(n), 0).UTC()
+}

@@ -1,0 +1,266 @@
+package file_test
+
+import (
+	"bytes"
+	endian "encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+)
+
+// everyType has a value of each type that brokers read, the largest of each among them.
+const everyType = "\x01at\x01\x01bb\x80\x01cB\xff\x01ds\x80\x00\x01eu\xff\xff\x01fI\x80\x00\x00\x00\x01gi\xff\xff\xff\xff" +
+	"\x01hl\x80\x00\x00\x00\x00\x00\x00\x00\x02hhl\x00\x00\x00\x00\x00\x00\x00\x07\x01iL\x00\x00\x00\x00\x00\x00\x00\x07" +
+	"\x01jf\x3f\x80\x00\x00\x02jjf\x3d\xcc\xcc\xcd\x01kd\x3f\xf0\x00\x00\x00\x00\x00\x00\x02kkd\x80\x00\x00\x00\x00\x00\x00\x00" +
+	"\x01lD\x02\x00\x00\x00\x01\x02llD\x00\x00\x00\x00\x07\x03lllD\xff\xff\xff\xff\xff" +
+	"\x01mS\x00\x00\x00\x00\x02mmS\x00\x00\x00\x05<\"\\\x01\x7f\x01nA\x00\x00\x00\x0aVt\x00A\x00\x00\x00\x02b\x07" +
+	"\x01oT\xff\xff\xff\xff\xff\xff\xff\xff\x02ooT\x00\x00\x00\x00\x00\x00\x00\x07" +
+	"\x01pF\x00\x00\x00\x05\x03~/zV\x01qV\x01rx\x00\x00\x00\x02\xff\x00\x01sF\x00\x00\x00\x00\x01tA\x00\x00\x00\x00\x00V"
+
+func long(text string) string {
+	return string(endian.BigEndian.AppendUint32(nil, uint32(len(text)))) + text
+}
+
+func headersOnly(table string) []byte { return []byte("\x20\x00" + long(table)) }
+
+// all has each property.
+var all = []byte("\xff\xfc" + "\x00" + "\x04gzip" + long(everyType) + "\x00" + "\x00" + "\x00" + "\x05reply" + "\x0510000" + "\x02id" +
+	"\xff\xff\xff\xff\xff\xff\xff\xff" + "\x04type" + "\x05guest" + "\x03app" + "\x07cluster")
+
+func nested(depth int) string {
+	data := make([]byte, 0, depth*5+1)
+	for left := depth; left > 0; left-- {
+		data = endian.BigEndian.AppendUint32(append(data, 'A'), uint32((left-1)*5))
+	}
+	return "\x01k" + string(data)
+}
+
+func message(properties []byte, body string) failed.Message {
+	return failed.Message{
+		Queue: "orders.failed", Exchange: "orders.failed", RoutingKey: "order.created", Properties: properties, Body: []byte(body),
+	}
+}
+
+func encode(t *testing.T, m failed.Message) string {
+	t.Helper()
+	text, err := file.Encode(m, failed.ID(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	m := message(headersOnly("\x01nI\x00\x00\x00\x07\x01sS\x00\x00\x00\x01x"), "t€xt\n")
+	want := `{"v":1,"id":"` + failed.ID(m) + `","queue":"orders.failed","exchange":"orders.failed","routing_key":"order.created",` +
+		`"properties":{"headers":{"n":7,"s":"x"}},"types":{"/headers/n":"I"},"body":"t€xt\n"}`
+	if got := encode(t, m); got != want {
+		t.Errorf("line %s\nwant %s", got, want)
+	}
+	m.Body, m.RoutingKey = []byte("\xff"), "\xfe"
+	if got := encode(t, m); !strings.Contains(got, `"routing_key_base64":"/g==",`) || !strings.HasSuffix(got, `,"body_base64":"/w=="}`) {
+		t.Errorf("line %s", got)
+	}
+}
+
+func TestRoundTripIsExact(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		properties []byte
+		raw        bool
+	}{
+		"nothing":             {[]byte{0, 0}, false},
+		"everything":          {all, false},
+		"an empty table":      {headersOnly(""), false},
+		"an empty list":       {headersOnly("\x02xyA\x00\x00\x00\x00"), false},
+		"100 deep":            {headersOnly(nested(100)), false},
+		"reserved flags":      {[]byte{0, 3}, true},
+		"the same name twice": {headersOnly("\x01aV\x01at\x01"), true},
+		"a bool of 7":         {headersOnly("\x01at\x07"), true},
+		"text not in UTF-8":   {headersOnly("\x01aS\x00\x00\x00\x01\xff"), true},
+		"a name not in UTF-8": {headersOnly("\x01\xffI1234\x01\xfei1234"), true},
+		"a NaN":               {headersOnly("\x01ad\x7f\xf8\x00\x00\x00\x00\x00\x02"), true},
+		"101 deep":            {headersOnly(nested(101)), true},
+		"2,000 deep":          {headersOnly(nested(2000)), true},
+		"what does not parse": {[]byte("\x20\x00\x00\x00\x00\x03\x01aZ"), true},
+		"no flags":            {[]byte{}, true},
+	} {
+		m := message(c.properties, "body")
+		text := encode(t, m)
+		got, err := file.Decode([]byte(text))
+		if err != nil || !bytes.Equal(got.Properties, c.properties) || string(got.Body) != "body" {
+			t.Errorf("%s: %x, error %v", name, got.Properties, err)
+		}
+		if strings.Contains(text, `"raw"`) != c.raw {
+			t.Errorf("%s: %s", name, text)
+		}
+		// As tools sort it.
+		var sorted map[string]any
+		if err := json.Unmarshal([]byte(text), &sorted); err != nil {
+			t.Fatal(err)
+		}
+		again, _ := json.Marshal(sorted)
+		got, err = file.Decode(again)
+		if err != nil || failed.ID(got) != failed.ID(m) {
+			t.Errorf("%s: another message when sorted: %s, error %v", name, again, err)
+		}
+	}
+}
+
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"empty": "", "control characters": "\x00\x01\x1f\x7f\u2028<&>\"\\/", "U+FFFD": "�", "not UTF-8": "a\xffb", "a surrogate": "\xed\xa0\x80",
+		"16 MiB": strings.Repeat("0123456789abcdef", 1<<20), "16 MiB, binary": strings.Repeat("\xff", 16<<20),
+	} {
+		got, err := file.Decode([]byte(encode(t, message([]byte{0, 0}, body))))
+		if err != nil || string(got.Body) != body {
+			t.Errorf("%s: %d bytes, error %v", name, len(got.Body), err)
+		}
+	}
+}
+
+// Who edits a line means it.
+func TestEditsWin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ from, old, new, want string }{
+		"a value":              {"\x01aI\x00\x00\x00\x07", `"a":7`, `"a":8`, "\x01aI\x00\x00\x00\x08"},
+		"a value, written odd": {"\x01aI\x00\x00\x00\x07", `"a":7`, `"a":7.0`, "\x01aI\x00\x00\x00\x07"},
+		"a type":               {"\x01aI\x00\x00\x00\x07", `"I"`, `"B"`, "\x01aB\x07"},
+		"a header is gone":     {"\x01aI\x00\x00\x00\x07", `"a":7`, ``, ""},
+		"another header":       {"\x01aV", `"a":null`, `"a":null,"b":[true,1]`, "\x01aV\x01bA\x00\x00\x00\x0bt\x01l\x00\x00\x00\x00\x00\x00\x00\x01"},
+		"a float of an int":    {"\x01af\x3f\x80\x00\x00", `"a":1`, `"a":2`, "\x01af\x40\x00\x00\x00"},
+		"next to raw":          {"\x01at\x07\x01bV", `"b":null`, `"b":"x"`, "\x01at\x01\x01bS\x00\x00\x00\x01x"},
+		"not next to raw":      {"\x01at\x07\x01bV", `"b":null`, `"b": null`, "\x01at\x07\x01bV"},
+	} {
+		text := encode(t, message(headersOnly(c.from), ""))
+		edited := strings.Replace(text, c.old, c.new, 1)
+		if edited == text {
+			t.Fatalf("%s: %s is not in %s", name, c.old, text)
+		}
+		got, err := file.Decode([]byte(edited))
+		if err != nil || !bytes.Equal(got.Properties, headersOnly(c.want)) {
+			t.Errorf("%s: %q, error %v", name, got.Properties, err)
+		}
+	}
+}
+
+func TestDamagedLines(t *testing.T) {
+	t.Parallel()
+	const good = `{"v":1,"id":"x","queue":"q","exchange":"","routing_key":"k","properties":{"headers":{"a":1},"priority":1},"body":""}`
+	if _, err := file.Decode([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{`""}`, `"`, "is not a message"},
+		{`""}`, `""}{}`, "more than one message"},
+		{`"v":1`, `"v":2`, `has "v":2: this release reads version 1`},
+		{`"body":""`, `"body":"` + "\xff" + `"`, "is not UTF-8"},
+		{`"body":""`, `"bodi":""`, `unknown field "bodi"`},
+		{`,"body":""`, ``, "has no body"},
+		{`"body":""`, `"body":"","body_base64":""`, "has both"},
+		{`"body":""`, `"body_base64":"%"`, "is not a message"},
+		{`"routing_key":"k"`, `"routing_key":"` + strings.Repeat("k", 256) + `"`, "routing key is longer than 255"},
+		{`"properties":{"headers":{"a":1},"priority":1},`, ``, "has no properties"},
+		{`"headers":{"a":1}`, `"header":{}`, "properties/header: there is no such property"},
+		{`"headers":{"a":1}`, `"headers":[]`, "properties/headers: is no object"},
+		{`"headers":{"a":1}`, `"headers":{"a":1,"a":2}`, "/headers/a is there twice"},
+		{`"headers":{"a":1}`, `"headers":{"` + strings.Repeat("k", 256) + `":1}`, "longer than 255"},
+		{`"a":1`, `"a":1.5`, `/headers/a: 1.5 is no integer of 64 bits; a fraction has the type "d" in types`},
+		{`"a":1`, `"a":9223372036854775808`, "is no integer of 64 bits"},
+		{`"priority":1`, `"priority":256`, "/priority: is no number that fits"},
+		{`"priority":1`, `"priority":"x"`, "/priority: is no number that fits"},
+		{`"priority":1`, `"message_id":1`, "/message_id: is no text"},
+		{`"priority":1}`, `"priority":1},"types":{"/headers/a":"Z"}`, `/headers/a: "1" is no value of type Z`},
+		{`"priority":1}`, `"priority":1},"types":{"/headers/a":"long"}`, `there is no type "long"`},
+		{`"a":1},"priority":1}`, `"a":300},"priority":1},"types":{"/headers/a":"B"}`, `"300" is no value of type B`},
+		{`"a":1},"priority":1}`, `"a":true},"priority":1},"types":{"/headers/a":"B"}`, `is no value of type B`},
+		{`"a":1`, `"a":` + strings.Repeat("[", 20_000), "is not a message"},
+	} {
+		text := strings.Replace(good, c.old, c.new, 1)
+		_, err := file.NewReader(strings.NewReader("\n" + good + "\r\n" + text)).Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := file.NewReader(strings.NewReader("\n" + good + "\r\n" + text))
+		_, _ = r.Next()
+		if _, err = r.Next(); err == nil || !strings.HasPrefix(err.Error(), "line 3: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.200s\nerror %v, want %s", text, err, c.want)
+		}
+	}
+}
+
+func TestReaderEnds(t *testing.T) {
+	t.Parallel()
+	m := message(all, "body")
+	r := file.NewReader(strings.NewReader(encode(t, m) + "\n" + encode(t, m)))
+	for range 2 {
+		if got, err := r.Next(); err != nil || !bytes.Equal(got.Properties, all) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := r.Next(); !errors.Is(err, io.EOF) || r.Line != 2 {
+		t.Errorf("line %d, error %v", r.Line, err)
+	}
+}
+
+// FuzzEncode shows that every message survives the file.
+func FuzzEncode(f *testing.F) {
+	for _, properties := range [][]byte{all, {0, 3}, headersOnly(nested(101)), headersOnly("\x01aV\x01aV"), headersOnly("\x01\xffI1234\x03�I1234")} {
+		f.Add(properties, "key", []byte("body"))
+	}
+	f.Add([]byte{0, 0}, "\xff", []byte("\xff"))
+	f.Fuzz(func(t *testing.T, properties []byte, key string, body []byte) {
+		if len(key) > 255 {
+			return
+		}
+		m := failed.Message{Queue: "q", RoutingKey: key, Properties: properties, Body: body}
+		got, err := file.Decode([]byte(encode(t, m)))
+		if err != nil || !bytes.Equal(got.Properties, properties) || got.RoutingKey != key || !bytes.Equal(got.Body, body) {
+			t.Errorf("%+v of %+v, error %v", got, m, err)
+		}
+	})
+}
+
+// FuzzDecode shows that no file is too odd to be read or refused, and that what was read can be written.
+func FuzzDecode(f *testing.F) {
+	m := message(all, "body")
+	text, err := file.Encode(m, failed.ID(m))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"v":1,"properties":{"headers":{"a":[1,"x",{"b":null}]}},"types":{"/headers/a/0":"D"},"raw":"AAA=","body":""}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := file.Decode(text)
+		if err != nil {
+			return
+		}
+		if _, err := content.Parse(m.Properties); err != nil && !bytes.Contains(text, []byte("raw")) {
+			t.Errorf("built %x, which does not parse: %v", m.Properties, err)
+		}
+		got, err := file.Decode([]byte(encode(t, m)))
+		if err != nil || !bytes.Equal(got.Properties, m.Properties) || !bytes.Equal(got.Body, m.Body) {
+			t.Errorf("%+v of %+v, error %v", got, m, err)
+		}
+	})
+}
+
+// BenchmarkEncode is what an exported message of 1 KiB costs that a worker has parked.
+func BenchmarkEncode(b *testing.B) {
+	m := message(headersOnly("\x0bretry-countl\x00\x00\x00\x00\x00\x00\x00\x04\x0bretry-queueS"+long("orders.created")+
+		"\x0dretry-historyS"+long(strings.Repeat(`{"attempt":3,"at":1795256159986},`, 4))), strings.Repeat(`{"order":1003,"x":"y"}`, 47))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := file.Encode(m, "57f49eb29bd4307c"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

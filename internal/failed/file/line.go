@@ -1,0 +1,169 @@
+package file
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+// version of the format.
+const version = 1
+
+// line is a message as it is in the file; see [Encode] for the order of the keys.
+type line struct {
+	Version    int             `json:"v"`
+	ID         string          `json:"id"`
+	Queue      string          `json:"queue"`
+	Exchange   string          `json:"exchange"`
+	RoutingKey string          `json:"routing_key"`
+	RawKey     []byte          `json:"routing_key_base64"`
+	Properties json.RawMessage `json:"properties"`
+	Types      types           `json:"types"`
+	Raw        []byte          `json:"raw"`
+	Body       *string         `json:"body"`
+	BodyBase64 *[]byte         `json:"body_base64"`
+}
+
+var errNotTheSame = errors.New("the message cannot be written as a line of a file")
+
+// Encode writes a message as a line, without its end. The line is read again, and compared.
+func Encode(m failed.Message, id string) ([]byte, error) {
+	for _, raw := range [][]byte{nil, m.Properties} {
+		text := encode(m, id, raw)
+		again, err := Decode(text)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(again.Properties, m.Properties) {
+			if !isSame(again, m) {
+				return nil, errNotTheSame
+			}
+			return text, nil
+		}
+	}
+	return nil, errNotTheSame
+}
+
+// isSame ignores whether the messages were redelivered, and names that are no text, which no broker has.
+func isSame(a, b failed.Message) bool {
+	return bytes.Equal(a.Body, b.Body) && a.Queue == b.Queue && a.Exchange == b.Exchange && a.RoutingKey == b.RoutingKey
+}
+
+func encode(m failed.Message, id string, raw []byte) []byte {
+	data := make([]byte, 0, 2*len(m.Properties)+len(m.Body)+len(m.Body)/2+256)
+	data = append(data, `{"v":1,"id":`...)
+	data = appendString(data, id)
+	data = appendString(append(data, `,"queue":`...), m.Queue)
+	data = appendString(append(data, `,"exchange":`...), m.Exchange)
+	if utf8.ValidString(m.RoutingKey) {
+		data = appendText(append(data, `,"routing_key":`...), m.RoutingKey)
+	} else {
+		data = appendBase64(append(data, `,"routing_key_base64":`...), []byte(m.RoutingKey))
+	}
+	view := viewOf(m.Properties)
+	data = append(append(data, `,"properties":`...), view.properties...)
+	if len(view.types) > 0 {
+		data = append(append(append(data, `,"types":{`...), view.types...), '}')
+	}
+	if raw != nil {
+		data = appendBase64(append(data, `,"raw":`...), raw)
+	}
+	if utf8.Valid(m.Body) {
+		data = appendText(append(data, `,"body":`...), m.Body)
+	} else {
+		data = appendBase64(append(data, `,"body_base64":`...), m.Body)
+	}
+	return append(data, '}')
+}
+
+// Decode reads a line.
+func Decode(text []byte) (failed.Message, error) {
+	l, err := parse(text)
+	if err != nil {
+		return failed.Message{}, err
+	}
+	m := failed.Message{Queue: l.Queue, Exchange: l.Exchange, RoutingKey: l.RoutingKey + string(l.RawKey)}
+	if m.Properties, err = l.properties(); err != nil {
+		return failed.Message{}, err
+	}
+	m.Body, err = l.body()
+	return m, err
+}
+
+func parse(text []byte) (line, error) {
+	var l line
+	if !utf8.Valid(text) {
+		return l, errors.New("is not UTF-8")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&l); err != nil {
+		return l, fmt.Errorf("is not a message: %w", err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return l, errors.New("has more than one message")
+	}
+	if l.Version != version {
+		return l, fmt.Errorf(`has "v":%d: this release reads version %d`, l.Version, version)
+	}
+	if len(l.Exchange) > maxShort || len(l.RoutingKey)+len(l.RawKey) > maxShort {
+		return l, fmt.Errorf("its exchange or routing key is longer than %d bytes", maxShort)
+	}
+	return l, nil
+}
+
+func (l *line) body() ([]byte, error) {
+	switch {
+	case l.Body != nil && l.BodyBase64 != nil:
+		return nil, errors.New("has both body and body_base64")
+	case l.Body != nil:
+		return []byte(*l.Body), nil
+	case l.BodyBase64 != nil:
+		return *l.BodyBase64, nil
+	}
+	return nil, errors.New("has no body")
+}
+
+// properties are the raw ones, unless somebody has changed what is said of them.
+func (l *line) properties() ([]byte, error) {
+	if l.Properties == nil {
+		return nil, errors.New("has no properties")
+	}
+	seen, err := readTree(l.Properties)
+	if err != nil {
+		return nil, err
+	}
+	if l.Raw != nil {
+		view := viewOf(l.Raw)
+		if before, err := readTree(view.properties); err == nil && view.saysTheSame(before, seen, l.Types) {
+			return l.Raw, nil
+		}
+	}
+	p, err := build(seen, l.Types)
+	if err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
+}
+
+// maxShort is the longest text of a property, name of a header and routing key.
+const maxShort = 255
+
+func appendBase64(data, bytes []byte) []byte {
+	return append(base64.StdEncoding.AppendEncode(append(data, '"'), bytes), '"')
+}
+
+// names of the properties, in the order of the wire.
+var names = map[content.Property]string{
+	content.ContentType: "content_type", content.ContentEncoding: "content_encoding", content.Headers: "headers",
+	content.DeliveryMode: "delivery_mode", content.Priority: "priority", content.CorrelationID: "correlation_id",
+	content.ReplyTo: "reply_to", content.Expiration: "expiration", content.MessageID: "message_id", content.Timestamp: "timestamp",
+	content.Type: "type", content.UserID: "user_id", content.AppID: "app_id", content.ClusterID: "cluster_id",
+}

@@ -1,0 +1,188 @@
+package file
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+)
+
+// maxDepth is how deep headers are shown. Tools for JSON refuse what nests deeper.
+const maxDepth = 100
+
+// maxExact is the largest integer that every tool for JSON keeps: larger ones are written as text.
+const maxExact = 1 << 53
+
+// types are the letters of values that JSON has no type for, by their JSON pointers.
+type types map[string]string
+
+// view is what is shown of properties.
+type view struct {
+	// properties are a JSON object, types the members of one.
+	properties, types []byte
+	letters           types
+}
+
+// viewOf shows an empty object for what cannot be read.
+func viewOf(encoded []byte) *view {
+	v := &view{letters: types{}}
+	p, err := content.Parse(encoded)
+	if err != nil {
+		v.properties = []byte("{}")
+		return v
+	}
+	v.properties = append(v.properties, '{')
+	for property := content.ContentType; property <= content.ClusterID; property++ {
+		if !p.Has(property) {
+			continue
+		}
+		v.comma()
+		name := names[property]
+		v.properties = append(appendString(v.properties, name), ':')
+		switch {
+		case property == content.Headers:
+			v.table(p.Headers(), pointer("", name), 0)
+		case property.IsText():
+			v.properties = appendString(v.properties, p.Text(property))
+		case p.Number(property) > maxExact:
+			v.properties = appendString(v.properties, strconv.FormatUint(p.Number(property), 10))
+		default:
+			v.properties = strconv.AppendUint(v.properties, p.Number(property), 10)
+		}
+	}
+	v.properties = append(v.properties, '}')
+	return v
+}
+
+// comma separates a member or an element from the one before.
+func (v *view) comma() {
+	if last := v.properties[len(v.properties)-1]; last != '{' && last != '[' {
+		v.properties = append(v.properties, ',')
+	}
+}
+
+// table shows the first of entries of the same name: objects of JSON have one.
+func (v *view) table(t content.Table, at string, depth int) {
+	v.properties = append(v.properties, '{')
+	seen := make(map[string]bool)
+	for key, value := range t.All() {
+		name := strings.ToValidUTF8(string(key), "�")
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		v.comma()
+		v.properties = append(appendText(v.properties, name), ':')
+		v.value(value, pointer(at, name), depth+1)
+	}
+	v.properties = append(v.properties, '}')
+}
+
+func (v *view) array(a content.Array, at string, depth int) {
+	v.properties = append(v.properties, '[')
+	i := 0
+	for value := range a.All() {
+		v.comma()
+		v.value(value, pointer(at, strconv.Itoa(i)), depth+1)
+		i++
+	}
+	v.properties = append(v.properties, ']')
+}
+
+func (v *view) value(value content.Value, at string, depth int) {
+	switch value.Type {
+	case content.TypeTable, content.TypeArray:
+		v.compound(value, at, depth)
+		return
+	case content.TypeText:
+		v.properties = appendString(v.properties, value.Bytes)
+		return
+	case content.TypeVoid:
+		v.properties = append(v.properties, "null"...)
+		return
+	case content.TypeBool:
+		v.properties = strconv.AppendBool(v.properties, value.Bytes[0] != 0)
+		return
+	}
+	text, quoted := spell(value)
+	if quoted || value.Type != content.TypeInt64 {
+		v.letter(at, value.Type)
+	}
+	if quoted {
+		v.properties = appendString(v.properties, text)
+	} else {
+		v.properties = append(v.properties, text...)
+	}
+}
+
+func (v *view) compound(value content.Value, at string, depth int) {
+	table, isTable := value.Table()
+	switch {
+	case depth > maxDepth:
+		v.properties = append(v.properties, "null"...)
+	case isTable:
+		v.table(table, at, depth)
+	default:
+		v.array(content.Array(value.Bytes), at, depth)
+	}
+}
+
+func (v *view) letter(at string, letter byte) {
+	if len(v.types) > 0 {
+		v.types = append(v.types, ',')
+	}
+	v.letters[at] = string(letter)
+	v.types = appendString(append(appendString(v.types, at), ':'), string(letter))
+}
+
+// saysTheSame reports whether nobody has edited the view. Tools may have sorted it, and written numbers in
+// their own way.
+func (v *view) saysTheSame(mine, theirs *node, letters types) bool {
+	if letters == nil {
+		letters = types{}
+	}
+	return maps.Equal(v.letters, letters) && mine.equals(theirs)
+}
+
+// pointer is the JSON pointer of a member.
+func pointer(at, name string) string {
+	if strings.ContainsAny(name, "~/") {
+		name = strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+	}
+	return at + "/" + name
+}
+
+const hex = "0123456789abcdef"
+
+// appendString writes text as JSON. What is not UTF-8 becomes U+FFFD.
+func appendString[T string | []byte](data []byte, text T) []byte {
+	return appendText(data, strings.ToValidUTF8(string(text), "�"))
+}
+
+// appendText writes text that is UTF-8 as JSON.
+func appendText[T string | []byte](data []byte, text T) []byte {
+	data = append(data, '"')
+	from := 0
+	for i := range len(text) {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
+			continue
+		}
+		data = append(data, text[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			data = append(data, '\\', c)
+		case '\n':
+			data = append(data, '\\', 'n')
+		case '\r':
+			data = append(data, '\\', 'r')
+		case '\t':
+			data = append(data, '\\', 't')
+		default:
+			data = append(data, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
+		}
+	}
+	return append(append(data, text[from:]...), '"')
+}

@@ -1,0 +1,47 @@
+package failed
+
+import "time"
+
+// Filter says which messages are meant; its zero value means all of them. A message has to match each field
+// that is set, and any one element of a list.
+type Filter struct {
+	Reasons []string
+	// FromQueues are work queues.
+	FromQueues []string
+	// Since and Until bound FailedAt. A message without a time is not within any bounds.
+	Since, Until time.Time
+	// Headers are all to be there.
+	Headers []Header
+	// RoutingKey is a pattern in which * stands for any text and ? for any character.
+	RoutingKey string
+	MessageIDs []string
+	// Error is a part of the error or exception, in whatever case.
+	Error string
+	// IDs are taken as often as they are listed, since equal messages share one; nil means any.
+	IDs []string
+}
+
+// Header is a header with its value as text.
+type Header struct{ Key, Value string }
+
+// Selector applies a filter to the messages of one pass.
+type Selector struct {
+	// Timeless counts messages that were left out for having no time.
+	Timeless int
+
+	filter Filter
+	// left is how often each id may still be taken.
+	left map[string]int
+}
+
+// Selector begins a pass.
+func (f Filter) Selector() *Selector {
+	s := &Selector{filter: f}
+	if f.IDs != nil {
+		s.left = make(map[string]int, len(f.IDs))
+	}
+	for _, id := range f.IDs {
+		s.left[id]++
+	}
+	return s
+}

@@ -1,0 +1,144 @@
+package failed
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// Headers of other systems. Those that a replay removes are in isFault.
+const (
+	nservicebusQueue     = "NServiceBus.FailedQ"
+	nservicebusTime      = "NServiceBus.TimeOfFailure"
+	nservicebusException = "NServiceBus.ExceptionInfo."
+	nservicebusRetries   = "NServiceBus.Retries"
+
+	masstransitReason       = "MT-Reason"
+	masstransitFault        = "MT-Fault-"
+	masstransitRedeliveries = "MT-Redelivery-Count"
+
+	springError    = "x-exception-message"
+	springTrace    = "x-exception-stacktrace"
+	springExchange = "x-original-exchange"
+	springKey      = "x-original-routingKey"
+
+	celeryTask    = "task"
+	celeryID      = "id"
+	celeryRetries = "retries"
+
+	babelAttempts = "x-attempts"
+)
+
+// Reasons of systems that do not name one.
+const reasonFailed = "failed"
+
+// deadLetterSuffixes are what other systems add to the name of a queue for its failed messages.
+var deadLetterSuffixes = []string{"_error", "_skipped", ".dlq", ".failed"}
+
+// readForeign reads what others have put into a queue.
+func (e *Entry) readForeign(f fields, deaths []death) {
+	if len(deaths) > 0 {
+		last := deaths[0]
+		e.System, e.Reason, e.FailedAt = SystemBroker, last.reason, last.at
+		e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = last.queue, last.exchange, last.key
+	}
+	letter, inBody := babelLetter(e.Body)
+	switch {
+	case f.has(nservicebusQueue):
+		e.readNServiceBus(f)
+	case f.has(masstransitReason) || f.has(masstransitFault+"InputAddress"):
+		e.readMassTransit(f)
+	case f.has(springExchange) || f.has(springKey):
+		e.readSpring(f)
+	case inBody:
+		e.readBabelQueue(letter)
+	case f.text(celeryTask) != "" && f.has(celeryID) && f.has(celeryRetries):
+		e.System = SystemCelery
+		e.Attempts = f.positive(celeryRetries) + 1
+		e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
+	}
+}
+
+func (e *Entry) readNServiceBus(f fields) {
+	e.System, e.Reason, e.WorkQueue = SystemNServiceBus, reasonFailed, f.text(nservicebusQueue)
+	e.Error = f.text(nservicebusException + "Message")
+	e.Exception = join(f.text(nservicebusException+"ExceptionType"), f.text(nservicebusException+"StackTrace"))
+	// The fraction follows a colon, as Go does not read it: 2026-11-22 01:12:04:123456 Z.
+	if text := f.text(nservicebusTime); len(text) >= len(time.DateTime) {
+		e.FailedAt, _ = time.Parse(time.DateTime, text[:len(time.DateTime)])
+	}
+}
+
+func (e *Entry) readMassTransit(f fields) {
+	e.System, e.Reason = SystemMassTransit, cmp.Or(f.text(masstransitReason), reasonFailed)
+	e.WorkQueue = cmp.Or(queueOfAddress(f.text(masstransitFault+"InputAddress")), e.queueOfName(), e.WorkQueue)
+	e.Error = f.text(masstransitFault + "Message")
+	e.Exception = join(f.text(masstransitFault+"ExceptionType"), f.text(masstransitFault+"StackTrace"))
+	e.FailedAt, _ = time.Parse(time.RFC3339Nano, f.text(masstransitFault+"Timestamp"))
+	if f.has(masstransitFault + "RetryCount") {
+		e.Attempts = f.positive(masstransitFault+"RetryCount") + 1
+	}
+}
+
+// queueOfAddress reads the name of the queue at the end of a MassTransit address, rabbitmq://host/vhost/queue or
+// queue:name.
+func queueOfAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" {
+		return ""
+	}
+	if u.Opaque != "" {
+		return u.Opaque
+	}
+	name, err := url.PathUnescape(path.Base(u.EscapedPath()))
+	if err != nil || name == "." || name == "/" {
+		return ""
+	}
+	return name
+}
+
+// readSpring reads what a recoverer of Spring has republished. It names the queue only if the message was sent
+// there by its name.
+func (e *Entry) readSpring(f fields) {
+	e.System, e.Reason = SystemSpring, reasonFailed
+	e.FirstExchange, e.FirstRoutingKey = f.text(springExchange), f.text(springKey)
+	e.Error, e.Exception = f.text(springError), f.text(springTrace)
+	byName := ""
+	if e.FirstExchange == "" {
+		byName = e.FirstRoutingKey
+	}
+	e.WorkQueue = cmp.Or(byName, e.WorkQueue, e.queueOfName())
+}
+
+func (e *Entry) readBabelQueue(l babelDeadLetter) {
+	e.System, e.Reason = SystemBabelQueue, cmp.Or(l.Reason, reasonFailed)
+	e.WorkQueue = cmp.Or(l.OriginalQueue, e.queueOfName(), e.WorkQueue)
+	e.Error, e.Exception, e.Attempts = l.Error, l.Exception, max(0, l.Attempts)
+	if at := fromMillis(l.FailedAt); !at.IsZero() {
+		e.FailedAt = at
+	}
+}
+
+// queueOfName is the queue whose failed messages the queue of this name has by convention, "" if it is none.
+func (e *Entry) queueOfName() string {
+	for _, suffix := range deadLetterSuffixes {
+		if name, found := strings.CutSuffix(e.Queue, suffix); found {
+			return name
+		}
+	}
+	return ""
+}
+
+// isFault reports whether a header is about a failure of a message of other systems, so that a replayed message
+// must not have it.
+func isFault(name string) bool {
+	switch name {
+	case nservicebusQueue, nservicebusTime, nservicebusRetries, nservicebusRetries + ".Timestamp",
+		masstransitReason, masstransitRedeliveries,
+		springError, springTrace, springExchange, springKey:
+		return true
+	}
+	return strings.HasPrefix(name, nservicebusException) || strings.HasPrefix(name, masstransitFault)
+}

@@ -1,0 +1,63 @@
+package failed
+
+import (
+	"crypto/sha256"
+	endian "encoding/binary"
+	"encoding/hex"
+	"hash"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+)
+
+// idDigits is the length of an id.
+const idDigits = 16
+
+// Headers that a broker changes with each delivery.
+const (
+	headerDeliveryCount = "x-delivery-count"
+	headerAcquiredCount = "x-acquired-count"
+)
+
+// ID names a message by what it is: it has the same id each time that it is looked at, in a copy, and in a
+// queue of another broker. Equal messages share one.
+func ID(m Message) string {
+	properties, err := content.Parse(m.Properties)
+	return id(m, &properties, err == nil)
+}
+
+func id(m Message, properties *content.Properties, readable bool) string {
+	encoded := m.Properties
+	if readable {
+		encoded = canonical(*properties)
+	}
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(m.Exchange), []byte(m.RoutingKey), encoded, m.Body} {
+		add(h, part)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:idDigits]
+}
+
+func add(h hash.Hash, part []byte) {
+	_, _ = h.Write(endian.BigEndian.AppendUint64(nil, uint64(len(part))))
+	_, _ = h.Write(part)
+}
+
+// canonical is the spelling that does not depend on the broker and the delivery. Whoever counts deliveries
+// adds headers to a message that had none.
+func canonical(p content.Properties) []byte {
+	headers := withoutCounts(p.Headers()).AppendCanonical(nil)
+	if p.Remove(content.Headers); len(headers) > 0 {
+		p.SetHeaders(headers)
+	}
+	encoded := p.Encode()
+	encoded[1] &^= content.ReservedFlags
+	return encoded
+}
+
+func withoutCounts(t content.Table) content.Table {
+	return t.Keep(func(name []byte) bool { return !isCount(name) })
+}
+
+func isCount(name []byte) bool {
+	return string(name) == headerDeliveryCount || string(name) == headerAcquiredCount
+}

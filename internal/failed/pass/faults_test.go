@@ -1,0 +1,217 @@
+package pass_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+// through has connections for a purpose go through a proxy.
+func (b *bench) through(t *testing.T, x *proxy, purpose string) {
+	t.Helper()
+	direct, proxied := b.Open, *b
+	proxied.uri = x.listen(t, b.uri)
+	b.Open = func(ctx context.Context, p string) (amqpconn.Raw, error) {
+		if p == purpose {
+			return proxied.open(ctx, p)
+		}
+		return direct(ctx, p)
+	}
+}
+
+// The connection is cut before the broker has the acknowledgement: which of two equal messages is left is unknown,
+// and both stay, and are reported.
+func TestCutAmongEqualMessages(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, "same", "same")
+		result, err := b.replayCut(t, pass.Job{Decide: move, Limit: 1}, 1)
+		left := b.drain(t, source)
+		lost, reported := len(left) == 0, len(left) == 2 && result.Doubled == 1
+		if lost || !reported && len(left) != 1 || result.Confirmed != 1 {
+			t.Errorf("%d are left: %+v, %v", len(left), result, err)
+		}
+		b.expect(t, target, []string{"same"})
+	})
+}
+
+// Acknowledgements that a cut connection has lost are repeated.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		meant, rest := numbered("meant", 1000), numbered("rest", 300)
+		b.fill(t, append(rest, meant...)...)
+		result, err := b.replayCut(t, pass.Job{Decide: only("meant")}, 400)
+		if err == nil || result.Again == 0 || result.Doubled > 0 || result.Unverified {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		if _, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")}); err != nil {
+			t.Error(err)
+		}
+		b.expect(t, target, meant)
+		b.expect(t, source, rest)
+	})
+}
+
+// replayCut loses all acknowledgements, and then the connection, after so many confirms.
+func (b *bench) replayCut(t *testing.T, job pass.Job, after int) (pass.Result, error) {
+	t.Helper()
+	before := b.look(t.Context(), t)
+	x, n := &proxy{}, 0
+	b.through(t, x, "consume")
+	decide := job.Decide
+	job.Before, job.Publishes = &before, true
+	job.Decide = func(e *failed.Entry) pass.Verdict {
+		x.muted.Store(n < after)
+		return decide(e)
+	}
+	job.Done = func(failed.Publishing, pass.Outcome) {
+		if n++; n == after {
+			x.cut()
+			x.muted.Store(false)
+		}
+	}
+	return pass.Run(t.Context(), b.Queue, job)
+}
+
+// While the broker accepts no messages, a pass waits and says so; it goes on afterwards.
+func TestAlarm(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, numbered("m", 100)...)
+		x := &proxy{}
+		b.through(t, x, "publish")
+		said := make(chan string, 100)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			_, err := b.replay(ctx, t, pass.Job{Decide: move, Rate: 20, Progress: func(p pass.Progress) {
+				if p.Blocked != "" {
+					said <- p.Blocked
+				}
+				if p.Blocked == "" && p.Confirmed > 0 && p.Confirmed < 50 {
+					x.block(true)
+				}
+			}})
+			ended <- err
+		}()
+		for range 2 { // it waits for longer than a moment
+			select {
+			case reason := <-said:
+				if reason != "test" {
+					t.Errorf("reason %q", reason)
+				}
+			case <-time.After(patience):
+				t.Fatal("nothing is said of the alarm")
+			}
+		}
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Fatal("does not end")
+		}
+		if n := len(b.drain(t, source)) + len(b.drain(t, target)); n != 100 {
+			t.Errorf("%d of 100 messages are there", n)
+		}
+	})
+}
+
+// envChild has the vhost for a process that is killed.
+const envChild = "PASS_TEST_CHILD"
+
+// TestChild is the process.
+func TestChild(t *testing.T) {
+	t.Parallel()
+	vhost := os.Getenv(envChild)
+	if vhost == "" {
+		t.Skip("runs in a process of its own")
+	}
+	b := bench{Broker: &brokertest.Broker{Vhost: vhost, URI: os.Getenv("RABBITMQ_URI")}}
+	b.uri = b.URI
+	b.Queue = pass.Queue{Name: source, Open: b.open}
+	if _, err := b.replay(t.Context(), t, pass.Job{Decide: move}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A process that is killed loses nothing, and doubles no more than it had under way.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		killed(t, b, 4000)
+	})
+}
+
+func killed(t *testing.T, b bench, n int) {
+	t.Helper()
+	bodies := numbered("m", n)
+	b.fill(t, bodies...)
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
+	child.Env = append(os.Environ(), envChild+"="+b.Vhost)
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// It is killed in the middle.
+	work := pass.Queue{Name: target, Open: b.open}
+	brokertest.Eventually(t, patience, func() error {
+		count, err := work.Count(t.Context())
+		if err == nil && count.Ready < n/4 {
+			return errTooFew
+		}
+		return err
+	})
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	if _, err := b.replay(t.Context(), t, pass.Job{Decide: move}); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, body := range b.drain(t, target) {
+		got[body]++
+	}
+	doubled := 0
+	for _, times := range got {
+		doubled += times - 1
+	}
+	if len(got) != n || doubled > pass.MayDouble {
+		t.Errorf("%d of %d messages arrived, %d are doubled", len(got), n, doubled)
+	}
+	t.Logf("%d of %d doubled", doubled, n)
+	b.expect(t, source, nil)
+}
+
+var errTooFew = errors.New("too few messages have moved")
+
+// peak is how much memory this process has used at most, in MiB.
+func peak(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	kib, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib >> 10
+}

@@ -1,0 +1,178 @@
+package pass_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+const patience = 60 * time.Second
+
+// noProperties are the encoded properties of a message that has none.
+var noProperties = []byte{0, 0}
+
+// bench is a queue to go over, and one to publish to.
+type bench struct {
+	*brokertest.Broker
+	pass.Queue
+	uri string
+}
+
+const (
+	source = "failed"
+	target = "work"
+)
+
+// types are all on which a pass must do the same.
+func types(t *testing.T, do func(*testing.T, bench)) {
+	t.Helper()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			do(t, newBench(t, queueType))
+		})
+	}
+}
+
+func newBench(t *testing.T, queueType string) bench {
+	t.Helper()
+	b := bench{Broker: brokertest.New(t)}
+	b.uri = b.URI
+	b.DeclareQueue(t, source, queueType, nil)
+	b.DeclareQueue(t, target, queueType, nil)
+	b.Queue = pass.Queue{Name: source, Open: b.open}
+	return b
+}
+
+func (b *bench) open(ctx context.Context, purpose string) (amqpconn.Raw, error) {
+	uri, err := amqpconn.ParseURI(b.uri)
+	if err != nil {
+		return amqpconn.Raw{}, err
+	}
+	return amqpconn.ConnectRaw(ctx, uri, b.Vhost, amqpconn.Client{Name: purpose})
+}
+
+// fill publishes messages to the queue with these bodies.
+func (b *bench) fill(t *testing.T, bodies ...string) {
+	t.Helper()
+	ch := b.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	var last *amqp.DeferredConfirmation
+	for i, body := range bodies {
+		confirm, err := ch.PublishWithDeferredConfirm("", source, true, false, amqp.Publishing{DeliveryMode: 2, Body: []byte(body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = confirm; i%1000 == 999 {
+			wait(t, last)
+		}
+	}
+	wait(t, last)
+	_ = ch.Close()
+}
+
+func wait(t *testing.T, confirm *amqp.DeferredConfirmation) {
+	t.Helper()
+	if ok, err := confirm.WaitContext(t.Context()); !ok || err != nil {
+		t.Fatalf("not confirmed: %v", err)
+	}
+}
+
+// numbered are distinct bodies.
+func numbered(prefix string, n int) []string {
+	bodies := make([]string, n)
+	for i := range bodies {
+		bodies[i] = fmt.Sprintf("%s-%05d", prefix, i)
+	}
+	return bodies
+}
+
+// move publishes a message to the target.
+func move(e *failed.Entry) pass.Verdict { return moveTo("", target, e) }
+
+func moveTo(exchange, key string, e *failed.Entry) pass.Verdict {
+	return pass.Verdict{Publish: &failed.Publishing{Exchange: exchange, RoutingKey: key, Properties: noProperties, Body: e.Body}}
+}
+
+// only publishes what has this in its body.
+func only(part string) func(*failed.Entry) pass.Verdict {
+	return func(e *failed.Entry) pass.Verdict {
+		if !strings.Contains(string(e.Body), part) {
+			return pass.Verdict{}
+		}
+		return move(e)
+	}
+}
+
+// look goes over the queue without doing anything.
+func (b *bench) look(ctx context.Context, t *testing.T) pass.Result {
+	t.Helper()
+	result, err := pass.Run(ctx, b.Queue, pass.Job{Decide: func(*failed.Entry) pass.Verdict { return pass.Verdict{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// replay looks, and then runs the job with what was found.
+func (b *bench) replay(ctx context.Context, t *testing.T, job pass.Job) (pass.Result, error) {
+	t.Helper()
+	before := b.look(ctx, t)
+	job.Before, job.Publishes = &before, true
+	return pass.Run(ctx, b.Queue, job)
+}
+
+// drain takes what is in a queue, sorted by body.
+func (b *bench) drain(t *testing.T, queue string) []string {
+	t.Helper()
+	ch := b.Channel(t)
+	defer func() { _ = ch.Close() }()
+	if err := ch.Qos(2000, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(queue, "drain", true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bodies []string
+	for {
+		select {
+		case d := <-deliveries:
+			bodies = append(bodies, string(d.Body))
+		case <-time.After(time.Second):
+			slices.Sort(bodies)
+			return bodies
+		}
+	}
+}
+
+// expect fails unless the queue has exactly these messages.
+func (b *bench) expect(t *testing.T, queue string, want []string) {
+	t.Helper()
+	got, missing, extra := map[string]int{}, 0, 0
+	for _, body := range b.drain(t, queue) {
+		got[body]++
+	}
+	for _, body := range want {
+		got[body]--
+	}
+	for n := range maps.Values(got) {
+		missing, extra = missing+max(0, -n), extra+max(0, n)
+	}
+	if missing+extra > 0 {
+		t.Errorf("%s: %d messages are missing, %d are too many", queue, missing, extra)
+	}
+}

@@ -1,0 +1,251 @@
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+const (
+	// mostPerLane is nearly what fits AMQP's prefetch; none at all would mean 2,000 to a quorum queue.
+	mostPerLane = 65_000
+	// closing is how long putting back may take.
+	closing = 30 * time.Second
+)
+
+// errCancelled is what a broker says before it ignores acknowledgements: the queue is gone, or the messages were
+// held for longer than its consumer_timeout.
+var errCancelled = errors.New("the broker has cancelled the consumer: the queue was deleted, " +
+	"or messages were held for longer than the broker's consumer_timeout")
+
+// arrival is a message that the pass holds.
+type arrival struct {
+	failed.Message
+	lane *lane
+	tag  uint64
+}
+
+func (a arrival) size() int { return len(a.Properties) + len(a.Body) }
+
+func (a arrival) acknowledge() error {
+	if err := a.lane.channel.Ack(a.tag, false); err != nil {
+		return fmt.Errorf("acknowledge: %w", err)
+	}
+	return nil
+}
+
+// intake consumes the queue, through as many consumers as it takes to hold the messages that are not meant.
+type intake struct {
+	queue Queue
+	conn  amqpconn.Raw
+	lanes []*lane
+	// prefetch is that of all lanes.
+	prefetch int
+
+	arriving chan arrival
+	// broken has the reason when the broker ends a lane.
+	broken chan error
+	// opened has the lane that was asked for.
+	opened   chan *lane
+	widening bool
+
+	quit       chan struct{}
+	forwarding sync.WaitGroup
+}
+
+// lane is a consumer on a channel of its own: the broker searches what a channel holds for each
+// acknowledgement.
+type lane struct {
+	channel    *amqp.Channel
+	prefetch   int
+	deliveries <-chan amqp.Delivery
+	closed     chan *amqp.Error
+	cancelled  chan string
+}
+
+const consumerTag = "rabbitmq-retry-failed"
+
+// openIntake begins to consume. Other lanes are opened while messages are taken: an answer of the broker may come
+// behind more of them than are read ahead.
+func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int) (*intake, error) {
+	i := &intake{
+		queue: queue, conn: conn,
+		arriving: make(chan arrival), broken: make(chan error, 1), opened: make(chan *lane, 1), quit: make(chan struct{}),
+	}
+	first, err := i.openLane(ctx, prefetch)
+	if err != nil {
+		return nil, queue.explain(err)
+	}
+	i.add(first)
+	return i, nil
+}
+
+func (i *intake) openLane(ctx context.Context, prefetch int) (*lane, error) {
+	channel, err := amqpconn.OpenChannel(ctx, i.conn.Connection)
+	if err != nil {
+		return nil, err
+	}
+	l := &lane{
+		channel: channel, prefetch: min(prefetch, mostPerLane),
+		closed:    channel.NotifyClose(make(chan *amqp.Error, 1)),
+		cancelled: channel.NotifyCancel(make(chan string, 1)),
+	}
+	l.deliveries, err = amqpconn.Await(ctx, fmt.Sprintf("consume queue %q", i.queue.Name), func() (<-chan amqp.Delivery, error) {
+		if err := channel.Qos(l.prefetch, 0, false); err != nil {
+			return nil, err
+		}
+		return channel.Consume(i.queue.Name, consumerTag, false, false, false, false, nil)
+	}, func(<-chan amqp.Delivery) {})
+	return l, err
+}
+
+func (i *intake) add(l *lane) {
+	i.lanes = append(i.lanes, l)
+	i.prefetch += l.prefetch
+	i.forwarding.Add(1)
+	go i.forward(l)
+	go i.watch(l)
+}
+
+func (i *intake) forward(l *lane) {
+	defer i.forwarding.Done()
+	for d := range l.deliveries {
+		a := arrival{lane: l, tag: d.DeliveryTag, Message: failed.Message{
+			Queue: i.queue.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
+			Properties: i.conn.Properties(d.Headers), Body: d.Body,
+		}}
+		select {
+		case i.arriving <- a:
+		case <-i.quit:
+			return
+		}
+	}
+}
+
+// watch reports when the broker ends a lane.
+func (i *intake) watch(l *lane) {
+	var err error
+	select {
+	case <-i.quit:
+		return
+	case _, ok := <-l.cancelled:
+		if ok {
+			err = errCancelled
+			break
+		}
+		err = closedError(<-l.closed)
+	case reason := <-l.closed:
+		err = closedError(reason)
+	}
+	select {
+	case i.broken <- err:
+	default:
+	}
+}
+
+// widenIfFull has another lane opened when so many messages are held that too few others come.
+func (i *intake) widenIfFull(ctx context.Context, held int) {
+	if i.widening || held*2 <= i.prefetch {
+		return
+	}
+	i.widening = true
+	prefetch := i.prefetch
+	go func() {
+		l, err := i.openLane(ctx, prefetch)
+		if err != nil {
+			select {
+			case i.broken <- err:
+			default:
+			}
+			return
+		}
+		select {
+		case i.opened <- l:
+		case <-i.quit:
+		}
+	}()
+}
+
+// widened takes the lane that was asked for.
+func (i *intake) widened(l *lane) {
+	i.widening = false
+	i.add(l)
+}
+
+// putBack ends the consumers and then returns what is held: the other way round counts twice against a
+// delivery limit. What comes meanwhile is handed over.
+func (i *intake) putBack(ctx context.Context, held func(arrival)) error {
+	ctx, cancel := context.WithTimeout(ctx, closing)
+	defer cancel()
+	defer close(i.quit)
+	if i.widening {
+		select {
+		case l := <-i.opened:
+			i.widened(l)
+		case err := <-i.broken:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- i.cancel() }()
+	for {
+		select {
+		case a := <-i.arriving:
+			held(a)
+			i.conn.Release(a.size())
+		case err := <-i.broken:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("put back: %w", ctx.Err())
+		case err := <-done:
+			if err != nil {
+				return err
+			}
+			return i.requeue(ctx)
+		}
+	}
+}
+
+// cancel waits until everything that was delivered has been handed over.
+func (i *intake) cancel() error {
+	for _, l := range i.lanes {
+		if err := l.channel.Cancel(consumerTag, false); err != nil {
+			return fmt.Errorf("cancel: %w", err)
+		}
+	}
+	i.forwarding.Wait()
+	return nil
+}
+
+func (i *intake) requeue(ctx context.Context) error {
+	const all, multiple, requeue = 0, true, true
+	_, err := amqpconn.Await(ctx, "put back", func() (any, error) {
+		for _, l := range i.lanes {
+			if err := l.channel.Nack(all, multiple, requeue); err != nil {
+				return nil, err
+			}
+			if err := l.channel.Close(); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}, func(any) {})
+	return err
+}
+
+// closedError is the broker's text.
+func closedError(reason *amqp.Error) error {
+	if reason == nil {
+		return errors.New("the connection is closed")
+	}
+	return fmt.Errorf("the broker has closed the channel: %w", reason)
+}

@@ -1,0 +1,112 @@
+//go:build load
+
+package pass_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+func TestLoadInCompany(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		company(t, b, 20_000, 3000)
+	})
+}
+
+func TestLoadStop(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		interrupted(t, b, 20_000)
+	})
+}
+
+func TestLoadKill(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		killed(t, b, 20_000)
+	})
+}
+
+const envScan = "PASS_TEST_SCAN"
+
+// TestScan is a process of its own, whose memory is measured.
+func TestScan(t *testing.T) {
+	t.Parallel()
+	vhost := os.Getenv(envScan)
+	if vhost == "" {
+		t.Skip("runs in a process of its own")
+	}
+	b := bench{Broker: &brokertest.Broker{Vhost: vhost, URI: os.Getenv("RABBITMQ_URI")}}
+	b.uri = b.URI
+	b.Queue = pass.Queue{Name: source, Open: b.open}
+	began := time.Now()
+	before := b.look(t.Context(), t)
+	t.Logf("look: %s, %d MiB", time.Since(began), peak(t))
+	result, err := pass.Run(t.Context(), b.Queue, pass.Job{Before: &before, Publishes: true, Decide: only("meant")})
+	if err != nil || result.Confirmed != 10 || result.Seen != 200_000 {
+		t.Errorf("result %+v, %v", result, err)
+	}
+	t.Logf("all: %s, %d MiB", time.Since(began), peak(t))
+	if n := peak(t); n > 60 {
+		t.Errorf("%d MiB, want at most 60", n)
+	}
+}
+
+// Ten of 200,000 messages are replayed in little memory, and the others are back.
+func TestLoadMemory(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "quorum")
+	padding := strings.Repeat("x", 1000)
+	for i := range 10 {
+		bodies := numbered("rest", 19_999)
+		for j := range bodies {
+			bodies[j] += padding
+		}
+		b.fill(t, append(bodies, numbered("meant", 10)[i])...)
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestScan$", "-test.v")
+	child.Env = append(os.Environ(), envScan+"="+b.Vhost)
+	output, err := child.CombinedOutput()
+	t.Logf("%v\n%s", err, output)
+	if err != nil {
+		t.Error(err)
+	}
+	brokertest.Eventually(t, patience, func() error {
+		count, err := b.Count(t.Context())
+		if err == nil && count.Ready != 199_990 {
+			return errTooFew
+		}
+		return err
+	})
+}
+
+// A broker that cancels consumers over messages held too long doubles nothing.
+func TestLoadConsumerTimeout(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "quorum")
+	if !b.VersionAtLeast("4.0") {
+		t.Skip("a queue of this release has no timeout of its own")
+	}
+	b.Call(t, "DELETE", b.Path("queues", source), nil, nil)
+	b.DeclareQueue(t, source, "quorum", map[string]any{"x-consumer-timeout": 20_000})
+	b.fill(t, append(numbered("rest", 50), numbered("meant", 1000)...)...)
+	began := time.Now()
+	result, err := b.replay(t.Context(), t, pass.Job{Rate: 6, Decide: func(e *failed.Entry) pass.Verdict { return only("meant")(e) }})
+	t.Logf("%s: %+v, %v", time.Since(began), result, err)
+	if err != nil || result.Confirmed != 1000 || result.Doubled > 0 {
+		t.Error("not all were replayed, or some were doubled")
+	}
+	b.expect(t, target, numbered("meant", 1000))
+	b.expect(t, source, numbered("rest", 50))
+}

@@ -1,0 +1,175 @@
+package pass
+
+import (
+	"context"
+	"errors"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/raw"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+const (
+	// Window is how many publishes wait for a confirm at most.
+	Window = 500
+	// MayDouble is how many messages are doubled at most when the process or the connection dies: those whose
+	// acknowledgements were on their way.
+	MayDouble = defaultPrefetch + Window
+	// windowBytes bounds them, too, since their bodies stay in memory.
+	windowBytes = 64 << 20
+)
+
+func size(p failed.Publishing) int { return len(p.Properties) + len(p.Body) }
+
+// identity tells publications apart as the broker returns them, which may sort headers.
+func identity(p failed.Publishing) string {
+	return failed.ID(failed.Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
+}
+
+// Outcome is the broker's answer to a publish.
+type Outcome int
+
+const (
+	// Confirmed is in a queue.
+	Confirmed Outcome = iota
+	// Returned found no queue.
+	Returned
+	// Refused was nacked: the queue is full, or has no leader.
+	Refused
+)
+
+// sent is a publish without a confirm. Its confirmation is there once it is on its way.
+type sent[T any] struct {
+	failed.Publishing
+	what         T
+	id           string
+	onItsWay     chan struct{}
+	confirmation *amqp.DeferredConfirmation
+	returned     bool
+}
+
+// outlet publishes. It has a connection of its own: during an alarm, the broker stops reading from it.
+type outlet[T any] struct {
+	conn     amqpconn.Raw
+	channel  *amqp.Channel
+	returns  chan amqp.Return
+	confirms chan amqp.Confirmation
+	closed   chan *amqp.Error
+	blocked  chan amqp.Blocking
+
+	// outstanding are in the order of publishing, which is that of confirms.
+	outstanding []*sent[T]
+	bytes       int
+	// sending goes to a goroutine of its own, since a broker that does not read blocks who writes.
+	sending chan *sent[T]
+}
+
+func openOutlet[T any](ctx context.Context, conn amqpconn.Raw) (*outlet[T], error) {
+	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := amqpconn.Await(ctx, "turn publisher confirms on", func() (any, error) {
+		return nil, channel.Confirm(false)
+	}, func(any) {}); err != nil {
+		return nil, err
+	}
+	o := &outlet[T]{
+		conn: conn, channel: channel,
+		returns:  channel.NotifyReturn(make(chan amqp.Return, Window)),
+		confirms: channel.NotifyPublish(make(chan amqp.Confirmation, Window)),
+		closed:   channel.NotifyClose(make(chan *amqp.Error, 1)),
+		blocked:  conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
+		sending:  make(chan *sent[T], Window),
+	}
+	go o.send()
+	return o, nil
+}
+
+// full says that no more may be published now.
+func (o *outlet[T]) full() bool { return len(o.outstanding) >= Window || o.bytes > windowBytes }
+
+func (o *outlet[T]) publish(p failed.Publishing, what T) {
+	s := &sent[T]{Publishing: p, what: what, id: identity(p), onItsWay: make(chan struct{})}
+	o.outstanding = append(o.outstanding, s)
+	o.bytes += size(p)
+	o.sending <- s // has room for the whole window
+}
+
+func (o *outlet[T]) send() {
+	const mandatory, immediate = true, false
+	for s := range o.sending {
+		// An error says that the channel is closed, which is noticed where confirms are awaited.
+		s.confirmation, _ = o.channel.PublishWithDeferredConfirm(s.Exchange, s.RoutingKey, mandatory, immediate,
+			amqp.Publishing{Headers: raw.Headers(s.Properties), Body: s.Body})
+		close(s.onItsWay)
+	}
+}
+
+// settle takes the message that a confirm is for.
+func (o *outlet[T]) settle() (s *sent[T], outcome Outcome, err error) {
+	if len(o.outstanding) == 0 {
+		return nil, 0, errors.New("the broker has confirmed what was not published")
+	}
+	o.drainReturns() // a return comes before its confirm
+	s = o.outstanding[0]
+	o.outstanding[0] = nil // or the body would stay in memory
+	o.outstanding = o.outstanding[1:]
+	o.bytes -= size(s.Publishing)
+	<-s.onItsWay
+	switch {
+	case s.confirmation == nil || !s.confirmation.Acked():
+		return s, Refused, nil
+	case s.returned:
+		return s, Returned, nil
+	default:
+		return s, Confirmed, nil
+	}
+}
+
+func (o *outlet[T]) drainReturns() {
+	for {
+		select {
+		case r, ok := <-o.returns:
+			if !ok {
+				return
+			}
+			o.noteReturn(r)
+		default:
+			return
+		}
+	}
+}
+
+// noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
+// and none may be taken for kept.
+func (o *outlet[T]) noteReturn(r amqp.Return) {
+	id := identity(failed.Publishing{
+		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
+	})
+	found := false
+	for _, s := range o.outstanding {
+		if s.id == id {
+			s.returned, found = true, true
+		}
+	}
+	for _, s := range o.outstanding {
+		s.returned = s.returned || !found
+	}
+}
+
+// close may be called once nothing more is published.
+func (o *outlet[T]) close() {
+	close(o.sending)
+	amqpconn.HangUp(o.conn.Connection)
+}
+
+// lost is why the channel closed. It may only be asked for once confirms is closed.
+func (o *outlet[T]) lost() error {
+	if reason := <-o.closed; reason != nil {
+		return reason
+	}
+	return closedError(nil)
+}

@@ -1,0 +1,250 @@
+package pass_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+func TestEmptyQueue(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		if r := b.look(t.Context(), t); r.Ready != 0 || r.Seen != 0 {
+			t.Errorf("result %+v", r)
+		}
+	})
+}
+
+// A look shows each message once, and changes nothing.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		bodies := numbered("m", 3000)
+		b.fill(t, bodies...)
+		for range 3 {
+			seen := map[string]bool{}
+			result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+				seen[string(e.Body)] = true
+				return pass.Verdict{}
+			}})
+			if err != nil || result.Seen != len(bodies) || len(seen) != len(bodies) || result.Consumers != 0 {
+				t.Errorf("saw %d messages: %+v, %v", len(seen), result, err)
+			}
+		}
+		b.expect(t, source, bodies)
+	})
+}
+
+// What is meant is published once; the rest stays.
+func TestReplaySome(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		meant, rest := numbered("meant", 2500), numbered("rest", 5000)
+		b.fill(t, rest[:4000]...)
+		b.fill(t, meant...)
+		b.fill(t, rest[4000:]...)
+		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")})
+		if err != nil || result.Confirmed != len(meant) || result.Doubled+result.Uncertain > 0 || result.Unverified {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		b.expect(t, target, meant)
+		b.expect(t, source, rest)
+	})
+}
+
+// Others park messages, and a second operator replays, too: each message is replayed once.
+func TestReplayInCompany(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		company(t, b, 4000, 600)
+	})
+}
+
+// company replays so many messages, while others come and a second operator replays.
+func company(t *testing.T, b bench, n, more int) {
+	t.Helper()
+	bodies, later := numbered("m", n), numbered("later", more)
+	b.fill(t, bodies...)
+	var wg sync.WaitGroup
+	var results [2]pass.Result
+	for i := range results {
+		wg.Go(func() {
+			var err error
+			if results[i], err = b.replay(t.Context(), t, pass.Job{Decide: only("m-")}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	b.fill(t, later...)
+	wg.Wait()
+	// One that looked while the other held everything saw less.
+	if result, err := b.replay(t.Context(), t, pass.Job{Decide: only("m-")}); err != nil {
+		t.Errorf("%+v, %v", result, err)
+	}
+	b.expect(t, target, bodies)
+	b.expect(t, source, later)
+}
+
+// A context that ends stops the pass in good order.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		interrupted(t, b, 4000)
+	})
+}
+
+func interrupted(t *testing.T, b bench, n int) {
+	t.Helper()
+	bodies := numbered("m", n)
+	b.fill(t, bodies...)
+	ctx, cancel := context.WithCancel(t.Context())
+	count := 0
+	result, err := b.replay(ctx, t, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+		if count++; count == n/3 {
+			cancel()
+		}
+		return move(e)
+	}})
+	if err != nil || !result.Interrupted || result.Confirmed == 0 || result.Confirmed >= n || result.Doubled+result.Uncertain > 0 {
+		t.Errorf("result %+v, %v", result, err)
+	}
+	rest, err := b.replay(t.Context(), t, pass.Job{Decide: move})
+	if err != nil || result.Confirmed+rest.Confirmed != n {
+		t.Errorf("then %+v, %v", rest, err)
+	}
+	b.expect(t, target, bodies)
+	b.expect(t, source, nil)
+}
+
+// Equal messages share an id, and one of them is not taken for the copy of the other.
+func TestLimitAmongEqualMessages(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, "same", "same", "other")
+		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("same"), Limit: 1})
+		if err != nil || result.Confirmed != 1 || result.Again+result.Doubled > 0 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		b.expect(t, target, []string{"same"})
+		b.expect(t, source, []string{"same", "other"})
+	})
+}
+
+// A pass that has looked at nothing before cannot tell an equal message from a copy, and leaves it.
+func TestLimitWithoutALook(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, "same", "same")
+		b.look(t.Context(), t) // now both count as delivered before
+		result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: move, Publishes: true, Limit: 1})
+		if err != nil || result.Confirmed != 1 || result.Again > 0 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		b.expect(t, source, []string{"same"})
+	})
+}
+
+func TestReturned(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, "lost", "kept", "lost")
+		outcomes := map[pass.Outcome]int{}
+		result, err := b.replay(t.Context(), t, pass.Job{
+			Decide: func(e *failed.Entry) pass.Verdict {
+				if string(e.Body) == "lost" {
+					return moveTo("", "nowhere", e)
+				}
+				return move(e)
+			},
+			Done: func(_ failed.Publishing, o pass.Outcome) { outcomes[o]++ },
+		})
+		if err != nil || result.Confirmed != 1 || result.Returned != 2 || outcomes[pass.Returned] != 2 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		b.expect(t, source, []string{"lost", "lost"})
+		b.expect(t, target, []string{"kept"})
+	})
+}
+
+// What is dropped has been kept before.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, numbered("m", 1200)...)
+		before := b.look(t.Context(), t)
+		waiting, kept := 0, 0
+		job := pass.Job{Before: &before, Drops: true, Limit: 1100, Decide: func(*failed.Entry) pass.Verdict {
+			waiting++
+			return pass.Verdict{Drop: true}
+		}, Keep: func() error {
+			kept, waiting = kept+waiting, 0
+			return nil
+		}}
+		result, err := pass.Run(t.Context(), b.Queue, job)
+		if err != nil || result.Dropped != 1100 || kept != 1100 {
+			t.Errorf("kept %d: %+v, %v", kept, result, err)
+		}
+		job.Before, job.Keep = &result, func() error { return errors.New("disk full") }
+		if result, err = pass.Run(t.Context(), b.Queue, job); err == nil || !strings.Contains(err.Error(), "disk full") || result.Dropped > 0 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		if left := b.drain(t, source); len(left) != 100 {
+			t.Errorf("%d are left", len(left))
+		}
+	})
+}
+
+func TestRate(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, append(numbered("rest", 700), numbered("meant", 300)...)...)
+		began := time.Now()
+		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant"), Rate: 50, Interval: 2 * time.Second})
+		if took := time.Since(began); err != nil || took < 5700*time.Millisecond || took > 20*time.Second || result.Confirmed != 300 {
+			t.Errorf("after %s: %+v, %v", took, result, err)
+		}
+		b.expect(t, target, numbered("meant", 300))
+		b.expect(t, source, numbered("rest", 700))
+	})
+}
+
+func TestMissingQueue(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "classic")
+	b.Name = "nowhere"
+	_, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: move})
+	if err == nil || !strings.Contains(err.Error(), `queue "nowhere" does not exist`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMissingExchange(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		b.fill(t, numbered("m", 100)...)
+		result, err := b.replay(t.Context(), t, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+			return moveTo("gone", target, e)
+		}})
+		if err == nil || !strings.Contains(err.Error(), `exchange "gone" does not exist`) || result.Uncertain > 0 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		b.expect(t, source, numbered("m", 100))
+	})
+}

@@ -1,0 +1,94 @@
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+)
+
+const (
+	// settling is how long messages that were put back may take to be counted again.
+	settling = time.Second
+	// settlingPoll is how often they are counted meanwhile.
+	settlingPoll = 50 * time.Millisecond
+)
+
+// ErrNoQueue says that there is no such queue.
+var ErrNoQueue = errors.New("does not exist in this vhost")
+
+// Queue is what a pass goes over.
+type Queue struct {
+	Name string
+	// Open opens a connection for one purpose, such as "publish".
+	Open func(ctx context.Context, purpose string) (amqpconn.Raw, error)
+}
+
+// Count is what the broker says of a queue.
+type Count struct {
+	// Ready are the messages that nobody holds.
+	Ready int
+	// Consumers may hold others.
+	Consumers int
+}
+
+// Count asks how much is in the queue.
+func (q Queue) Count(ctx context.Context) (Count, error) {
+	conn, err := q.Open(ctx, "count")
+	if err != nil {
+		return Count{}, err
+	}
+	defer amqpconn.HangUp(conn.Connection)
+	return q.count(ctx, conn)
+}
+
+func (q Queue) count(ctx context.Context, conn amqpconn.Raw) (Count, error) {
+	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
+	if err != nil {
+		return Count{}, err
+	}
+	declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", q.Name), func() (amqp.Queue, error) {
+		defer func() { _ = channel.Close() }()
+		return channel.QueueDeclarePassive(q.Name, true, false, false, false, nil)
+	}, func(amqp.Queue) {})
+	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
+}
+
+// settled counts the messages once that does not change. Those that another pass has just put back come bit by
+// bit, and its consumer is counted for a moment longer; at least so many are expected, and one in any case.
+func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int) (Count, error) {
+	deadline := time.Now().Add(settling)
+	for before := -1; ; {
+		count, err := q.count(ctx, conn)
+		settled := count.Ready == before && count.Ready >= max(1, expected) && count.Consumers == 0
+		if err != nil || settled || time.Now().After(deadline) {
+			return count, err
+		}
+		before = count.Ready
+		select {
+		case <-time.After(settlingPoll):
+		case <-ctx.Done():
+			return count, ctx.Err()
+		}
+	}
+}
+
+// explain says what is missing where brokers do not, or say it differently.
+func (q Queue) explain(err error) error {
+	var reason *amqp.Error
+	if !errors.As(err, &reason) {
+		return err
+	}
+	switch reason.Code {
+	case amqp.NotFound:
+		return fmt.Errorf("queue %q %w", q.Name, ErrNoQueue)
+	case amqp.AccessRefused:
+		return fmt.Errorf("this user may not read the queue; needs: read on %q (%w)", q.Name, err)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,95 @@
+package failed
+
+import (
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// Headers that a replay adds. They do not begin with "retry-": the worker drops those of others.
+const (
+	// HeaderReplayCount is how often the message was replayed.
+	HeaderReplayCount = "replay-count"
+	// HeaderReplayedAt is when, last, in milliseconds since the epoch.
+	HeaderReplayedAt = "replayed-at"
+	// HeaderReplayID is that of the run that replayed it last.
+	HeaderReplayID = "replay-id"
+)
+
+// Read returns what a message says of its failure. It takes properties of any content.
+func Read(m Message) Entry {
+	properties, err := content.Parse(m.Properties)
+	e := Entry{Message: m, ID: id(m, &properties, err == nil), FirstRoutingKey: m.RoutingKey, Unreadable: err}
+	if err != nil {
+		return e
+	}
+	f := readFields(properties.Headers())
+	e.MessageID = properties.Text(content.MessageID)
+	e.Replays = f.positive(HeaderReplayCount)
+	e.DeliveryCount = f.positive(headerDeliveryCount)
+	e.Pipeline = f.text(deadletter.HeaderPipeline)
+	deaths := f.deaths(m.Queue)
+	switch {
+	case len(deaths) > 0 && inboxOf(m.Queue) == deaths[0].queue:
+		e.readInbox(f, deaths)
+	case f.text(deadletter.HeaderDeadLetterReason) != "":
+		e.readWorker(f)
+	default:
+		e.readForeign(f, deaths)
+	}
+	return e
+}
+
+// inboxOf is the inbox of the pipeline whose failed queue it is, "" if it is none.
+func inboxOf(queue string) string {
+	name, found := strings.CutSuffix(queue, pipeline.Names("").FailedQueue())
+	if !found || name == "" {
+		return ""
+	}
+	return pipeline.Names(name).Inbox()
+}
+
+// readWorker reads what a worker has parked.
+func (e *Entry) readWorker(f fields) {
+	e.System = SystemWorker
+	e.Reason = f.text(deadletter.HeaderDeadLetterReason)
+	e.WorkQueue = f.text(deadletter.HeaderQueue)
+	e.FailedAt = f.millis(deadletter.HeaderDeadLetterAt)
+	e.readProgress(f)
+}
+
+// readProgress reads what a worker wrote about the attempts.
+func (e *Entry) readProgress(f fields) {
+	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
+	e.Attempts, e.MaxAttempts = f.positive(deadletter.HeaderCount), f.positive(deadletter.HeaderMaxAttempts)
+	e.FirstFailedAt = f.millis(deadletter.HeaderFirstFailedAt)
+	e.History = deadletter.ParseHistory(f.text(deadletter.HeaderHistory))
+	e.FirstExchange = f.text(deadletter.HeaderExchange)
+	if key, ok := f[deadletter.HeaderRoutingKey].Text(); ok {
+		e.FirstRoutingKey = key
+	}
+}
+
+// readInbox reads what a broker has moved from the inbox to the failed queue, because a worker could not
+// republish it or ended over it. The retry headers are about the round before, if they are this pipeline's and
+// about the queue that the message failed in.
+func (e *Entry) readInbox(f fields, deaths []death) {
+	names := pipeline.Names(strings.TrimSuffix(e.Queue, pipeline.Names("").FailedQueue()))
+	e.System, e.Reason, e.FailedAt = SystemInbox, deadletter.ReasonMalformed, deaths[0].at
+	wrote := f.text(deadletter.HeaderQueue)
+	for _, d := range deaths[1:] {
+		if !names.OwnsQueue(d.queue) {
+			e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = d.queue, d.exchange, d.key
+			break
+		}
+	}
+	if e.WorkQueue == "" && !names.OwnsQueue(wrote) {
+		e.WorkQueue = wrote
+	}
+	if f.text(deadletter.HeaderPipeline) == string(names) && e.WorkQueue == wrote {
+		e.readProgress(f)
+	}
+	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
+}

@@ -1,0 +1,261 @@
+package failed_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+var at = time.Date(2026, 11, 22, 1, 12, 4, 0, time.UTC)
+
+// parkedByWorker is what a worker makes of a message that failed four times.
+func parkedByWorker(more ...header) failed.Message {
+	return message("orders.failed", append([]header{
+		{"tenant", "a"},
+		{"retry-count", 4},
+		{"retry-max-attempts", 4},
+		{"retry-pipeline", "orders"},
+		{"retry-queue", "orders.created"},
+		{"retry-exchange", "shop"},
+		{"retry-routing-key", "order.created.eu"},
+		{"retry-reason", "rejected"},
+		{"retry-first-failed-at", int(at.Add(-time.Hour).UnixMilli())},
+		{"retry-last-failed-at", int(at.UnixMilli())},
+		{"retry-history", `[{"attempt":4,"at":1795256159986,"reason":"rejected"},{"attempt":3,"at":1795256157880,"reason":"rejected","delay_ms":2000}]`},
+		{"retry-publish-id", "X26Q66GCAKXQ-4"},
+		{"dead-letter-reason", "exhausted"},
+		{"dead-letter-at", int(at.UnixMilli())},
+		{"dead-letter-error", "no such article"},
+		{"dead-letter-exception", "NoArticle: 7"},
+	}, more...)...)
+}
+
+func TestReadWhatAWorkerParked(t *testing.T) {
+	t.Parallel()
+	e := failed.Read(parkedByWorker(header{"x-delivery-count", 3}, header{"replay-count", int32(2)}))
+	if e.System != failed.SystemWorker || e.Reason != "exhausted" || e.WorkQueue != "orders.created" || e.Pipeline != "orders" {
+		t.Errorf("entry %+v", e)
+	}
+	if e.FirstExchange != "shop" || e.FirstRoutingKey != "order.created.eu" || e.MessageID != "order-1003" {
+		t.Errorf("origin %q, %q, message id %q", e.FirstExchange, e.FirstRoutingKey, e.MessageID)
+	}
+	if e.Attempts != 4 || e.MaxAttempts != 4 || len(e.History) != 2 || e.Replays != 2 || e.DeliveryCount != 3 {
+		t.Errorf("entry %+v", e)
+	}
+	if !e.FailedAt.Equal(at) || !e.FirstFailedAt.Equal(at.Add(-time.Hour)) || e.Error != "no such article" || e.Exception != "NoArticle: 7" {
+		t.Errorf("entry %+v", e)
+	}
+}
+
+func TestReadWhatTheBrokerParked(t *testing.T) {
+	t.Parallel()
+	inbox := death("orders.inbox", "rejected", "orders.dlx", "order.created", at)
+	for name, c := range map[string]struct {
+		headers []header
+		want    failed.Entry
+	}{
+		"on the first pass": {
+			[]header{{"x-death", []any{inbox, death("orders.created", "rejected", "shop", "order.created.eu", at)}}},
+			failed.Entry{WorkQueue: "orders.created", FirstExchange: "shop", FirstRoutingKey: "order.created.eu"},
+		},
+		"after a round": {
+			[]header{
+				{"x-death", []any{
+					inbox, death("orders.created", "rejected", "orders.return", "order.created", at),
+					death("orders.retry.5s", "expired", "orders.retry", "order.created", at),
+				}},
+				{"retry-pipeline", "orders"},
+				{"retry-queue", "orders.created"},
+				{"retry-exchange", "shop"},
+				{"retry-routing-key", "order.created.eu"},
+				{"retry-count", 2},
+			},
+			failed.Entry{WorkQueue: "orders.created", FirstExchange: "shop", FirstRoutingKey: "order.created.eu", Attempts: 2},
+		},
+		"with headers of another queue": {
+			[]header{
+				{"x-death", []any{inbox, death("orders.created", "rejected", "shop", "key", at)}},
+				{"retry-pipeline", "orders"},
+				{"retry-queue", "orders.shipped"},
+				{"retry-count", 2},
+			},
+			failed.Entry{WorkQueue: "orders.created", FirstExchange: "shop", FirstRoutingKey: "key"},
+		},
+		"on the way back": {
+			[]header{
+				{"x-death", []any{inbox, death("orders.retry.5s", "expired", "orders.retry", "order.created", at)}},
+				{"retry-pipeline", "orders"},
+				{"retry-queue", "orders.created"},
+				{"retry-count", 1},
+			},
+			failed.Entry{WorkQueue: "orders.created", FirstRoutingKey: "order.created", Attempts: 1},
+		},
+		"and was rejected in the failed queue": {
+			[]header{{"x-death", []any{
+				death("orders.failed", "rejected", "orders.failed", "k", at), inbox, death("orders.created", "rejected", "shop", "k", at),
+			}}},
+			failed.Entry{WorkQueue: "orders.created", FirstExchange: "shop", FirstRoutingKey: "k"},
+		},
+		"and nobody knows the queue": {
+			[]header{{"x-death", []any{inbox}}, {"retry-queue", "orders.retry.5s"}}, failed.Entry{FirstRoutingKey: "order.created"},
+		},
+	} {
+		e := failed.Read(message("orders.failed", c.headers...))
+		if e.System != failed.SystemInbox || e.Reason != "malformed" || !e.FailedAt.Equal(at) {
+			t.Errorf("%s: %+v", name, e)
+		}
+		if e.WorkQueue != c.want.WorkQueue || e.FirstExchange != c.want.FirstExchange || e.FirstRoutingKey != c.want.FirstRoutingKey ||
+			e.Attempts != c.want.Attempts {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	e := failed.Read(message("orders.failed", header{"x-death", []any{death("orders.created", "rejected", "shop", "key", at)}}))
+	if e.System != failed.SystemBroker || e.Reason != "rejected" || e.WorkQueue != "orders.created" {
+		t.Errorf("past an unbound dead-letter exchange: %+v", e)
+	}
+}
+
+// Each has what its system writes on a real message that failed.
+var foreign = map[string]struct {
+	message failed.Message
+	want    failed.Entry
+}{
+	"NServiceBus": {
+		message("error", header{"NServiceBus.FailedQ", "sales"}, header{"NServiceBus.TimeOfFailure", "2026-11-22 01:12:04:123456 Z"},
+			header{"NServiceBus.ExceptionInfo.ExceptionType", "System.Exception"}, header{"NServiceBus.ExceptionInfo.Message", "boom"},
+			header{"NServiceBus.ExceptionInfo.StackTrace", "at Sales"}, header{"NServiceBus.EnclosedMessageTypes", "Order"}),
+		failed.Entry{
+			System: failed.SystemNServiceBus, Reason: "failed", WorkQueue: "sales", Error: "boom",
+			Exception: "System.Exception\nat Sales", FailedAt: at,
+		},
+	},
+	"MassTransit": {
+		message("sales_error", header{"MT-Reason", "fault"}, header{"MT-Fault-InputAddress", "rabbitmq://localhost/v/sales%2Feu?bind=true"},
+			header{"MT-Fault-Message", "boom"}, header{"MT-Fault-ExceptionType", "System.Exception"},
+			header{"MT-Fault-StackTrace", "System.Exception at"}, header{"MT-Fault-Timestamp", "2026-11-22T01:12:04.0000000Z"},
+			header{"MT-Fault-RetryCount", "x"}, header{"MT-Host-MachineName", "m"}),
+		failed.Entry{
+			System: failed.SystemMassTransit, Reason: "fault", WorkQueue: "sales/eu", Error: "boom", Exception: "System.Exception at",
+			FailedAt: at, Attempts: 1,
+		},
+	},
+	"MassTransit, skipped": {
+		message("sales_skipped", header{"MT-Reason", "dead-letter"}),
+		failed.Entry{System: failed.SystemMassTransit, Reason: "dead-letter", WorkQueue: "sales"},
+	},
+	"Spring, by name": {
+		message("errors", header{"x-original-exchange", ""}, header{"x-original-routingKey", "sales"},
+			header{"x-exception-message", "boom"}, header{"x-exception-stacktrace", "java.lang.Exception"}),
+		failed.Entry{System: failed.SystemSpring, Reason: "failed", WorkQueue: "sales", Error: "boom", Exception: "java.lang.Exception"},
+	},
+	"Spring Cloud Stream": {
+		message("sales.group.dlq", header{"x-original-exchange", "sales"}, header{"x-original-routingKey", "k"}),
+		failed.Entry{System: failed.SystemSpring, Reason: "failed", WorkQueue: "sales.group"},
+	},
+	"Celery": {
+		message("dead", header{"task", "orders.ship"}, header{"id", "7"}, header{"retries", int32(3)},
+			header{"x-death", []any{death("celery", "rejected", "", "celery", at)}}),
+		failed.Entry{System: failed.SystemCelery, Reason: "rejected", WorkQueue: "celery", Attempts: 4, FailedAt: at},
+	},
+	"BabelQueue": {
+		failed.Message{
+			Queue: "sales.failed", Properties: properties(header{"x-attempts", int32(3)}),
+			Body: []byte(`{"job":"x", "attempts" : 3, "dead_letter":{"reason":"unknown_urn","error":"boom","exception":"E","failed_at":1795309924000,` +
+				`"original_queue":"sales","attempts":3,"lang":"go"},"meta":{"id":1.0}}`),
+		},
+		failed.Entry{
+			System: failed.SystemBabelQueue, Reason: "unknown_urn", WorkQueue: "sales", Error: "boom", Exception: "E", Attempts: 3,
+			FailedAt: time.UnixMilli(1795309924000),
+		},
+	},
+	"a broker": {
+		message("dead", header{"x-death", []any{death("sales", "expired", "shop", "k", at), death("other", "rejected", "", "", at)}}),
+		failed.Entry{System: failed.SystemBroker, Reason: "expired", WorkQueue: "sales", FailedAt: at},
+	},
+	"nobody": {message("any"), failed.Entry{}},
+}
+
+func TestReadForeign(t *testing.T) {
+	t.Parallel()
+	for name, c := range foreign {
+		e := failed.Read(c.message)
+		if e.System != c.want.System || e.Reason != c.want.Reason || e.WorkQueue != c.want.WorkQueue || e.Error != c.want.Error ||
+			e.Exception != c.want.Exception || !e.FailedAt.Equal(c.want.FailedAt) || e.Attempts != c.want.Attempts {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// What is not as it should be counts as absent.
+func TestReadHostile(t *testing.T) {
+	t.Parallel()
+	void := content.Value{Type: 'V'}
+	for name, headers := range map[string][]header{
+		"of other types": {
+			{"dead-letter-reason", "exhausted"},
+			{"dead-letter-at", "soon"},
+			{"retry-count", "many"},
+			{"retry-queue", 7},
+			{"retry-history", "[{]"},
+		},
+		"beyond all bounds": {
+			{"dead-letter-reason", "exhausted"},
+			{"dead-letter-at", 1 << 62},
+			{"retry-count", -5},
+			{"replay-count", -1},
+			{"retry-history", strings.Repeat("[", 4000)},
+		},
+		"x-death of voids": {{"x-death", []any{void, void}}, {"dead-letter-reason", void}},
+		"x-death of lists": {{"x-death", []any{[]any{}, []header{{"queue", []any{}}}}}},
+	} {
+		e := failed.Read(message("orders.failed", headers...))
+		if !e.FailedAt.IsZero() || e.Attempts != 0 || e.WorkQueue != "" || e.Replays != 0 || e.History != nil {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0x20}, Body: []byte(`{"dead_letter":`)})
+	if e.Unreadable == nil || e.ID == "" {
+		t.Errorf("unreadable: %+v", e)
+	}
+}
+
+// The id is that of the message, not that of a delivery, a broker or its release.
+func TestID(t *testing.T) {
+	t.Parallel()
+	m := message("orders.failed", header{"b", 1}, header{"a", []header{{"z", 1}, {"y", 2}}}, header{"l", content.Value{Type: 'L', Bytes: make([]byte, 8)}})
+	same := m
+	same.Queue, same.Redelivered = "elsewhere", true
+	same.Properties = properties(header{"a", []header{{"y", 2}, {"z", 1}}}, header{"x-delivery-count", 5}, header{"b", 1},
+		header{"x-acquired-count", 6}, header{"l", 0})
+	if failed.ID(m) != failed.ID(same) || len(failed.ID(m)) != 16 {
+		t.Errorf("ids %s and %s of one message", failed.ID(m), failed.ID(same))
+	}
+	bare, counted := failed.Message{Properties: []byte{0, 0}}, failed.Message{}
+	var p content.Properties
+	p.SetHeaders(table(header{"x-delivery-count", 1}))
+	counted.Properties = p.Encode()
+	if failed.ID(bare) != failed.ID(counted) {
+		t.Error("a redelivery of a message without headers has another id")
+	}
+	seen := map[string]string{failed.ID(m): "the message"}
+	for name, change := range map[string]func(m *failed.Message){
+		"exchange":             func(m *failed.Message) { m.Exchange = "x" },
+		"key":                  func(m *failed.Message) { m.RoutingKey = "x" },
+		"exchange and key":     func(m *failed.Message) { m.Exchange, m.RoutingKey = m.Exchange+m.RoutingKey, "" },
+		"body":                 func(m *failed.Message) { m.Body = nil },
+		"property":             func(m *failed.Message) { m.Properties = properties(header{"b", 1}) },
+		"type":                 func(m *failed.Message) { m.Properties = properties(header{"b", int32(1)}) },
+		"unreadable":           func(m *failed.Message) { m.Properties = []byte{0x20} },
+		"count not at the top": func(m *failed.Message) { m.Properties = properties(header{"a", []header{{"x-delivery-count", 1}}}) },
+	} {
+		other := m
+		change(&other)
+		if before, found := seen[failed.ID(other)]; found {
+			t.Errorf("%s and %s have one id", name, before)
+		}
+		seen[failed.ID(other)] = name
+	}
+}

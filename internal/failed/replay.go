@@ -1,0 +1,163 @@
+package failed
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// Why a message cannot be replayed.
+var (
+	ErrNoWorkQueue = errors.New("it does not say which queue it failed in: say where to with --to")
+	ErrTooLarge    = errors.New("its headers do not fit a frame of the connection: raise the broker's frame_max")
+)
+
+// frameOverhead is what a frame with a content header has besides the properties: type, channel, size and end;
+// class, weight and body size.
+const frameOverhead = 8 + 12
+
+// persistent is the delivery mode of messages that survive a restart.
+const persistent = 2
+
+// Publishing is a message to publish, mandatory.
+type Publishing struct {
+	Exchange, RoutingKey string
+	Properties           []byte
+	Body                 []byte
+}
+
+// Replay says how messages are replayed.
+type Replay struct {
+	// Pipeline is the one that they go through, "" for a queue of none.
+	Pipeline pipeline.Names
+	// To is a queue that they go to instead of the one that they failed in.
+	To string
+	// ID is that of the run.
+	ID string
+	// FrameMax is the connection's limit in bytes, 0 for none.
+	FrameMax int
+}
+
+// Publishing builds what is published. What the message says of earlier attempts is left out, so that a worker
+// counts from 1; what says where it came from stays.
+func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
+	if e.Unreadable != nil {
+		return Publishing{}, e.Unreadable
+	}
+	properties, err := content.Parse(e.Properties)
+	if err != nil {
+		return Publishing{}, err
+	}
+	queue := e.WorkQueue
+	if r.To != "" {
+		queue = r.To
+	}
+	if queue == "" {
+		return Publishing{}, ErrNoWorkQueue
+	}
+	p := Publishing{RoutingKey: queue, Body: e.Body}
+	headers := r.headers(e, &properties, queue, now)
+	if r.To == "" && r.Pipeline != "" {
+		route := deadletter.ReturnRoute(r.Pipeline, queue, e.FirstRoutingKey)
+		p.Exchange, p.RoutingKey = route.Exchange, route.Key
+		headers = headers.With("CC", list(route.CC))
+	}
+	if e.System == SystemBabelQueue {
+		p.Body = babelRestored(e.Body)
+	}
+	properties.SetHeaders(headers)
+	properties.Remove(content.UserID) // the broker refuses that of another user
+	properties.Remove(content.Expiration)
+	if r.Pipeline != "" {
+		properties.SetNumber(content.DeliveryMode, persistent)
+	}
+	p.Properties = properties.Encode()
+	return p, Fits(p.Properties, r.FrameMax)
+}
+
+// Fits is an error if properties do not fit a frame.
+func Fits(properties []byte, frameMax int) error {
+	if frameMax > 0 && len(properties)+frameOverhead > frameMax {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// headers are those that stay, and what is added.
+func (r Replay) headers(e *Entry, p *content.Properties, queue string, now time.Time) content.Table {
+	before := p.Headers()
+	kept := make(content.Table, 0, len(before)+512)
+	for name, value := range before.All() {
+		if !r.drops(e, string(name), value) {
+			kept = kept.With(string(name), e.withoutAttempts(string(name), value))
+		}
+	}
+	if user := p.Text(content.UserID); user != "" {
+		kept = set(kept, deadletter.HeaderUserID, content.Text(user))
+	}
+	if r.Pipeline != "" {
+		kept = r.address(kept, e, p, queue)
+	}
+	kept = set(kept, HeaderReplayCount, content.Long(e.Replays+1))
+	kept = set(kept, HeaderReplayedAt, content.Long(now.UnixMilli()))
+	return set(kept, HeaderReplayID, content.Text(r.ID))
+}
+
+// address adds what a worker needs to send the message back to its queue, and to know its origin. Without the
+// name of the pipeline that it goes through, the worker takes the rest for somebody else's.
+func (r Replay) address(t content.Table, e *Entry, p *content.Properties, queue string) content.Table {
+	t = set(t, deadletter.HeaderPipeline, content.Text(string(r.Pipeline)))
+	t = set(t, deadletter.HeaderQueue, content.Text(queue))
+	t = set(t, deadletter.HeaderExchange, content.Text(e.FirstExchange))
+	t = set(t, deadletter.HeaderRoutingKey, content.Text(e.FirstRoutingKey))
+	if mode := p.Number(content.DeliveryMode); mode != persistent {
+		if _, kept := t.Get(deadletter.HeaderDeliveryMode); !kept {
+			t = t.With(deadletter.HeaderDeliveryMode, content.Long(int64(mode))) //nolint:gosec // one byte
+		}
+	}
+	return t
+}
+
+// drops reports whether a header is left out: what a broker, a worker or a library wrote about failures.
+func (r Replay) drops(e *Entry, name string, value content.Value) bool {
+	if deadletter.IsBrokers(name) || deadletter.IsForgotten(name) {
+		return true
+	}
+	if name == deadletter.HeaderHint { // any other value is the publisher's own
+		text, _ := value.Text()
+		return text == deadletter.HintNever
+	}
+	return e.isForeign() && isFault(name)
+}
+
+func (e *Entry) isForeign() bool {
+	return e.System != SystemWorker && e.System != SystemInbox
+}
+
+// withoutAttempts is the value, or 0 of the same type where a library counts attempts.
+func (e *Entry) withoutAttempts(name string, value content.Value) content.Value {
+	counts := e.System == SystemCelery && name == celeryRetries || e.System == SystemBabelQueue && name == babelAttempts
+	if _, ok := value.Integer(); !ok || !counts {
+		return value
+	}
+	return content.Value{Type: value.Type, Bytes: make([]byte, len(value.Bytes))}
+}
+
+// set replaces all values of this name.
+func set(t content.Table, name string, value content.Value) content.Table {
+	if _, found := t.Get(name); found {
+		t = t.Keep(func(key []byte) bool { return string(key) != name })
+	}
+	return t.With(name, value)
+}
+
+func list(texts []string) content.Value {
+	values := make([]content.Value, len(texts))
+	for i, text := range texts {
+		values[i] = content.Text(text)
+	}
+	return content.List(values...)
+}

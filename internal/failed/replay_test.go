@@ -1,0 +1,226 @@
+package failed_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+var now = at.Add(24 * time.Hour)
+
+func replayed(t *testing.T, r failed.Replay, m failed.Message) failed.Publishing {
+	t.Helper()
+	e := failed.Read(m)
+	r.ID = "18ea3d6d"
+	p, err := r.Publishing(&e, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func names(t content.Table) (names []string) {
+	for name := range t.All() {
+		names = append(names, string(name))
+	}
+	return names
+}
+
+func TestReplayThroughThePipeline(t *testing.T) {
+	t.Parallel()
+	m := parkedByWorker(header{"retry", "never"}, header{"retry-after-ms", 5}, header{"retry-own", "x"}, header{"replay-count", 1},
+		header{"x-delivery-count", 3}, header{"x-first-death-queue", "q"}, header{"x-last-death-reason", "r"}, header{"CC", []any{"other"}},
+		header{"BCC", []any{"other"}}, header{"x-death", []any{death("orders.failed", "rejected", "orders.failed", "k", at)}})
+	original := parsed(t, m.Properties)
+	original.SetText(content.UserID, "shop")
+	original.SetText(content.Expiration, "60000")
+	original.SetNumber(content.Priority, 0)
+	original.SetNumber(content.DeliveryMode, 1)
+	m.Properties = original.Encode()
+
+	p := replayed(t, failed.Replay{Pipeline: "orders"}, m)
+	got := parsed(t, p.Properties)
+	if p.Exchange != "orders.return" || p.RoutingKey != "order.created.eu" || string(p.Body) != "{}" {
+		t.Errorf("published to %q, %q", p.Exchange, p.RoutingKey)
+	}
+	want := []string{
+		"tenant", "retry-own", "retry-user-id", "retry-pipeline", "retry-queue", "retry-exchange", "retry-routing-key", "retry-delivery-mode",
+		"replay-count", "replayed-at", "replay-id", "CC",
+	}
+	if !slices.Equal(names(got.Headers()), want) {
+		t.Errorf("headers %q", names(got.Headers()))
+	}
+	h := decoded(got.Headers())
+	if h["replay-count"] != int64(2) || h["replayed-at"] != now.UnixMilli() || h["replay-id"] != "18ea3d6d" || h["retry-user-id"] != "shop" ||
+		h["retry-delivery-mode"] != int64(1) || !slices.Equal(h["CC"].([]any), []any{"return:orders.created"}) {
+		t.Errorf("headers %v", h)
+	}
+	if got.Has(content.UserID) || got.Has(content.Expiration) || !got.Has(content.Priority) || got.Number(content.DeliveryMode) != 2 ||
+		got.Text(content.MessageID) != "order-1003" {
+		t.Errorf("properties %q", p.Properties)
+	}
+}
+
+// A routing key that could be an address of the return exchange's is not published.
+func TestReplayEscapesTheKey(t *testing.T) {
+	t.Parallel()
+	m := message("orders.failed", header{"dead-letter-reason", "expired"}, header{"retry-queue", "q"}, header{"retry-routing-key", "return:x"})
+	if p := replayed(t, failed.Replay{Pipeline: "orders"}, m); p.RoutingKey != pipeline.EscapedKey {
+		t.Errorf("key %q", p.RoutingKey)
+	}
+}
+
+// failsAgain is how a worker reads a replayed message that its consumer has rejected, and one that its queue's
+// binding was missing for.
+func failsAgain(t *testing.T, name string, p failed.Publishing, queue string) (again, lost deadletter.Letter) {
+	t.Helper()
+	w, err := deadletter.NewPipeline(pipeline.Worker{
+		Version: 1, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 4, WorkQueues: map[string]pipeline.WorkerQueue{queue: {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := decoded(parsed(t, p.Properties).Headers())
+	lost = w.Read(&amqp.Delivery{Exchange: name + ".return", RoutingKey: p.RoutingKey, Headers: headers})
+	headers["x-death"] = []any{amqp.Table{
+		"queue": queue, "reason": "rejected", "exchange": p.Exchange, "routing-keys": []any{p.RoutingKey}, "count": int64(1),
+	}}
+	return w.Read(&amqp.Delivery{Exchange: name + ".dlx", RoutingKey: p.RoutingKey, Headers: headers}), lost
+}
+
+// Wherever it goes, a replayed message has all of its attempts again.
+func TestReplayedMessagesCountFromOne(t *testing.T) {
+	t.Parallel()
+	inbox := message("orders.failed", header{"x-death", []any{
+		death("orders.inbox", "rejected", "orders.dlx", "k", at), death("orders.created", "rejected", "shop", "order.created.eu", at),
+	}})
+	for name, c := range map[string]struct {
+		message         failed.Message
+		replay          failed.Replay
+		pipeline, queue string
+		exchange        string
+	}{
+		"the same pipeline":            {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "orders", "orders.created", "shop"},
+		"parked by the broker":         {inbox, failed.Replay{Pipeline: "orders"}, "orders", "orders.created", "shop"},
+		"a pipeline of another name":   {parkedByWorker(), failed.Replay{Pipeline: "orders2"}, "orders2", "orders.created", "shop"},
+		"a queue of another pipeline":  {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "shipping", "orders.created", "orders.return"},
+		"to another queue":             {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "orders.eu"}, "orders", "orders.eu", "shop"},
+		"to one of another pipeline":   {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "parcels"}, "shipping", "parcels", ""},
+		"as a queue that is not known": {parkedByWorker(), failed.Replay{}, "orders", "orders.created", "shop"},
+	} {
+		p := replayed(t, c.replay, c.message)
+		again, lost := failsAgain(t, c.pipeline, p, c.queue)
+		if again.Queue != c.queue || again.Count != 1 || again.FirstFailedAt != 0 || again.History != nil || again.Never {
+			t.Errorf("%s: fails again as %+v", name, again)
+		}
+		if again.Exchange != c.exchange {
+			t.Errorf("%s: came from %q, want %q", name, again.Exchange, c.exchange)
+		}
+		if p.Exchange == c.pipeline+".return" && (lost.Queue != c.queue || lost.Count != 0 || lost.Exchange != c.exchange) {
+			t.Errorf("%s: without a binding read as %+v", name, lost)
+		}
+	}
+}
+
+func TestReplayForeign(t *testing.T) {
+	t.Parallel()
+	kept := map[string][]string{
+		"NServiceBus": {"NServiceBus.EnclosedMessageTypes"}, "MassTransit": {"MT-Host-MachineName"}, "Celery": {"task", "id", "retries"},
+		"BabelQueue": {"x-attempts"},
+	}
+	for name, c := range foreign {
+		if c.want.WorkQueue == "" {
+			continue
+		}
+		p := replayed(t, failed.Replay{}, c.message)
+		got := parsed(t, p.Properties)
+		if p.Exchange != "" || p.RoutingKey != c.want.WorkQueue || got.Has(content.DeliveryMode) {
+			t.Errorf("%s: published to %q, %q: %q", name, p.Exchange, p.RoutingKey, p.Properties)
+		}
+		want := append(slices.Clone(kept[name]), "replay-count", "replayed-at", "replay-id")
+		if !slices.Equal(names(got.Headers()), want) {
+			t.Errorf("%s: headers %q, want %q", name, names(got.Headers()), want)
+		}
+		for _, attempts := range []string{"retries", "x-attempts"} {
+			if n, found := got.Headers().Get(attempts); found && (n.Type != 'I' || string(n.Bytes) != "\x00\x00\x00\x00") {
+				t.Errorf("%s: %s is %+v", name, attempts, n)
+			}
+		}
+		body := string(c.message.Body)
+		if name == "BabelQueue" {
+			body = `{"job":"x", "attempts" : 0, "meta":{"id":1.0}}`
+		}
+		if string(p.Body) != body {
+			t.Errorf("%s: body %s", name, p.Body)
+		}
+	}
+}
+
+// Only the block goes, wherever it stands.
+func TestBabelQueueBodies(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"dead_letter":{}}`:                                          `{}`,
+		`{ "a":"dead_letter" , "dead_letter":{} }`:                    `{ "a":"dead_letter"  }`,
+		`{"dead_letter":{"x":[1,{}]},"attempts":12}`:                  `{"attempts":0}`,
+		`{"attempts":12,"dead_letter":{} , "b":"\"dead_letter\":{}"}`: `{"attempts":0, "b":"\"dead_letter\":{}"}`,
+	} {
+		e := failed.Read(failed.Message{Queue: "q.failed", Properties: []byte{0, 0}, Body: []byte(body)})
+		p, err := failed.Replay{}.Publishing(&e, now)
+		if err != nil || string(p.Body) != want {
+			t.Errorf("%s became %s, error %v", body, p.Body, err)
+		}
+	}
+}
+
+func TestReplayRefuses(t *testing.T) {
+	t.Parallel()
+	large := parkedByWorker(header{"large", strings.Repeat("x", 131_072)})
+	for name, c := range map[string]struct {
+		message failed.Message
+		err     error
+	}{
+		"a message of no queue":    {message("orders.failed", header{"dead-letter-reason", "unknown_queue"}), failed.ErrNoWorkQueue},
+		"headers beyond the frame": {large, failed.ErrTooLarge},
+		"what cannot be read":      {failed.Message{Properties: []byte{0x20, 0}}, content.ErrMalformed},
+	} {
+		e := failed.Read(c.message)
+		if _, err := (failed.Replay{Pipeline: "orders", FrameMax: 131_072}).Publishing(&e, now); !errors.Is(err, c.err) {
+			t.Errorf("%s: error %v, want %v", name, err, c.err)
+		}
+	}
+}
+
+// FuzzReplay shows that no message is too odd to be read and replayed, and that a replayed one begins anew.
+func FuzzReplay(f *testing.F) {
+	for _, c := range foreign {
+		f.Add("orders.failed", c.message.Properties, c.message.Body)
+	}
+	f.Add("orders.failed", parkedByWorker().Properties, []byte(`{"dead_letter":{},"attempts":1}`))
+	f.Fuzz(func(t *testing.T, queue string, encoded, body []byte) {
+		e := failed.Read(failed.Message{Queue: queue, Properties: encoded, Body: body})
+		p, err := failed.Replay{Pipeline: "orders", ID: "id"}.Publishing(&e, now)
+		if err != nil {
+			return
+		}
+		got := parsed(t, p.Properties)
+		for name := range got.Headers().All() {
+			if deadletter.IsForgotten(string(name)) || string(name) != "CC" && deadletter.IsBrokers(string(name)) {
+				t.Errorf("header %s is kept", name)
+			}
+		}
+		again := failed.Read(failed.Message{Queue: queue, Properties: p.Properties, Body: p.Body})
+		if again.Attempts != 0 && again.System != failed.SystemCelery && again.System != failed.SystemBabelQueue {
+			t.Errorf("%d attempts after a replay", again.Attempts)
+		}
+	})
+}

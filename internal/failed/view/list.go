@@ -1,0 +1,189 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+// Formats of results.
+const (
+	Table = "table"
+	JSON  = "json"
+	JSONL = "jsonl"
+	ID    = "id"
+)
+
+// Formats are those of a list.
+func Formats() []string { return []string{Table, JSON, JSONL, ID} }
+
+// List is what a look at a queue shows.
+type List struct {
+	Queue string `json:"queue"`
+	Vhost string `json:"vhost"`
+	// Messages is how many were looked at, Selected how many of them are meant.
+	Messages int `json:"messages"`
+	Selected int `json:"selected"`
+	// Consumers is how many others hold messages that were not seen.
+	Consumers int            `json:"other_consumers"`
+	Groups    []failed.Group `json:"groups,omitempty"`
+	Rows      []Row          `json:"rows,omitempty"`
+}
+
+// Row is a message.
+type Row struct {
+	ID          string    `json:"id"`
+	FailedAt    time.Time `json:"failed_at,omitzero"`
+	Reason      string    `json:"reason"`
+	Attempts    int64     `json:"attempts"`
+	MaxAttempts int64     `json:"max_attempts,omitempty"`
+	WorkQueue   string    `json:"queue"`
+	Exchange    string    `json:"exchange"`
+	RoutingKey  string    `json:"routing_key"`
+	MessageID   string    `json:"message_id,omitempty"`
+	Error       string    `json:"error,omitempty"`
+	System      string    `json:"system,omitempty"`
+	Replays     int64     `json:"replays,omitempty"`
+	BodyBytes   int       `json:"body_bytes"`
+}
+
+// NewRow keeps no more of a message than is shown.
+func NewRow(e *failed.Entry) Row {
+	return Row{
+		ID: e.ID, FailedAt: e.FailedAt, Reason: strings.Clone(e.Reason), Attempts: e.Attempts, MaxAttempts: e.MaxAttempts,
+		WorkQueue: strings.Clone(e.WorkQueue), Exchange: strings.Clone(e.FirstExchange), RoutingKey: strings.Clone(e.FirstRoutingKey),
+		MessageID: strings.Clone(e.MessageID), Error: e.ErrorLine(), System: string(e.System), Replays: e.Replays, BodyBytes: len(e.Body),
+	}
+}
+
+// Write writes the list in a format.
+func (l List) Write(w io.Writer, format string, now time.Time) error {
+	switch format {
+	case JSON:
+		return encode(w, l, "  ")
+	case JSONL:
+		return l.lines(w)
+	case ID:
+		for _, row := range l.Rows {
+			if _, err := fmt.Fprintln(w, row.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	case Table:
+		return l.table(w, now)
+	}
+	return fmt.Errorf("-o %q: must be %s", format, strings.Join(Formats(), ", "))
+}
+
+// CheckFormat is an error for a format that is none of these.
+func CheckFormat(format string, formats ...string) error {
+	if slices.Contains(formats, format) {
+		return nil
+	}
+	return fmt.Errorf("-o %q: must be one of %s", format, strings.Join(formats, ", "))
+}
+
+func (l List) lines(w io.Writer) error {
+	for _, group := range l.Groups {
+		if err := encode(w, group, ""); err != nil {
+			return err
+		}
+	}
+	for _, row := range l.Rows {
+		if err := encode(w, row, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encode(w io.Writer, value any, indent string) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	return encoder.Encode(value)
+}
+
+func (l List) table(w io.Writer, now time.Time) error {
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(l.Groups) > 0 {
+		_, _ = fmt.Fprintln(columns, "COUNT\tREASON\tQUEUE\tERROR\tOLDEST\tNEWEST")
+	}
+	for _, g := range l.Groups {
+		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%s\n",
+			g.Count, cell(g.Reason), cell(g.Queue), cell(g.Error), age(g.Oldest, now), age(g.Newest, now))
+	}
+	if len(l.Rows) > 0 {
+		_, _ = fmt.Fprintln(columns, "ID\tFAILED AT\tATTEMPTS\tQUEUE\tROUTING KEY\tMESSAGE ID\tBODY")
+	}
+	for _, r := range l.Rows {
+		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			r.ID, moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), cell(r.WorkQueue), cell(r.RoutingKey), cell(r.MessageID), Bytes(r.BodyBytes))
+	}
+	return columns.Flush()
+}
+
+// cell shows what cannot be seen, or would move the cursor.
+func cell(text string) string {
+	text = cmp.Or(text, "-")
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }) {
+		return fmt.Sprintf("%q", text)
+	}
+	return text
+}
+
+func attempts(n, most int64) string {
+	switch {
+	case n == 0:
+		return "-"
+	case most == 0:
+		return fmt.Sprint(n)
+	default:
+		return fmt.Sprintf("%d/%d", n, most)
+	}
+}
+
+func moment(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// age is how long ago something was, roughly.
+func age(at, now time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case at.IsZero():
+		return "-"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours())/24)
+	}
+}
+
+// Bytes is a size as people write it.
+func Bytes(n int) string {
+	const unit = 1 << 10
+	switch {
+	case n < unit:
+		return fmt.Sprintf("%d B", n)
+	case n < unit*unit:
+		return fmt.Sprintf("%.1f KiB", float64(n)/unit)
+	default:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(unit*unit))
+	}
+}
