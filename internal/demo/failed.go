@@ -1,14 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // watchFailed delivers the messages of the failed queue. None is acknowledged: when the channel closes,
@@ -22,50 +21,74 @@ func (a *application) watchFailed(queue string) (<-chan amqp.Delivery, func(), e
 	return deliveries, func() { _ = channel.Close() }, err
 }
 
-// showFailed prints the parked orders with their headers, a column each.
-func (t *timeline) showFailed() {
-	var parked []*amqp.Delivery
-	for _, o := range orders {
-		if d := t.orders[o.id].parked; d != nil {
-			parked = append(parked, d)
-		}
-	}
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	row := func(name string, cell func(*amqp.Delivery) any) {
-		_, _ = fmt.Fprint(table, name)
-		for _, d := range parked {
-			_, _ = fmt.Fprintf(table, "\t%v", cell(d))
-		}
-		_, _ = fmt.Fprintln(table)
-	}
-	header := func(name string) { row(name, func(d *amqp.Delivery) any { return d.Headers[name] }) }
-	row("message-id", func(d *amqp.Delivery) any { return d.MessageId })
-	row("routing key", func(d *amqp.Delivery) any { return d.RoutingKey })
-	for _, name := range []string{
-		deadletter.HeaderDeadLetterReason, deadletter.HeaderCount, deadletter.HeaderMaxAttempts, deadletter.HeaderReason,
-		deadletter.HeaderPipeline, deadletter.HeaderQueue, deadletter.HeaderExchange, deadletter.HeaderRoutingKey,
-	} {
-		header(name)
-	}
-	for _, name := range []string{deadletter.HeaderFirstFailedAt, deadletter.HeaderLastFailedAt, deadletter.HeaderDeadLetterAt} {
-		row(name, func(d *amqp.Delivery) any { return clock(d.Headers[name]) })
-	}
-	_ = table.Flush()
-	for line := range strings.Lines(text.String()) {
-		t.out.line("%s", strings.TrimRight(line, " \n"))
-	}
-	for _, d := range parked {
-		t.out.line("%s  %s", d.MessageId, d.Body)
-		t.out.faint("%s %s", deadletter.HeaderHistory, d.Headers[deadletter.HeaderHistory])
-	}
+// operator looks after the failed queue with the sidecar's commands.
+type operator struct {
+	*broker
+	pipeline string
+	out      *output
 }
 
-// clock formats the time in one of the sidecar's headers, milliseconds since the epoch.
-func clock(value any) string {
-	ms, ok := value.(int64)
-	if !ok {
-		return fmt.Sprint(value)
+// failed runs a command for the failed queue and shows it with what it says.
+func (o operator) failed(ctx context.Context, command string, args ...string) error {
+	args = append([]string{"failed", command, o.pipeline}, args...)
+	o.out.line("$ rabbitmq-retry %s", strings.Join(args, " "))
+	said, err := o.command(ctx, args...).CombinedOutput()
+	for line := range strings.Lines(string(said)) {
+		o.out.line("%s", strings.TrimRight(line, " \n"))
 	}
-	return fmt.Sprintf("%d (%s)", ms, time.UnixMilli(ms).UTC().Format("15:04:05.000"))
+	if err != nil {
+		return fmt.Errorf("rabbitmq-retry %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// idOf is the id by which the commands know a parked order.
+func (o operator) idOf(ctx context.Context, order string) (string, error) {
+	id, err := o.command(ctx, "failed", "list", o.pipeline, "--message-id", order, "--messages", "-o", "id").Output()
+	return strings.TrimSpace(string(id)), err
+}
+
+func (o operator) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, o.sidecar, append(args, "--vhost", o.vhost)...)
+	cmd.Env = append(os.Environ(), "RABBITMQ_URI="+o.uri)
+	return cmd
+}
+
+// showFailed looks at what was parked, and lets one order succeed after all.
+func (t *timeline) showFailed(ctx context.Context, b *broker) error {
+	o := operator{b, string(t.names), t.out}
+	t.out.step("what is in %s", t.names.FailedQueue())
+	if err := o.failed(ctx, "list"); err != nil {
+		return err
+	}
+	if err := o.failed(ctx, "list", "--messages"); err != nil {
+		return err
+	}
+	id, err := o.idOf(ctx, fixed.id)
+	if err != nil {
+		return err
+	}
+	if err := o.failed(ctx, "show", id); err != nil {
+		return err
+	}
+	t.out.step("the shop has the article of %s now: replay it", fixed.id)
+	if err := o.failed(ctx, "replay", "--message-id", fixed.id, "--yes"); err != nil {
+		return err
+	}
+	return t.processReplayed(ctx, t.orders[fixed.id])
+}
+
+// processReplayed is the application's consumer, which finds nothing wrong with a parked order any more.
+func (t *timeline) processReplayed(ctx context.Context, p *progress) error {
+	select {
+	case d, ok := <-t.deliveries:
+		if !ok || d.MessageId != p.id {
+			return fmt.Errorf("%q was delivered, want the replayed %s", d.MessageId, p.id)
+		}
+		p.rejections, p.deliveries, p.done = 0, 0, false
+		t.open++
+		return t.process(p, d)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

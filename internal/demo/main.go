@@ -76,7 +76,7 @@ func show(ctx context.Context, out *output) (err error) {
 		return err
 	}
 	defer w.kill()
-	if err := showRetries(ctx, app, config, w, out); err != nil {
+	if err := showRetries(ctx, b, app, config, w, out); err != nil {
 		return err
 	}
 
@@ -89,8 +89,8 @@ func show(ctx context.Context, out *output) (err error) {
 	return tf.planIsEmpty(ctx, out)
 }
 
-// showRetries lets the application run until every order is processed or parked.
-func showRetries(ctx context.Context, app *application, config workerConfig, w *sidecar, out *output) error {
+// showRetries lets the application run until every order is processed or parked, and replays one of those.
+func showRetries(ctx context.Context, b *broker, app *application, config workerConfig, w *sidecar, out *output) error {
 	s, err := newSchedule(config.Pipelines[0])
 	if err != nil {
 		return err
@@ -99,14 +99,16 @@ func showRetries(ctx context.Context, app *application, config workerConfig, w *
 	if err != nil {
 		return err
 	}
-	defer putBack()
 
 	out.step("%d orders to the exchange %q; the consumer of %q acks, or nacks with requeue=false", len(orders), exchange, workQueue)
 	t := newTimeline(s, out)
-	if err := t.follow(ctx, app, failed, w); err != nil {
+	err = t.follow(ctx, app, failed, w)
+	putBack()
+	if err == nil {
+		err = t.showFailed(ctx, b)
+	}
+	if err != nil {
 		return fmt.Errorf("%w%s", err, w.log())
 	}
-	out.step("messages in %s", s.names.FailedQueue())
-	t.showFailed()
 	return nil
 }

@@ -19,6 +19,8 @@ type timeline struct {
 	orders  map[string]*progress
 	// open is how many orders are neither processed nor parked.
 	open int
+	// deliveries are those of the work queue.
+	deliveries <-chan amqp.Delivery
 }
 
 // progress is how far an order has come.
@@ -26,8 +28,6 @@ type progress struct {
 	order
 	deliveries int
 	done       bool
-	// parked is the order in the failed queue.
-	parked *amqp.Delivery
 }
 
 func newTimeline(s schedule, out *output) *timeline {
@@ -39,9 +39,8 @@ func newTimeline(s schedule, out *output) *timeline {
 }
 
 // follow publishes the orders and consumes both queues until every order is processed or parked.
-func (t *timeline) follow(ctx context.Context, app *application, failed <-chan amqp.Delivery, s *sidecar) error {
-	deliveries, err := app.consume()
-	if err != nil {
+func (t *timeline) follow(ctx context.Context, app *application, failed <-chan amqp.Delivery, s *sidecar) (err error) {
+	if t.deliveries, err = app.consume(); err != nil {
 		return err
 	}
 	if err := app.publish(ctx); err != nil {
@@ -49,7 +48,7 @@ func (t *timeline) follow(ctx context.Context, app *application, failed <-chan a
 	}
 	for t.open > 0 {
 		select {
-		case d, ok := <-deliveries:
+		case d, ok := <-t.deliveries:
 			err = t.orUnexpectedEnd(d, ok, t.process)
 		case d, ok := <-failed:
 			err = t.orUnexpectedEnd(d, ok, t.park)
@@ -99,7 +98,6 @@ func (t *timeline) process(p *progress, d amqp.Delivery) error {
 
 // park records an order in the failed queue. It is not acknowledged: the message stays there.
 func (t *timeline) park(p *progress, d amqp.Delivery) error {
-	p.parked = &d
 	if err := t.checkParked(p, d); err != nil {
 		return fmt.Errorf("%s in %s: %w", p.id, t.names.FailedQueue(), err)
 	}
