@@ -3,14 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
@@ -37,11 +40,11 @@ func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
 	}
 }
 
-// contents are the messages in a queue by what tells them apart.
-func (o orders) contents(t *testing.T, queue string) map[string]failed.Message {
+// contents are the messages in the failed queue by what tells them apart.
+func (o orders) contents(t *testing.T) map[string]failed.Message {
 	t.Helper()
 	messages := map[string]failed.Message{}
-	_, err := pass.Run(t.Context(), o.queue(queue), pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+	_, err := pass.Run(t.Context(), o.queue("orders.failed"), pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
 		m := e.Message
 		m.Body, m.Properties = bytes.Clone(m.Body), bytes.Clone(m.Properties)
 		messages[e.ID] = m
@@ -57,12 +60,24 @@ func (o orders) contents(t *testing.T, queue string) map[string]failed.Message {
 func oddMessages() map[string][]byte {
 	var each content.Table
 	for i, v := range []content.Value{
-		{Type: 't', Bytes: []byte{1}}, {Type: 'b', Bytes: []byte{0x80}}, {Type: 'B', Bytes: []byte{0xff}}, {Type: 's', Bytes: []byte{0x80, 0}},
-		{Type: 'u', Bytes: []byte{0xff, 0xff}}, {Type: 'I', Bytes: []byte{0x80, 0, 0, 0}}, {Type: 'i', Bytes: []byte{0xff, 0xff, 0xff, 0xff}},
-		content.Long(-1 << 63), {Type: 'L', Bytes: []byte{0, 0, 0, 0, 0, 0, 0, 9}}, {Type: 'f', Bytes: []byte{0x3d, 0xcc, 0xcc, 0xcd}},
-		{Type: 'd', Bytes: []byte{0x3f, 0xf0, 0, 0, 0, 0, 0, 0}}, {Type: 'D', Bytes: []byte{2, 0, 0, 0, 1}}, content.Text(""), content.Text("\xff"),
-		content.List(content.Text("x"), content.List()), {Type: 'T', Bytes: []byte{0, 0, 0, 0, 0xff, 0, 0, 1}}, {Type: 'V'},
-		{Type: 'F', Bytes: content.Table{}.With("z", content.Long(1)).With("y", content.Value{Type: 'V'})}, {Type: 'x', Bytes: []byte{0xff, 0}},
+		{Type: 't', Bytes: []byte{1}},
+		{Type: 'b', Bytes: []byte{0x80}},
+		{Type: 'B', Bytes: []byte{0xff}},
+		{Type: 's', Bytes: []byte{0x80, 0}},
+		{Type: 'u', Bytes: []byte{0xff, 0xff}},
+		{Type: 'I', Bytes: []byte{0x80, 0, 0, 0}},
+		{Type: 'i', Bytes: []byte{0xff, 0xff, 0xff, 0xff}},
+		content.Long(-1 << 63),
+		{Type: 'L', Bytes: []byte{0, 0, 0, 0, 0, 0, 0, 9}},
+		{Type: 'f', Bytes: []byte{0x3d, 0xcc, 0xcc, 0xcd}},
+		{Type: 'd', Bytes: []byte{0x3f, 0xf0, 0, 0, 0, 0, 0, 0}},
+		{Type: 'D', Bytes: []byte{2, 0, 0, 0, 1}},
+		content.Text(""), content.Text("\xff"),
+		content.List(content.Text("x"), content.List()),
+		{Type: 'T', Bytes: []byte{0, 0, 0, 0, 0xff, 0, 0, 1}},
+		{Type: 'V'},
+		{Type: 'F', Bytes: content.Table{}.With("z", content.Long(1)).With("y", content.Value{Type: 'V'})},
+		{Type: 'x', Bytes: []byte{0xff, 0}},
 	} {
 		each = each.With(string(rune('a'+i)), v)
 	}
@@ -98,17 +113,19 @@ func TestExportDeleteImport(t *testing.T) {
 			o.publishRaw(t,
 				failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}, Body: bytes.Repeat([]byte{0xff}, 16<<20)},
 				failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}})
-			before := o.contents(t, "orders.failed")
+			before := o.contents(t)
 
+			o.await(t, 6)
 			out, errs := o.run(t, exitOK, "failed", "export", "orders")
 			contains(t, errs, "exported 6 messages of orders.failed; all put back")
 			if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 6 || !json.Valid([]byte(lines[0])) {
 				t.Errorf("%d lines", len(lines))
 			}
+			o.await(t, 6)
 			file := filepath.Join(t.TempDir(), "failed.jsonl")
 			_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", file, "--yes")
 			contains(t, errs, "deleted 6 of 6", "To undo: rabbitmq-retry failed import orders "+file, `"deleted":6`)
-			if left := o.contents(t, "orders.failed"); len(left) != 0 {
+			if left := o.contents(t); len(left) != 0 {
 				t.Errorf("%d messages are left", len(left))
 			}
 			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -116,7 +133,7 @@ func TestExportDeleteImport(t *testing.T) {
 			}
 			_, errs = o.run(t, exitOK, "failed", "import", "orders", file)
 			contains(t, errs, "imported 6 of 6 messages into orders.failed", `"imported":6`)
-			after := o.contents(t, "orders.failed")
+			after := o.contents(t)
 			if !slices.Equal(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))) {
 				t.Errorf("other messages: %d before, %d after", len(before), len(after))
 			}
@@ -125,10 +142,23 @@ func TestExportDeleteImport(t *testing.T) {
 					t.Errorf("%s: properties %.300x, were %.300x", m.RoutingKey, after[id].Properties, m.Properties)
 				}
 			}
+			o.await(t, 6)
 			_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--skip-present")
 			contains(t, errs, "imported 0 of 6 messages", "6 are in the queue already")
 		})
 	}
+}
+
+// await waits until so many messages are ready: large ones that were put back come late.
+func (o orders) await(t *testing.T, n int) {
+	t.Helper()
+	brokertest.Eventually(t, 10*time.Second, func() error {
+		count, err := o.queue("orders.failed").Count(t.Context())
+		if err == nil && count.Ready != n {
+			err = fmt.Errorf("%d messages are ready, not %d", count.Ready, n)
+		}
+		return err
+	})
 }
 
 // failedExchange declares the one that an import publishes to.
@@ -168,7 +198,7 @@ func TestImportReplaysEditedLines(t *testing.T) {
 	// Nothing of a damaged file.
 	_, errs = o.run(t, exitUsage, "failed", "import", "orders", write(t, string(text)+string(text[:len(text)-9])))
 	contains(t, errs, "line 2: is not a message")
-	if left := o.contents(t, "orders.failed"); len(left) != 1 {
+	if left := o.contents(t); len(left) != 1 {
 		t.Errorf("%d messages in the queue", len(left))
 	}
 }
@@ -198,7 +228,7 @@ func TestFileTexts(t *testing.T) {
 			t.Errorf("%s: %q is not in:\n%s", name, test.want, errs)
 		}
 	}
-	if left := o.contents(t, "orders.failed"); len(left) != 1 {
+	if left := o.contents(t); len(left) != 1 {
 		t.Errorf("%d messages are left", len(left))
 	}
 }

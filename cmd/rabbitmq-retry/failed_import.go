@@ -49,7 +49,7 @@ func newFailedImportCommand(ctx context.Context, getenv func(string) string) *co
 		Args:    cobra.RangeArgs(1, most),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
 	}
-	o.target.addFlags(cmd)
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.replay, "replay", false, "send the messages to the work queues they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and say what would be imported")
