@@ -36,7 +36,8 @@ func newFailedCommand(ctx context.Context, getenv func(string) string) *cobra.Co
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	command.AddCommand(newFailedListCommand(ctx, getenv), newFailedShowCommand(ctx, getenv), newFailedReplayCommand(ctx, getenv))
+	command.AddCommand(newFailedListCommand(ctx, getenv), newFailedShowCommand(ctx, getenv), newFailedReplayCommand(ctx, getenv),
+		newFailedExportCommand(ctx, getenv), newFailedImportCommand(ctx, getenv), newFailedDeleteCommand(ctx, getenv))
 	return command
 }
 

@@ -3,6 +3,7 @@ package failed
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -89,14 +90,15 @@ func (g *Groups) Add(e *Entry) {
 
 // Sorted are the groups, the largest first.
 func (g *Groups) Sorted() []Group {
-	sorted := make([]Group, 0, len(g.groups))
-	for _, group := range g.groups {
-		sorted = append(sorted, *group)
-	}
-	slices.SortFunc(sorted, func(a, b Group) int {
+	// Pointers are sorted by code that is in the binary anyway.
+	order := slices.SortedFunc(maps.Values(g.groups), func(a, b *Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Queue, b.Queue),
 			strings.Compare(a.Error, b.Error))
 	})
+	sorted := make([]Group, len(order))
+	for i, group := range order {
+		sorted[i] = *group
+	}
 	return sorted
 }
 

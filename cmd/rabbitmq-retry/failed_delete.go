@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+)
+
+const failedDeleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed
+import" puts them back; with --discard they are gone.`
+
+const failedDeleteExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
+    rabbitmq-retry failed delete orders --reason unrecoverable --export unrecoverable.jsonl
+
+  rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
+
+type deleteOptions struct {
+	target
+	filters
+	export, auditLog         string
+	discard, all, yes, force bool
+}
+
+func newFailedDeleteCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
+	o := &deleteOptions{target: target{connection: connection{getenv: getenv}}}
+	cmd := &cobra.Command{
+		Use:     "delete [PIPELINE]",
+		Short:   "Take failed messages out of the queue, to a file or for good",
+		Long:    failedDeleteHelp,
+		Example: failedDeleteExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+	}
+	o.target.addFlags(cmd)
+	o.filters.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.export, "export", "", "`file` that keeps the messages, which must not exist")
+	flags.BoolVar(&o.discard, "discard", false, "keep nothing")
+	flags.BoolVar(&o.all, "all", false, "all messages: without it, some filter has to say which")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of the run (default: stderr)")
+	addForce(cmd, &o.force)
+	cmd.MarkFlagsMutuallyExclusive("export", "discard")
+	cmd.MarkFlagsOneRequired("export", "discard")
+	return cmd
+}
+
+func (o *deleteOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+	filter, err := o.filter(cmd.InOrStdin(), time.Now())
+	if err != nil {
+		return err
+	}
+	if selective := filter.Selective(); selective == o.all {
+		if o.all {
+			return errors.New("--all: means all messages, and there is a filter")
+		}
+		return errors.New("which messages? Write a filter, or --all")
+	}
+	place, err := o.findOnly(args)
+	if err != nil {
+		return err
+	}
+	r := &removal{
+		filter: filter, command: "delete", file: o.export, flag: "--export", auditLog: o.auditLog,
+		survey: &survey{
+			place: place, filters: &o.filters, force: o.force,
+			console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes},
+		},
+	}
+	return r.run(ctx)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+)
+
+const failedExportHelp = `Writes failed messages as JSON, one per line; the guide "Files of failed messages" has the format. The
+messages stay in the queue, unless --remove says otherwise: then each is written to the disk before it is
+taken out. "failed import" puts them back, exactly as they were.`
+
+const failedExportExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
+    rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
+
+  # Choose by anything: each line counts as the id of its message.
+  rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
+    rabbitmq-retry failed replay orders --ids - --yes`
+
+type exportOptions struct {
+	target
+	filters
+	output, auditLog   string
+	remove, yes, force bool
+}
+
+func newFailedExportCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
+	o := &exportOptions{target: target{connection: connection{getenv: getenv}}}
+	cmd := &cobra.Command{
+		Use:     "export [PIPELINE]",
+		Short:   "Write failed messages to a file",
+		Long:    failedExportHelp,
+		Example: failedExportExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+	}
+	o.target.addFlags(cmd)
+	o.filters.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.output, "output", "", "`file` to write, which must not exist (default: stdout)")
+	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --output")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of a run with --remove (default: stderr)")
+	addForce(cmd, &o.force)
+	return cmd
+}
+
+func (o *exportOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+	if o.remove && o.output == "" {
+		return errors.New("--remove: needs --output, so that what is removed is kept")
+	}
+	filter, err := o.filter(cmd.InOrStdin(), time.Now())
+	if err != nil {
+		return err
+	}
+	place, err := o.findOnly(args)
+	if err != nil {
+		return err
+	}
+	s := &survey{
+		place: place, filters: &o.filters, force: o.force,
+		console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes},
+	}
+	if o.remove {
+		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output", auditLog: o.auditLog}
+		return r.run(ctx)
+	}
+	to, err := newSink("--output", o.output, cmd.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	_, err = s.lookFor(ctx, filter, func(e *failed.Entry) {
+		if o.limit == 0 || to.lines < o.limit {
+			to.write(e)
+		}
+	})
+	if err = errors.Join(err, to.close()); err != nil {
+		return runtimeError{err}
+	}
+	s.console.Say("exported %d messages of %s; all put back", to.lines, place.Name)
+	return nil
+}
+
+// findOnly is find for commands that have no other argument.
+func (t *target) findOnly(args []string) (*place, error) {
+	place, rest, err := t.find(args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
+	}
+	return place, err
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+// queue opens raw connections to the failed queue.
+func (o orders) queue(name string) pass.Queue {
+	p := &place{Vhost: o.Vhost, brokers: func() ([]amqpconn.URI, error) { return amqpconn.ParseURIs(o.URI) }}
+	return pass.Queue{Name: name, Open: p.open}
+}
+
+// publishRaw publishes properties as they are.
+func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
+	t.Helper()
+	result, err := pass.Send(t.Context(), o.queue("any"), pass.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
+		if len(publishings) == 0 {
+			return p, false, nil
+		}
+		p, publishings = publishings[0], publishings[1:]
+		return p, true, nil
+	}})
+	if err != nil || len(publishings) > 0 || result.Returned+result.Refused+result.Uncertain > 0 {
+		t.Fatalf("published %+v, error %v", result, err)
+	}
+}
+
+// contents are the messages in the failed queue by what tells them apart.
+func (o orders) contents(t *testing.T) map[string]failed.Message {
+	t.Helper()
+	messages := map[string]failed.Message{}
+	_, err := pass.Run(t.Context(), o.queue("orders.failed"), pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+		m := e.Message
+		m.Body, m.Properties = bytes.Clone(m.Body), bytes.Clone(m.Properties)
+		messages[e.ID] = m
+		return pass.Verdict{}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return messages
+}
+
+// oddMessages are what a client library does not keep: each type of a value, and what is there and empty.
+func oddMessages() map[string][]byte {
+	var each content.Table
+	for i, v := range []content.Value{
+		{Type: 't', Bytes: []byte{1}},
+		{Type: 'b', Bytes: []byte{0x80}},
+		{Type: 'B', Bytes: []byte{0xff}},
+		{Type: 's', Bytes: []byte{0x80, 0}},
+		{Type: 'u', Bytes: []byte{0xff, 0xff}},
+		{Type: 'I', Bytes: []byte{0x80, 0, 0, 0}},
+		{Type: 'i', Bytes: []byte{0xff, 0xff, 0xff, 0xff}},
+		content.Long(-1 << 63),
+		{Type: 'L', Bytes: []byte{0, 0, 0, 0, 0, 0, 0, 9}},
+		{Type: 'f', Bytes: []byte{0x3d, 0xcc, 0xcc, 0xcd}},
+		{Type: 'd', Bytes: []byte{0x3f, 0xf0, 0, 0, 0, 0, 0, 0}},
+		{Type: 'D', Bytes: []byte{2, 0, 0, 0, 1}},
+		content.Text(""), content.Text("\xff"),
+		content.List(content.Text("x"), content.List()),
+		{Type: 'T', Bytes: []byte{0, 0, 0, 0, 0xff, 0, 0, 1}},
+		{Type: 'V'},
+		{Type: 'F', Bytes: content.Table{}.With("z", content.Long(1)).With("y", content.Value{Type: 'V'})},
+		{Type: 'x', Bytes: []byte{0xff, 0}},
+	} {
+		each = each.With(string(rune('a'+i)), v)
+	}
+	var typed, empty, deep content.Properties
+	typed.SetHeaders(each)
+	for p := content.ContentType; p <= content.ClusterID; p++ {
+		switch {
+		case p.IsText() && p != content.UserID && p != content.Expiration:
+			empty.SetText(p, "")
+		case p == content.Priority || p == content.Timestamp:
+			empty.SetNumber(p, 0)
+		}
+	}
+	nested := content.List()
+	for range 2000 {
+		nested = content.List(nested)
+	}
+	deep.SetHeaders(content.Table{}.With("deep", nested))
+	return map[string][]byte{"typed": typed.Encode(), "empty": empty.Encode(), "deep": deep.Encode(), "none": {0, 0}}
+}
+
+// What is deleted with an export is the same again after an import, to the last byte.
+func TestExportDeleteImport(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			o := newOrders(t, queueType)
+			o.failedExchange(t)
+			for name, properties := range oddMessages() {
+				o.publishRaw(t, failed.Publishing{Exchange: "orders.failed", RoutingKey: name, Properties: properties, Body: []byte(name)})
+			}
+			o.publishRaw(t,
+				failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}, Body: bytes.Repeat([]byte{0xff}, 16<<20)},
+				failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}})
+			before := o.contents(t)
+
+			o.await(t, 6)
+			out, errs := o.run(t, exitOK, "failed", "export", "orders")
+			contains(t, errs, "exported 6 messages of orders.failed; all put back")
+			if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 6 || !json.Valid([]byte(lines[0])) {
+				t.Errorf("%d lines", len(lines))
+			}
+			o.await(t, 6)
+			file := filepath.Join(t.TempDir(), "failed.jsonl")
+			_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", file, "--yes")
+			contains(t, errs, "deleted 6 of 6", "To undo: rabbitmq-retry failed import orders "+file, `"deleted":6`)
+			if left := o.contents(t); len(left) != 0 {
+				t.Errorf("%d messages are left", len(left))
+			}
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("file %v, error %v", info, err)
+			}
+			_, errs = o.run(t, exitOK, "failed", "import", "orders", file)
+			contains(t, errs, "imported 6 of 6 messages into orders.failed", `"imported":6`)
+			after := o.contents(t)
+			if !slices.Equal(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))) {
+				t.Errorf("other messages: %d before, %d after", len(before), len(after))
+			}
+			for id, m := range before {
+				if !bytes.Equal(after[id].Body, m.Body) || !bytes.Equal(uncounted(after[id].Properties), uncounted(m.Properties)) {
+					t.Errorf("%s: properties %.300x, were %.300x", m.RoutingKey, after[id].Properties, m.Properties)
+				}
+			}
+			o.await(t, 6)
+			_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--skip-present")
+			contains(t, errs, "imported 0 of 6 messages", "6 are in the queue already")
+		})
+	}
+}
+
+// await waits until so many messages are ready: large ones that were put back come late.
+func (o orders) await(t *testing.T, n int) {
+	t.Helper()
+	brokertest.Eventually(t, 10*time.Second, func() error {
+		count, err := o.queue("orders.failed").Count(t.Context())
+		if err == nil && count.Ready != n {
+			err = fmt.Errorf("%d messages are ready, not %d", count.Ready, n)
+		}
+		return err
+	})
+}
+
+// failedExchange declares the one that an import publishes to.
+func (o orders) failedExchange(t *testing.T) {
+	t.Helper()
+	ch := o.Channel(t)
+	if err := ch.ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind("orders.failed", "", "orders.failed", false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImportReplaysEditedLines(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.failedExchange(t)
+	for _, id := range []string{"order-1", "order-2"} {
+		o.park(t, "exhausted", id)
+	}
+	file := filepath.Join(t.TempDir(), "failed.jsonl")
+	_, errs := o.run(t, exitOK, "failed", "export", "orders", "--message-id", "order-2", "--output", file, "--remove", "--yes")
+	contains(t, errs, "deleted 1 of 1")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(text), `"message_id":"order-2"`, `"message_id":"order-2","expiration":"1"`, 1)
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", write(t, edited), "--dry-run")
+	contains(t, errs, "would import 1 messages into orders.failed", "1 of them: expiration dropped")
+	o.run(t, exitOK, "failed", "import", "orders", write(t, edited), "--replay", "--yes")
+	d, ok := o.Get(t, "orders.created")
+	if !ok || d.MessageId != "order-2" || d.RoutingKey != "order.created.eu" || d.Expiration != "" || d.Headers["retry-count"] != nil {
+		t.Errorf("delivery %+v", d)
+	}
+	// Nothing of a damaged file.
+	_, errs = o.run(t, exitUsage, "failed", "import", "orders", write(t, string(text)+string(text[:len(text)-9])))
+	contains(t, errs, "line 2: is not a message")
+	if left := o.contents(t); len(left) != 1 {
+		t.Errorf("%d messages in the queue", len(left))
+	}
+}
+
+func TestFileTexts(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	there := write(t, "x")
+	for name, test := range map[string]struct {
+		code int
+		args []string
+		want string
+	}{
+		"delete what":     {exitUsage, []string{"failed", "delete", "orders", "--discard", "--yes"}, "which messages? Write a filter, or --all"},
+		"delete all some": {exitUsage, []string{"failed", "delete", "orders", "--discard", "--all", "--reason", "x"}, "there is a filter"},
+		"delete where":    {exitUsage, []string{"failed", "delete", "orders", "--all", "--yes"}, "export discard"},
+		"unasked":         {exitUsage, []string{"failed", "delete", "orders", "--all", "--discard"}, "write --yes"},
+		"file is there":   {exitError, []string{"failed", "delete", "orders", "--all", "--export", there, "--yes"}, "exists already: choose another name"},
+		"export there":    {exitUsage, []string{"failed", "export", "orders", "--output", there}, "exists already: choose another name"},
+		"remove":          {exitUsage, []string{"failed", "export", "orders", "--remove"}, "--remove: needs --output"},
+		"no file":         {exitUsage, []string{"failed", "import", "orders"}, "which file? Write its name, or - for stdin"},
+		"no exchange":     {exitError, []string{"failed", "import", "orders", exported(t, o)}, "no exchange 'orders.failed'"},
+	} {
+		_, errs := o.run(t, test.code, test.args...)
+		if !strings.Contains(errs, test.want) {
+			t.Errorf("%s: %q is not in:\n%s", name, test.want, errs)
+		}
+	}
+	if left := o.contents(t); len(left) != 1 {
+		t.Errorf("%d messages are left", len(left))
+	}
+}
+
+// exported is a file with what is in the failed queue.
+func exported(t *testing.T, o orders) string {
+	t.Helper()
+	out, _ := o.run(t, exitOK, "failed", "export", "orders")
+	return write(t, out)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+// removal takes messages out of a queue, and keeps them in a file first, if one is named.
+type removal struct {
+	*survey
+	filter failed.Filter
+	// command is how the run is called in its record.
+	command string
+	// file is "" if the messages are thrown away; flag is the one that names it.
+	file, flag, auditLog string
+}
+
+func (r *removal) run(ctx context.Context) error {
+	meant := 0
+	before, err := r.lookFor(ctx, r.filter, func(*failed.Entry) { meant++ })
+	if err != nil {
+		return err
+	}
+	r.sayHidden(before)
+	if r.filters.limit > 0 {
+		meant = min(meant, r.filters.limit)
+	}
+	if meant == 0 {
+		r.console.Say("none of the %d messages in %s is meant", before.Seen, r.place.Name)
+		return nil
+	}
+	saved := "nothing is kept"
+	if r.file != "" {
+		saved = "saved to " + r.file + " first"
+	}
+	if err := r.console.Ask(fmt.Sprintf("Delete %d messages (%s)?", meant, saved)); err != nil {
+		return err
+	}
+	result, err := r.remove(ctx, before, meant)
+	r.report(result, meant)
+	return r.finish(result, meant, err)
+}
+
+func (r *removal) remove(ctx context.Context, before pass.Result, meant int) (pass.Result, error) {
+	selector := r.filter.Selector()
+	job := pass.Job{
+		Before: &before, Drops: true, Scan: r.scan(), Limit: r.filters.limit,
+		Decide: func(e *failed.Entry) pass.Verdict { return pass.Verdict{Drop: selector.Selects(e)} },
+		Progress: func(p pass.Progress) {
+			r.console.Line(fmt.Sprintf("%d/%d  %s%s", p.Dropped, meant, p.Phase, waiting(p)))
+		},
+	}
+	if r.file != "" {
+		to, err := newSink(r.flag, r.file, nil)
+		if err != nil {
+			return pass.Result{}, err
+		}
+		defer func() { _ = to.close() }() // what counts was kept before
+		job.Keep = to.keep
+		job.Decide = func(e *failed.Entry) pass.Verdict {
+			return pass.Verdict{Drop: selector.Selects(e) && to.write(e)}
+		}
+	}
+	if r.place.Pipeline == "" {
+		job.Publishes, job.Decide = true, spare(r.place.Name, job.Decide)
+	}
+	result, err := pass.Run(ctx, r.place.Queue, job)
+	r.console.Line("")
+	return result, err
+}
+
+func (r *removal) report(p pass.Result, meant int) {
+	if p.Interrupted {
+		r.console.Say("stopped: %d deleted, %d stay", p.Dropped, max(0, meant-p.Dropped))
+	} else {
+		r.console.Say("deleted %d of %d", p.Dropped, meant)
+	}
+	if r.file != "" {
+		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), r.file)
+	}
+	if p.Doubled > 0 {
+		r.console.Say("%d were deleted, and seem to be in %s still: others took part, or the connection was lost", p.Doubled, r.place.Name)
+	}
+	if p.Unverified {
+		r.console.Say("up to %d were deleted, and may be in %s still", min(p.Dropped, pass.MayDouble), r.place.Name)
+	}
+}
+
+// argument is how the queue is named on the command line.
+func (p *place) argument() string {
+	if p.Pipeline != "" {
+		return string(p.Pipeline)
+	}
+	return "--queue " + p.Name
+}
+
+// finish leaves the record, and says by its error whether all is done.
+func (r *removal) finish(p pass.Result, meant int, err error) error {
+	record := console.Record{
+		At: time.Now().UTC(), Command: r.command, User: r.place.user, Vhost: r.place.Vhost, Queue: r.place.Name, To: r.file,
+		Filter: r.filter,
+		Counts: map[string]int{
+			"selected": p.Selected, "deleted": p.Dropped, "doubled": p.Doubled, "acknowledged_again": p.Again,
+		},
+	}
+	if err != nil {
+		record.Error = err.Error()
+	}
+	if audited := r.console.Audit(record, r.auditLog); err == nil {
+		err = audited
+	}
+	if err == nil && (p.Dropped < meant || p.Doubled > 0) {
+		err = errors.New("not all messages were deleted for good")
+	}
+	if err != nil {
+		return runtimeError{r.place.unknown(err)}
+	}
+	return nil
+}

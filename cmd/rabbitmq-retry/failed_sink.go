@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+)
+
+// sink takes the lines of messages. The first error stays.
+type sink struct {
+	buffer *bufio.Writer
+	file   *os.File // nil for stdout
+	lines  int
+	err    error
+}
+
+// newSink creates a file, or writes to stdout if none is named. A file that exists may be the only copy of what
+// is in it.
+func newSink(flag, name string, stdout io.Writer) (*sink, error) {
+	if name == "" {
+		return &sink{buffer: bufio.NewWriter(stdout)}, nil
+	}
+	const onlyOwner = 0o600
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s %s: exists already: choose another name", flag, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return &sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f}, nil
+}
+
+// write is false if the message is not written.
+func (s *sink) write(e *failed.Entry) bool {
+	if s.err != nil {
+		return false
+	}
+	line, err := file.Encode(e.Message, e.ID)
+	if err != nil {
+		s.err = fmt.Errorf("message %s: %w", e.ID, err)
+		return false
+	}
+	if _, s.err = s.buffer.Write(append(line, '\n')); s.err != nil {
+		return false
+	}
+	s.lines++
+	return true
+}
+
+// keep makes durable what was written.
+func (s *sink) keep() error {
+	s.err = errors.Join(s.err, s.buffer.Flush())
+	if s.err == nil && s.file != nil {
+		s.err = s.file.Sync()
+	}
+	return s.err
+}
+
+func (s *sink) close() error {
+	err := s.keep()
+	if s.file == nil {
+		return err
+	}
+	return errors.Join(err, s.file.Close())
+}

@@ -1,0 +1,100 @@
+package failed
+
+import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// Changes that an import makes to a message, since the queue or the broker does not bear it as it was.
+const (
+	ChangedExpiration   = "expiration dropped: the message would expire out of the queue"
+	ChangedUserID       = "user-id moved to the header " + deadletter.HeaderUserID + ": the broker refuses that of another user"
+	ChangedCounts       = "the broker's count of deliveries dropped"
+	ChangedDeliveryMode = "delivery-mode 0 made 1: brokers close the connection over it"
+	ChangedCC           = "header CC dropped: copies would go to other queues"
+)
+
+// Import says how messages get into a queue for failed ones.
+type Import struct {
+	// Pipeline is the one whose failed queue it is, "" for a queue of none.
+	Pipeline pipeline.Names
+	// Queue is its name.
+	Queue string
+	// User is who publishes.
+	User string
+	// FrameMax is the connection's limit in bytes, 0 for none.
+	FrameMax int
+}
+
+// Publishing builds what is published, and says what is not as it was. Nothing else changes, to the last byte.
+func (i Import) Publishing(m Message) (p Publishing, changes []string, err error) {
+	p = Publishing{RoutingKey: i.Queue, Body: m.Body}
+	if i.Pipeline != "" {
+		p.Exchange, p.RoutingKey = i.Pipeline.FailedExchange(), m.RoutingKey
+	}
+	properties, err := content.Parse(m.Properties)
+	if err != nil {
+		return p, nil, err
+	}
+	for _, change := range []struct {
+		done bool
+		text string
+	}{
+		{i.dropExpiration(&properties), ChangedExpiration},
+		{i.moveUserID(&properties), ChangedUserID},
+		{dropHeaders(&properties, isCount), ChangedCounts},
+		{fixDeliveryMode(&properties), ChangedDeliveryMode},
+		{i.Pipeline == "" && dropHeaders(&properties, isCC), ChangedCC},
+	} {
+		if change.done {
+			changes = append(changes, change.text)
+		}
+	}
+	p.Properties = properties.Encode()
+	return p, changes, Fits(p.Properties, i.FrameMax)
+}
+
+// ID is that of the message once it is in the queue.
+func (i Import) ID(p Publishing) string {
+	return ID(Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
+}
+
+func (i Import) dropExpiration(p *content.Properties) bool {
+	found := p.Has(content.Expiration)
+	p.Remove(content.Expiration)
+	return found
+}
+
+func (i Import) moveUserID(p *content.Properties) bool {
+	user := p.Text(content.UserID)
+	if !p.Has(content.UserID) || user == i.User {
+		return false
+	}
+	p.Remove(content.UserID)
+	p.SetHeaders(set(p.Headers(), deadletter.HeaderUserID, content.Text(user)))
+	return true
+}
+
+// dropHeaders also drops the table of headers if nothing else is in it.
+func dropHeaders(p *content.Properties, drop func(name []byte) bool) bool {
+	before := p.Headers()
+	kept := before.Keep(func(name []byte) bool { return !drop(name) })
+	if len(kept) == len(before) {
+		return false
+	}
+	if p.Remove(content.Headers); len(kept) > 0 {
+		p.SetHeaders(kept)
+	}
+	return true
+}
+
+func isCC(name []byte) bool { return string(name) == "CC" || string(name) == "BCC" }
+
+func fixDeliveryMode(p *content.Properties) bool {
+	wrong := p.Has(content.DeliveryMode) && p.Number(content.DeliveryMode) == 0
+	if wrong {
+		p.SetNumber(content.DeliveryMode, 1)
+	}
+	return wrong
+}
