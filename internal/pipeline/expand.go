@@ -9,7 +9,8 @@ import (
 
 // DeclaredByArgument marks a work queue as created by the pipeline it names. Brokers store and
 // ignore arguments they do not know. The mark cannot be taken off a queue that is no longer declared, so
-// DeclaredArgument marks the return binding of one that is, too: a queue without it is never deleted.
+// DeclaredArgument marks the return binding of one that is, too: a queue without it is never deleted. Both are texts:
+// the management API has the same handle for a binding with true and with "true".
 const (
 	DeclaredByArgument = "x-retry-declared-by"
 	DeclaredArgument   = "retry-declared"

@@ -41,7 +41,7 @@ func TestExpandQuorum(t *testing.T) {
 			"orders.return -> a|b.c [return:a|b.c]",
 			"orders.return -> created [return:created]",
 			"orders.return -> legacy [return:legacy]",
-			"orders.return -> paid [return:paid] retry-declared=true",
+			"orders.return -> paid [return:paid] retry-declared=orders",
 		},
 		Policies: map[string]string{
 			"retry/orders/queues": `queues ^(orders\.(failed|inbox|retry\.\d.*)|a\|b\.c|created|paid)$ priority=1000 ` +

@@ -67,7 +67,7 @@ func (n Names) ReturnBinding(workQueue string) topology.Binding {
 func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 	b := n.ReturnBinding(workQueue)
 	if !strings.Contains(workQueue, "~") {
-		b.Arguments = topology.Arguments{DeclaredArgument: true}
+		b.Arguments = topology.Arguments{DeclaredArgument: string(n)}
 	}
 	return b
 }

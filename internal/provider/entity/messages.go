@@ -195,7 +195,7 @@ func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
 	}
 	return diag.NewWarningDiagnostic("Bindings of others are deleted", fmt.Sprintf(
 		"These bindings are not the %s's, and go with its exchanges and queues. If it is replaced, they do not come back:\n%s\n\n"+
-			"Let whoever made them make other ones, or remove them, before you apply.",
+			"Whoever needs them should bind to something else before you apply.",
 		e.kind.Kind, preflight.Bullets(listed)))
 }
 

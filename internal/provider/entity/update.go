@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -51,7 +52,7 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 	switch {
 	case errors.As(err, &refused):
 		diags.Append(e.changeLosesMessages(refused.Queues))
-	case err != nil && e.asBefore(ctx, prior, next, change):
+	case err != nil && !broker.IsUnanswered(err) && e.asBefore(ctx, prior, next, change):
 		diags.Append(e.cannotBeginUpdate(err))
 	case err != nil:
 		diags.Append(e.cannotUpdate(err))

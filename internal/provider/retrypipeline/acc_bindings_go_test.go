@@ -43,7 +43,7 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 		tf.configure(t, c.config)
 		output := tf.plan(t, c.arguments...)
 		_, warning, _ := strings.Cut(output, "Bindings of others are deleted")
-		warning, _, _ = strings.Cut(warning, "Let whoever made them")
+		warning, _, _ = strings.Cut(warning, "Whoever needs them")
 		for _, key := range []string{"to a declared queue", "to an own queue", "to an exchange", "from an exchange", "between exchanges"} {
 			if strings.Contains(warning, key) != c.want {
 				t.Errorf("%s: the plan names the binding %q: %t\n%s", name, key, !c.want, output)

@@ -44,7 +44,7 @@ func TestAcc_DriftOfExchanges(t *testing.T) {
 		}},
 		{"return deleted", deleted("exchanges", "orders.return"), onlyDiffers{
 			"exchanges orders.return",
-			"bindings orders.return -> noted [return:noted] retry-declared=true", "bindings orders.return -> work.created [return:work.created]",
+			"bindings orders.return -> noted [return:noted] retry-declared=orders", "bindings orders.return -> work.created [return:work.created]",
 			"bindings orders.return -> work.legacy [return:work.legacy]", "bindings orders.return -> work.paid [return:work.paid]",
 		}},
 		{"failed deleted", deleted("exchanges", "orders.failed"), onlyDiffers{"exchanges orders.failed", "bindings orders.failed -> orders.failed"}},
@@ -53,7 +53,7 @@ func TestAcc_DriftOfExchanges(t *testing.T) {
 			b.Call(t, http.MethodPut, b.Path("exchanges", "orders.return"), map[string]any{"type": "topic", "durable": true}, nil)
 		}, onlyDiffers{
 			"exchanges orders.return",
-			"bindings orders.return -> noted [return:noted] retry-declared=true", "bindings orders.return -> work.created [return:work.created]",
+			"bindings orders.return -> noted [return:noted] retry-declared=orders", "bindings orders.return -> work.created [return:work.created]",
 			"bindings orders.return -> work.legacy [return:work.legacy]", "bindings orders.return -> work.paid [return:work.paid]",
 		}},
 		{"failed transient", func(t *testing.T, b *brokertest.Broker) {
@@ -94,7 +94,7 @@ func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 		{"inbox deleted", deleted("queues", "orders.inbox"), onlyDiffers{"queues orders.inbox", definitionBinding}},
 		{"retry queue deleted", deleted("queues", "orders.retry.5s"), onlyDiffers{"queues orders.retry.5s", "bindings orders.retry -> orders.retry.5s [delay:5s]"}},
 		{"failed queue deleted", deleted("queues", "orders.failed"), onlyDiffers{"queues orders.failed", "bindings orders.failed -> orders.failed"}},
-		{"declared queue deleted", deleted("queues", "noted"), onlyDiffers{"queues noted", "bindings orders.return -> noted [return:noted] retry-declared=true"}},
+		{"declared queue deleted", deleted("queues", "noted"), onlyDiffers{"queues noted", "bindings orders.return -> noted [return:noted] retry-declared=orders"}},
 	})
 }
 
