@@ -2,7 +2,6 @@ package broker
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -21,9 +20,9 @@ func TestVhostsAreListedWhileOthersAreDeleted(t *testing.T) {
 		list := answer.Body.Bytes()
 		listedGap = listedGap || bytes.Contains(list, []byte("[[]")) || bytes.Contains(list, []byte(",[]"))
 	}))
-	churning, stop := context.WithCancel(t.Context())
-	defer stop()
-	churned := churnVhosts(churning, t, b)
+	stop := make(chan struct{})
+	churned := churnVhosts(t, b, stop)
+	defer func() { close(stop); <-churned }()
 	for listing := true; listing && !listedGap; {
 		select {
 		case <-churned:
@@ -40,17 +39,20 @@ func TestVhostsAreListedWhileOthersAreDeleted(t *testing.T) {
 			}
 		}
 	}
-	stop()
-	<-churned
 }
 
-// churnVhosts creates and deletes vhosts for a while, or until the context ends.
-func churnVhosts(ctx context.Context, t *testing.T, b *brokertest.Broker) (churned <-chan struct{}) {
+// churnVhosts creates and deletes vhosts for a while, or until it is stopped.
+func churnVhosts(t *testing.T, b *brokertest.Broker, stop <-chan struct{}) (churned <-chan struct{}) {
 	t.Helper()
 	var churn sync.WaitGroup
 	for i := range 3 {
 		churn.Go(func() {
-			for k := 0; k < 15 && ctx.Err() == nil; k++ {
+			for k := range 15 {
+				select {
+				case <-stop:
+					return
+				default:
+				}
 				vhost := path("vhosts", fmt.Sprintf("%s-%d-%d", b.Vhost, i, k))
 				b.Request(t, http.MethodPut, vhost, nil)
 				b.Request(t, http.MethodDelete, vhost, nil)

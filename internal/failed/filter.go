@@ -5,24 +5,28 @@ import "time"
 // Filter says which messages are meant; its zero value means all of them. A message has to match each field
 // that is set, and any one element of a list.
 type Filter struct {
-	Reasons []string
+	Reasons []string `json:"reasons,omitempty"`
 	// FromQueues are work queues.
-	FromQueues []string
+	FromQueues []string `json:"from_queues,omitempty"`
 	// Since and Until bound FailedAt. A message without a time is not within any bounds.
-	Since, Until time.Time
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
 	// Headers are all to be there.
-	Headers []Header
+	Headers []Header `json:"headers,omitempty"`
 	// RoutingKey is a pattern in which * stands for any text and ? for any character.
-	RoutingKey string
-	MessageIDs []string
+	RoutingKey string   `json:"routing_key,omitempty"`
+	MessageIDs []string `json:"message_ids,omitempty"`
 	// Error is a part of the error or exception, in whatever case.
-	Error string
+	Error string `json:"error,omitempty"`
 	// IDs are taken as often as they are listed, since equal messages share one; nil means any.
-	IDs []string
+	IDs []string `json:"ids,omitempty"`
 }
 
 // Header is a header with its value as text.
-type Header struct{ Key, Value string }
+type Header struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
 
 // Selector applies a filter to the messages of one pass.
 type Selector struct {
