@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// settling is how long messages that were put back may take to be counted again.
-	settling = time.Second
+	// settling is how long messages that were put back may take to be counted again, and returning how long those
+	// that were seen before may: large ones take longer.
+	settling  = time.Second
+	returning = 5 * time.Second
 	// settlingPoll is how often they are counted meanwhile.
 	settlingPoll = 50 * time.Millisecond
 )
@@ -62,6 +64,9 @@ func (q Queue) count(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 // bit, and its consumer is counted for a moment longer; at least so many are expected, and one in any case.
 func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int) (Count, error) {
 	deadline := time.Now().Add(settling)
+	if expected > 0 {
+		deadline = time.Now().Add(returning)
+	}
 	for before := -1; ; {
 		count, err := q.count(ctx, conn)
 		settled := count.Ready == before && count.Ready >= max(1, expected) && count.Consumers == 0

@@ -17,6 +17,10 @@ const (
 	unread = 8 << 20
 	// idle is after which time without a message it is asked whether there are any.
 	idle = 200 * time.Millisecond
+	// underway is how long messages that are delivered may be on their way: a queue without ready messages may be one
+	// whose last message is large. Where others consume, too, it is likelier that they have it.
+	underway       = 5 * time.Second
+	underwayShared = time.Second
 	// stuck is how long messages that are ready may not come.
 	stuck = 30 * time.Second
 )
@@ -141,7 +145,11 @@ func (r *round) counted(c Count) {
 	if others := c.Consumers - len(r.in.lanes); others > 0 && !r.in.widening {
 		r.ledger.shared, r.consumers = true, max(r.consumers, others)
 	}
-	r.empty = c.Ready == 0 && time.Since(r.last) > idle
+	patience := underway
+	if r.ledger.shared {
+		patience = underwayShared
+	}
+	r.empty = c.Ready == 0 && time.Since(r.last) > patience
 }
 
 // brokenBy explains why the deliveries ended.
