@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,18 +18,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 const (
-	guide   = "../../templates/guides/reading-a-dead-letter.md.tmpl"
 	created = "orders.created"
 	paid    = "orders.paid"
 	failed  = "orders.failed"
 )
 
-// The script of the guide counts, puts back and saves what is in the failed queue. No message loses its address: not
-// one whose work queue has lost its binding, and not one that the broker moved.
-func TestScriptOfTheGuide(t *testing.T) {
+// The commands count, replay and save what is in the failed queue, with the permissions of an operator. No message loses
+// its address: not one whose work queue has lost its binding, and not one that the broker moved.
+func TestCommandsOfTheGuides(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "replay")
 	config := fmt.Sprintf(`
@@ -44,7 +44,7 @@ output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orde
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		Steps: []resource.TestStep{{Config: config, ExpectNonEmptyPlan: true, Check: func(state *terraform.State) error {
-			s := newScript(t, b)
+			s := newOperator(t, b)
 			publish(t, b, created, "moved")
 			reject(t, b, created, "moved")
 			reject(t, b, "orders.inbox", "moved") // as a worker does that cannot republish it
@@ -56,25 +56,28 @@ output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orde
 				reject(t, b, paid, "unbound")
 			}
 			s.waitFor(3)
-			s.run("count", 1, "exhausted", "1 exhausted "+created, "1 exhausted "+paid, "1 None "+created, "count: 0")
+			s.run("1 exhausted "+created, "list")
+			s.run("1 exhausted "+paid, "list")
+			s.run("1 malformed "+created, "list")
 			s.waitFor(3)
 
 			unbind(t, b, paid)
-			s.run("put back", 1, "exhausted", "put back: 1")
-			s.run("put back", 9, "exhausted", "put back: 1")
+			s.run("replayed 1 of 2", "replay", "--reason", "exhausted", "--limit", "1", "--yes")
+			s.run("replayed 1 of 1", "replay", "--reason", "exhausted", "--yes")
 			failsFromTheStart(t, b, created, "bound")
 			failsFromTheStart(t, b, paid, "unbound")
 			s.waitFor(3)
 
 			unbind(t, b, created)
-			s.run("put back", 9, "", "put back: 1")
+			s.run("replayed 1 of 1", "replay", "--reason", "malformed", "--yes")
 			failsFromTheStart(t, b, created, "moved")
 			s.waitFor(3)
 
-			s.run("save", 9, "exhausted", "save: 3")
+			file := filepath.Join(t.TempDir(), "failed.jsonl")
+			s.run("deleted 3 of 3", "delete", "--reason", "exhausted", "--export", file, "--yes")
 			s.waitFor(0)
-			saved, err := os.ReadFile(filepath.Join(s.directory, "failed.jsonl"))
-			if n := strings.Count(string(saved), `"message_id": "m-`); err != nil || n != 3 {
+			saved, err := os.ReadFile(file)
+			if n := strings.Count(string(saved), `"message_id":"m-`); err != nil || n != 3 {
 				t.Errorf("%d messages saved (%v): %s", n, err, saved)
 			}
 			return nil
@@ -99,7 +102,7 @@ func failsFromTheStart(t *testing.T, b *brokertest.Broker, queue, id string) {
 
 func unbind(t *testing.T, b *brokertest.Broker, queue string) {
 	t.Helper()
-	if err := b.Channel(t).QueueUnbind(queue, "return:"+queue, "orders.return", nil); err != nil {
+	if err := b.Channel(t).QueueUnbind(queue, "return:"+queue, "orders.return", amqp.Table{pipeline.DeclaredArgument: "orders"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,61 +128,39 @@ func reject(t *testing.T, b *brokertest.Broker, queue, key string) (d amqp.Deliv
 	return d
 }
 
-// script is that of the guide, with the permissions that the guide says.
-type script struct {
+// operator looks after the failed queue.
+type operator struct {
 	*testing.T
-	broker               *brokertest.Broker
-	text, uri, directory string
+	broker       *brokertest.Broker
+	sidecar, uri string
 }
 
-func newScript(t *testing.T, b *brokertest.Broker) script {
+func newOperator(t *testing.T, b *brokertest.Broker) operator {
 	t.Helper()
-	content, err := os.ReadFile(guide)
+	permissions := pipeline.OperatorPermissions("orders")["replay"]
+	uri, err := url.Parse(b.VhostURI())
 	if err != nil {
 		t.Fatal(err)
 	}
-	match := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(content)
-	uri, err := url.Parse(b.VhostURI())
-	if match == nil || err != nil {
-		t.Fatalf("%s has no script (%v)", guide, err)
-	}
-	uri.User = url.UserPassword(b.User(t, "", "^$", `^orders\.return$`, `^orders\.failed$`))
-	return script{T: t, broker: b, text: string(match[1]), uri: uri.String(), directory: t.TempDir()}
+	uri.User, uri.Path = url.UserPassword(b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)), ""
+	return operator{T: t, broker: b, sidecar: terraformtest.BuildSidecar(t), uri: uri.String()}
 }
 
-// run edits the script as a reader does. Without a reason it chooses messages that the broker moved.
-func (s script) run(action string, limit int, reason string, want ...string) {
+// run runs a command, which has to say this, in however many spaces.
+func (s operator) run(want, command string, args ...string) {
 	s.Helper()
-	text := s.text
-	for old, edited := range map[string]string{
-		`(?m)^URI = .*$`:        fmt.Sprintf("URI = %q", s.uri),
-		`(?m)^ACTION = "count"`: fmt.Sprintf("ACTION = %q", action),
-		`(?m)^LIMIT = 1\b`:      fmt.Sprintf("LIMIT = %d", limit),
-		`reason == "exhausted"`: map[bool]string{true: "reason is None", false: fmt.Sprintf("reason == %q", reason)}[reason == ""],
-	} {
-		pattern := regexp.MustCompile(old)
-		if n := len(pattern.FindAllString(text, -1)); n != 1 {
-			s.Fatalf("the script has %d of %s", n, old)
-		}
-		text = pattern.ReplaceAllLiteralString(text, edited)
-	}
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "/usr/bin/python3", "-c", text)
-	command.Dir = s.directory
-	output, err := command.CombinedOutput()
-	if err != nil {
-		s.Fatalf("%v\n%s", err, output)
-	}
-	for _, line := range want {
-		if !strings.Contains("\n"+string(output), "\n"+line+"\n") {
-			s.Errorf("%s printed\n%swant %s", action, output, line)
-		}
+	failed := exec.CommandContext(ctx, s.sidecar, append([]string{"failed", command, "orders", "--vhost", s.broker.Vhost}, args...)...)
+	failed.Env = append(os.Environ(), "RABBITMQ_URI="+s.uri)
+	output, err := failed.CombinedOutput()
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(output)), " "), want) {
+		s.Errorf("%s: %v, printed\n%swant %q", command, err, output, want)
 	}
 }
 
 // waitFor waits until the failed queue holds so many messages.
-func (s script) waitFor(want int) {
+func (s operator) waitFor(want int) {
 	s.Helper()
 	brokertest.Eventually(s, 20*time.Second, func() error {
 		queue, err := s.broker.Channel(s).QueueDeclarePassive(failed, true, false, false, false, nil)
