@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
@@ -30,15 +31,35 @@ second signal.`
 
 func newFailedCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "failed",
-		Short: "See, replay, export and delete failed messages",
-		Long:  failedHelp,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:               "failed",
+		Short:             "See, replay, export and delete failed messages",
+		Long:              failedHelp,
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) },
 	}
 	command.AddCommand(newFailedListCommand(ctx, getenv), newFailedShowCommand(ctx, getenv), newFailedReplayCommand(ctx, getenv),
 		newFailedExportCommand(ctx, getenv), newFailedImportCommand(ctx, getenv), newFailedDeleteCommand(ctx, getenv))
 	return command
+}
+
+// noneEmpty refuses a flag with an empty value, which a variable that is not set leaves, and a limit of 0: they would
+// mean all messages, or that nothing is kept.
+func noneEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), "")
+		}
+		switch {
+		case err != nil:
+		case value == "":
+			err = fmt.Errorf("--%s: is empty", f.Name)
+		case value == "0" && (f.Name == "limit" || f.Name == "scan"):
+			err = fmt.Errorf("--%s 0: must be 1 or more; leave it out for all messages", f.Name)
+		}
+	})
+	return err
 }
 
 // target is the queue that a command is about.
@@ -92,6 +113,11 @@ func (t *target) find(args []string) (*place, []string, error) {
 	}
 	p := &place{Vhost: t.vhost, brokers: t.brokers}
 	p.Open = p.open
+	for _, name := range append([]string{t.queue}, args[:min(1, len(args))]...) {
+		if strings.Contains(name, "://") {
+			return nil, nil, errors.New("the name of a pipeline or a queue is needed, and is a URI")
+		}
+	}
 	if t.queue != "" {
 		p.Name = t.queue
 		if p.Vhost == "" {

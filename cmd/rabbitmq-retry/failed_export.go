@@ -75,7 +75,7 @@ func (o *exportOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 	if err != nil {
 		return err
 	}
-	_, err = s.lookFor(ctx, filter, func(e *failed.Entry) {
+	result, err := s.lookFor(ctx, filter, func(e *failed.Entry) {
 		if o.limit == 0 || to.lines < o.limit {
 			to.write(e)
 		}
@@ -83,8 +83,9 @@ func (o *exportOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 	if err = errors.Join(err, to.close()); err != nil {
 		return runtimeError{err}
 	}
-	s.console.Say("exported %d messages of %s; all put back", to.lines, place.Name)
-	return nil
+	s.sayHidden(result)
+	s.console.Say("exported %d messages of %s; %s", to.lines, place.Name, s.back())
+	return s.lost()
 }
 
 // findOnly is find for commands that have no other argument.

@@ -124,6 +124,9 @@ func (i *imports) run(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if err := console.CanAudit(i.auditLog); err != nil {
+		return err
+	}
 	where := i.place.Name
 	if i.replay {
 		where = "their work queues"
@@ -134,12 +137,17 @@ func (i *imports) run(ctx context.Context, name string) error {
 		i.say()
 		return nil
 	case i.replay:
-		if err := i.console.Ask(fmt.Sprintf("Replay %d messages of %s?", total, name)); err != nil {
+		if err := i.console.Ask(ctx, fmt.Sprintf("Replay %d messages of %s?", total, name)); err != nil {
 			return err
 		}
 	case i.skipPresent:
-		if _, err := i.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) { i.present[e.ID]++ }); err != nil {
+		seen, err := i.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) { i.present[e.ID]++ })
+		if err != nil {
 			return err
+		}
+		if seen.Consumers > 0 {
+			return runtimeError{fmt.Errorf("--skip-present: another consumer of %q may hold messages that cannot be seen; "+
+				"stop it, or import without --skip-present", i.place.Name)}
 		}
 	}
 	clear(i.notes)

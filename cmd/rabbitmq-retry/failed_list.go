@@ -85,11 +85,17 @@ func (o *listOptions) run(ctx context.Context, cmd *cobra.Command, args []string
 			list.Rows = append(list.Rows, view.NewRow(e))
 		}
 	})
+	if err != nil && result.Seen == 0 {
+		return err
+	}
 	list.Groups, list.Messages, list.Consumers = groups.Sorted(), result.Seen, result.Consumers
 	if printed := list.Write(cmd.OutOrStdout(), o.format, now); printed != nil {
 		return runtimeError{printed}
 	}
 	o.summary(survey, result, list)
+	if err == nil {
+		err = survey.lost()
+	}
 	return err
 }
 
@@ -99,7 +105,7 @@ func (o *listOptions) summary(s *survey, result pass.Result, list view.List) {
 	if list.Selected < result.Seen {
 		text += fmt.Sprintf(", %d of them meant", list.Selected)
 	}
-	text += "; all put back."
+	text += "; " + s.back() + "."
 	if len(list.Groups) > 0 && s.place.Pipeline != "" {
 		text += " " + next(list.Groups, string(s.place.Pipeline))
 	}

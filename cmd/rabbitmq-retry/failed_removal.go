@@ -22,6 +22,12 @@ type removal struct {
 }
 
 func (r *removal) run(ctx context.Context) error {
+	if err := mustBeFile(r.flag, r.file); err != nil {
+		return err
+	}
+	if err := console.CanAudit(r.auditLog); err != nil {
+		return err
+	}
 	meant := 0
 	before, err := r.lookFor(ctx, r.filter, func(*failed.Entry) { meant++ })
 	if err != nil {
@@ -39,7 +45,7 @@ func (r *removal) run(ctx context.Context) error {
 	if r.file != "" {
 		saved = "saved to " + r.file + " first"
 	}
-	if err := r.console.Ask(fmt.Sprintf("Delete %d messages (%s)?", meant, saved)); err != nil {
+	if err := r.console.Ask(ctx, fmt.Sprintf("Delete %d messages (%s)?", meant, saved)); err != nil {
 		return err
 	}
 	result, err := r.remove(ctx, before, meant)
@@ -76,12 +82,12 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int) (pa
 }
 
 func (r *removal) report(p pass.Result, meant int) {
-	if p.Interrupted {
+	if p.Interrupted && p.Dropped < meant {
 		r.console.Say("stopped: %d deleted, %d stay", p.Dropped, max(0, meant-p.Dropped))
 	} else {
 		r.console.Say("deleted %d of %d", p.Dropped, meant)
 	}
-	if r.file != "" {
+	if r.file != "" && p.Dropped > 0 {
 		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), r.file)
 	}
 	if p.Doubled > 0 {

@@ -101,6 +101,9 @@ func (o *replayOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 	if len(rest) > 0 {
 		return fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
 	}
+	if strings.Contains(o.to, "://") {
+		return errors.New("--to: the name of a queue is needed, and is a URI")
+	}
 	con := &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes}
 	r := &replay{
 		replayOptions: o, filter: filter, rate: rate, meant: map[string]int{}, skipped: map[string]int{},
@@ -118,6 +121,9 @@ func newReplayID() string {
 }
 
 func (r *replay) run(ctx context.Context) error {
+	if err := console.CanAudit(r.auditLog); err != nil {
+		return err
+	}
 	before, err := r.lookFor(ctx, r.filter, r.count)
 	if err != nil {
 		return err
@@ -129,20 +135,24 @@ func (r *replay) run(ctx context.Context) error {
 	}
 	plan := fmt.Sprintf("%d messages to %s", total, r.destination())
 	switch {
+	case total == 0 && len(r.skipped) > 0:
+		r.saySkipped()
+		return runtimeError{errors.New("no message can be replayed")}
 	case total == 0:
 		r.console.Say("none of the %d messages in %s is meant", before.Seen, r.place.Name)
 		return nil
 	case r.dryRun:
 		r.console.Say("would replay %s", plan)
+		r.saySkipped()
 		return nil
 	}
-	if err := r.console.Ask("Replay " + plan + r.pace(total) + "?"); err != nil {
+	if err := r.console.Ask(ctx, "Replay "+plan+r.pace(total)+"?"); err != nil {
 		return err
 	}
 	result, err := r.publish(ctx, before, total)
-	again := r.waitAndCount(ctx, result)
 	r.report(result, total)
-	return r.finish(result, again, total, err)
+	again, unseen := r.waitAndCount(ctx, result)
+	return r.finish(result, again, total, errors.Join(err, unseen))
 }
 
 // count notes what is meant before it is done.
@@ -241,14 +251,14 @@ func progressLine(p pass.Progress, total int, since time.Duration) string {
 }
 
 // waitAndCount counts the messages of this run that are back after a while.
-func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int) {
+func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int, err error) {
 	if r.wait <= 0 || result.Interrupted || result.Confirmed == 0 {
-		return 0
+		return 0, nil
 	}
 	select {
 	case <-time.After(r.wait):
 	case <-ctx.Done():
-		return 0
+		return 0, errors.New("stopped while waiting: nobody has looked whether messages came back")
 	}
 	reasons := map[string]int{}
 	if _, err := r.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) {
@@ -257,14 +267,13 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 			reasons[e.Reason]++
 		}
 	}); err != nil {
-		r.console.Say("after %s: %v", r.wait, err)
-		return 0
+		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
 	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
 	if again < result.Confirmed {
 		r.sayInbox(ctx)
 	}
-	return again
+	return again, nil
 }
 
 func explainReasons(reasons map[string]int) string {
@@ -291,8 +300,8 @@ func (r *replay) sayInbox(ctx context.Context) {
 // report says what was done.
 func (r *replay) report(p pass.Result, total int) {
 	stay := max(0, total-p.Confirmed)
-	if p.Interrupted {
-		r.console.Say("stopped: %d replayed, %d stay, %d doubled. The same command goes on.", p.Confirmed, stay, p.Doubled)
+	if p.Interrupted && stay > 0 {
+		r.console.Say("stopped: %d replayed, %d stay, %d doubled. Run the same command again to continue.", p.Confirmed, stay, p.Doubled)
 	} else {
 		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
 	}
@@ -312,8 +321,12 @@ func (r *replay) report(p pass.Result, total int) {
 	if p.Unverified {
 		r.console.Say("up to %d were replayed, and may be in %s still", min(p.Confirmed, pass.MayDouble), r.place.Name)
 	}
-	for reason, n := range r.skipped {
-		r.console.Say("%d skipped: %s", n, reason)
+	r.saySkipped()
+}
+
+func (r *replay) saySkipped() {
+	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
+		r.console.Say("%d skipped: %s", r.skipped[reason], reason)
 	}
 }
 
@@ -344,7 +357,7 @@ func (r *replay) finish(p pass.Result, again, total int, err error) error {
 	if audited := r.console.Audit(record, r.auditLog); err == nil {
 		err = audited
 	}
-	if err == nil && (p.Confirmed < total || p.Doubled > 0 || again > 0) {
+	if err == nil && (p.Confirmed < total || p.Doubled > 0 || again > 0 || len(r.skipped) > 0) {
 		err = errors.New("not all messages were replayed for good")
 	}
 	if err != nil {

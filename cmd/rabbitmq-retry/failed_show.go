@@ -78,7 +78,9 @@ func (o *showOptions) run(ctx context.Context, cmd *cobra.Command, args []string
 		return runtimeError{ambiguous(id, found, result.Seen)}
 	}
 	for _, e := range found {
-		return o.show(cmd.OutOrStdout(), e)
+		if err := o.show(cmd.OutOrStdout(), e); err != nil {
+			return runtimeError{err}
+		}
 	}
 	return nil
 }

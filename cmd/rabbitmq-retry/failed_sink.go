@@ -16,7 +16,9 @@ type sink struct {
 	buffer *bufio.Writer
 	file   *os.File // nil for stdout
 	lines  int
-	err    error
+	// kept is how many bytes are whole lines on the disk.
+	kept, written int64
+	err           error
 }
 
 // newSink creates a file, or writes to stdout if none is named. A file that exists may be the only copy of what
@@ -49,6 +51,7 @@ func (s *sink) write(e *failed.Entry) bool {
 	if _, s.err = s.buffer.Write(append(line, '\n')); s.err != nil {
 		return false
 	}
+	s.written += int64(len(line)) + 1
 	s.lines++
 	return true
 }
@@ -59,6 +62,9 @@ func (s *sink) keep() error {
 	if s.err == nil && s.file != nil {
 		s.err = s.file.Sync()
 	}
+	if s.err == nil {
+		s.kept = s.written
+	}
 	return s.err
 }
 
@@ -66,6 +72,9 @@ func (s *sink) close() error {
 	err := s.keep()
 	if s.file == nil {
 		return err
+	}
+	if err != nil { // what is left out was not taken out, either, and half a line would make the file unreadable
+		err = errors.Join(err, s.file.Truncate(s.kept))
 	}
 	return errors.Join(err, s.file.Close())
 }

@@ -24,7 +24,15 @@ type survey struct {
 	console  *console.Console
 	force    bool
 	selector *failed.Selector
+	// missing is how many messages were seen by the last look, and are not back.
+	missing int
 }
+
+const (
+	// returning is how long messages that were put back may take to be counted again, large ones in particular.
+	returning     = 5 * time.Second
+	returningPoll = 100 * time.Millisecond
+)
 
 func addForce(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false,
@@ -65,7 +73,52 @@ func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*
 	if err != nil {
 		return result, runtimeError{s.place.unknown(err)}
 	}
-	return result, nil
+	return result, s.await(ctx, result)
+}
+
+// await waits until the queue counts again what was put back. A queue with a delivery limit may have deleted it, and
+// AMQP does not tell the limit.
+func (s *survey) await(ctx context.Context, seen pass.Result) error {
+	s.missing = 0
+	if seen.Consumers > 0 || seen.Confirmed > 0 { // others take messages, or copies were made
+		return nil
+	}
+	for deadline := time.Now().Add(returning); ; {
+		count, err := s.place.Count(ctx)
+		if err != nil {
+			return runtimeError{s.place.unknown(err)}
+		}
+		missing := seen.Seen - count.Ready
+		switch late := time.Now().After(deadline); {
+		case missing <= 0 || late && count.Consumers > 0: // the look's own consumer is counted for a moment longer
+			return nil
+		case late:
+			s.missing = missing
+			return nil
+		}
+		select {
+		case <-time.After(returningPoll):
+		case <-ctx.Done():
+			return runtimeError{ctx.Err()}
+		}
+	}
+}
+
+// back says where the messages are that were looked at.
+func (s *survey) back() string {
+	if s.missing == 0 {
+		return "all put back"
+	}
+	return fmt.Sprintf("%d of them are not back: they expired, somebody took them, or the queue has a delivery limit and "+
+		"deletes what is looked at too often", s.missing)
+}
+
+// lost is an error if messages that were looked at are not back.
+func (s *survey) lost() error {
+	if s.missing == 0 {
+		return nil
+	}
+	return runtimeError{fmt.Errorf("%d messages are not back in %q", s.missing, s.place.Name)}
 }
 
 // scan is how many messages are looked at.

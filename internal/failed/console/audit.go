@@ -23,6 +23,20 @@ type Record struct {
 	Error    string         `json:"error,omitempty"`
 }
 
+const onlyOwner = 0o600
+
+// CanAudit is an error if no record can be written to this file: what was done could not be told afterwards.
+func CanAudit(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
+	if err != nil {
+		return fmt.Errorf("--audit-log: %w", err)
+	}
+	return f.Close()
+}
+
 // Audit writes a record to a file, or to stderr if no file is named.
 func (c *Console) Audit(r Record, file string) error {
 	line, err := json.Marshal(r)
@@ -35,7 +49,6 @@ func (c *Console) Audit(r Record, file string) error {
 		_, err = c.Err.Write(line)
 		return err
 	}
-	const onlyOwner = 0o600
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if err != nil {
 		return fmt.Errorf("--audit-log: %w", err)

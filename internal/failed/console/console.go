@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,7 @@ var (
 )
 
 // Ask asks a question that is answered with y or n. Without a terminal there is nobody to answer.
-func (c *Console) Ask(question string) error {
+func (c *Console) Ask(ctx context.Context, question string) error {
 	if c.Yes {
 		return nil
 	}
@@ -38,9 +39,26 @@ func (c *Console) Ask(question string) error {
 	}
 	c.Line("")
 	_, _ = fmt.Fprintf(c.Err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(c.In).ReadString('\n')
-	if err != nil {
-		return errNobody
+	type line struct {
+		text string
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(c.In).ReadString('\n')
+		lines <- line{text, err}
+	}()
+	var answer string
+	select {
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(c.Err)
+		return ErrDeclined
+	case l := <-lines:
+		if l.err != nil {
+			_, _ = fmt.Fprintln(c.Err)
+			return errNobody
+		}
+		answer = l.text
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return ErrDeclined
