@@ -30,7 +30,7 @@ type survey struct {
 
 const (
 	// returning is how long messages that were put back may take to be counted again, large ones in particular.
-	returning     = 5 * time.Second
+	returning     = 20 * time.Second
 	returningPoll = 100 * time.Millisecond
 )
 

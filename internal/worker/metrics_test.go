@@ -118,7 +118,9 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created", "orders.gone")
 	for _, queue := range []string{"orders.created", "orders.gone"} {
-		p.set(t, http.MethodDelete, p.Path("bindings", "e", "orders.return", "q", queue)+"/return:"+queue, nil)
+		if err := p.Channel(t).QueueUnbind(queue, "return:"+queue, "orders.return", amqp.Table{pipeline.DeclaredArgument: "orders"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.gone"), nil)
 	r := p.work(t)

@@ -15,7 +15,7 @@ const (
 	// settling is how long messages that were put back may take to be counted again, and returning how long those
 	// that were seen before may: large ones take longer.
 	settling  = time.Second
-	returning = 5 * time.Second
+	returning = 20 * time.Second
 	// settlingPoll is how often they are counted meanwhile.
 	settlingPoll = 50 * time.Millisecond
 )

@@ -19,7 +19,7 @@ const (
 	idle = 200 * time.Millisecond
 	// underway is how long messages that are delivered may be on their way: a queue without ready messages may be one
 	// whose last message is large. Where others consume, too, it is likelier that they have it.
-	underway       = 5 * time.Second
+	underway       = 20 * time.Second
 	underwayShared = time.Second
 	// stuck is how long messages that are ready may not come.
 	stuck = 30 * time.Second
