@@ -136,6 +136,15 @@ func (t *target) find(args []string) (*place, []string, error) {
 	return p, args[1:], nil
 }
 
+// findOnly is find for commands that have no other argument.
+func (t *target) findOnly(args []string) (*place, error) {
+	place, rest, err := t.find(args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
+	}
+	return place, err
+}
+
 func noPipeline(config workerconfig.Config) error {
 	if names := namesIn(config); len(names) > 0 {
 		return fmt.Errorf("which pipeline? Write its name: %s; or --queue", strings.Join(names, ", "))

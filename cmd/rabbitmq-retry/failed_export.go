@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,13 +85,4 @@ func (o *exportOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 	s.sayHidden(result)
 	s.console.Say("exported %d messages of %s; %s", to.lines, place.Name, s.back())
 	return s.lost()
-}
-
-// findOnly is find for commands that have no other argument.
-func (t *target) findOnly(args []string) (*place, error) {
-	place, rest, err := t.find(args)
-	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
-	}
-	return place, err
 }

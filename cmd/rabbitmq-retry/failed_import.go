@@ -247,8 +247,8 @@ func (i *imports) say() {
 // finish leaves the record, and says by its error whether all is done.
 func (i *imports) finish(p pass.Result, total int, name string, err error) error {
 	record := console.Record{
-		At: time.Now().UTC(), Command: "import", User: i.place.user, Vhost: i.place.Vhost, Queue: i.place.Name,
-		Filter: map[string]any{"file": name, "replay": i.replay},
+		Command: "import",
+		Filter:  map[string]any{"file": name, "replay": i.replay},
 		Counts: map[string]int{
 			"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "uncertain": p.Uncertain,
 			"present": i.skipped,
@@ -257,12 +257,7 @@ func (i *imports) finish(p pass.Result, total int, name string, err error) error
 	if i.replay {
 		record.ReplayID = i.back.ID
 	}
-	if err != nil {
-		record.Error = err.Error()
-	}
-	if audited := i.console.Audit(record, i.auditLog); err == nil {
-		err = audited
-	}
+	err = i.record(record, i.auditLog, err)
 	if err == nil && p.Confirmed+i.skipped < total {
 		err = errors.New("not all messages were imported: " +
 			fmt.Sprintf("%d were returned, %d refused, of %d nobody knows", p.Returned, p.Refused, p.Uncertain))

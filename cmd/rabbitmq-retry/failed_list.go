@@ -66,12 +66,9 @@ func (o *listOptions) run(ctx context.Context, cmd *cobra.Command, args []string
 	if err != nil {
 		return fmt.Errorf("--group-by %w", err)
 	}
-	place, rest, err := o.find(args)
+	place, err := o.findOnly(args)
 	if err != nil {
 		return err
-	}
-	if len(rest) > 0 {
-		return fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
 	}
 	messages := o.messages || o.format == view.ID
 	list := view.List{Queue: place.Name, Vhost: place.Vhost}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
@@ -109,18 +108,13 @@ func (p *place) argument() string {
 // finish leaves the record, and says by its error whether all is done.
 func (r *removal) finish(p pass.Result, meant int, err error) error {
 	record := console.Record{
-		At: time.Now().UTC(), Command: r.command, User: r.place.user, Vhost: r.place.Vhost, Queue: r.place.Name, To: r.file,
+		Command: r.command, To: r.file,
 		Filter: r.filter,
 		Counts: map[string]int{
 			"selected": p.Selected, "deleted": p.Dropped, "doubled": p.Doubled, "acknowledged_again": p.Again,
 		},
 	}
-	if err != nil {
-		record.Error = err.Error()
-	}
-	if audited := r.console.Audit(record, r.auditLog); err == nil {
-		err = audited
-	}
+	err = r.record(record, r.auditLog, err)
 	if err == nil && (p.Dropped < meant || p.Doubled > 0) {
 		err = errors.New("not all messages were deleted for good")
 	}

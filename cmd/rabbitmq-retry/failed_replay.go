@@ -94,12 +94,9 @@ func (o *replayOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 	if err != nil {
 		return err
 	}
-	place, rest, err := o.find(args)
+	place, err := o.findOnly(args)
 	if err != nil {
 		return err
-	}
-	if len(rest) > 0 {
-		return fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
 	}
 	if strings.Contains(o.to, "://") {
 		return errors.New("--to: the name of a queue is needed, and is a URI")
@@ -344,19 +341,14 @@ func (r *replay) missingQueue() string {
 // finish leaves the record, and says by its error whether all is done.
 func (r *replay) finish(p pass.Result, again, total int, err error) error {
 	record := console.Record{
-		At: time.Now().UTC(), Command: "replay", User: r.place.user, Vhost: r.place.Vhost, Queue: r.place.Name, To: r.to,
+		Command: "replay", To: r.to,
 		Filter: r.filter, ReplayID: r.how.ID,
 		Counts: map[string]int{
 			"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused,
 			"uncertain": p.Uncertain, "doubled": p.Doubled, "acknowledged_again": p.Again, "back": again,
 		},
 	}
-	if err != nil {
-		record.Error = err.Error()
-	}
-	if audited := r.console.Audit(record, r.auditLog); err == nil {
-		err = audited
-	}
+	err = r.record(record, r.auditLog, err)
 	if err == nil && (p.Confirmed < total || p.Doubled > 0 || again > 0 || len(r.skipped) > 0) {
 		err = errors.New("not all messages were replayed for good")
 	}

@@ -121,6 +121,18 @@ func (s *survey) lost() error {
 	return runtimeError{fmt.Errorf("%d messages are not back in %q", s.missing, s.place.Name)}
 }
 
+// record leaves the record of a run that ended like this.
+func (s *survey) record(r console.Record, auditLog string, ended error) error {
+	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
+	if ended != nil {
+		r.Error = ended.Error()
+	}
+	if err := s.console.Audit(r, auditLog); ended == nil {
+		return err
+	}
+	return ended
+}
+
 // scan is how many messages are looked at.
 func (s *survey) scan() int {
 	if s.filters.scan == 0 && s.place.Pipeline == "" {

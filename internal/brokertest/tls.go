@@ -3,7 +3,6 @@ package brokertest
 import (
 	"crypto/tls"
 	"encoding/pem"
-	"io"
 	"net"
 	"net/http/httptest"
 	"net/url"
@@ -39,8 +38,7 @@ func (b *Broker) ThroughTLS(t testing.TB, config *tls.Config, parameters ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	broker := u.Host
-	u.Scheme, u.Host = "amqps", ListenTLS(t, config, func(conn net.Conn) { join(conn, broker) })
+	u.Scheme, u.Host = "amqps", ListenTLS(t, config, dialing(u.Host, join))
 	query := url.Values{}
 	for pair := range slices.Chunk(parameters, 2) {
 		query.Set(pair[0], pair[1])
@@ -56,30 +54,5 @@ func ListenTLS(t testing.TB, config *tls.Config, serve func(net.Conn)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serve(conn)
-		}
-	}()
-	return listener.Addr().String()
-}
-
-// join passes on what client and broker send until one of them closes.
-func join(client net.Conn, address string) {
-	defer func() { _ = client.Close() }()
-	broker, err := net.Dial("tcp", address) //nolint:noctx // ends with the other side
-	if err != nil {
-		return
-	}
-	defer func() { _ = broker.Close() }()
-	go func() {
-		defer func() { _ = broker.Close() }()
-		_, _ = io.Copy(broker, client)
-	}()
-	_, _ = io.Copy(client, broker)
+	return accept(t, listener, serve)
 }

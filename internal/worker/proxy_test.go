@@ -5,10 +5,11 @@ import (
 	endian "encoding/binary"
 	"io"
 	"net"
-	"net/url"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // proxy stands between a worker and the broker, for what a broker that others use cannot be made to do.
@@ -26,36 +27,10 @@ type proxy struct {
 // throughProxy returns the URI of a proxy to the broker.
 func (p *testPipeline) throughProxy(t *testing.T, x *proxy) string {
 	t.Helper()
-	u, err := url.Parse(p.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	broker := u.Host
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go x.serve(conn, broker)
-		}
-	}()
-	u.Host = listener.Addr().String()
-	return u.String()
+	return brokertest.Between(t, p.URI, x.serve)
 }
 
-func (x *proxy) serve(worker net.Conn, address string) {
-	defer func() { _ = worker.Close() }()
-	broker, err := net.Dial("tcp", address) //nolint:noctx // ends with the other side
-	if err != nil {
-		return
-	}
-	defer func() { _ = broker.Close() }()
+func (x *proxy) serve(worker, broker net.Conn) {
 	x.mu.Lock()
 	x.workers = append(x.workers, worker)
 	x.mu.Unlock()

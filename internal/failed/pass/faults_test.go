@@ -144,12 +144,18 @@ func TestChild(t *testing.T) {
 	if vhost == "" {
 		t.Skip("runs in a process of its own")
 	}
-	b := bench{Broker: &brokertest.Broker{Vhost: vhost, URI: os.Getenv("RABBITMQ_URI")}}
-	b.uri = b.URI
-	b.Queue = pass.Queue{Name: source, Open: b.open}
+	b := benchIn(vhost)
 	if _, err := b.replay(t.Context(), t, pass.Job{Decide: move}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// benchIn is a bench in the vhost of the process that started this one.
+func benchIn(vhost string) bench {
+	b := bench{Broker: &brokertest.Broker{Vhost: vhost, URI: os.Getenv("RABBITMQ_URI")}}
+	b.uri = b.URI
+	b.Queue = pass.Queue{Name: source, Open: b.open}
+	return b
 }
 
 // A process that is killed loses nothing, and doubles no more than it had under way.

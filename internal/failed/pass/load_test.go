@@ -47,9 +47,7 @@ func TestScan(t *testing.T) {
 	if vhost == "" {
 		t.Skip("runs in a process of its own")
 	}
-	b := bench{Broker: &brokertest.Broker{Vhost: vhost, URI: os.Getenv("RABBITMQ_URI")}}
-	b.uri = b.URI
-	b.Queue = pass.Queue{Name: source, Open: b.open}
+	b := benchIn(vhost)
 	began := time.Now()
 	before := b.look(t.Context(), t)
 	t.Logf("look: %s, %d MiB", time.Since(began), peak(t))

@@ -3,10 +3,11 @@ package pass_test
 import (
 	"io"
 	"net"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // proxy stands between the pass and the broker, on the connections for one purpose.
@@ -21,36 +22,10 @@ type proxy struct {
 // listen returns the URI of the broker through the proxy.
 func (x *proxy) listen(t *testing.T, uri string) string {
 	t.Helper()
-	u, err := url.Parse(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	address := u.Host
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go x.serve(conn, address)
-		}
-	}()
-	u.Host = listener.Addr().String()
-	return u.String()
+	return brokertest.Between(t, uri, x.serve)
 }
 
-func (x *proxy) serve(client net.Conn, address string) {
-	defer func() { _ = client.Close() }()
-	broker, err := net.Dial("tcp", address) //nolint:noctx // ends with the other side
-	if err != nil {
-		return
-	}
-	defer func() { _ = broker.Close() }()
+func (x *proxy) serve(client, broker net.Conn) {
 	x.mu.Lock()
 	x.conns = append(x.conns, client)
 	x.mu.Unlock()

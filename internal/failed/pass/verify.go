@@ -2,7 +2,6 @@ package pass
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -86,7 +85,7 @@ func (v *round) present(ctx context.Context) (map[string][]arrival, error) {
 			}
 			v.count(ctx)
 		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err())
+			return nil, ctx.Err()
 		}
 	}
 	return present, nil
