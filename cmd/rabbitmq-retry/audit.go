@@ -36,7 +36,7 @@ type auditOptions struct {
 	format    string
 }
 
-func newAuditCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
+func newAuditCommand(getenv func(string) string) *cobra.Command {
 	endpoint, options := endpoint{getenv: getenv}, auditOptions{}
 	cmd := &cobra.Command{
 		Use:     "audit",
@@ -52,7 +52,7 @@ func newAuditCommand(ctx context.Context, getenv func(string) string) *cobra.Com
 			if err != nil {
 				return err
 			}
-			results, err := options.run(ctx, client)
+			results, err := options.run(cmd.Context(), client)
 			if err != nil {
 				return err
 			}

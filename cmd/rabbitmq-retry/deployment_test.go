@@ -40,7 +40,7 @@ func TestExamplesUseFlagsThatExist(t *testing.T) {
 		if len(d.args) < 5 || d.args[0] != "worker" {
 			t.Fatalf("%s: arguments %q", name, d.args)
 		}
-		command := newWorkerCommand(t.Context(), func(string) string { return "" })
+		command := newWorkerCommand(func(string) string { return "" })
 		if err := command.ParseFlags(d.args[1:]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

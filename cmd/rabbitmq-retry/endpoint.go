@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 // Environment variables, the same as the provider's.
@@ -52,7 +53,7 @@ func (e *endpoint) client() (*broker.Client, error) {
 	if config.Username == "" && config.ClientCertFile == "" {
 		return nil, fmt.Errorf("no user: set %s, or write --username", envUsername)
 	}
-	password, err := readSecret("--password-file", e.passwordFile)
+	password, err := cli.ReadSecret("--password-file", e.passwordFile)
 	if err != nil {
 		return nil, err
 	}

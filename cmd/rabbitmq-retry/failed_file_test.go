@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,8 +22,13 @@ import (
 
 // queue opens raw connections to the failed queue.
 func (o orders) queue(name string) pass.Queue {
-	p := &place{Vhost: o.Vhost, brokers: func() ([]amqpconn.URI, error) { return amqpconn.ParseURIs(o.URI) }}
-	return pass.Queue{Name: name, Open: p.open}
+	return pass.Queue{Name: name, Open: func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
+		uris, err := amqpconn.ParseURIs(o.URI)
+		if err != nil {
+			return amqpconn.Raw{}, err
+		}
+		return amqpconn.ConnectRaw(ctx, uris[0], o.Vhost, amqpconn.Client{Name: purpose})
+	}}
 }
 
 // publishRaw publishes properties as they are.
@@ -138,7 +144,7 @@ func TestExportDeleteImport(t *testing.T) {
 				t.Errorf("other messages: %d before, %d after", len(before), len(after))
 			}
 			for id, m := range before {
-				if !bytes.Equal(after[id].Body, m.Body) || !bytes.Equal(uncounted(after[id].Properties), uncounted(m.Properties)) {
+				if !bytes.Equal(after[id].Body, m.Body) || !bytes.Equal(failed.Uncounted(after[id].Properties), failed.Uncounted(m.Properties)) {
 					t.Errorf("%s: properties %.300x, were %.300x", m.RoutingKey, after[id].Properties, m.Properties)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 // A variable that is not set must not mean all messages, nor that nothing is kept.
@@ -42,7 +43,7 @@ func TestURIsAreNoNames(t *testing.T) {
 		{"failed", "delete", "orders", "--all", "--export", uri, "--yes"},
 		{"status", uri},
 	} {
-		code, stdout, stderr := execute(t.Context(), map[string]string{envURI: "amqp://localhost:1"}, args...)
+		code, stdout, stderr := execute(t.Context(), map[string]string{cli.EnvURI: "amqp://localhost:1"}, args...)
 		if code != exitUsage {
 			t.Errorf("%v: exit code %d", args, code)
 		}

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 // orders is what the commands need of a pipeline.
@@ -22,7 +23,7 @@ type orders struct {
 func newOrders(t *testing.T, queueType string) orders {
 	t.Helper()
 	o := orders{Broker: brokertest.New(t)}
-	o.env = map[string]string{envURI: o.URI}
+	o.env = map[string]string{cli.EnvURI: o.URI}
 	ch := o.Channel(t)
 	for _, queue := range []string{"orders.failed", "orders.inbox", "orders.created"} {
 		o.DeclareQueue(t, queue, queueType, nil)
@@ -146,7 +147,7 @@ func TestFailedTexts(t *testing.T) {
 	as := func(write, read string) orders {
 		name, password := o.User(t, "", "", write, read)
 		other := o
-		other.env = with(o.env, envURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
+		other.env = with(o.env, cli.EnvURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
 		return other
 	}
 	_, errs := o.run(t, exitError, "failed", "list", "invoices")

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 // Formats of what was found.
@@ -41,7 +42,7 @@ func (r results) verdict() error {
 	if r.Errors == 0 {
 		return nil
 	}
-	return runtimeError{fmt.Errorf("errors: %d, warnings: %d", r.Errors, r.Warnings)}
+	return cli.RuntimeError{Err: fmt.Errorf("errors: %d, warnings: %d", r.Errors, r.Warnings)}
 }
 
 func (r results) print(w io.Writer, format string) error {

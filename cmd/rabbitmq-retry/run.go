@@ -7,6 +7,9 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/command"
 )
 
 // Exit codes.
@@ -23,31 +26,26 @@ const (
 // version is set by the release build with -ldflags "-X main.version=...".
 var version = "dev"
 
-// runtimeError is what went wrong although configuration and command line are right.
-type runtimeError struct{ error }
-
-func (e runtimeError) Unwrap() error { return e.error }
-
 // run executes the command and returns the exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	root := newRootCommand(ctx, getenv)
+	root := newRootCommand(getenv) //nolint:contextcheck // commands have it from cobra
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 
-	err := root.Execute()
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
 	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", redact(err.Error(), args))
-	var runtime runtimeError
+	var runtime cli.RuntimeError
 	if errors.As(err, &runtime) {
 		return exitError
 	}
 	return exitUsage
 }
 
-func newRootCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
+func newRootCommand(getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rabbitmq-retry",
 		Short: "Retries rejected RabbitMQ messages with backoff",
@@ -57,8 +55,8 @@ message back to its work queue after a delay, and to the failed queue when it fa
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newWorkerCommand(ctx, getenv), newFailedCommand(ctx, getenv), newStatusCommand(ctx, getenv),
-		newAuditCommand(ctx, getenv), newConfigCommand(), newVersionCommand())
+	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv, version), command.NewStatus(getenv, version),
+		newAuditCommand(getenv), newConfigCommand(), newVersionCommand())
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -46,48 +47,59 @@ const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"order
   # Does the configuration work? Nothing is consumed.
   rabbitmq-retry worker --config orders.json --uri-file /run/secrets/rabbitmq-uri --check`
 
-func newWorkerCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	source := source{connection: connection{getenv: getenv}}
-	var observation observation
-	var check bool
+// workerOptions are what the command line says.
+type workerOptions struct {
+	source
+	observation
+	getenv func(string) string
+	check  bool
+}
+
+func newWorkerCommand(getenv func(string) string) *cobra.Command {
+	o := &workerOptions{
+		source: source{connection: cli.Connection{Getenv: getenv}, config: cli.Config{Getenv: getenv}},
+		getenv: getenv,
+	}
 	cmd := &cobra.Command{
 		Use:     "worker",
 		Short:   "Retry the rejected messages of pipelines",
 		Long:    workerHelp,
 		Example: workerExample,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			hangups := make(chan os.Signal, 1)
-			if !check {
-				// Now, since the signal would end a process that does not ask for it.
-				signal.Notify(hangups, syscall.SIGHUP)
-				defer signal.Stop(hangups)
-			}
-			options, config, err := source.options()
-			if err != nil {
-				return err
-			}
-			if err := observation.complete(getenv); err != nil {
-				return err
-			}
-			if check {
-				err = worker.Check(ctx, options, cmd.OutOrStdout())
-			} else {
-				options.Logger = observation.logger(cmd.ErrOrStderr())
-				options.Metrics = metrics.New(version)
-				options.Configs = source.follow(ctx, config, hangups, options)
-				err = work(ctx, options, observation)
-			}
-			if err != nil {
-				return runtimeError{err}
-			}
-			return nil
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd) },
 	}
-	source.addFlags(cmd)
-	cmd.Flags().BoolVar(&check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
-	observation.addFlags(cmd)
+	o.source.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
+	o.observation.addFlags(cmd)
 	return cmd
+}
+
+func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
+	hangups := make(chan os.Signal, 1)
+	if !o.check {
+		// Now, since the signal would end a process that does not ask for it.
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
+	options, config, err := o.options()
+	if err != nil {
+		return err
+	}
+	if err := o.complete(o.getenv); err != nil {
+		return err
+	}
+	if o.check {
+		err = worker.Check(ctx, options, cmd.OutOrStdout())
+	} else {
+		options.Logger = o.logger(cmd.ErrOrStderr())
+		options.Metrics = metrics.New(version)
+		options.Configs = o.follow(ctx, config, hangups, options)
+		err = work(ctx, options, o.observation)
+	}
+	if err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	return nil
 }
 
 // work runs the worker where it can be seen until it has finished what is in flight.

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
@@ -95,7 +96,7 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 func readIDs(name string, stdin io.Reader) ([]string, error) {
 	from := stdin
 	if name != "-" {
-		if err := mustBeFile("--ids", name); err != nil {
+		if err := cli.MustBeFile("--ids", name); err != nil {
 			return nil, err
 		}
 		file, err := os.Open(name) //nolint:gosec // the user says which

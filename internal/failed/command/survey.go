@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
@@ -59,7 +60,7 @@ func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*
 	if s.place.Pipeline == "" {
 		limited, err := s.limited(ctx)
 		if err != nil {
-			return pass.Result{}, runtimeError{err}
+			return pass.Result{}, cli.RuntimeError{Err: err}
 		}
 		if limited {
 			job.Publishes, job.Decide = true, spare(s.place.Name, job.Decide)
@@ -71,7 +72,7 @@ func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*
 		err = fmt.Errorf("stopped after %d messages; all put back", result.Seen)
 	}
 	if err != nil {
-		return result, runtimeError{s.place.unknown(err)}
+		return result, cli.RuntimeError{Err: s.place.unknown(err)}
 	}
 	return result, s.await(ctx, result)
 }
@@ -86,7 +87,7 @@ func (s *survey) await(ctx context.Context, seen pass.Result) error {
 	for deadline := time.Now().Add(returning); ; {
 		count, err := s.place.Count(ctx)
 		if err != nil {
-			return runtimeError{s.place.unknown(err)}
+			return cli.RuntimeError{Err: s.place.unknown(err)}
 		}
 		missing := seen.Seen - count.Ready
 		switch late := time.Now().After(deadline); {
@@ -99,7 +100,7 @@ func (s *survey) await(ctx context.Context, seen pass.Result) error {
 		select {
 		case <-time.After(returningPoll):
 		case <-ctx.Done():
-			return runtimeError{ctx.Err()}
+			return cli.RuntimeError{Err: ctx.Err()}
 		}
 	}
 }
@@ -118,7 +119,7 @@ func (s *survey) lost() error {
 	if s.missing == 0 {
 		return nil
 	}
-	return runtimeError{fmt.Errorf("%d messages are not back in %q", s.missing, s.place.Name)}
+	return cli.RuntimeError{Err: fmt.Errorf("%d messages are not back in %q", s.missing, s.place.Name)}
 }
 
 // record leaves the record of a run that ended like this.

@@ -1,10 +1,11 @@
-package main
+package command
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
@@ -21,7 +22,7 @@ type removal struct {
 }
 
 func (r *removal) run(ctx context.Context) error {
-	if err := mustBeFile(r.flag, r.file); err != nil {
+	if err := cli.MustBeFile(r.flag, r.file); err != nil {
 		return err
 	}
 	if err := console.CanAudit(r.auditLog); err != nil {
@@ -119,7 +120,7 @@ func (r *removal) finish(p pass.Result, meant int, err error) error {
 		err = errors.New("not all messages were deleted for good")
 	}
 	if err != nil {
-		return runtimeError{r.place.unknown(err)}
+		return cli.RuntimeError{Err: r.place.unknown(err)}
 	}
 	return nil
 }

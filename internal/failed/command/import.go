@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -12,20 +12,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
-const failedImportHelp = `Puts messages from a file of "failed export" into the failed queue, exactly as they were; what a queue cannot
+const importHelp = `Puts messages from a file of "failed export" into the failed queue, exactly as they were; what a queue cannot
 bear is dropped, and said: an expiration would take the message out again. With --replay they go to their work
 queues instead.
 
 The whole file is read first: nothing is published of a damaged one. To import a file twice doubles its messages;
 --skip-present leaves out those that are in the queue.`
 
-const failedImportExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
+const importExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
     rabbitmq-retry failed import orders unrecoverable.jsonl
 
   # Edited on the way.
@@ -38,16 +39,16 @@ type importOptions struct {
 	force                            bool
 }
 
-func newFailedImportCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	o := &importOptions{target: target{connection: connection{getenv: getenv}}}
+func newImport(caller caller) *cobra.Command {
+	o := &importOptions{target: newTarget(caller)}
 	const most = 2
 	cmd := &cobra.Command{
 		Use:     "import [PIPELINE] FILE",
 		Short:   "Put messages from a file back",
-		Long:    failedImportHelp,
-		Example: failedImportExample,
+		Long:    importHelp,
+		Example: importExample,
 		Args:    cobra.RangeArgs(1, most),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
@@ -75,7 +76,7 @@ type imports struct {
 	skipped int
 }
 
-func (o *importOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 	place, rest, err := o.find(args)
 	if err != nil {
 		return err
@@ -97,13 +98,13 @@ func (o *importOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 		how:  failed.Import{Pipeline: place.Pipeline, Queue: place.Name},
 		back: failed.Replay{Pipeline: place.Pipeline, ID: newReplayID()},
 	}
-	return i.run(ctx, rest[0])
+	return i.run(cmd.Context(), rest[0])
 }
 
 // openImport also makes a file of stdin, since the messages are read twice.
 func openImport(name string, stdin io.Reader) (*os.File, error) {
 	if name != "-" {
-		if err := mustBeFile("FILE", name); err != nil {
+		if err := cli.MustBeFile("FILE", name); err != nil {
 			return nil, err
 		}
 		return os.Open(name) //nolint:gosec // the user says which
@@ -146,7 +147,7 @@ func (i *imports) run(ctx context.Context, name string) error {
 			return err
 		}
 		if seen.Consumers > 0 {
-			return runtimeError{fmt.Errorf("--skip-present: another consumer of %q may hold messages that cannot be seen; "+
+			return cli.RuntimeError{Err: fmt.Errorf("--skip-present: another consumer of %q may hold messages that cannot be seen; "+
 				"stop it, or import without --skip-present", i.place.Name)}
 		}
 	}
@@ -263,7 +264,7 @@ func (i *imports) finish(p pass.Result, total int, name string, err error) error
 			fmt.Sprintf("%d were returned, %d refused, of %d nobody knows", p.Returned, p.Refused, p.Uncertain))
 	}
 	if err != nil {
-		return runtimeError{i.place.unknown(err)}
+		return cli.RuntimeError{Err: i.place.unknown(err)}
 	}
 	return nil
 }

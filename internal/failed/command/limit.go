@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
@@ -75,24 +74,12 @@ func (s *survey) mayRescue(ctx context.Context) error {
 	return nil
 }
 
-// uncounted are the properties without how often the message was delivered.
-func uncounted(encoded []byte) []byte {
-	properties, err := content.Parse(encoded)
-	if err != nil {
-		return encoded
-	}
-	properties.SetHeaders(properties.Headers().Keep(func(name []byte) bool {
-		return string(name) != "x-delivery-count" && string(name) != "x-acquired-count"
-	}))
-	return properties.Encode()
-}
-
 // spare replaces what the queue would delete by a copy, which begins to count anew.
 func spare(queue string, decide func(*failed.Entry) pass.Verdict) func(*failed.Entry) pass.Verdict {
 	return func(e *failed.Entry) pass.Verdict {
 		verdict := decide(e)
 		if verdict.Publish == nil && !verdict.Drop && e.DeliveryCount >= deliveryLimit {
-			verdict.Publish = &failed.Publishing{RoutingKey: queue, Properties: uncounted(e.Properties), Body: e.Body}
+			verdict.Publish = &failed.Publishing{RoutingKey: queue, Properties: failed.Uncounted(e.Properties), Body: e.Body}
 		}
 		return verdict
 	}

@@ -1,7 +1,6 @@
-package main
+package command
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
-const failedShowExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed show orders 57f49eb29bd4307c
+const showExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed show orders 57f49eb29bd4307c
 
   # The first digits are enough, if no other id begins with them. The body alone, as it is:
   rabbitmq-retry failed show orders 57f4 --raw`
@@ -31,15 +31,15 @@ type showOptions struct {
 	format     string
 }
 
-func newFailedShowCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	o := &showOptions{target: target{connection: connection{getenv: getenv}}}
+func newShow(caller caller) *cobra.Command {
+	o := &showOptions{target: newTarget(caller)}
 	cmd := &cobra.Command{
 		Use:     "show PIPELINE ID",
 		Short:   "Show one failed message",
 		Long:    "Shows why a message failed, its history, headers and body. ID may be a unique prefix of at least 4 digits.",
-		Example: failedShowExample,
+		Example: showExample,
 		Args:    cobra.RangeArgs(1, 2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.target.addFlags(cmd)
 	flags := cmd.Flags()
@@ -51,7 +51,7 @@ func newFailedShowCommand(ctx context.Context, getenv func(string) string) *cobr
 	return cmd
 }
 
-func (o *showOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	if err := view.CheckFormat(o.format, view.Table, view.JSON); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (o *showOptions) run(ctx context.Context, cmd *cobra.Command, args []string
 	id := strings.ToLower(rest[0])
 	survey := &survey{place: place, filters: &o.filters, force: o.force, console: &console.Console{Err: cmd.ErrOrStderr()}}
 	found := map[string]*failed.Entry{}
-	result, err := survey.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) {
+	result, err := survey.lookFor(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
 		if strings.HasPrefix(e.ID, id) && len(found) <= minPrefix {
 			found[e.ID] = e
 		}
@@ -75,11 +75,11 @@ func (o *showOptions) run(ctx context.Context, cmd *cobra.Command, args []string
 	}
 	if len(found) != 1 {
 		survey.sayHidden(result)
-		return runtimeError{ambiguous(id, found, result.Seen)}
+		return cli.RuntimeError{Err: ambiguous(id, found, result.Seen)}
 	}
 	for _, e := range found {
 		if err := o.show(cmd.OutOrStdout(), e); err != nil {
-			return runtimeError{err}
+			return cli.RuntimeError{Err: err}
 		}
 	}
 	return nil

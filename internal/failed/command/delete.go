@@ -1,7 +1,6 @@
-package main
+package command
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -10,10 +9,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 )
 
-const failedDeleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed
+const deleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed
 import" puts them back; with --discard they are gone.`
 
-const failedDeleteExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
+const deleteExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
     rabbitmq-retry failed delete orders --reason unrecoverable --export unrecoverable.jsonl
 
   rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
@@ -25,15 +24,15 @@ type deleteOptions struct {
 	discard, all, yes, force bool
 }
 
-func newFailedDeleteCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	o := &deleteOptions{target: target{connection: connection{getenv: getenv}}}
+func newDelete(caller caller) *cobra.Command {
+	o := &deleteOptions{target: newTarget(caller)}
 	cmd := &cobra.Command{
 		Use:     "delete [PIPELINE]",
 		Short:   "Take failed messages out of the queue, to a file or for good",
-		Long:    failedDeleteHelp,
-		Example: failedDeleteExample,
+		Long:    deleteHelp,
+		Example: deleteExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.target.addFlags(cmd)
 	o.filters.addFlags(cmd)
@@ -49,7 +48,7 @@ func newFailedDeleteCommand(ctx context.Context, getenv func(string) string) *co
 	return cmd
 }
 
-func (o *deleteOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	filter, err := o.filter(cmd.InOrStdin(), time.Now())
 	if err != nil {
 		return err
@@ -71,5 +70,5 @@ func (o *deleteOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 			console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes},
 		},
 	}
-	return r.run(ctx)
+	return r.run(cmd.Context())
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -10,39 +10,40 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 )
 
-// envURI is the environment variable that has the AMQP URIs.
-const envURI = "RABBITMQ_URI"
+// EnvURI is the environment variable that has the AMQP URIs.
+const EnvURI = "RABBITMQ_URI"
 
-// connection is where the brokers are and who logs in, over AMQP. Flags take precedence over the
+// Connection is where the brokers are and who logs in, over AMQP. Flags take precedence over the
 // environment.
-type connection struct {
-	getenv                              func(string) string
+type Connection struct {
+	Getenv                              func(string) string
 	uris                                []string
 	uriFile, usernameFile, passwordFile string
 }
 
-func (c *connection) addFlags(cmd *cobra.Command) {
+// AddFlags adds --uri, --uri-file, --username-file and --password-file.
+func (c *Connection) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&c.uris, "uri", nil, "AMQP `URI` of a broker, without a password; may be repeated "+
-		"(default: those in $"+envURI+", separated by spaces, which may have one)")
+		"(default: those in $"+EnvURI+", separated by spaces, which may have one)")
 	flags.StringVar(&c.uriFile, "uri-file", "", "`file` with the AMQP URI of each broker, one per line")
 	flags.StringVar(&c.usernameFile, "username-file", "", "`file` with the user, in place of that of the URI")
 	flags.StringVar(&c.passwordFile, "password-file", "", "`file` with the password, in place of that of the URI")
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 }
 
-// brokers reads addresses and credentials. It is an [amqpconn.Brokers], called again for each session, so
+// Brokers reads addresses and credentials. It is an [amqpconn.Brokers], called again for each session, so
 // that files with secrets may be replaced while the command runs.
-func (c *connection) brokers() ([]amqpconn.URI, error) {
+func (c *Connection) Brokers() ([]amqpconn.URI, error) {
 	uris, err := c.readURIs()
 	if err != nil {
 		return nil, err
 	}
-	username, err := readSecret("--username-file", c.usernameFile)
+	username, err := ReadSecret("--username-file", c.usernameFile)
 	if err != nil {
 		return nil, err
 	}
-	password, err := readSecret("--password-file", c.passwordFile)
+	password, err := ReadSecret("--password-file", c.passwordFile)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func (c *connection) brokers() ([]amqpconn.URI, error) {
 	return uris, nil
 }
 
-func (c *connection) readURIs() ([]amqpconn.URI, error) {
-	name, raw := "$"+envURI, c.getenv(envURI)
+func (c *Connection) readURIs() ([]amqpconn.URI, error) {
+	name, raw := "$"+EnvURI, c.Getenv(EnvURI)
 	switch {
 	case len(c.uris) > 0:
 		name, raw = "--uri", strings.Join(c.uris, "\n")
@@ -71,7 +72,7 @@ func (c *connection) readURIs() ([]amqpconn.URI, error) {
 		name, raw = c.uriFile, string(data)
 	}
 	if raw == "" {
-		return nil, fmt.Errorf("no broker: set %s, or write --uri-file or --uri", envURI)
+		return nil, fmt.Errorf("no broker: set %s, or write --uri-file or --uri", EnvURI)
 	}
 	uris, err := amqpconn.ParseURIs(raw)
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *connection) readURIs() ([]amqpconn.URI, error) {
 	for _, uri := range uris {
 		if len(c.uris) > 0 && uri.HasPassword() {
 			return nil, errors.New("--uri: a password on the command line can be read by every user of this machine: " +
-				"use $" + envURI + ", --uri-file or --password-file")
+				"use $" + EnvURI + ", --uri-file or --password-file")
 		}
 	}
 	return uris, nil

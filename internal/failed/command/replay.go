@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -6,29 +6,25 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
-const failedReplayHelp = `Sends failed messages back to the work queue they failed in. Their attempts count from 1 again. A message is
+const replayHelp = `Sends failed messages back to the work queue they failed in. Their attempts count from 1 again. A message is
 acknowledged only after the broker has confirmed its copy; SIGTERM ends a replay in good order, and the same
 command goes on.
 
 A message whose work queue has no binding to the pipeline's return exchange goes to the inbox: the worker sends
 it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.`
 
-const failedReplayExample = `  # Try one message, and see whether it fails again.
+const replayExample = `  # Try one message, and see whether it fails again.
   RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
     rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait 1m
 
@@ -48,16 +44,16 @@ type replayOptions struct {
 	dryRun, yes, force bool
 }
 
-func newFailedReplayCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	o := &replayOptions{target: target{connection: connection{getenv: getenv}}}
+func newReplay(caller caller) *cobra.Command {
+	o := &replayOptions{target: newTarget(caller)}
 	cmd := &cobra.Command{
 		Use:     "replay [PIPELINE]",
 		Aliases: []string{"redrive"},
 		Short:   "Send failed messages back to their work queues",
-		Long:    failedReplayHelp,
-		Example: failedReplayExample,
+		Long:    replayHelp,
+		Example: replayExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.target.addFlags(cmd)
 	o.filters.addFlags(cmd)
@@ -85,7 +81,7 @@ type replay struct {
 	skipped map[string]int
 }
 
-func (o *replayOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	rate, err := parseRate(o.rate)
 	if err != nil {
 		return err
@@ -107,7 +103,7 @@ func (o *replayOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 		survey: &survey{place: place, filters: &o.filters, force: o.force, console: con},
 		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newReplayID()},
 	}
-	return r.run(ctx)
+	return r.run(cmd.Context())
 }
 
 // newReplayID is short enough to be read out.
@@ -134,7 +130,7 @@ func (r *replay) run(ctx context.Context) error {
 	switch {
 	case total == 0 && len(r.skipped) > 0:
 		r.saySkipped()
-		return runtimeError{errors.New("no message can be replayed")}
+		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
 	case total == 0:
 		r.console.Say("none of the %d messages in %s is meant", before.Seen, r.place.Name)
 		return nil
@@ -166,26 +162,6 @@ func (r *replay) total() (n int) {
 		n += count
 	}
 	return n
-}
-
-func (r *replay) destination() string {
-	if r.to != "" {
-		return r.to
-	}
-	queues := slices.Sorted(maps.Keys(r.meant))
-	const shown = 3
-	if len(queues) > shown {
-		return fmt.Sprintf("%d queues", len(queues))
-	}
-	return strings.Join(queues, ", ")
-}
-
-// pace says how long it takes.
-func (r *replay) pace(total int) string {
-	if r.rate == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" at %s, about %s", r.replayOptions.rate, (time.Duration(float64(total)/r.rate) * time.Second).Round(time.Second))
 }
 
 func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pass.Result, error) {
@@ -221,123 +197,6 @@ func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict
 	return pass.Verdict{Publish: &publishing}
 }
 
-// replayedBy reports whether a message was replayed in this run.
-func replayedBy(e *failed.Entry, id string) bool {
-	if e.Replays == 0 {
-		return false
-	}
-	properties, err := content.Parse(e.Properties)
-	if err != nil {
-		return false
-	}
-	value, _ := properties.Headers().Get(failed.HeaderReplayID)
-	text, ok := value.Text()
-	return ok && text == id
-}
-
-func progressLine(p pass.Progress, total int, since time.Duration) string {
-	rate := float64(p.Confirmed) / max(since.Seconds(), 1)
-	eta := ""
-	if rate > 0 && p.Confirmed < total {
-		eta = "  eta " + (time.Duration(float64(total-p.Confirmed)/rate) * time.Second).String()
-	}
-	if p.Phase != pass.Reading {
-		eta = "  " + string(p.Phase)
-	}
-	return fmt.Sprintf("%d/%d  %.0f/s  %d returned%s%s", p.Confirmed, total, rate, p.Returned, eta, waiting(p))
-}
-
-// waitAndCount counts the messages of this run that are back after a while.
-func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int, err error) {
-	if r.wait <= 0 || result.Interrupted || result.Confirmed == 0 {
-		return 0, nil
-	}
-	select {
-	case <-time.After(r.wait):
-	case <-ctx.Done():
-		return 0, errors.New("stopped while waiting: nobody has looked whether messages came back")
-	}
-	reasons := map[string]int{}
-	if _, err := r.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) {
-		if replayedBy(e, r.how.ID) {
-			again++
-			reasons[e.Reason]++
-		}
-	}); err != nil {
-		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
-	}
-	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
-	if again < result.Confirmed {
-		r.sayInbox(ctx)
-	}
-	return again, nil
-}
-
-func explainReasons(reasons map[string]int) string {
-	var text strings.Builder
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		_, _ = fmt.Fprintf(&text, " %d %s.", reasons[reason], reason)
-	}
-	return text.String()
-}
-
-// sayInbox says whether messages may lie where nobody takes them.
-func (r *replay) sayInbox(ctx context.Context) {
-	if r.place.Pipeline == "" || r.to != "" {
-		return
-	}
-	inbox := pass.Queue{Name: r.place.Pipeline.Inbox(), Open: r.place.Open}
-	count, err := inbox.Count(ctx)
-	if err == nil && count.Consumers == 0 {
-		r.console.Say("warning: nobody consumes %s, which has %d messages: what has no binding to %s stays there. Start a worker.",
-			inbox.Name, count.Ready, r.place.Pipeline.ReturnExchange())
-	}
-}
-
-// report says what was done.
-func (r *replay) report(p pass.Result, total int) {
-	stay := max(0, total-p.Confirmed)
-	if p.Interrupted && stay > 0 {
-		r.console.Say("stopped: %d replayed, %d stay, %d doubled. Run the same command again to continue.", p.Confirmed, stay, p.Doubled)
-	} else {
-		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
-	}
-	if p.Returned > 0 {
-		r.console.Say("%d stay: they were returned, since no queue is bound for them%s", p.Returned, r.missingQueue())
-	}
-	if p.Refused > 0 {
-		r.console.Say("%d stay: the broker refused them; a queue is full, or has no leader", p.Refused)
-	}
-	if p.Uncertain > 0 {
-		r.console.Say("%d stay, and may have been replayed, too: the broker did not answer", p.Uncertain)
-	}
-	if p.Doubled > 0 {
-		r.console.Say("%d were replayed, and seem to be in %s still: others took part, or the connection was lost. Look for replay-id %s.",
-			p.Doubled, r.place.Name, r.how.ID)
-	}
-	if p.Unverified {
-		r.console.Say("up to %d were replayed, and may be in %s still", min(p.Confirmed, pass.MayDouble), r.place.Name)
-	}
-	r.saySkipped()
-}
-
-func (r *replay) saySkipped() {
-	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
-		r.console.Say("%d skipped: %s", r.skipped[reason], reason)
-	}
-}
-
-func (r *replay) missingQueue() string {
-	switch {
-	case r.to != "":
-		return fmt.Sprintf(": there is no queue %q", r.to)
-	case r.place.Pipeline == "":
-		return ": there is no queue " + r.destination()
-	default:
-		return fmt.Sprintf(" to %s: run terraform apply, or write --to", r.place.Pipeline.ReturnExchange())
-	}
-}
-
 // finish leaves the record, and says by its error whether all is done.
 func (r *replay) finish(p pass.Result, again, total int, err error) error {
 	record := console.Record{
@@ -353,19 +212,7 @@ func (r *replay) finish(p pass.Result, again, total int, err error) error {
 		err = errors.New("not all messages were replayed for good")
 	}
 	if err != nil {
-		return runtimeError{r.place.unknown(err)}
+		return cli.RuntimeError{Err: r.place.unknown(err)}
 	}
 	return nil
-}
-
-// parseRate reads messages a second, such as 50/s or 50.
-func parseRate(text string) (float64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	rate, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
-	if err != nil || rate <= 0 || math.IsInf(rate, 0) || math.IsNaN(rate) {
-		return 0, fmt.Errorf("--rate %q: must be messages a second, such as 50/s", text)
-	}
-	return rate, nil
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -30,8 +31,9 @@ type queueStatus struct {
 	Note string `json:"note,omitempty"`
 }
 
-func newStatusCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	t, format := &target{connection: connection{getenv: getenv}}, view.Table
+// NewStatus is the command "status".
+func NewStatus(getenv func(string) string, version string) *cobra.Command {
+	t, format := newTarget(caller{getenv, version}), view.Table
 	cmd := &cobra.Command{
 		Use:   "status [PIPELINE]",
 		Short: "Count what is in the queues of a pipeline",
@@ -48,12 +50,12 @@ nobody consumes the inbox.`,
 			if err != nil {
 				return err
 			}
-			statuses, err := place.statuses(ctx)
+			statuses, err := place.statuses(cmd.Context())
 			if err != nil {
-				return runtimeError{err}
+				return cli.RuntimeError{Err: err}
 			}
 			if err := writeStatuses(cmd.OutOrStdout(), statuses, format); err != nil {
-				return runtimeError{err}
+				return cli.RuntimeError{Err: err}
 			}
 			return verdict(statuses)
 		},
@@ -124,7 +126,7 @@ func writeStatuses(w io.Writer, statuses []queueStatus, format string) error {
 func verdict(statuses []queueStatus) error {
 	for _, s := range statuses {
 		if s.Note != "" {
-			return runtimeError{fmt.Errorf("queue %q: %s", s.Queue, s.Note)}
+			return cli.RuntimeError{Err: fmt.Errorf("queue %q: %s", s.Queue, s.Note)}
 		}
 	}
 	return nil

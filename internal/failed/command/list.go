@@ -1,20 +1,20 @@
-package main
+package command
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
-const failedListExample = `  # What failed, and why?
+const listExample = `  # What failed, and why?
   RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed list orders
 
   # Which messages are these? Their ids, for "failed replay --ids -".
@@ -34,16 +34,16 @@ type listOptions struct {
 	force    bool
 }
 
-func newFailedListCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	o := &listOptions{target: target{connection: connection{getenv: getenv}}}
+func newList(caller caller) *cobra.Command {
+	o := &listOptions{target: newTarget(caller)}
 	cmd := &cobra.Command{
 		Use:   "list [PIPELINE]",
 		Short: "Show what is in a failed queue",
 		Long: `Counts the failed messages by reason, work queue and error, or lists them. All of them are put back.
 Messages that another consumer holds cannot be seen.`,
-		Example: failedListExample,
+		Example: listExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.target.addFlags(cmd)
 	o.filters.addFlags(cmd)
@@ -57,7 +57,7 @@ Messages that another consumer holds cannot be seen.`,
 	return cmd
 }
 
-func (o *listOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	now := time.Now()
 	if err := view.CheckFormat(o.format, view.Formats()...); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (o *listOptions) run(ctx context.Context, cmd *cobra.Command, args []string
 	messages := o.messages || o.format == view.ID
 	list := view.List{Queue: place.Name, Vhost: place.Vhost}
 	survey := &survey{place: place, filters: &o.filters, force: o.force, console: &console.Console{Err: cmd.ErrOrStderr()}}
-	result, err := survey.look(ctx, cmd.InOrStdin(), now, func(e *failed.Entry) {
+	result, err := survey.look(cmd.Context(), cmd.InOrStdin(), now, func(e *failed.Entry) {
 		list.Selected++
 		switch {
 		case !messages:
@@ -87,7 +87,7 @@ func (o *listOptions) run(ctx context.Context, cmd *cobra.Command, args []string
 	}
 	list.Groups, list.Messages, list.Consumers = groups.Sorted(), result.Seen, result.Consumers
 	if printed := list.Write(cmd.OutOrStdout(), o.format, now); printed != nil {
-		return runtimeError{printed}
+		return cli.RuntimeError{Err: printed}
 	}
 	o.summary(survey, result, list)
 	if err == nil {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// readSecret reads a file of one line, and nothing if no file is named.
-func readSecret(flag, name string) (string, error) {
+// ReadSecret reads a file of one line, and nothing if no file is named.
+func ReadSecret(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -23,7 +23,7 @@ func readSecret(flag, name string) (string, error) {
 }
 
 func readFile(flag, name string) ([]byte, error) {
-	if err := mustBeFile(flag, name); err != nil {
+	if err := MustBeFile(flag, name); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(name) //nolint:gosec // the user says which
@@ -33,8 +33,8 @@ func readFile(flag, name string) ([]byte, error) {
 	return data, nil
 }
 
-// mustBeFile refuses a URI, whose password an error about a missing file would show.
-func mustBeFile(flag, name string) error {
+// MustBeFile refuses a URI, whose password an error about a missing file would show.
+func MustBeFile(flag, name string) error {
 	if strings.Contains(name, "://") {
 		return fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
 	}

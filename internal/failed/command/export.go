@@ -1,21 +1,21 @@
-package main
+package command
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 )
 
-const failedExportHelp = `Writes failed messages as JSON, one per line; the guide "Files of failed messages" has the format. The
+const exportHelp = `Writes failed messages as JSON, one per line; the guide "Files of failed messages" has the format. The
 messages stay in the queue, unless --remove says otherwise: then each is written to the disk before it is
 taken out. "failed import" puts them back, exactly as they were.`
 
-const failedExportExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
+const exportExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
     rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
 
   # Choose by anything: each line counts as the id of its message.
@@ -29,15 +29,15 @@ type exportOptions struct {
 	remove, yes, force bool
 }
 
-func newFailedExportCommand(ctx context.Context, getenv func(string) string) *cobra.Command {
-	o := &exportOptions{target: target{connection: connection{getenv: getenv}}}
+func newExport(caller caller) *cobra.Command {
+	o := &exportOptions{target: newTarget(caller)}
 	cmd := &cobra.Command{
 		Use:     "export [PIPELINE]",
 		Short:   "Write failed messages to a file",
-		Long:    failedExportHelp,
-		Example: failedExportExample,
+		Long:    exportHelp,
+		Example: exportExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(ctx, cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.target.addFlags(cmd)
 	o.filters.addFlags(cmd)
@@ -50,7 +50,7 @@ func newFailedExportCommand(ctx context.Context, getenv func(string) string) *co
 	return cmd
 }
 
-func (o *exportOptions) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	if o.remove && o.output == "" {
 		return errors.New("--remove: needs --output, so that what is removed is kept")
 	}
@@ -68,19 +68,19 @@ func (o *exportOptions) run(ctx context.Context, cmd *cobra.Command, args []stri
 	}
 	if o.remove {
 		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output", auditLog: o.auditLog}
-		return r.run(ctx)
+		return r.run(cmd.Context())
 	}
 	to, err := newSink("--output", o.output, cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}
-	result, err := s.lookFor(ctx, filter, func(e *failed.Entry) {
+	result, err := s.lookFor(cmd.Context(), filter, func(e *failed.Entry) {
 		if o.limit == 0 || to.lines < o.limit {
 			to.write(e)
 		}
 	})
 	if err = errors.Join(err, to.close()); err != nil {
-		return runtimeError{err}
+		return cli.RuntimeError{Err: err}
 	}
 	s.sayHidden(result)
 	s.console.Say("exported %d messages of %s; %s", to.lines, place.Name, s.back())

@@ -1,0 +1,68 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const failedHelp = `Shows what is in the failed queue of a pipeline, and puts messages back to work. With --queue it is
+any queue, such as the error queue of NServiceBus, MassTransit, Spring or Celery.
+
+The broker's address is an AMQP URI, as the worker's. Its user is an operator's, since the worker's may
+not read the failed queue: list and show need the permission read on <pipeline>.failed; replay also
+write on <pipeline>.return, or on amq.default with --to or --queue.
+
+The vhost is that of the pipeline in the configuration, if there is one ($RABBITMQ_RETRY_CONFIG or --config),
+and else --vhost.
+
+Exit codes: 0 all done, 1 something stayed or failed, 2 wrong usage, file or configuration, 3 stopped by a
+second signal.`
+
+// NewFailed is the command "failed" with its subcommands. The version is what connections say of themselves.
+func NewFailed(getenv func(string) string, version string) *cobra.Command {
+	caller := caller{getenv, version}
+	command := &cobra.Command{
+		Use:               "failed",
+		Short:             "See, replay, export and delete failed messages",
+		Long:              failedHelp,
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) },
+	}
+	command.AddCommand(newList(caller), newShow(caller), newReplay(caller),
+		newExport(caller), newImport(caller), newDelete(caller))
+	return command
+}
+
+// caller is who runs the command.
+type caller struct {
+	getenv  func(string) string
+	version string
+}
+
+// noneEmpty refuses a flag with an empty value, which a variable that is not set leaves, and a limit of 0: they would
+// mean all messages, or that nothing is kept.
+func noneEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), "")
+		}
+		switch {
+		case err != nil:
+		case value == "":
+			err = fmt.Errorf("--%s: is empty", f.Name)
+		case value == "0" && (f.Name == "limit" || f.Name == "scan"):
+			err = fmt.Errorf("--%s 0: must be 1 or more; leave it out for all messages", f.Name)
+		}
+	})
+	return err
+}
+
+// complete offers the values of flags that have fixed ones.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+}

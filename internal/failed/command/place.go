@@ -1,0 +1,76 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// place is a target that was found.
+type place struct {
+	pass.Queue
+	Vhost string
+	// Pipeline is "" for a queue of none.
+	Pipeline pipeline.Names
+	// Worker is the pipeline's configuration, nil if it is not known.
+	Worker *pipeline.Worker
+
+	brokers amqpconn.Brokers
+	// frameMax is that of the last connection.
+	frameMax int
+	// user is who logs in.
+	user    string
+	version string
+}
+
+// choose finds the pipeline in the configuration, if there is one.
+func (p *place) choose(name string, config workerconfig.Config) error {
+	for i := range config.Pipelines {
+		worker := &config.Pipelines[i]
+		if worker.Name != name || p.Vhost != "" && worker.Vhost != p.Vhost {
+			continue
+		}
+		if p.Worker != nil {
+			return fmt.Errorf("there is a pipeline %q in several vhosts: write --vhost", name)
+		}
+		p.Worker = worker
+	}
+	switch {
+	case p.Worker != nil:
+		p.Vhost = p.Worker.Vhost
+	case len(config.Pipelines) > 0 && p.Vhost == "":
+		return fmt.Errorf("there is no pipeline %q in the configuration, which has: %s", name, strings.Join(namesIn(config), ", "))
+	case p.Vhost == "":
+		p.Vhost = "/"
+	}
+	return nil
+}
+
+// open connects to the first broker that serves.
+func (p *place) open(ctx context.Context, purpose string) (conn amqpconn.Raw, err error) {
+	client := amqpconn.Client{Name: "rabbitmq-retry failed " + p.Name + " " + purpose, Product: "rabbitmq-retry", Version: p.version}
+	_, err = p.brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
+		conn, err = amqpconn.ConnectRaw(ctx, uri, p.Vhost, client)
+		p.user = uri.Username()
+		return err
+	})
+	if err == nil {
+		p.frameMax = conn.Config.FrameSize
+	}
+	return conn, err
+}
+
+// unknown adds to an error about a queue of a pipeline what may be wrong.
+func (p *place) unknown(err error) error {
+	if p.Pipeline != "" && errors.Is(err, pass.ErrNoQueue) {
+		return fmt.Errorf("%w %q: is there a pipeline %q?", err, p.Vhost, p.Pipeline)
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+func (r *replay) destination() string {
+	if r.to != "" {
+		return r.to
+	}
+	queues := slices.Sorted(maps.Keys(r.meant))
+	const shown = 3
+	if len(queues) > shown {
+		return fmt.Sprintf("%d queues", len(queues))
+	}
+	return strings.Join(queues, ", ")
+}
+
+// pace says how long it takes.
+func (r *replay) pace(total int) string {
+	if r.rate == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at %s, about %s", r.replayOptions.rate, (time.Duration(float64(total)/r.rate) * time.Second).Round(time.Second))
+}
+
+func progressLine(p pass.Progress, total int, since time.Duration) string {
+	rate := float64(p.Confirmed) / max(since.Seconds(), 1)
+	eta := ""
+	if rate > 0 && p.Confirmed < total {
+		eta = "  eta " + (time.Duration(float64(total-p.Confirmed)/rate) * time.Second).String()
+	}
+	if p.Phase != pass.Reading {
+		eta = "  " + string(p.Phase)
+	}
+	return fmt.Sprintf("%d/%d  %.0f/s  %d returned%s%s", p.Confirmed, total, rate, p.Returned, eta, waiting(p))
+}
+
+// report says what was done.
+func (r *replay) report(p pass.Result, total int) {
+	stay := max(0, total-p.Confirmed)
+	if p.Interrupted && stay > 0 {
+		r.console.Say("stopped: %d replayed, %d stay, %d doubled. Run the same command again to continue.", p.Confirmed, stay, p.Doubled)
+	} else {
+		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
+	}
+	if p.Returned > 0 {
+		r.console.Say("%d stay: they were returned, since no queue is bound for them%s", p.Returned, r.missingQueue())
+	}
+	if p.Refused > 0 {
+		r.console.Say("%d stay: the broker refused them; a queue is full, or has no leader", p.Refused)
+	}
+	if p.Uncertain > 0 {
+		r.console.Say("%d stay, and may have been replayed, too: the broker did not answer", p.Uncertain)
+	}
+	if p.Doubled > 0 {
+		r.console.Say("%d were replayed, and seem to be in %s still: others took part, or the connection was lost. Look for replay-id %s.",
+			p.Doubled, r.place.Name, r.how.ID)
+	}
+	if p.Unverified {
+		r.console.Say("up to %d were replayed, and may be in %s still", min(p.Confirmed, pass.MayDouble), r.place.Name)
+	}
+	r.saySkipped()
+}
+
+func (r *replay) saySkipped() {
+	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
+		r.console.Say("%d skipped: %s", r.skipped[reason], reason)
+	}
+}
+
+func (r *replay) missingQueue() string {
+	switch {
+	case r.to != "":
+		return fmt.Sprintf(": there is no queue %q", r.to)
+	case r.place.Pipeline == "":
+		return ": there is no queue " + r.destination()
+	default:
+		return fmt.Sprintf(" to %s: run terraform apply, or write --to", r.place.Pipeline.ReturnExchange())
+	}
+}

@@ -1,0 +1,76 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+// waitAndCount counts the messages of this run that are back after a while.
+func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int, err error) {
+	if r.wait <= 0 || result.Interrupted || result.Confirmed == 0 {
+		return 0, nil
+	}
+	select {
+	case <-time.After(r.wait):
+	case <-ctx.Done():
+		return 0, errors.New("stopped while waiting: nobody has looked whether messages came back")
+	}
+	reasons := map[string]int{}
+	if _, err := r.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) {
+		if replayedBy(e, r.how.ID) {
+			again++
+			reasons[e.Reason]++
+		}
+	}); err != nil {
+		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
+	}
+	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
+	if again < result.Confirmed {
+		r.sayInbox(ctx)
+	}
+	return again, nil
+}
+
+func explainReasons(reasons map[string]int) string {
+	var text strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		_, _ = fmt.Fprintf(&text, " %d %s.", reasons[reason], reason)
+	}
+	return text.String()
+}
+
+// sayInbox says whether messages may lie where nobody takes them.
+func (r *replay) sayInbox(ctx context.Context) {
+	if r.place.Pipeline == "" || r.to != "" {
+		return
+	}
+	inbox := pass.Queue{Name: r.place.Pipeline.Inbox(), Open: r.place.Open}
+	count, err := inbox.Count(ctx)
+	if err == nil && count.Consumers == 0 {
+		r.console.Say("warning: nobody consumes %s, which has %d messages: what has no binding to %s stays there. Start a worker.",
+			inbox.Name, count.Ready, r.place.Pipeline.ReturnExchange())
+	}
+}
+
+// replayedBy reports whether a message was replayed in this run.
+func replayedBy(e *failed.Entry, id string) bool {
+	if e.Replays == 0 {
+		return false
+	}
+	properties, err := content.Parse(e.Properties)
+	if err != nil {
+		return false
+	}
+	value, _ := properties.Headers().Get(failed.HeaderReplayID)
+	text, ok := value.Text()
+	return ok && text == id
+}

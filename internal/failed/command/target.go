@@ -1,0 +1,110 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// target is the queue that a command is about.
+type target struct {
+	caller       caller
+	connection   cli.Connection
+	source       cli.Config
+	vhost, queue string
+}
+
+func newTarget(caller caller) target {
+	return target{caller: caller, connection: cli.Connection{Getenv: caller.getenv}, source: cli.Config{Getenv: caller.getenv}}
+}
+
+func (t *target) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&t.queue, "queue", "", "name of any `queue`, in place of a pipeline")
+	flags.StringVar(&t.vhost, "vhost", "", "`vhost` of the queue (default: that of the pipeline in the configuration, or /)")
+	t.source.AddFlags(cmd, "the worker's configuration, for the vhost")
+	t.connection.AddFlags(cmd)
+	cmd.ValidArgsFunction = t.completePipelines
+}
+
+// completePipelines offers the names in the configuration.
+func (t *target) completePipelines(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	config, err := t.config()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return namesIn(config), cobra.ShellCompDirectiveNoFileComp
+}
+
+// find takes the pipeline's name off the arguments, unless there is a queue.
+func (t *target) find(args []string) (*place, []string, error) {
+	if _, err := t.connection.Brokers(); err != nil {
+		return nil, nil, err
+	}
+	config, err := t.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &place{Vhost: t.vhost, brokers: t.connection.Brokers, version: t.caller.version}
+	p.Open = p.open
+	for _, name := range append([]string{t.queue}, args[:min(1, len(args))]...) {
+		if strings.Contains(name, "://") {
+			return nil, nil, errors.New("the name of a pipeline or a queue is needed, and is a URI")
+		}
+	}
+	if t.queue != "" {
+		p.Name = t.queue
+		if p.Vhost == "" {
+			p.Vhost = "/"
+		}
+		return p, args, nil
+	}
+	if len(args) == 0 {
+		return nil, nil, noPipeline(config)
+	}
+	if err := p.choose(args[0], config); err != nil {
+		return nil, nil, err
+	}
+	p.Pipeline = pipeline.Names(args[0])
+	p.Name = p.Pipeline.FailedQueue()
+	return p, args[1:], nil
+}
+
+// findOnly is find for commands that have no other argument.
+func (t *target) findOnly(args []string) (*place, error) {
+	place, rest, err := t.find(args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
+	}
+	return place, err
+}
+
+func noPipeline(config workerconfig.Config) error {
+	if names := namesIn(config); len(names) > 0 {
+		return fmt.Errorf("which pipeline? Write its name: %s; or --queue", strings.Join(names, ", "))
+	}
+	return errors.New("which pipeline? Write its name, or --queue")
+}
+
+func namesIn(config workerconfig.Config) []string {
+	names := make([]string, len(config.Pipelines))
+	for i := range config.Pipelines {
+		names[i] = config.Pipelines[i].Name
+	}
+	return names
+}
+
+// config is empty if there is none.
+func (t *target) config() (workerconfig.Config, error) {
+	if !t.source.Given() {
+		return workerconfig.Config{}, nil
+	}
+	config, _, err := t.source.Read()
+	return config, err
+}
