@@ -64,7 +64,7 @@ func TestAcc_HandOverOfADeclaredQueue(t *testing.T) {
 	b := brokertest.New(t)
 	declared := with(b, "orders", `work_queues = { work = { declare = true } }`)
 	attached := attachment(b, reference, "")
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: declared},
 		resource.TestStep{Config: declared + attached},
 		resource.TestStep{Config: pipeline(b) + attached, ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},

@@ -66,7 +66,7 @@ func TestAcc_AttachmentLife(t *testing.T) {
 	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipeline(b) + attachment(b, reference, "")
 	importID := url.PathEscape(b.Vhost) + "/orders/work"
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: config},
 		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: config, ConfigPlanChecks: empty},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
@@ -91,13 +91,13 @@ func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: attachment(b, `"orders"`, ""), ExpectError: regexp.MustCompile(`Pipeline does not exist`)},
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{
 			PreConfig: func() {
 				// The application's team applies its own configuration.
-				acctest.Run(t, apply.DefaultTimes(),
+				acctest.Run(t, acctest.Quick(),
 					resource.TestStep{Config: attachment(b, `"orders"`, "")},
 					resource.TestStep{Config: attachment(b, `"orders"`, ""), ConfigPlanChecks: empty},
 					resource.TestStep{Config: attachment(b, `"orders"`, ""), PreConfig: func() { attachByHand(t, b) }},
@@ -179,7 +179,7 @@ func TestAcc_HandOver(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
 	within := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n  work_queues = { work = {} }\n}\n", b.Vhost)
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: within},
 		resource.TestStep{Config: within + attachment(b, reference, "")},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "")},

@@ -42,7 +42,7 @@ func TestAcc_RetainLeavesEverything(t *testing.T) {
 	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	retaining := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`, `on_destroy = "retain"`)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: retaining},
 		resource.TestStep{PreConfig: func() { b.Publish(t, "orders.failed", "", persistent("parked")) }, Config: retaining, Destroy: true},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"), ImportStatePersist: true},
@@ -172,7 +172,7 @@ func TestAcc_RetainedPipelineIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	retained := pipelineHCL(b, `delays = ["5s"]`, `on_destroy = "retain"`)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: retained},
 		resource.TestStep{Config: strings.Replace(retained, `name = "orders"`, `name = "bills"`, 1), ExpectError: regexp.MustCompile(`A retained pipeline cannot be replaced`)},
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`)},

@@ -21,8 +21,8 @@ import (
 // to a deleted object went with it, and nobody can tell.
 //
 // A queue can only be repaired by re-creating it. With messages in it that is refused with the reason,
-// and nothing is touched; once it was emptied, it is repaired. The proof that it is empty takes 22 s, so
-// one fault of each queue is repaired together, while every plan and every refusal is checked by itself.
+// and nothing is touched; once it was emptied, it is repaired. That takes several readings of the broker's
+// counts, so one fault of each queue is repaired together, while every plan and every refusal is checked by itself.
 func TestAcc_DriftOfEveryAttribute(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // checkTogether causes one fault on each of several queues. Every fault must show up in the plan by
@@ -35,9 +38,11 @@ func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]er
 	}
 	// At first the broker does not count these messages yet, and the first one that it counts is reason
 	// enough; when it counts them all, all queues are named.
+	s.core.times = apply.DefaultTimes()
 	if _, err := s.refusal(t, faults); err != nil {
 		return forAll(faults, err)
 	}
+	s.core.times = acctest.Quick()
 	for _, f := range faults {
 		awaitCount(t, s.Broker, queueOf(f), s.holds[queueOf(f)])
 	}

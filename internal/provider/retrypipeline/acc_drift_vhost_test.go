@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -32,7 +32,7 @@ func newDriftVhost(t *testing.T, kind string) *driftVhost {
 	t.Helper()
 	b := brokertest.NewNamed(t, "drift "+kind)
 	p := driftPipelines(b.Vhost)[kind]
-	s := &driftVhost{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p), times: apply.DefaultTimes()}, holds: map[string]int{}}
+	s := &driftVhost{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p), times: acctest.Quick()}, holds: map[string]int{}}
 	for name, w := range p.WorkQueues {
 		if !w.Declare {
 			b.DeclareQueue(t, name, w.Type, nil)

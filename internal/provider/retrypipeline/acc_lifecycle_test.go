@@ -107,7 +107,7 @@ func TestAcc_PoliciesOfTwoPipelinesDoNotCollide(t *testing.T) {
 			resourceName, name, b.Vhost, queue)
 	}
 	config := twin("one", "a", "b.dlx.c") + twin("other", "a.dlx.b", "c")
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {

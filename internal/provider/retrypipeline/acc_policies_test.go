@@ -66,7 +66,7 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 	b.DeclareQueue(t, "work classic", "classic", map[string]any{"x-max-length": 5})
 	putPolicy(t, b, "policies", "org", "^work classic$", 3, map[string]any{"overflow": "reject-publish"})
 	one := func(queue string) string { return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { `+queue+` }`) }
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: one(`"work bounded" = {}`), ExpectError: regexp.MustCompile(`(?s)Length limit.*"work bounded" = \{ dead_letter_strategy = "at-most-once" \}`)},
 		resource.TestStep{Config: one(`"work rejecting" = {}, "work bounded" = { dead_letter_strategy = "at-most-once" }`), ExpectError: regexp.MustCompile(`(?s)would stop all retries.*"overflow" =\s+"drop-head"`)},
 		resource.TestStep{Config: one(`"work classic" = { type = "classic", policy_definition = jsonencode({ overflow = "reject-publish" }) }`), ExpectError: regexp.MustCompile(`(?s)lost at a full work queue.*"reject-publish-dlx"`)},
@@ -99,7 +99,7 @@ func TestAcc_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["5s"]`)
 	putPolicy(t, b, "operator-policies", "op", `^orders\.`, 1, map[string]any{"message-ttl": 200})
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Operator policy on the pipeline's own queue.*message-ttl`)},
 		resource.TestStep{
 			PreConfig: func() {
@@ -142,7 +142,7 @@ func TestAcc_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
@@ -169,7 +169,7 @@ func TestAcc_AttachByArguments(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
-	accept(t, b,
+	acceptQuickly(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},
 		resource.TestStep{
 			PreConfig: func() {
