@@ -44,7 +44,7 @@ func TestExpandQuorum(t *testing.T) {
 			"orders.return -> paid [return:paid] retry-declared=orders",
 		},
 		Policies: map[string]string{
-			"retry/orders/queues": `queues ^(orders\.(failed|inbox|retry\.\d.*)|a\|b\.c|created|paid)$ priority=1000 ` +
+			"retry/orders/queues": `queues ^orders\.(failed$|inbox$|retry\.\d)|^(a\|b\.c|created|paid)$ priority=1000 ` +
 				"dead-letter-exchange=orders.dlx dead-letter-strategy=at-least-once overflow=reject-publish",
 			"retry/orders/classic-queues": "queues ^(legacy)$ priority=1000 dead-letter-exchange=orders.dlx",
 		},
@@ -70,7 +70,7 @@ func TestClassicPipelineHasNoQuorumArguments(t *testing.T) {
 // Brokers match every policy against every queue at each change, so there is one for all that need the same.
 func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 	t.Parallel()
-	own := `orders\.(failed|inbox|retry\.\d.*)`
+	own := `^orders\.(failed$|inbox$|retry\.\d)`
 	quorum, classic := WorkQueue{Type: topology.Quorum}, WorkQueue{Type: topology.Classic}
 	bounded := WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce}
 	keys := topology.Arguments{"consumer-timeout": int64(1)}
@@ -80,31 +80,31 @@ func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 		workQueues map[string]WorkQueue
 		want       map[string]string
 	}{
-		"none": {topology.Quorum, nil, nil, map[string]string{"queues": "^(" + own + ")$"}},
+		"none": {topology.Quorum, nil, nil, map[string]string{"queues": own}},
 		"attached by arguments": {
 			topology.Quorum, nil,
 			map[string]WorkQueue{"a": {Type: topology.Quorum, Attach: AttachArguments}},
-			map[string]string{"queues": "^(" + own + ")$"},
+			map[string]string{"queues": own},
 		},
-		"the pipeline's type": {topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": quorum}, map[string]string{"queues": "^(" + own + "|a|b)$"}},
-		"a classic pipeline":  {topology.Classic, nil, map[string]WorkQueue{"a": classic}, map[string]string{"queues": "^(" + own + "|a)$"}},
+		"the pipeline's type": {topology.Quorum, nil, map[string]WorkQueue{"a": quorum, "b": quorum}, map[string]string{"queues": own + "|^(a|b)$"}},
+		"a classic pipeline":  {topology.Classic, nil, map[string]WorkQueue{"a": classic}, map[string]string{"queues": own + "|^(a)$"}},
 		"another type": {
 			topology.Quorum, nil,
 			map[string]WorkQueue{"a": quorum, "b": classic, "c": classic},
-			map[string]string{"queues": "^(" + own + "|a)$", "classic-queues": "^(b|c)$"},
+			map[string]string{"queues": own + "|^(a)$", "classic-queues": "^(b|c)$"},
 		},
 		"keys for all": {
 			topology.Quorum, keys,
 			map[string]WorkQueue{"a": quorum, "b": quorum},
-			map[string]string{"queues": "^(" + own + ")$", "quorum-queues": "^(a|b)$"},
+			map[string]string{"queues": own, "quorum-queues": "^(a|b)$"},
 		},
 		"keys that are given up": {
-			topology.Quorum, topology.Arguments{"expires": nil}, map[string]WorkQueue{"a": quorum}, map[string]string{"queues": "^(" + own + "|a)$"},
+			topology.Quorum, topology.Arguments{"expires": nil}, map[string]WorkQueue{"a": quorum}, map[string]string{"queues": own + "|^(a)$"},
 		},
 		"a queue of its own": {
 			topology.Quorum, nil,
 			map[string]WorkQueue{"a": quorum, "b": bounded},
-			map[string]string{"queues": "^(" + own + "|a)$", "queue/b": "^(b)$"},
+			map[string]string{"queues": own + "|^(a)$", "queue/b": "^(b)$"},
 		},
 	} {
 		p := orders()

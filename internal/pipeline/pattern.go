@@ -16,7 +16,11 @@ func exactPattern(names []string) string {
 
 // pattern matches these work queues and the pipeline's own queues.
 func (n Names) pattern(workQueues []string) string {
-	return "^(" + strings.Join(append(n.ownPattern(), escaped(workQueues)...), "|") + ")$"
+	patterns := n.ownPattern()
+	if len(workQueues) > 0 {
+		patterns = append(patterns, exactPattern(workQueues))
+	}
+	return strings.Join(patterns, "|")
 }
 
 func escaped(names []string) []string {
