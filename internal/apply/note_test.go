@@ -39,6 +39,7 @@ func noting(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipe
 	c := Change{
 		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
 		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted,
+		Catch: p.Catch, CaughtQueue: n.CaughtQueue(), Catching: n.Catching,
 	}
 	if wanted != nil {
 		c.Wanted = pipeline.Expand(*wanted)

@@ -31,6 +31,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		last[c.CatchAll] = catchAll
 		delete(early, c.CatchAll)
 	}
+	caught, own := c.splitCaught(without(c.Live.Queues, shared))
 	guard, narrowed, attaching := c.dividePolicies()
 	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
 	return inOrder(
@@ -42,9 +43,12 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(last)},
 		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
 		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
-		// Shared queues go first: a classic one may refuse, and nothing is gone by then.
-		deletion(step{queues: last}),
-		deletion(step{queues: early}),
+		// Shared queues go first: a classic one may refuse, and nothing is gone by then. What was published to them until
+		// now is caught, and keeps everything else.
+		deletion(step{queues: shared}),
+		step{do: releaseCaught, ifFails: rollBack, bindings: c.caughtFrom()},
+		deletion(step{queues: own}),
+		deletion(step{queues: caught}),
 		deletion(step{policies: weakestFirst(guard)}),
 		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
 		deletion(step{exchanges: c.Live.Exchanges}),

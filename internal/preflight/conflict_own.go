@@ -74,7 +74,7 @@ func checkCoveredQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, 
 	n, own := p.Names(), p.OwnQueues()
 	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
 		queue := vhost.Queues[name]
-		if _, isOwn := own[name]; isOwn || !n.CoversQueue(name) || n.IsRetryQueue(name, queue) {
+		if _, isOwn := own[name]; isOwn || !n.CoversQueue(name) || n.IsOwnQueue(name, queue) {
 			continue
 		}
 		instead := "No other policy applies to it"
