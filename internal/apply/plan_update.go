@@ -21,6 +21,9 @@ func planUpdate(c Change) ([]step, error) {
 	if err := c.requireRebindable(changes.Delete.Queues, changes.Replace.Queues); err != nil {
 		return nil, err
 	}
+	if err := c.requireLasting(changes.Replace.Exchanges); err != nil {
+		return nil, err
+	}
 	written := topology.Merge(changes.Create, changes.Update).Policies
 	early, late := c.overtaking(changes.Delete.Policies)
 	return inOrder(slices.Concat(

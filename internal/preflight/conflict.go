@@ -41,6 +41,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	checkCoveredQueues(&f, p, vhost, others)
 	checkAlternateExchanges(&f, p, vhost)
 	checkListeners(&f, p, vhost)
+	checkNotes(&f, p, vhost)
 	checkCluster(&f, p, vhost)
 	checkExisting(&f, p, prior, vhost.Topology)
 	return f
