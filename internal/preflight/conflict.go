@@ -42,6 +42,9 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	checkAlternateExchanges(&f, p, vhost)
 	checkListeners(&f, p, vhost)
 	checkNotes(&f, p, vhost)
+	if err := pipeline.DamagedDefinition(p.Names(), vhost.Topology); err != nil && prior != nil {
+		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
+	}
 	checkCluster(&f, p, vhost)
 	checkExisting(&f, p, prior, vhost.Topology)
 	return f
