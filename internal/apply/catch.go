@@ -112,16 +112,18 @@ func (e *execution) caught(ctx context.Context) map[string]string {
 // releasing releases after a step, and reports what was caught along with what became of the step.
 func (e *execution) releasing(ctx context.Context, outcome error) error {
 	caught, err := e.release(ctx)
+	if outcome == nil {
+		maps.Copy(e.kept, caught)
+		return err
+	}
 	var kept *KeptError
 	switch {
 	case errors.As(outcome, &kept):
 		maps.Copy(kept.Queues, caught)
-	case outcome == nil:
-		maps.Copy(e.kept, caught)
-	default:
-		err = errors.Join(err, keptUnless(nil, caught))
+	case len(caught) > 0:
+		outcome = fmt.Errorf("%w\n%s", outcome, Describe(caught))
 	}
-	return errors.Join(outcome, err)
+	return errors.Join(outcome, notUndone(err))
 }
 
 // splitCaught takes the queue of what was caught out of those that go: it may be needed until they are gone.

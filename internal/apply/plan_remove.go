@@ -14,8 +14,8 @@ func planDrain(c Change) []step {
 // planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It
 // proves twice that no messages would be lost. The first time policies are still in place, and what
 // consumers reject or others publish meanwhile ends in a queue that is still bound, so that a refusal
-// loses nothing. Only what begins to be rejected or published during the second proof, after 22 quiet
-// seconds, has nowhere to go. Then the queues are asked themselves; shared ones are asked before, too, since a
+// loses nothing. Only what begins to be rejected during the second proof, after 22 quiet seconds, has
+// nowhere to go; what is published is caught, if it can be. Then the queues are asked themselves; shared ones are asked before, too, since a
 // message that this takes over their delivery limit needs the policy. The bindings that bring messages back to their work queues stay
 // throughout, and so do the policies that guard the owner's queues.
 //
