@@ -57,7 +57,7 @@ func (a *Applier) requireAbandoned(ctx context.Context, change Change) error {
 // answer says why, by queue.
 func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]string, err error) {
 	e := a.execution(change)
-	if err := e.restoreNoted(ctx); err != nil {
+	if err := e.restoreLeft(ctx); err != nil {
 		return nil, err
 	}
 	steps, err := planUpdate(e.Change)
@@ -72,7 +72,7 @@ func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]st
 // back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
 func (a *Applier) Remove(ctx context.Context, change Change) error {
 	e := a.execution(change)
-	if err := e.restoreNoted(ctx); err != nil {
+	if err := e.restoreLeft(ctx); err != nil {
 		return err
 	}
 	if err := e.remove(ctx, rollBack); err != nil {

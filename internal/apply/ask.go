@@ -14,7 +14,9 @@ import (
 // statistics, which a broker may gather much less often than by default (quorum_tick_interval). Classic queues
 // are asked by their deletion.
 func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) error {
-	return keptUnless(nil, e.answers(ctx, queues))
+	against := e.answers(ctx, queues)
+	maps.Copy(against, e.caught(ctx))
+	return keptUnless(nil, against)
 }
 
 // answers says of each queue that is not known to be empty why. Any error may be about a message.
@@ -28,10 +30,14 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 		switch {
 		case broker.IsNotFound(err):
 		case err != nil:
-			against[name] = fmt.Sprintf("whether it is empty cannot be asked, which takes the permission to read it: %v", err)
+			against[name] = notAskable(err)
 		case holds:
 			against[name] = "a message that the broker's statistics do not count yet"
 		}
 	}
 	return against
+}
+
+func notAskable(err error) string {
+	return fmt.Sprintf("whether it is empty cannot be asked, which takes the permission to read it: %v", err)
 }

@@ -45,6 +45,25 @@ func (c Change) requireRebindable(queues ...map[string]topology.Queue) error {
 	return nil
 }
 
+// requireLasting fails if an exchange that is re-created is the last one that another is bound to which deletes itself
+// without bindings: it would be gone, and with it what applications publish to.
+func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
+	for _, b := range c.All.Bindings {
+		if _, leads := recreated[b.Destination]; !leads || !b.ToExchange || !c.All.Exchanges[b.Source].AutoDelete {
+			continue
+		}
+		_, sourceToo := recreated[b.Source]
+		leadsElsewhere := func(other topology.Binding) bool {
+			return other.Source == b.Source && (!other.ToExchange || other.Destination != b.Destination)
+		}
+		if !sourceToo && !slices.ContainsFunc(c.All.Bindings, leadsElsewhere) {
+			return fmt.Errorf("exchange %q would have to be re-created, but is all that exchange %q is bound to, "+
+				"which deletes itself without bindings: bind that one to something else first, or re-create it afterwards", b.Destination, b.Source)
+		}
+	}
+	return nil
+}
+
 // leadsTo reports whether a binding leads to one of the queues.
 func leadsTo(b topology.Binding, queues map[string]topology.Queue) bool {
 	_, leads := queues[b.Destination]

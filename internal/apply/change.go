@@ -35,6 +35,12 @@ type Change struct {
 	// deleted, and survives the exchange that is going, if there is one. Noted reads it; nil if nothing is noted.
 	NoteOf func(b topology.Binding, going string) topology.Binding
 	Noted  func(topology.Binding) (topology.Binding, bool)
+	// Catch is what receives meanwhile the messages that a binding of somebody else's alone routes, empty if nothing
+	// can; nil if nothing is caught. CaughtQueue is where they stay. Catching picks what an apply that was killed has
+	// left of it out of what is live, but for that queue.
+	Catch       func(b topology.Binding, vhost topology.Topology) topology.Topology
+	CaughtQueue string
+	Catching    func(live topology.Topology) topology.Topology
 	// RestoresDeadLetterRoute says that dead letters may be pending because they had no way to go, and
 	// have one after the change.
 	RestoresDeadLetterRoute bool

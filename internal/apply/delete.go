@@ -46,6 +46,7 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 	case err == nil && recreated:
 		return nil // its bindings come back
 	case err == nil:
+		e.deleted[name] = true
 		return e.forgetQueue(ctx, name)
 	case e.deletionUnknown[name]:
 		return fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; "+

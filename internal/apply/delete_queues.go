@@ -17,7 +17,7 @@ func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 		return &KeptError{Queues: kept}
 	}
 	if s.ifFails == keep {
-		e.kept = kept
+		maps.Copy(e.kept, kept)
 	}
 	return err
 }
@@ -57,6 +57,9 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 		return against, err
 	}
 	maps.Copy(against, e.answers(ctx, without(candidates, against)))
+	if s.ifFails == refuse {
+		maps.Copy(against, e.caught(ctx))
+	}
 	if len(against) > 0 && s.ifFails == refuse {
 		return against, nil
 	}

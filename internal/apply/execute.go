@@ -25,6 +25,10 @@ type execution struct {
 	undo journal
 	// notes are the bindings that note what was removed, by its text.
 	notes map[string]topology.Binding
+	// catching is what catches what is published meanwhile.
+	catching topology.Topology
+	// deleted are queues that are gone for good.
+	deleted map[string]bool
 	// deletionUnknown are queues whose deletion the broker did not answer: it may still take effect.
 	deletionUnknown map[string]bool
 	// kept says of the queues that were to be deleted and were not what speaks against it.
@@ -38,6 +42,7 @@ type execution struct {
 func (a *Applier) execution(change Change) *execution {
 	return &execution{
 		Applier: a, Change: change, made: topology.New(), notes: map[string]topology.Binding{}, deletionUnknown: map[string]bool{},
+		deleted: map[string]bool{}, kept: map[string]string{},
 		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)),
 	}
 }
@@ -46,7 +51,7 @@ func (a *Applier) execution(change Change) *execution {
 func (e *execution) run(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		if err := e.attempt(ctx, s); err != nil {
-			return errors.Join(err, notUndone(e.clean(ctx, s.ifFails)))
+			return e.releasing(ctx, errors.Join(err, notUndone(e.clean(ctx, s.ifFails))))
 		}
 	}
 	return nil
@@ -90,9 +95,12 @@ func (e *execution) once(ctx context.Context, s step) error {
 	case remove, removeForced:
 		return e.delete(ctx, s)
 	case removeIfEmpty:
-		return e.removeIfEmpty(ctx, s)
+		return e.releasing(ctx, e.removeIfEmpty(ctx, s))
 	case replace:
-		return e.replace(ctx, s)
+		return e.releasing(ctx, e.replace(ctx, s))
+	case releaseCaught:
+		caught, err := e.release(ctx)
+		return keptUnless(err, caught)
 	case wake:
 		return e.wake(ctx, s.policies)
 	}

@@ -12,10 +12,14 @@ import (
 const noExchange = ""
 
 // note writes down on the broker that a binding of somebody else's is deleted, perhaps with an exchange, before it
-// is. Only this process knows how to put it back otherwise, and it may be killed.
+// is. Only this process knows how to put it back otherwise, and it may be killed. What the binding alone would route
+// is caught from then on.
 func (e *execution) note(ctx context.Context, b topology.Binding, going string) error {
 	if e.NoteOf == nil || slices.ContainsFunc(e.Live.Bindings, b.Equal) {
 		return nil
+	}
+	if err := e.catch(ctx, b); err != nil {
+		return err
 	}
 	note := e.NoteOf(b, going)
 	e.notes[b.String()] = note
@@ -49,6 +53,14 @@ func (e *execution) forgetQueue(ctx context.Context, queue string) error {
 		}
 	}
 	return nil
+}
+
+// restoreLeft ends what an apply that was killed has begun.
+func (e *execution) restoreLeft(ctx context.Context) error {
+	if err := e.restoreNoted(ctx); err != nil {
+		return err
+	}
+	return e.releaseLeft(ctx)
 }
 
 // restoreNoted puts back what an apply that was killed has left unbound, as far as both ends are there or wanted.

@@ -39,6 +39,7 @@ func noting(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipe
 	c := Change{
 		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
 		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted,
+		Catch: p.Catch, CaughtQueue: n.CaughtQueue(), Catching: n.Catching,
 	}
 	if wanted != nil {
 		c.Wanted = pipeline.Expand(*wanted)
@@ -256,6 +257,40 @@ func damage(t *testing.T, b *brokertest.Broker, a *Applier, p pipeline.Pipeline,
 		}
 	}
 	return others
+}
+
+// An exchange of others that deletes itself with its last binding would be gone for good.
+func TestReplacementKeepsExchangesThatDeleteThemselves(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p, a := small(b), quickApplier(t, b, b.Endpoint)
+	if err := create(t, a, p); err != nil {
+		t.Fatal(err)
+	}
+	giveAlternate(t, b, a, p)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "fleeting"), map[string]any{"type": "topic", "auto_delete": true}, nil)
+	only := topology.Binding{Source: "fleeting", Destination: "orders.failed", ToExchange: true, RoutingKey: "a"}
+	second := topology.Binding{Source: "fleeting", Destination: "orders.failed", ToExchange: true, RoutingKey: "b"}
+	elsewhere := topology.Binding{Source: "fleeting", Destination: "amq.fanout", ToExchange: true}
+	for _, binding := range []topology.Binding{only, second} {
+		if err := a.client.Bind(t.Context(), b.Vhost, binding); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := bindings(t, a, b)
+	_, err := a.Update(t.Context(), noting(t, a, p, &p))
+	if err == nil || !strings.Contains(err.Error(), `"fleeting"`) || bindings(t, a, b) != before {
+		t.Fatalf("got %v; bindings:\n%s", err, bindings(t, a, b))
+	}
+	if err := a.client.Bind(t.Context(), b.Vhost, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
+		t.Fatal(err)
+	}
+	if now := bindings(t, a, b); !strings.Contains(now, only.String()) || !strings.Contains(now, second.String()) {
+		t.Errorf("bindings:\n%s", now)
+	}
 }
 
 // quickApplier is for what happens while no message is on its way.

@@ -14,8 +14,8 @@ func planDrain(c Change) []step {
 // planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It
 // proves twice that no messages would be lost. The first time policies are still in place, and what
 // consumers reject or others publish meanwhile ends in a queue that is still bound, so that a refusal
-// loses nothing. Only what begins to be rejected or published during the second proof, after 22 quiet
-// seconds, has nowhere to go. Then the queues are asked themselves; shared ones are asked before, too, since a
+// loses nothing. Only what begins to be rejected during the second proof, after 22 quiet seconds, has
+// nowhere to go; what is published is caught, if it can be. Then the queues are asked themselves; shared ones are asked before, too, since a
 // message that this takes over their delivery limit needs the policy. The bindings that bring messages back to their work queues stay
 // throughout, and so do the policies that guard the owner's queues.
 //
@@ -31,6 +31,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		last[c.CatchAll] = catchAll
 		delete(early, c.CatchAll)
 	}
+	caught, own := c.splitCaught(without(c.Live.Queues, shared))
 	guard, narrowed, attaching := c.dividePolicies()
 	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
 	return inOrder(
@@ -42,9 +43,12 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(last)},
 		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
 		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
-		// Shared queues go first: a classic one may refuse, and nothing is gone by then.
-		deletion(step{queues: last}),
-		deletion(step{queues: early}),
+		// Shared queues go first: a classic one may refuse, and nothing is gone by then. What was published to them until
+		// now is caught, and keeps everything else.
+		deletion(step{queues: shared}),
+		step{do: releaseCaught, ifFails: rollBack, bindings: c.caughtFrom()},
+		deletion(step{queues: own}),
+		deletion(step{queues: caught}),
 		deletion(step{policies: weakestFirst(guard)}),
 		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
 		deletion(step{exchanges: c.Live.Exchanges}),

@@ -148,8 +148,7 @@ func TestPlanRemove(t *testing.T) {
 			"unbind: binding catch -> caught",
 			"prove: contents of caught, contents of in",
 			"ask: queue caught, queue in",
-			"delete: queue caught",
-			"delete: queue in",
+			"delete: queue caught, queue in",
 			"delete: policy own "+narrow,
 			"delete: exchange catch, exchange dlx",
 		)
@@ -206,8 +205,8 @@ func TestPlanRemoveOfSharedQueues(t *testing.T) {
 		"unbind: binding catch -> caught, binding dlx -> work",
 		"prove: contents of caught, contents of in, use of work",
 		"ask: queue caught, queue in, queue work",
-		"delete: queue caught, queue work",
-		"delete: queue in",
+		"delete: queue work",
+		"delete: queue caught, queue in",
 		"delete: policy own "+narrow,
 		"delete: exchange catch, exchange dlx",
 	)

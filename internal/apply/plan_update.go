@@ -14,10 +14,14 @@ import (
 func planUpdate(c Change) ([]step, error) {
 	changes := topology.Diff(c.Wanted, c.Live)
 	goingShared, goingOwn := c.split(changes.Delete.Queues)
+	caught, goingOwn := c.splitCaught(goingOwn)
 	if used := c.usedByOthers(changes.Replace.Queues); len(used) > 0 {
 		return nil, &KeptError{Queues: used}
 	}
 	if err := c.requireRebindable(changes.Delete.Queues, changes.Replace.Queues); err != nil {
+		return nil, err
+	}
+	if err := c.requireLasting(changes.Replace.Exchanges); err != nil {
 		return nil, err
 	}
 	written := topology.Merge(changes.Create, changes.Update).Policies
@@ -39,6 +43,7 @@ func planUpdate(c Change) ([]step, error) {
 			{do: unbind, bindings: bindingsWithoutQueues(changes.Delete)},
 			c.wake(),
 			c.removeIfEmpty(goingOwn, keep),
+			c.removeIfEmpty(caught, keep),
 			{do: remove, exchanges: changes.Delete.Exchanges},
 		},
 	)...), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -59,5 +60,12 @@ func (e *execution) replaceExchange(ctx context.Context, name string, exchange t
 		return err
 	}
 	// Without an answer it may be gone all the same; if it is not, creating it again is refused.
-	return errors.Join(err, e.createExchange(ctx, name, exchange), e.rebind(ctx, bindings))
+	return errors.Join(err, e.createExchange(ctx, name, exchange), e.rebind(ctx, fromFirst(name, bindings)))
+}
+
+// fromFirst sorts bindings so that nothing leads to the exchange before it leads on.
+func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding {
+	leadsOn := func(b topology.Binding) bool { return b.Source == exchange }
+	leadsTo := func(b topology.Binding) bool { return b.Source != exchange }
+	return slices.Concat(slices.DeleteFunc(slices.Clone(bindings), leadsTo), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
 }

@@ -50,6 +50,8 @@ const (
 	removeIfEmpty action = "delete if empty"
 	// replace deletes exchanges or queues, and creates them with other properties.
 	replace action = "replace"
+	// releaseCaught ends the catching of what is published while the bindings are away, and fails if anything was.
+	releaseCaught action = "release"
 	// wake makes queues send pending dead letters at once.
 	wake action = "wake"
 )

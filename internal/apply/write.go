@@ -106,12 +106,12 @@ func (e *execution) putBack(policy topology.NamedPolicy) func(context.Context) e
 	}
 }
 
-// rebind makes all bindings that can be made, and reports the others. Queues that may still be deleted
+// rebind makes all bindings that can be made, and reports the others. Queues that are deleted, or may still be,
 // get none.
 func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) error {
 	var failed []error
 	for _, b := range bindings {
-		if !b.ToExchange && e.deletionUnknown[b.Destination] {
+		if !b.ToExchange && (e.deleted[b.Destination] || e.deletionUnknown[b.Destination]) {
 			continue
 		}
 		if err := e.client.Bind(ctx, e.Vhost, b); err != nil {

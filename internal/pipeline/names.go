@@ -54,10 +54,10 @@ func DelayKey(delay time.Duration) string { return DelayKeyPrefix + FormatDelay(
 func ReturnKey(workQueue string) string { return ReturnKeyPrefix + workQueue }
 
 // OwnsQueue reports whether the name is one that the pipeline gives to its own queues: the inbox,
-// the failed queue, or the retry queue of any delay.
+// the failed queue, the retry queue of any delay, or that of what was caught.
 func (n Names) OwnsQueue(queue string) bool {
 	_, isRetry := n.DelayOf(queue)
-	return isRetry || queue == n.Inbox() || queue == n.FailedQueue()
+	return isRetry || queue == n.Inbox() || queue == n.FailedQueue() || queue == n.CaughtQueue()
 }
 
 // CoversQueue reports whether the pipeline's policy applies to a queue of this name, whoever made it: its own
@@ -84,7 +84,7 @@ func (n Names) exchanges() []string {
 
 // OwnsExchange reports whether the name is one that the pipeline gives to its exchanges.
 func (n Names) OwnsExchange(exchange string) bool {
-	return slices.Contains(n.exchanges(), exchange)
+	return slices.Contains(n.exchanges(), exchange) || n.isCatchExchange(exchange)
 }
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }

@@ -58,5 +58,8 @@ func TestWhatIsNoNote(t *testing.T) {
 		if noted, isNote := n.Noted(b); isNote {
 			t.Errorf("%s: %s", name, noted)
 		}
+		if garbled := n.GarbledNotes(topology.Topology{Bindings: []topology.Binding{b}}); len(garbled) == 1 == (name == "no argument") {
+			t.Errorf("%s: garbled: %v", name, garbled)
+		}
 	}
 }

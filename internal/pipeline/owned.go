@@ -17,7 +17,7 @@ func (workerEngine) owned(p Pipeline, vhost topology.Topology) topology.Topology
 	}
 	known := Expand(p).Queues
 	for name, queue := range vhost.Queues {
-		if _, isKnown := known[name]; isKnown || n.IsRetryQueue(name, queue) {
+		if _, isKnown := known[name]; isKnown || n.IsOwnQueue(name, queue) {
 			owned.Queues[name] = queue
 		}
 	}
@@ -33,6 +33,12 @@ func (workerEngine) owned(p Pipeline, vhost topology.Topology) topology.Topology
 		}
 	}
 	return owned
+}
+
+// IsOwnQueue reports whether a queue, and not only its name, is one that the pipeline makes besides those of its
+// specification: a retry queue out of the schedule, or what was caught.
+func (n Names) IsOwnQueue(name string, queue topology.Queue) bool {
+	return n.IsRetryQueue(name, queue) || n.isCaughtQueue(name, queue)
 }
 
 // IsRetryQueue reports whether a queue is one of the pipeline's retry queues, in or out of the schedule.

@@ -23,13 +23,15 @@ const (
 	queuePolicy policyKind = "queue"
 	// attachmentPolicy covers one queue that is attached from outside of the pipeline's configuration.
 	attachmentPolicy policyKind = "attachment"
+	// catchPolicy gives one exchange of others an alternate exchange, as long as a binding of it is away.
+	catchPolicy policyKind = "caught"
 )
 
-// covers is how many queues a policy of a kind is for.
+// covers is how many queues, or exchanges, a policy of a kind is for.
 type covers int
 
 const (
-	oneQueue covers = iota
+	oneObject covers = iota
 	severalQueues
 )
 
@@ -37,24 +39,25 @@ var policyKinds = map[policyKind]covers{
 	queuesPolicy:     severalQueues,
 	quorumPolicy:     severalQueues,
 	classicPolicy:    severalQueues,
-	queuePolicy:      oneQueue,
-	attachmentPolicy: oneQueue,
+	queuePolicy:      oneObject,
+	attachmentPolicy: oneObject,
+	catchPolicy:      oneObject,
 }
 
-// policyName is the name of a policy by its parts: retry/<pipeline>/<kind>/<queue or number>. Number 0 is
+// policyName is the name of a policy by its parts: retry/<pipeline>/<kind>/<queue, exchange or number>. Number 0 is
 // not written.
 type policyName struct {
 	pipeline Names
 	kind     policyKind
-	queue    string
+	object   string
 	number   int
 }
 
 func (n policyName) String() string {
 	parts := []string{policyPrefix, string(n.pipeline), string(n.kind)}
 	switch {
-	case policyKinds[n.kind] == oneQueue:
-		parts = append(parts, n.queue)
+	case policyKinds[n.kind] == oneObject:
+		parts = append(parts, n.object)
 	case n.number > 0:
 		parts = append(parts, strconv.Itoa(n.number))
 	}
@@ -74,12 +77,12 @@ func parsePolicyName(name string) (policyName, bool) {
 	switch each, known := policyKinds[parsed.kind]; {
 	case !known || parsed.pipeline == "":
 		return policyName{}, false
-	case each == oneQueue:
-		parsed.queue = rest
+	case each == oneObject:
+		parsed.object = rest
 	default:
 		parsed.number, _ = strconv.Atoi(rest)
 	}
-	return parsed, parsed.String() == name && (parsed.queue != "" || policyKinds[parsed.kind] == severalQueues)
+	return parsed, parsed.String() == name && (parsed.object != "" || policyKinds[parsed.kind] == severalQueues)
 }
 
 // QueuesPolicy is the policy of the pipeline's own queues, and of the work queues that need the same content.
@@ -96,12 +99,17 @@ func (n Names) TypePolicy(queueType string, number int) string {
 
 // QueuePolicy is the policy of a work queue that needs a content of its own.
 func (n Names) QueuePolicy(workQueue string) string {
-	return policyName{pipeline: n, kind: queuePolicy, queue: workQueue}.String()
+	return policyName{pipeline: n, kind: queuePolicy, object: workQueue}.String()
 }
 
 // AttachmentPolicy is the policy of a queue that is attached from outside of the pipeline's configuration.
 func (n Names) AttachmentPolicy(queue string) string {
-	return policyName{pipeline: n, kind: attachmentPolicy, queue: queue}.String()
+	return policyName{pipeline: n, kind: attachmentPolicy, object: queue}.String()
+}
+
+// catchPolicy is the policy by which what an exchange of others cannot route is caught.
+func (n Names) catchPolicy(exchange string) string {
+	return policyName{pipeline: n, kind: catchPolicy, object: exchange}.String()
 }
 
 // ownsPolicy reports whether a policy of this name is the pipeline's, and not an attachment's.

@@ -9,9 +9,10 @@ func TestPolicyNamesAreReadAsTheyAreWritten(t *testing.T) {
 		"retry/orders/queues/12":          {pipeline: "orders", kind: queuesPolicy, number: 12},
 		"retry/orders/quorum-queues/1":    {pipeline: "orders", kind: quorumPolicy, number: 1},
 		"retry/orders/classic-queues":     {pipeline: "orders", kind: classicPolicy},
-		"retry/orders/queue/a":            {pipeline: "orders", kind: queuePolicy, queue: "a"},
-		"retry/orders/queue/a/b":          {pipeline: "orders", kind: queuePolicy, queue: "a/b"},
-		"retry/orders/attachment/queue/a": {pipeline: "orders", kind: attachmentPolicy, queue: "queue/a"},
+		"retry/orders/queue/a":            {pipeline: "orders", kind: queuePolicy, object: "a"},
+		"retry/orders/queue/a/b":          {pipeline: "orders", kind: queuePolicy, object: "a/b"},
+		"retry/orders/caught/amq.topic":   {pipeline: "orders", kind: catchPolicy, object: "amq.topic"},
+		"retry/orders/attachment/queue/a": {pipeline: "orders", kind: attachmentPolicy, object: "queue/a"},
 	} {
 		got, is := parsePolicyName(name)
 		if !is || got != want || got.String() != name {

@@ -85,12 +85,21 @@ func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 		return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
 			"remove all but the one that is right:\n%s", n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, listed(found))
 	}
-	definition, err := parseValue(found[0])
-	if err != nil {
-		err = fmt.Errorf("the argument %s of the binding from %q to %q %w",
-			DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+	if err := DamagedDefinition(n, vhost); err != nil {
+		return Definition{}, err
 	}
-	return definition, err
+	return parseValue(found[0])
+}
+
+// DamagedDefinition is an error if what stands in the place of the pipeline's definition is none, or one of a newer
+// release.
+func DamagedDefinition(n Names, vhost topology.Topology) error {
+	for _, value := range definitions(n, vhost) {
+		if _, err := parseValue(value); err != nil {
+			return fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+		}
+	}
+	return nil
 }
 
 func parseValue(value any) (Definition, error) {

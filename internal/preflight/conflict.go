@@ -41,6 +41,10 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	checkCoveredQueues(&f, p, vhost, others)
 	checkAlternateExchanges(&f, p, vhost)
 	checkListeners(&f, p, vhost)
+	checkNotes(&f, p, vhost)
+	if err := pipeline.DamagedDefinition(p.Names(), vhost.Topology); err != nil && prior != nil {
+		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
+	}
 	checkCluster(&f, p, vhost)
 	checkExisting(&f, p, prior, vhost.Topology)
 	return f

@@ -74,7 +74,7 @@ func checkCoveredQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, 
 	n, own := p.Names(), p.OwnQueues()
 	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
 		queue := vhost.Queues[name]
-		if _, isOwn := own[name]; isOwn || !n.CoversQueue(name) || n.IsRetryQueue(name, queue) {
+		if _, isOwn := own[name]; isOwn || !n.CoversQueue(name) || n.IsOwnQueue(name, queue) {
 			continue
 		}
 		instead := "No other policy applies to it"
@@ -110,7 +110,8 @@ func checkListeners(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	n := p.Names()
 	for _, b := range vhost.Bindings {
 		_, ofAttachment := b.Arguments[pipeline.AttachmentArgument]
-		if !n.OwnsExchange(b.Source) || n.OwnsBinding(b) || ofAttachment {
+		_, ofNote := b.Arguments[pipeline.UnboundArgument]
+		if !n.OwnsExchange(b.Source) || n.OwnsBinding(b) || ofAttachment || ofNote {
 			continue
 		}
 		if b.Source == n.RetryExchange() || b.Source == n.ReturnExchange() {
@@ -121,6 +122,13 @@ func checkListeners(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 			continue // its own check refuses it
 		}
 		f.warn(Path{"name"}, "Unmanaged binding on the pipeline's exchange", slowestTarget, b.String(), b.Destination)
+	}
+}
+
+// checkNotes finds notes of deleted bindings that somebody has changed.
+func checkNotes(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
+	for _, b := range p.Names().GarbledNotes(vhost.Topology) {
+		f.refuse(Path{"name"}, "Unreadable note of a deleted binding", GarbledNote, b.String(), pipeline.UnboundArgument)
 	}
 }
 

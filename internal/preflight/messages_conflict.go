@@ -133,6 +133,13 @@ const (
 		"a message that waits is also delivered before its time, or to somebody else. " +
 		"Remove that binding."
 
+	damagedDefinition = "The definition on the broker is not the one that was applied: %s. " +
+		"Apply writes it anew from the configuration, and deletes nothing else. " +
+		"If a newer release of the provider has written it, use that one instead."
+	// GarbledNote stands in the way of a destroy, too.
+	GarbledNote = "There is a binding %q. " +
+		"Its argument %s notes a binding of others that an apply has deleted for a while, and cannot be read: somebody changed it. " +
+		"If a binding of others to the pipeline's exchanges or queues is missing, restore it by hand. Then delete this one."
 	slowestTarget = "There is a binding %q. " +
 		"It is left alone, but dead letters wait for the slowest of their targets: " +
 		"if %q is full and rejects what is published, or has no majority, all retries stop. " +

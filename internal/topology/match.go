@@ -84,6 +84,24 @@ func MayApply(policies map[string]Policy, queues map[string]Queue) bool {
 	return false
 }
 
+// MayApplyToExchange reports whether one of the policies matches an exchange. A pattern that cannot be evaluated may
+// match.
+func MayApplyToExchange(policies map[string]Policy, exchange string) bool {
+	for _, policy := range policies {
+		if !policy.MeantForExchanges() {
+			continue
+		}
+		pattern, err := compiled(policy.Pattern)
+		if err != nil {
+			return true
+		}
+		if matches, err := pattern.matches(exchange); matches || err != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // meant reports whether the policy is for queues of the type.
 func (p Policy) meant(queueType string) bool {
 	switch p.ApplyTo {

@@ -206,10 +206,11 @@ func (e *entity[M, S]) notEmpty(queues map[string]string) string {
 		e.kind.Remedy
 }
 
-func retiredQueuesKept(queues map[string]string) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Retired queues are kept",
+func queuesKept(queues map[string]string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Queues are kept",
 		"These queues were not deleted, since they are not proved to be empty:\n"+apply.Describe(queues)+
-			"\n\nThey go on draining; a later plan proposes their removal again.")
+			"\n\nRetired queues go on draining. Messages that were caught wait for somebody to send them on. "+
+			"A later plan proposes the removal of the queues again.")
 }
 
 // What a failure leaves behind.

@@ -59,7 +59,7 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 	}
 	diags.Append(e.notUndone(err)...)
 	if len(kept) > 0 {
-		diags.Append(retiredQueuesKept(kept))
+		diags.Append(queuesKept(kept))
 	}
 	return diags
 }

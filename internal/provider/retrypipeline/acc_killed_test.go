@@ -72,9 +72,9 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 		writes        []int
 	}{
 		"schedule":   {[]string{`delays = ["5s", "30s"]`, declared}, []string{`delays = ["5s", "1m"]`, declared, `max_attempts = 7`}, killedAt(5, 2, 3)},
-		"work queue": {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`}, killedAt(7, 2, 3, 5)},
-		"type":       {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(30, 12, 25)},
-		"destroy":    {[]string{`delays = ["5s"]`, declared}, nil, killedAt(19, 3, 8, 12, 17)},
+		"work queue": {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`}, killedAt(20, 2, 3, 5)},
+		"type":       {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(45, 12, 25)},
+		"destroy":    {[]string{`delays = ["5s"]`, declared}, nil, killedAt(32, 3, 8, 12, 17)},
 	} {
 		for _, write := range change.writes {
 			t.Run(fmt.Sprintf("%s, write %d", name, write), func(t *testing.T) {

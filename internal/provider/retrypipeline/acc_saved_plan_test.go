@@ -45,7 +45,7 @@ func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`))
 	tf.plan(t)
 	tf.wait(t, "2h", "late", 0)
-	if printed := tf.apply(t, saved...); !strings.Contains(printed, "Retired queues are kept") {
+	if printed := tf.apply(t, saved...); !strings.Contains(printed, "Queues are kept") {
 		t.Errorf("nobody is told that the queue is kept:\n%s", printed)
 	}
 	awaitCount(t, tf.Broker, "orders.retry.2h", 1)

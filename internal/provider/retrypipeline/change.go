@@ -9,16 +9,18 @@ import (
 )
 
 func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) (c apply.Change) {
-	var n pipeline.Names
+	var p pipeline.Pipeline
 	switch {
 	case prior == nil:
-		c, n = creation(*next, vhost), next.Names()
+		c, p = creation(*next, vhost), *next
 	case next == nil:
-		c, n = removal(*prior, vhost), prior.Names()
+		c, p = removal(*prior, vhost), *prior
 	default:
-		c, n = alteration(*prior, *next, vhost), next.Names()
+		c, p = alteration(*prior, *next, vhost), *next
 	}
+	n := p.Names()
 	c.NoteOf, c.Noted = n.NoteOf, n.Noted
+	c.Catch, c.CaughtQueue, c.Catching = p.Catch, n.CaughtQueue(), n.Catching
 	return c
 }
 

@@ -82,10 +82,13 @@ func checkLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return preflight.CheckLive(p, prior, vhost)
 }
 
-// inUse keeps a pipeline that queues of other configurations need.
+// inUse keeps a pipeline that queues of other configurations need, or that may owe somebody a binding.
 func inUse(p pipeline.Pipeline, vhost topology.Topology) *entity.InUse {
 	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {
 		return queuesAttached(p, attached)
+	}
+	if garbled := p.Names().GarbledNotes(vhost); len(garbled) > 0 {
+		return noteGarbled(garbled[0])
 	}
 	return nil
 }

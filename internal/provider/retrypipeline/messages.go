@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const remedy = "Let the retries finish, then consume or purge what is in the failed queue, and run terraform apply."
@@ -90,4 +91,9 @@ func queuesAttached(p pipeline.Pipeline, queues []string) *entity.InUse {
 			listed, p.Name, p.Names().ReturnExchange(), pipeline.AttachmentArgument),
 		Waited: fmt.Sprintf("queues were attached while the destroy waited: %s. Nothing was deleted", strings.Join(queues, ", ")),
 	}
+}
+
+func noteGarbled(b topology.Binding) *entity.InUse {
+	why := fmt.Sprintf(preflight.GarbledNote, b.String(), pipeline.UnboundArgument)
+	return &entity.InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }

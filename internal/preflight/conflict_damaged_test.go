@@ -1,0 +1,56 @@
+package preflight
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// A definition that somebody has changed by hand is a warning where there is a state, which restores it.
+func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum})
+	own := p.Definition().String()
+	for definition, says := range map[any]string{
+		own:      "",
+		"{":      "cannot be read",
+		int64(7): "is no text",
+		strings.Replace(own, `"version":1`, `"version":2`, 1):           "has version 2",
+		strings.Replace(own, `{`, `{"engine":"x",`, 1):                  "made by a newer release, or by hand",
+		strings.Replace(own, `{`, `{"name":"of another pipeline",`, 1):  `unknown field "name"`,
+		strings.Replace(own, `"rejected"`, `"rejected","somewhere"`, 1): `"somewhere"`,
+	} {
+		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
+		vhost.Bindings = []topology.Binding{{
+			Source: "orders.dlx", Destination: "orders.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
+		}}
+		var found string
+		for _, w := range CheckLive(p, &p, vhost).Warnings {
+			if w.Summary == "Damaged definition" {
+				found = w.Detail
+			}
+		}
+		if (says == "") != (found == "") || !strings.Contains(found, says) {
+			t.Errorf("%v: %q instead of %q", definition, found, says)
+		}
+	}
+}
+
+// A note that somebody has changed is an error; what others do with such an argument elsewhere is not ours.
+func TestCheckLiveFindsGarbledNotes(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum})
+	for source, refused := range map[string]bool{"orders.return": true, "orders.retry": true, "orders.failed": true, "amq.topic": false} {
+		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
+		vhost.Bindings = []topology.Binding{{
+			Source: source, Destination: "amq.fanout", ToExchange: true, RoutingKey: "unbound:01",
+			Arguments: topology.Arguments{pipeline.UnboundArgument: "{"},
+		}}
+		f := CheckLive(p, &p, vhost)
+		if is := len(f.Problems) == 1 && strings.Contains(f.Problems[0].Detail, "Then delete this one"); is != refused {
+			t.Errorf("%s: %+v", source, f.Problems)
+		}
+	}
+}

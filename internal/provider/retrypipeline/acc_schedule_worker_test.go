@@ -1,0 +1,233 @@
+package retrypipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// A schedule changes while messages are retried, and a worker gets its new configuration before the first apply, after
+// it, or only after the one that removes the retired queues: nothing is parked because a delay is unknown, or lost.
+func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
+	const wait = `timeouts = { update = "1m" }`
+	for name, c := range map[string]struct {
+		after []string
+		more  string
+		// workerAt is after how many applies the worker gets the new configuration.
+		workerAt int
+	}{
+		"other delays, worker first":                   {[]string{"150ms", "300ms"}, "", 0},
+		"other delays, worker second":                  {[]string{"150ms", "300ms"}, "", 1},
+		"other delays, worker last":                    {[]string{"150ms", "300ms"}, "", 2},
+		"other delays at once, worker first":           {[]string{"150ms", "300ms"}, wait, 0},
+		"other delays at once, worker last":            {[]string{"150ms", "300ms"}, wait, 2},
+		"one delay stays, removed at once":             {[]string{"200ms", "400ms"}, wait, 1},
+		"one delay stays, worker last":                 {[]string{"200ms", "400ms"}, "", 2},
+		"one delay stays, removed at once, worker 1st": {[]string{"200ms", "400ms"}, wait, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tf := newCLI(t, settings)
+			tf.DeclareQueue(t, "work", "quorum", nil)
+			before := []string{"100ms", "200ms"}
+			config := func(delays []string) string {
+				list, _ := json.Marshal(delays)
+				return pipelineHCL(tf.Broker, "delays = "+string(list), `work_queues = { work = {} }`, c.more) +
+					"output \"worker\" {\n  value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })\n}\n"
+			}
+			tf.configure(t, config(before))
+			tf.apply(t)
+			old := tf.workerConfig(t)
+			r := retrying(t, tf.Broker, old)
+			next := old
+			next.Pipelines = slices.Clone(old.Pipelines)
+			next.Pipelines[0].Delays = c.after
+			for applied := range 3 {
+				if applied == c.workerAt {
+					r.configs <- next
+				}
+				switch applied {
+				case 0:
+					tf.configure(t, config(c.after))
+					tf.apply(t)
+				case 1:
+					tf.removeRetired(t, before, c.after)
+				}
+				r.awaitMore(t, c.workerAt <= applied || applied == 0)
+			}
+			r.requireAllRetried(t)
+		})
+	}
+}
+
+// workerConfig is what Terraform puts out for the worker.
+func (tf *cli) workerConfig(t *testing.T) workerconfig.Config {
+	t.Helper()
+	output, code := tf.run(t, "show", "-json")
+	var shown struct {
+		Values struct {
+			Outputs struct {
+				Worker struct{ Value string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(output), &shown); err != nil || code != 0 {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	parsed, err := workerconfig.Parse([]byte(shown.Values.Outputs.Worker.Value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// removeRetired applies until no queue of the old schedule is left.
+func (tf *cli) removeRetired(t *testing.T, before, after []string) {
+	t.Helper()
+	brokertest.Eventually(t, 3*time.Minute, func() error {
+		for _, delay := range before {
+			status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "orders.retry."+delay), nil)
+			if status == http.StatusOK && !slices.Contains(after, delay) {
+				tf.apply(t)
+				return fmt.Errorf("the queue of %s is still there", delay)
+			}
+		}
+		return nil
+	})
+}
+
+// retries are messages that succeed at their third delivery.
+type retries struct {
+	*brokertest.Broker
+	configs   chan workerconfig.Config
+	mutex     sync.Mutex
+	succeeded map[string]int
+	stop      context.CancelFunc
+	published chan int
+}
+
+// retrying runs a worker, a publisher of some messages a second, and a consumer.
+func retrying(t *testing.T, b *brokertest.Broker, config workerconfig.Config) *retries {
+	t.Helper()
+	r := &retries{Broker: b, configs: make(chan workerconfig.Config), succeeded: map[string]int{}, published: make(chan int, 1)}
+	uri, err := amqpconn.ParseURI(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		done <- worker.Run(ctx, worker.Options{
+			Config: config, Configs: r.configs, Prefetch: worker.DefaultPrefetch, Logger: slog.New(slog.DiscardHandler),
+			Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	deliveries, err := b.Channel(t).Consume("work", "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go r.consume(deliveries)
+	publishing, stop := context.WithCancel(t.Context())
+	r.stop = stop
+	ch := b.Channel(t)
+	go func() {
+		n := 0
+		for tick := time.NewTicker(200 * time.Millisecond); publishing.Err() == nil; <-tick.C {
+			if err := ch.Publish("", "work", false, false, amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: fmt.Sprint(n)}); err != nil {
+				t.Error(err)
+			}
+			n++
+		}
+		r.published <- n
+	}()
+	return r
+}
+
+func (r *retries) consume(deliveries <-chan amqp.Delivery) {
+	for d := range deliveries {
+		if count, _ := d.Headers["retry-count"].(int64); count < 2 {
+			_ = d.Reject(false)
+			continue
+		}
+		r.mutex.Lock()
+		r.succeeded[d.MessageId]++
+		r.mutex.Unlock()
+		_ = d.Ack(false)
+	}
+}
+
+// awaitMore waits until more messages have succeeded, or for a moment where they need not.
+func (r *retries) awaitMore(t *testing.T, must bool) {
+	t.Helper()
+	before := r.count()
+	if !must {
+		time.Sleep(2 * time.Second)
+		return
+	}
+	brokertest.Eventually(t, time.Minute, func() error {
+		if r.count() < before+5 {
+			return errors.New("no more messages succeed")
+		}
+		return nil
+	})
+}
+
+func (r *retries) count() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return len(r.succeeded)
+}
+
+// requireAllRetried stops the publisher: each message succeeds once, and none is parked.
+func (r *retries) requireAllRetried(t *testing.T) {
+	t.Helper()
+	r.stop()
+	published := <-r.published
+	brokertest.Eventually(t, time.Minute, func() error {
+		if m, parked := r.Get(t, "orders.failed"); parked {
+			t.Fatalf("parked: %v", m.Headers)
+		}
+		if r.count() != published {
+			return fmt.Errorf("%d of %d messages have succeeded", r.count(), published)
+		}
+		return nil
+	})
+	var doubled []string
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for id, times := range r.succeeded {
+		if times > 1 {
+			doubled = append(doubled, id)
+		}
+	}
+	if len(doubled) > 0 {
+		t.Errorf("doubled: %s", strings.Join(doubled, ", "))
+	}
+	t.Logf("%d messages succeeded", published)
+}
