@@ -85,7 +85,7 @@ func (s *Session) send(p *publisher, m *message) error {
 	if m.sent.Delay != m.verdict.Delay {
 		route = s.Pipeline.Route(m.sent)
 	}
-	return p.publish(m, route, publishing, now)
+	return p.publish(m, route, publishing)
 }
 
 // finish acknowledges a message that the broker has accepted.

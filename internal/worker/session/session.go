@@ -19,6 +19,9 @@ import (
 // stableAfter is how long a session has to last to count as a success.
 const stableAfter = time.Minute
 
+// channels is how many the publishing connection has: the publishers', and one to look for the failed queue.
+const channels = 5
+
 // Settings are what a session is opened with.
 type Settings struct {
 	Pipeline *deadletter.Pipeline
@@ -97,6 +100,9 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 func (s *Session) open(ctx context.Context, uri amqpconn.URI) (err error) {
 	if s.publishing, err = Connect(ctx, uri, s.Pipeline, "publish", s.Version); err != nil {
 		return err
+	}
+	if allowed := s.publishing.Config.ChannelMax; allowed > 0 && allowed < channels {
+		return fmt.Errorf("the broker allows %d channels per connection, and the worker needs %d: raise channel_max", allowed, channels)
 	}
 	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
 	if s.publishers, err = openPublishers(ctx, s.publishing, s.Pipeline.Names, s.Prefetch, s.Watch); err != nil {
