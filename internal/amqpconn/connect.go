@@ -36,6 +36,40 @@ func Connect(ctx context.Context, uri URI, vhost string, client Client) (*amqp.C
 	}, HangUp)
 }
 
+// Bounded is a connection that takes no more messages in than fit.
+type Bounded struct {
+	*amqp.Connection
+	below *guard.Conn
+}
+
+// ConnectBounded is [Connect] for deliveries that may be large. While there are more bytes of bodies than the limit,
+// and not released, nothing is read: who waits for an answer of the broker meanwhile has to release some.
+func ConnectBounded(ctx context.Context, uri URI, vhost string, client Client, limit int) (Bounded, error) {
+	return Await(ctx, "connect to "+uri.String(), func() (Bounded, error) {
+		conn, below, err := dialBelow(uri, client.config(vhost), guard.New)
+		if err == nil {
+			below.Limit(limit)
+		}
+		return Bounded{conn, below}, err
+	}, func(b Bounded) { HangUp(b.Connection) })
+}
+
+// Release says that so many bytes of bodies are done with.
+func (b Bounded) Release(bytes int) { b.below.Release(bytes) }
+
+// Full reports whether nothing more is read.
+func (b Bounded) Full() bool { return b.below.Full() }
+
+// HangUp is [HangUp] for a connection whose messages nobody takes any more: the broker's answer may be behind them.
+func (b Bounded) HangUp() {
+	cut := func() { _ = b.below.Close() } // an error says that it is closed
+	if b.Full() {
+		cut()
+	}
+	defer time.AfterFunc(closeTimeout, cut).Stop()
+	HangUp(b.Connection)
+}
+
 // Raw is a connection whose messages have their properties encoded.
 type Raw struct {
 	*amqp.Connection

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,6 +70,16 @@ func (b *Broker) VersionAtLeast(want string) bool {
 		}
 	}
 	return true
+}
+
+// HasPlugin reports whether a plugin is enabled on the broker.
+func (b *Broker) HasPlugin(t testing.TB, name string) bool {
+	t.Helper()
+	var nodes []struct {
+		Plugins []string `json:"enabled_plugins"`
+	}
+	b.Call(t, http.MethodGet, "/api/nodes", nil, &nodes)
+	return len(nodes) > 0 && slices.Contains(nodes[0].Plugins, name)
 }
 
 func (b *Broker) version(t testing.TB) string {

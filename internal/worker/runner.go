@@ -40,7 +40,7 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 		default:
 		}
 		settings.Pipeline = p
-		solved := false
+		atHead := false
 		var s *session.Session
 		var serving amqpconn.URI
 		next, err := o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
@@ -49,7 +49,9 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 			return err
 		})
 		broker = next
-		if err == nil {
+		if err != nil {
+			atHead = session.NotDelivered(err)
+		} else {
 			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch, "broker", serving.String())
 			err = s.Run(ctx)
 			s.Close()
@@ -61,14 +63,12 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 			if s.Stable() {
 				wait.Reset()
 			}
-			var atHead bool
 			if settings.Careful, atHead = s.Undeliverable(); settings.Careful && s.Finished() > 0 {
 				wait.Reset()
 			}
-			solved = atHead && undeliverable.take(ctx, o, serving, p, log, watch)
 		}
 		pause := wait.NextBackOff()
-		if solved {
+		if atHead && undeliverable.take(ctx, o, serving, p, log, watch) {
 			wait.Reset()
 			pause = 0
 		}

@@ -6,6 +6,9 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 )
 
 // Parts of a frame, in bytes.
@@ -22,6 +25,8 @@ const frameHeader = 2
 type Conn struct {
 	net.Conn
 	frameMax atomic.Uint32
+	// Intake bounds the bytes of bodies.
+	intake.Intake
 
 	// through is what is left of a frame that need not be looked at.
 	through int64
@@ -36,6 +41,12 @@ func New(conn net.Conn) *Conn { return &Conn{Conn: conn} }
 
 // SetFrameMax tells the limit that client and broker have agreed on, 0 for none.
 func (c *Conn) SetFrameMax(n uint32) { c.frameMax.Store(n) }
+
+// Close also ends a wait for room.
+func (c *Conn) Close() error {
+	c.End()
+	return c.Conn.Close()
+}
 
 // Read is called by one goroutine at a time.
 func (c *Conn) Read(p []byte) (int, error) {
@@ -59,7 +70,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // scan tells how much of the data goes through as it is: up to the first frame that is incomplete
-// and has to be looked at, or that the client could not decode.
+// and has to be looked at, or that the client could not decode, or for whose body there is no room.
 func (c *Conn) scan(data []byte) (at int) {
 	for {
 		n := min(c.through, int64(len(data)-at))
@@ -74,9 +85,11 @@ func (c *Conn) scan(data []byte) (at int) {
 			c.through = headSize + size + endSize
 			continue
 		}
-		if c.tooLarge(size) || int64(len(frame)) < headSize+size+endSize || check(frame[headSize:headSize+size]) != nil {
+		if c.tooLarge(size) || int64(len(frame)) < headSize+size+endSize || c.Full() ||
+			check(frame[headSize:headSize+size]) != nil {
 			return at
 		}
+		c.Admit(bodySize(frame))
 		at += headSize + int(size) + endSize
 	}
 }
@@ -91,24 +104,35 @@ func (c *Conn) advance() error {
 	if err != nil {
 		return err
 	}
-	size := payloadSize(head)
-	switch {
-	case !isContentHeader(head):
+	if size := payloadSize(head); !isContentHeader(head) {
 		c.ready, c.through = head, size+endSize
 		return nil
-	case c.tooLarge(size):
-		c.ready, err = c.abridge(head, size)
+	}
+	if c.ready, err = c.contentHeader(head); err != nil {
 		return err
+	}
+	if c.Admit(bodySize(c.ready)) {
+		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
+		_ = c.SetReadDeadline(time.Time{})
+	}
+	return nil
+}
+
+// contentHeader reads the rest of a frame, and makes it one that the client can decode.
+func (c *Conn) contentHeader(head []byte) ([]byte, error) {
+	size := payloadSize(head)
+	if c.tooLarge(size) {
+		return c.abridge(head, size)
 	}
 	rest, err := c.take(size + endSize)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.ready = frame(head, rest[:size], rest[size:])
-	if reason := check(rest[:size]); reason != nil {
-		c.ready = frame(head, replace(rest[:size], reason), rest[size:])
+	payload, end := rest[:size], rest[size:]
+	if reason := check(payload); reason != nil {
+		payload = replace(payload, reason)
 	}
-	return nil
+	return frame(head, payload, end), nil
 }
 
 // take reads exactly so much. An error ends the connection, so what was read before does not matter.
@@ -141,6 +165,11 @@ func isContentHeader(head []byte) bool {
 }
 
 func payloadSize(head []byte) int64 { return int64(endian.BigEndian.Uint32(head[3:])) }
+
+// bodySize is the size of the body that follows a frame with a content header.
+func bodySize(frame []byte) int {
+	return int(endian.BigEndian.Uint64(frame[headSize+contentSize-8:])) //nolint:gosec // a broker has limits
+}
 
 // frame puts a payload between the beginning and the end of the frame that it came in.
 func frame(head, payload, end []byte) []byte {

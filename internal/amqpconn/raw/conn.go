@@ -10,6 +10,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 )
 
 // Parts of a frame, in bytes.
@@ -40,8 +42,8 @@ type Conn struct {
 	// out is what is left of a frame that goes to the broker as it is.
 	out int64
 
-	// intake bounds what is read and not done with yet.
-	intake
+	// Intake bounds what is read and not done with yet: properties and bodies.
+	intake.Intake
 
 	// large has the properties that do not fit a frame, by their number.
 	large sync.Map
@@ -50,9 +52,13 @@ type Conn struct {
 
 // New puts a connection below a client; with TLS, the decrypted one.
 func New(conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, out: greetingSize}
-	c.changed.L = &c.mu
-	return c
+	return &Conn{Conn: conn, out: greetingSize}
+}
+
+// Close also ends a wait for room.
+func (c *Conn) Close() error {
+	c.End()
+	return c.Conn.Close()
 }
 
 // SetFrameMax tells the limit that client and broker have agreed on, 0 for none.
@@ -112,7 +118,7 @@ func (c *Conn) receive() error {
 		return err
 	}
 	content, properties := payload.Bytes()[:contentSize], payload.Bytes()[contentSize:size]
-	if c.admit(len(properties) + int(endian.BigEndian.Uint64(content[4:]))) { //nolint:gosec // a broker has limits
+	if c.Admit(len(properties) + int(endian.BigEndian.Uint64(content[4:]))) { //nolint:gosec // a broker has limits
 		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
 		_ = c.SetReadDeadline(time.Time{})
 	}

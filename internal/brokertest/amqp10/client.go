@@ -19,10 +19,18 @@ const timeout = 30 * time.Second
 // Client is connected to a virtual host over AMQP 1.0.
 type Client struct {
 	sending   *amqp.Session
-	receiving *amqp.Session
+	receiving *amqp.Conn
+	// queues begins the address of a queue.
+	queues string
 }
 
-// Dial connects to a broker of RabbitMQ 4.0 or later. The connections are closed when the test ends.
+// Speaks reports whether the broker speaks AMQP 1.0: RabbitMQ from 4.0 on by itself, RabbitMQ 3 with a plugin.
+func Speaks(t testing.TB, b *brokertest.Broker) bool {
+	t.Helper()
+	return b.VersionAtLeast("4.0") || b.HasPlugin(t, "rabbitmq_amqp1_0")
+}
+
+// Dial connects to a broker that speaks AMQP 1.0. The connections are closed when the test ends.
 func Dial(t testing.TB, b *brokertest.Broker) *Client {
 	t.Helper()
 	u, err := url.Parse(b.URI)
@@ -51,8 +59,15 @@ func Dial(t testing.TB, b *brokertest.Broker) *Client {
 		_ = sending.Close() // either may be closed already
 		_ = receiving.Close()
 	})
-	return &Client{sending: begin(t, sending), receiving: begin(t, receiving)}
+	queues := "/queues/"
+	if !b.VersionAtLeast("4.0") {
+		queues = "/amq/queue/"
+	}
+	return &Client{sending: begin(t, sending), receiving: receiving, queues: queues}
 }
+
+// Queue is the address of a queue.
+func (c *Client) Queue(name string) string { return c.queues + url.PathEscape(name) }
 
 func begin(t testing.TB, conn *amqp.Conn) *amqp.Session {
 	t.Helper()
@@ -97,7 +112,8 @@ func (c *Client) Handle(t testing.TB, queue string, messages int, settle func(co
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	link, err := c.receiving.NewReceiver(ctx, "/queues/"+url.PathEscape(queue), &amqp.ReceiverOptions{Credit: -1})
+	session := begin(t, c.receiving)
+	link, err := session.NewReceiver(ctx, c.Queue(queue), &amqp.ReceiverOptions{Credit: -1})
 	if err != nil {
 		t.Fatalf("receive from %s: %v", queue, err)
 	}
@@ -113,7 +129,7 @@ func (c *Client) Handle(t testing.TB, queue string, messages int, settle func(co
 			t.Fatalf("receive from %s: %v", queue, err)
 		}
 	}
-	if err := link.Close(ctx); err != nil {
+	if err := session.Close(ctx); err != nil { // RabbitMQ 3 does not say when a link is closed
 		t.Fatal(err)
 	}
 }

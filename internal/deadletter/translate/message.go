@@ -39,6 +39,10 @@ type translation struct {
 
 // Decode translates an encoded message of AMQP 1.0. The error says that it is none.
 func Decode(raw []byte) (Message, error) {
+	return decode(raw, (*translation).translateProperties)
+}
+
+func decode(raw []byte, properties func(*translation)) (Message, error) {
 	parts, err := read(raw)
 	if err != nil {
 		return Message{}, err
@@ -49,7 +53,8 @@ func Decode(raw []byte) (Message, error) {
 	t.transport()
 	t.translateAnnotations()
 	t.checkFooter()
-	t.translateProperties()
+	t.shared()
+	properties(t)
 	t.translateApplicationProperties()
 	if parts.encoded {
 		t.Delivery.Type = encodedType
@@ -111,6 +116,18 @@ func (t *translation) translateAnnotation(key string, value any) {
 	}
 }
 
+// shared translates the properties over which no broker fails.
+func (t *translation) shared() {
+	p, d := t.properties, &t.Delivery
+	d.AppId = fitting(p.at(groupID))
+	if user, ok := p.at(userID).([]byte); ok {
+		d.UserId = fitting(string(user))
+	}
+	if at, ok := p.at(creationTime).(time.Time); ok {
+		d.Timestamp = seconds(at)
+	}
+}
+
 func (t *translation) translateProperties() {
 	p, d := t.properties, &t.Delivery
 	d.MessageId = t.id("message-id", p.at(messageID))
@@ -118,13 +135,7 @@ func (t *translation) translateProperties() {
 	d.ContentType = t.short("property", "content-type", p.at(contentType))
 	d.ContentEncoding = t.short("property", "content-encoding", p.at(contentEncoding))
 	d.ReplyTo = fitting(p.at(replyTo))
-	d.AppId = fitting(p.at(groupID))
-	if user, ok := p.at(userID).([]byte); ok {
-		d.UserId = fitting(string(user))
-	}
 	switch at := p.at(creationTime).(type) {
-	case time.Time:
-		d.Timestamp = seconds(at)
 	case bool, array, decimal, described:
 		t.change("property", "creation-time", "no time, left out")
 	case float32, float64:

@@ -207,20 +207,53 @@ func FuzzDecode(f *testing.F) {
 	f.Add(amqp10.Message{Annotations: amqp10.Map(amqp10.Symbol("x-opt-deaths"), amqp10.Array(0xd1, death()))}.Encode())
 	f.Add(amqp10.Message{Properties: amqp10.List(amqp10.UUID(), amqp10.Fixed(0x83, 1, 2, 3, 4, 5, 6, 7, 8))}.Encode())
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m, err := translate.Decode(raw)
-		if err != nil {
-			return
-		}
-		if m.Undeliverable && len(m.Changes) == 0 {
-			t.Error("undeliverable, and nothing says why")
-		}
-		for _, s := range []string{m.Delivery.ContentType, m.Delivery.MessageId, m.Delivery.Type, m.Delivery.AppId, m.Delivery.UserId} {
-			if len(s) > 255 {
-				t.Errorf("a property of %d bytes", len(s))
+		for _, decode := range []func([]byte) (translate.Message, error){translate.Decode, translate.DecodePlugin} {
+			if m, err := decode(raw); err == nil {
+				checkPublishable(t, m)
 			}
 		}
-		if err := m.Delivery.Headers.Validate(); err != nil {
-			t.Error(fmt.Errorf("headers that cannot be published: %w", err))
-		}
 	})
+}
+
+func checkPublishable(t *testing.T, m translate.Message) {
+	t.Helper()
+	if m.Undeliverable && len(m.Changes) == 0 {
+		t.Error("undeliverable, and nothing says why")
+	}
+	for _, s := range []string{m.Delivery.ContentType, m.Delivery.MessageId, m.Delivery.CorrelationId, m.Delivery.ReplyTo, m.Delivery.Type, m.Delivery.AppId, m.Delivery.UserId} {
+		if len(s) > 255 {
+			t.Errorf("a property of %d bytes", len(s))
+		}
+	}
+	if err := m.Delivery.Headers.Validate(); err != nil {
+		t.Error(fmt.Errorf("headers that cannot be published: %w", err))
+	}
+}
+
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		id            amqp10.Value
+		want          string
+		undeliverable bool
+	}{
+		"text":      {amqp10.Text("a"), "a", false},
+		"symbol":    {amqp10.Symbol("a"), "a", false},
+		"binary":    {amqp10.Binary([]byte("a")), "a", false},
+		"UUID":      {amqp10.UUID(), "urn:uuid:00010203-0405-0607-0809-0a0b0c0d0e0f", false},
+		"null":      {amqp10.Null, "", false},
+		"255 bytes": {amqp10.Text(strings.Repeat("x", 255)), strings.Repeat("x", 255), false},
+		"256 bytes": {amqp10.Text(strings.Repeat("x", 256)), "", true},
+		"ulong":     {amqp10.Fixed(0x53, 7), "7", true},
+		"uint":      {amqp10.Fixed(0x52, 7), "7", true},
+		"boolean":   {amqp10.Fixed(0x41), "true", true},
+		"float":     {amqp10.Fixed(0x72, 0x3f, 0x80, 0, 0), "", true},
+	} {
+		m, err := translate.DecodePlugin(amqp10.Message{
+			Properties: amqp10.List(c.id), ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
+		}.Encode())
+		if err != nil || m.Delivery.MessageId != c.want || m.Undeliverable != c.undeliverable {
+			t.Errorf("%s: message-id %q, undeliverable %t, %v", name, m.Delivery.MessageId, m.Undeliverable, err)
+		}
+	}
 }

@@ -15,19 +15,23 @@ import (
 func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bool) error {
 	if !ok {
 		*consumer = nil
-		return s.deliveriesEnded()
+		return s.deliveriesEnded(consumer)
 	}
-	s.intake.received(time.Now())
+	s.intake.received(d, time.Now())
 	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
 	s.arrived(m)
 	m.verdict = s.judge(m)
 	return s.publish(m)
 }
 
-// deliveriesEnded is an error unless this is what a draining session waits for.
-func (s *Session) deliveriesEnded() error {
+// deliveriesEnded is an error unless this is what the session waits for.
+func (s *Session) deliveriesEnded(consumer *<-chan amqp.Delivery) error {
 	if err := s.intake.lost(); err != nil {
 		return err
+	}
+	if s.intake.narrowing && consumer == &s.intake.others {
+		s.narrowed()
+		return nil
 	}
 	if s.draining {
 		return nil
@@ -81,7 +85,7 @@ func (s *Session) send(p *publisher, m *message) error {
 	if m.sent.Delay != m.verdict.Delay {
 		route = s.Pipeline.Route(m.sent)
 	}
-	return p.publish(m, route, publishing, now)
+	return p.publish(m, route, publishing)
 }
 
 // finish acknowledges a message that the broker has accepted.

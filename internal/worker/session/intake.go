@@ -24,29 +24,39 @@ const (
 // session, or the process, again and again then takes no other along. Each time counts against the
 // delivery limit of all that is in flight, and may duplicate it.
 //
-// A prefetch is for new consumers only, so the rest of the window belongs to a second one.
+// A prefetch is for new consumers only, so the rest of the window belongs to a second one. That one ends if the
+// messages turn out to be much larger than those before, and the session takes one at a time again.
 type intake struct {
-	queue  string
-	window int
+	queue string
+	// inflow is what the connection has read.
+	inflow inflow
+	window
 	// ramp is how many messages are finished one by one before the whole window is taken.
 	ramp    int
 	channel *amqp.Channel
 	closed  chan *amqp.Error
-	// first and rest are the two consumers, nil when they have ended. There is no rest until the window
-	// is widened.
-	first, rest <-chan amqp.Delivery
+	// first and others are the two consumers, nil when they have ended. There are no others until the
+	// window is widened.
+	first, others <-chan amqp.Delivery
 
-	inFlight   int
 	finished   int
 	receivedAt time.Time // of the latest delivery
 	slow       bool      // a message is kept, or takes long: it does no harm, but the others wait
 	widened    bool
 	widening   bool // the second consumer is on its way
+	narrowing  bool // it is about to end
+	cancelling bool // the broker has not answered to that
 }
 
-func openIntake(ctx context.Context, conn *amqp.Connection, queue string, window, ramp int) (i intake, err error) {
-	i = intake{queue: queue, window: window, ramp: ramp}
-	if i.channel, err = amqpconn.OpenChannel(ctx, conn); err != nil {
+// inflow is bounded by what is not released.
+type inflow interface {
+	Release(bytes int)
+	Full() bool
+}
+
+func openIntake(ctx context.Context, conn amqpconn.Bounded, queue string, messages, ramp int) (i intake, err error) {
+	i = intake{queue: queue, inflow: conn, window: window{messages: messages}, ramp: ramp}
+	if i.channel, err = amqpconn.OpenChannel(ctx, conn.Connection); err != nil {
 		return i, err
 	}
 	i.closed = i.channel.NotifyClose(make(chan *amqp.Error, 1))
@@ -66,14 +76,23 @@ func (i *intake) subscribe(ctx context.Context, tag string, prefetch int) (<-cha
 
 // due reports whether it is time to take the whole window.
 func (i *intake) due() bool {
-	return (i.slow || i.finished >= i.ramp) && !i.widened && i.window > 1
+	return (i.slow || i.sampled >= i.ramp) && !i.widened && i.messages > 1
 }
 
 // received counts a delivery.
-func (i *intake) received(now time.Time) {
-	i.inFlight++
+func (i *intake) received(d amqp.Delivery, now time.Time) {
+	i.window.received(d)
 	i.receivedAt = now
 }
+
+// settled counts a message that is acknowledged or rejected.
+func (i *intake) settled(d amqp.Delivery) {
+	i.window.settled(d)
+	i.inflow.Release(len(d.Body))
+}
+
+// full reports whether what was asked for does not fit, and is not read.
+func (i *intake) full() bool { return i.widened && i.inflow.Full() }
 
 // observe notes when what is in flight takes long.
 func (i *intake) observe(now time.Time) {
@@ -84,7 +103,7 @@ func (i *intake) observe(now time.Time) {
 
 // acknowledge finishes a message that the broker has accepted again.
 func (i *intake) acknowledge(d amqp.Delivery) error {
-	i.inFlight--
+	i.settled(d)
 	if err := d.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
@@ -94,7 +113,7 @@ func (i *intake) acknowledge(d amqp.Delivery) error {
 
 // reject finishes a message that the broker moves to the failed queue itself.
 func (i *intake) reject(d amqp.Delivery) error {
-	i.inFlight--
+	i.settled(d)
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject: %w", err)
 	}
@@ -124,8 +143,11 @@ func (i *intake) cancel() {
 	}()
 }
 
+// calling reports whether a call of the channel is under way: the library takes one at a time.
+func (i *intake) calling() bool { return i.widening || i.cancelling }
+
 // cancelled reports whether both consumers have ended.
-func (i *intake) cancelled() bool { return i.first == nil && i.rest == nil && !i.widening }
+func (i *intake) cancelled() bool { return i.first == nil && i.others == nil && !i.widening }
 
 // widenIfDue takes the whole window from now on if it is time to.
 func (s *Session) widenIfDue(ctx context.Context) {
@@ -134,9 +156,9 @@ func (s *Session) widenIfDue(ctx context.Context) {
 	}
 	s.intake.widened, s.intake.widening = true, true
 	// A stopping session still has to know how it ends.
-	ctx = context.WithoutCancel(ctx)
+	ctx, prefetch := context.WithoutCancel(ctx), s.intake.widen()
 	go func() {
-		deliveries, err := s.intake.subscribe(ctx, restTag, s.intake.window-1)
+		deliveries, err := s.intake.subscribe(ctx, restTag, prefetch)
 		s.completions <- func() error { return s.widened(deliveries, err) }
 	}()
 }
@@ -147,9 +169,40 @@ func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
 	if err != nil {
 		return err
 	}
-	s.intake.rest = deliveries
+	s.intake.others = deliveries
 	if s.draining {
 		s.intake.cancel()
 	}
 	return nil
+}
+
+// narrowIfCrowded ends the second consumer if the messages are too large for its prefetch.
+func (s *Session) narrowIfCrowded() {
+	if s.draining || s.intake.calling() || s.intake.narrowing || !s.intake.crowded() {
+		return
+	}
+	s.Log.Info("messages are large: taking fewer at a time", "in_flight", s.intake.inFlight, "bytes", s.intake.held)
+	s.intake.narrowing, s.intake.cancelling = true, true
+	channel := s.intake.channel
+	go func() {
+		// An error says that the channel is closed, and then so are the deliveries.
+		_ = channel.Cancel(restTag, false)
+		s.completions <- func() error {
+			s.intake.cancelling = false
+			s.narrowed()
+			if s.draining {
+				s.intake.cancel()
+			}
+			return nil
+		}
+	}()
+}
+
+// narrowed resumes with one consumer, once the other one's deliveries have all come.
+func (s *Session) narrowed() {
+	if s.intake.cancelling || s.intake.others != nil {
+		return
+	}
+	s.intake.widened, s.intake.narrowing, s.intake.slow = false, false, false
+	s.intake.narrow()
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	inflows "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 )
 
 func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
@@ -13,12 +15,12 @@ func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 		intake intake
 		due    bool
 	}{
-		"at first":             {intake{window: 10, ramp: rampAfter}, false},
-		"after some messages":  {intake{window: 10, ramp: rampAfter, finished: rampAfter - 1}, false},
-		"after enough of them": {intake{window: 10, ramp: rampAfter, finished: rampAfter}, true},
-		"one takes long":       {intake{window: 10, slow: true}, true},
-		"once only":            {intake{window: 10, slow: true, widened: true}, false},
-		"nothing to widen":     {intake{window: 1, slow: true}, false},
+		"at first":             {intake{window: window{messages: 10}, ramp: rampAfter}, false},
+		"after some messages":  {intake{window: window{messages: 10, sampled: rampAfter - 1}, ramp: rampAfter}, false},
+		"after enough of them": {intake{window: window{messages: 10, sampled: rampAfter}, ramp: rampAfter}, true},
+		"one takes long":       {intake{window: window{messages: 10}, slow: true}, true},
+		"once only":            {intake{window: window{messages: 10}, slow: true, widened: true}, false},
+		"nothing to widen":     {intake{window: window{messages: 1}, slow: true}, false},
 	} {
 		if got := c.intake.due(); got != c.due {
 			t.Errorf("%s: %t", name, got)
@@ -29,9 +31,9 @@ func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 func TestMessageThatTakesLongIsSlow(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
-	i, now := intake{}, time.Now()
+	i, now := intake{inflow: &inflows.Intake{}}, time.Now()
 	i.observe(now.Add(time.Hour)) // nothing is in flight
-	i.received(now)
+	i.received(amqp.Delivery{}, now)
 	i.observe(now.Add(rampSlow))
 	if i.slow {
 		t.Error("slow too soon")
@@ -43,7 +45,7 @@ func TestMessageThatTakesLongIsSlow(t *testing.T) {
 	if i.slow {
 		t.Error("slow with nothing in flight")
 	}
-	i.received(now)
+	i.received(amqp.Delivery{}, now)
 	i.observe(now.Add(rampSlow + time.Millisecond))
 	if !i.slow {
 		t.Error("not slow")

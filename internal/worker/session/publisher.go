@@ -72,7 +72,7 @@ func openPublisher(ctx context.Context, conn *amqp.Connection, exchange string, 
 
 // publish sends a message. After an error the channel's state is unknown, so the session has to end.
 // A channel that is closed is no error here: confirms is closed, too, and tells the loop.
-func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.Publishing, now time.Time) error {
+func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
 	confirmation, err := p.channel.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
 	switch {
@@ -83,7 +83,7 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 	default:
 		m.publishTag, m.confirmation = confirmation.DeliveryTag, confirmation
 	}
-	m.publishedAt = now
+	m.publishedAt = time.Now() // a large message may have taken long to write
 	p.outstanding = append(p.outstanding, m)
 	return nil
 }

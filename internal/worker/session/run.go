@@ -21,7 +21,7 @@ func (s *Session) drain() {
 			return nil
 		}
 	})
-	if !s.intake.widening { // the library takes one call of a channel at a time
+	if !s.intake.calling() {
 		s.intake.cancel()
 	}
 }
@@ -57,12 +57,13 @@ func (s *Session) Run(ctx context.Context) error {
 
 	for !s.finished() {
 		s.widenIfDue(ctx)
+		s.narrowIfCrowded()
 		var err error
 		select {
 		case d, ok := <-s.alarm.unlessBlocked(s.intake.first):
 			err = s.receive(&s.intake.first, d, ok)
-		case d, ok := <-s.alarm.unlessBlocked(s.intake.rest):
-			err = s.receive(&s.intake.rest, d, ok)
+		case d, ok := <-s.alarm.unlessBlocked(s.intake.others):
+			err = s.receive(&s.intake.others, d, ok)
 		case c, ok := <-s.retryPublisher.confirms:
 			err = s.confirm(ctx, s.retryPublisher, c, ok)
 		case c, ok := <-s.returnPublisher.confirms:

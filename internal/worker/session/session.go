@@ -19,6 +19,9 @@ import (
 // stableAfter is how long a session has to last to count as a success.
 const stableAfter = time.Minute
 
+// channels is how many the publishing connection has: the publishers', and one to look for the failed queue.
+const channels = 5
+
 // Settings are what a session is opened with.
 type Settings struct {
 	Pipeline *deadletter.Pipeline
@@ -53,7 +56,8 @@ type Session struct {
 
 	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
 	// their connections, and acknowledgements have to get through.
-	consuming, publishing *amqp.Connection
+	consuming  amqpconn.Bounded
+	publishing *amqp.Connection
 	// consumingClosed has why the broker closed that connection.
 	consumingClosed chan *amqp.Error
 	// completions are what is left to do after calls that the loop did not wait for.
@@ -97,19 +101,24 @@ func (s *Session) open(ctx context.Context, uri amqpconn.URI) (err error) {
 	if s.publishing, err = Connect(ctx, uri, s.Pipeline, "publish", s.Version); err != nil {
 		return err
 	}
+	if allowed := s.publishing.Config.ChannelMax; allowed > 0 && allowed < channels {
+		return fmt.Errorf("the broker allows %d channels per connection, and the worker needs %d: raise channel_max", allowed, channels)
+	}
 	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
 	if s.publishers, err = openPublishers(ctx, s.publishing, s.Pipeline.Names, s.Prefetch, s.Watch); err != nil {
 		return err
 	}
 	// Each publisher has one at a time, and so have the intake, the drain and the look at the failed queue.
 	s.completions = make(chan func() error, len(s.all())+3)
-	if s.consuming, err = Connect(ctx, uri, s.Pipeline, "consume", s.Version); err != nil {
+	client, limit := Client(s.Pipeline, "consume", s.Version), WindowBytes(s.Prefetch)
+	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, s.Pipeline.Vhost, client, limit); err != nil {
 		return err
 	}
 	s.consumingClosed = s.consuming.NotifyClose(make(chan *amqp.Error, 1))
 	s.Watch.Enter(metrics.Connected)
 	looking := context.WithoutCancel(ctx) // longer than the opening
-	s.rejections.look = func(names pipeline.Names) error { return lookForFailed(looking, s.consuming, names) }
+	// Not where bodies may be in the way of the answer.
+	s.rejections.look = func(names pipeline.Names) error { return lookForFailed(looking, s.publishing, names) }
 	s.intake, err = openIntake(ctx, s.consuming, s.Pipeline.Names.Inbox(), s.Prefetch, s.ramp())
 	return err
 }
@@ -130,10 +139,11 @@ func (s *Session) ramp() int {
 // Close ends the connections, and with them the channels.
 func (s *Session) Close() {
 	var closing sync.WaitGroup
-	for _, conn := range []*amqp.Connection{s.consuming, s.publishing} {
-		if conn != nil {
-			closing.Go(func() { amqpconn.HangUp(conn) })
-		}
+	if s.consuming.Connection != nil {
+		closing.Go(s.consuming.HangUp)
+	}
+	if s.publishing != nil {
+		closing.Go(func() { amqpconn.HangUp(s.publishing) })
 	}
 	closing.Wait()
 }

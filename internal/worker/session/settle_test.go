@@ -6,6 +6,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	inflows "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -30,7 +31,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var acks acknowledged
-	s := &Session{Settings: Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec)}}
+	s := &Session{Settings: Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec)}, intake: intake{inflow: &inflows.Intake{}}}
 	p := &publisher{returned: map[string]bool{"returned": true}}
 	for tag, m := range []*message{
 		{publishTag: 1, confirmation: answered(false)},

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -13,9 +14,15 @@ const (
 	confirmTimeout = 75 * time.Second
 )
 
+// errCrowdedBroker gives back what the broker has sent and nobody reads: it may be what its alarm is about.
+var errCrowdedBroker = errors.New("the broker accepts no messages, and has sent more large ones than fit: giving them back")
+
 // stalled is an error when the session has to be renewed.
 func (s *Session) stalled(now time.Time) error {
 	if s.alarm.active {
+		if s.intake.full() {
+			return errCrowdedBroker
+		}
 		return s.intake.lost() // nobody looks at the deliveries meanwhile
 	}
 	s.intake.observe(now)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -19,6 +20,13 @@ func (s *Session) Undeliverable() (ended, atHead bool) {
 	case <-time.After(time.Second): // the library is still about to close it
 	}
 	return ended, ended && !s.intake.widened
+}
+
+// NotDelivered reports whether the broker ended the opening of a session in the same way, over the message at the
+// head of the inbox, which it sent before it had answered.
+func NotDelivered(err error) bool {
+	var reason *amqp.Error
+	return errors.As(err, &reason) && reason.Code == amqp.InternalError
 }
 
 // Finished is how many messages the session has finished.

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	amqp10 "github.com/Azure/go-amqp"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter/translate"
 )
 
 const (
@@ -21,6 +24,10 @@ const (
 // link takes one message at a time off a queue.
 type link struct {
 	receiver *amqp10.Receiver
+	// end waits until the broker has handled what was settled.
+	end func(context.Context) error
+	// decode says what a message is to clients of AMQP 0-9-1.
+	decode func(raw []byte) (translate.Message, error)
 	// held are messages that go back.
 	held []*amqp10.Message
 }
@@ -32,12 +39,26 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string) (link, error
 	if err != nil {
 		return link{}, fmt.Errorf("begin a session of AMQP 1.0: %w", err)
 	}
+	prefix, plugin := "/queues/", isPlugin(conn)
+	if plugin {
+		prefix = "/amq/queue/"
+	}
 	const manual = -1
-	receiver, err := session.NewReceiver(ctx, "/queues/"+url.PathEscape(queue), &amqp10.ReceiverOptions{Credit: manual})
+	receiver, err := session.NewReceiver(ctx, prefix+url.PathEscape(queue), &amqp10.ReceiverOptions{Credit: manual})
 	if err != nil {
 		return link{}, fmt.Errorf("consume %s over AMQP 1.0: %w", queue, err)
 	}
-	return link{receiver: receiver}, nil
+	if plugin {
+		// It does not say when a link is closed.
+		return link{receiver: receiver, end: session.Close, decode: translate.DecodePlugin}, nil
+	}
+	return link{receiver: receiver, end: receiver.Close, decode: translate.Decode}, nil
+}
+
+// isPlugin tells of RabbitMQ 3, which speaks AMQP 1.0 with the plugin rabbitmq_amqp1_0.
+func isPlugin(conn *amqp10.Conn) bool {
+	version, _ := conn.Properties()["version"].(string)
+	return strings.HasPrefix(version, "3.")
 }
 
 // next takes the message at the head of the queue; it is nil if there is none.
@@ -75,5 +96,5 @@ func (l *link) release(ctx context.Context) {
 func (l *link) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = l.receiver.Close(ctx) // an error says that it is closed
+	_ = l.end(ctx) // an error says that it is closed
 }

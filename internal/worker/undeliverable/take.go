@@ -11,7 +11,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter/translate"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
@@ -70,7 +69,7 @@ func (i Inbox) handle(ctx context.Context, link *link, out *outlet, message *amq
 	// What has begun is finished.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkTimeout)
 	defer cancel()
-	translated, err := translate.Decode(bytes.Join(message.Data, nil))
+	translated, err := link.decode(bytes.Join(message.Data, nil))
 	if err != nil || !translated.Undeliverable {
 		link.held = append(link.held, message)
 		return false, err

@@ -1,0 +1,105 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// Messages of any size, after small ones that widen the window, leave a worker small, and all of them come back.
+//
+//nolint:paralleltest // measures, and needs the processors for itself
+func TestLargeMessagesLeaveTheWorkerSmall(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		messages, size int
+		limit          string
+		most           float64 // MiB
+	}{
+		{300, mib, "", 70},
+		{300, mib, "48MiB", 56},
+		{24, 16*mib - 4096, "56MiB", 100},
+	} {
+		t.Run(fmt.Sprintf("%d KiB %s", c.size>>10, c.limit), func(t *testing.T) {
+			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+			small := p.fillInbox(t, 2*rampMessages, func(i int) amqp.Publishing {
+				return amqp.Publishing{MessageId: fmt.Sprint("small-", i), Headers: amqp.Table{"retry-queue": "orders.created"}}
+			})
+			body := make([]byte, c.size)
+			p.fillInbox(t, c.messages, func(int) amqp.Publishing {
+				return amqp.Publishing{Body: body, Headers: amqp.Table{"retry-queue": "orders.created"}}
+			})
+			a := p.collect(t, "orders.created")
+			began := time.Now()
+			w := p.start(t, "GOMEMLIMIT="+c.limit)
+			a.awaitAtLeast(t, len(small)+c.messages)
+			peak := w.peakMemory(t)
+			t.Logf("%.1f MiB at most, after %s", peak, time.Since(began))
+			if peak > c.most {
+				t.Errorf("%.1f MiB of resident memory, want at most %.0f", peak, c.most)
+			}
+			if code := w.signal(t, syscall.SIGTERM); code != 0 || a.copies() != 0 {
+				t.Errorf("exit code %d, %d copies", code, a.copies())
+			}
+		})
+	}
+}
+
+// large are messages that fill the window in bytes long before the window.
+func large(headers amqp.Table) func(int) amqp.Publishing {
+	body := make([]byte, 1<<20)
+	return func(int) amqp.Publishing { return amqp.Publishing{Body: body, Headers: headers} }
+}
+
+// What fills the window in bytes, and cannot be published, keeps a worker neither from stopping nor from going on.
+func TestWorkerWithAFullWindowInBytes(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	const messages = 60
+	short := func(_ context.Context, o *worker.Options) { o.DrainTimeout = time.Second }
+	r := p.workWith(t, p.URI, p.spec.Worker(), short)
+	p.endRamp(t, p.collect(t, "orders.created"))
+	p.fillInbox(t, messages, large(lastAttempt()))
+	r.log.await(t, "messages are large", 1)
+	began := time.Now()
+	r.stop(t)
+	if took := time.Since(began); took > 8*time.Second || !strings.Contains(r.err.Error(), "still in flight") {
+		t.Errorf("stopped after %s: %v", took, r.err)
+	}
+	again := p.workWith(t, p.URI, p.spec.Worker(), short)
+	again.log.await(t, "message kept unacknowledged", 1)
+	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), messages) })
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+	if n := countLines(again.log.String(), "msg=consuming"); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// What a broker with an alarm has sent, and nobody reads, goes back to it: it may be what the alarm is about.
+func TestLargeMessagesGoBackDuringAnAlarm(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	x := &proxy{}
+	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
+	a := p.collect(t, "orders.created")
+	p.endRamp(t, a)
+	x.block()
+	r.log.await(t, "the broker accepts no messages", 1)
+	p.fillInbox(t, 60, large(amqp.Table{"retry-queue": "orders.created"}))
+	r.log.await(t, "giving them back", 1)
+	a.awaitAtLeast(t, 60+rampMessages)
+	if n := a.copies(); n != 0 {
+		t.Errorf("%d copies", n)
+	}
+}
