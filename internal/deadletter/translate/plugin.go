@@ -44,7 +44,7 @@ func (t *translation) pluginText(name string, value any) string {
 		if s == "" {
 			how = "no text, left out"
 		}
-		t.change("property", name, how)
+		t.change("property", name, "%s", how)
 	}
 	if len(s) > maxShortString {
 		t.change("property", name, "%d bytes, left out: %.1024q", len(s), s)
