@@ -62,8 +62,7 @@ CONF
   settings=(
     HOME="$home" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8
     ERL_EPMD_PORT="$3" RABBITMQ_DIST_PORT="$(free_port)" RABBITMQ_NODENAME="$2"
-    # Schedulers that sleep when there is nothing to do: they would spin on processors that the tests need.
-    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none"
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
     RABBITMQ_CONFIG_FILE="$home/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null
     RABBITMQ_ENABLED_PLUGINS_FILE="$home/enabled_plugins"
     RABBITMQ_MNESIA_BASE="$home/db" RABBITMQ_LOG_BASE="$home/log" RABBITMQ_PID_FILE="$home/pid"
