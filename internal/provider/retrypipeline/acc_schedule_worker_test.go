@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,7 +72,10 @@ func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 					tf.configure(t, config(c.after))
 					tf.apply(t)
 				case 1:
+					// A worker that still uses the old delays would keep their queues from being seen empty.
+					r.paused.Store(c.workerAt > applied)
 					tf.removeRetired(t, before, c.after)
+					r.paused.Store(false)
 				}
 				r.awaitMore(t, c.workerAt <= applied || applied == 0)
 			}
@@ -122,6 +126,7 @@ type retries struct {
 	configs   chan workerconfig.Config
 	mutex     sync.Mutex
 	succeeded map[string]int
+	paused    atomic.Bool
 	stop      context.CancelFunc
 	published chan int
 }
@@ -159,6 +164,9 @@ func retrying(t *testing.T, b *brokertest.Broker, config workerconfig.Config) *r
 	go func() {
 		n := 0
 		for tick := time.NewTicker(200 * time.Millisecond); publishing.Err() == nil; <-tick.C {
+			if r.paused.Load() {
+				continue
+			}
 			if err := ch.Publish("", "work", false, false, amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: fmt.Sprint(n)}); err != nil {
 				t.Error(err)
 			}
