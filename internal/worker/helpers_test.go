@@ -126,10 +126,11 @@ func (p *testPipeline) fillQueue(t *testing.T, queue string) {
 	t.Fatalf("%s does not fill up", queue)
 }
 
-// awaitAll takes messages off a queue until each of the ids has come. It returns how many came more
+// awaitAll takes messages off orders.created until each of the ids has come. It returns how many came more
 // than once.
-func (p *testPipeline) awaitAll(t *testing.T, queue string, ids map[string]bool) (duplicates int) {
+func (p *testPipeline) awaitAll(t *testing.T, ids map[string]bool) (duplicates int) {
 	t.Helper()
+	const queue = "orders.created"
 	ch := p.Channel(t)
 	if err := ch.Qos(1000, 0, false); err != nil {
 		t.Fatal(err)

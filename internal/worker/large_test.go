@@ -86,6 +86,28 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	}
 }
 
+// The window in bytes is full before the broker has answered to the second consumer.
+func TestLargeMessagesAreTheFirstOfAWideWindow(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			const ramp, messages = 30, 60
+			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
+			p.fillInbox(t, ramp, func(i int) amqp.Publishing {
+				return amqp.Publishing{MessageId: fmt.Sprint("small-", i), Headers: amqp.Table{"retry-queue": "orders.created"}}
+			})
+			p.fillInbox(t, messages, large(amqp.Table{"retry-queue": "orders.created"}))
+			a := p.collect(t, "orders.created")
+			r := p.work(t)
+			a.awaitAtLeast(t, ramp+messages)
+			if n := countLines(r.log.String(), "msg=consuming"); n != 1 || a.copies() != 0 {
+				t.Errorf("%d sessions, %d copies", n, a.copies())
+			}
+		})
+	}
+}
+
 // What a broker with an alarm has sent, and nobody reads, goes back to it: it may be what the alarm is about.
 func TestLargeMessagesGoBackDuringAnAlarm(t *testing.T) {
 	t.Parallel()

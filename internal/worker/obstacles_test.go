@@ -32,13 +32,16 @@ func TestSmallestFrames(t *testing.T) {
 		t.Run(strconv.Itoa(int(frameMax)), func(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+			if frameMax < 8192 && p.VersionAtLeast("4.1") {
+				t.Skipf("RabbitMQ %s allows no smaller frames than 8192 bytes", p.Version)
+			}
 			ids := p.fillInbox(t, 100, func(i int) amqp.Publishing {
 				return amqp.Publishing{Body: make([]byte, i*5000), Headers: amqp.Table{"retry-queue": "orders.created"}}
 			})
 			r := p.workAs(t, p.throughProxy(t, &proxy{rewriteBack: func(frame []byte) {
 				tune(frame, func(_, size []byte) { endian.BigEndian.PutUint32(size, frameMax) })
 			}}), p.spec.Worker())
-			if n := p.awaitAll(t, "orders.created", ids); n != 0 || countLines(r.log.String(), "msg=consuming") != 1 {
+			if n := p.awaitAll(t, ids); n != 0 || countLines(r.log.String(), "msg=consuming") != 1 {
 				t.Errorf("%d copies", n)
 			}
 		})
@@ -85,7 +88,7 @@ func TestConnectionLimitIsReached(t *testing.T) {
 			r := p.workAs(t, uri, p.spec.Worker())
 			r.log.await(t, "connection limit", 2)
 			p.set(t, "DELETE", limits, nil)
-			if n := p.awaitAll(t, "orders.created", ids); n != 0 {
+			if n := p.awaitAll(t, ids); n != 0 {
 				t.Errorf("%d copies", n)
 			}
 		})
@@ -181,5 +184,5 @@ func TestSilentNetwork(t *testing.T) {
 		}
 		return nil
 	})
-	p.awaitAll(t, "orders.created", ids)
+	p.awaitAll(t, ids)
 }

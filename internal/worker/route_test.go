@@ -81,7 +81,7 @@ func TestReturnsAreNeverMissed(t *testing.T) {
 		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry-after-ms": int32(100 + 100*(i%2))}}
 	})
 	p.work(t)
-	p.awaitAll(t, "orders.created", ids)
+	p.awaitAll(t, ids)
 	p.expectEmpty(t, p.names.FailedQueue())
 }
 

@@ -47,7 +47,7 @@ func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
 			p.bind(t, b)
 		}
 	}
-	if doubled := p.awaitAll(t, "orders.created", ids); doubled > 0 {
+	if doubled := p.awaitAll(t, ids); doubled > 0 {
 		t.Errorf("%d messages came twice", doubled)
 	}
 	r.log.await(t, aDelayIsBound, 1)
@@ -67,7 +67,7 @@ func TestMessagesWaitForTheConfigurationThatWasApplied(t *testing.T) {
 	r := p.workFrom(t, p.URI, file, old)
 	r.log.await(t, noDelayIsBound, 1)
 	file.replace(t, configOf(t, p.spec.Worker()))
-	if doubled := p.awaitAll(t, "orders.created", ids); doubled > 0 {
+	if doubled := p.awaitAll(t, ids); doubled > 0 {
 		t.Errorf("%d messages came twice", doubled)
 	}
 	p.expectEmpty(t, "orders.failed")

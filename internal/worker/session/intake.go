@@ -60,17 +60,19 @@ func openIntake(ctx context.Context, conn amqpconn.Bounded, queue string, messag
 		return i, err
 	}
 	i.closed = i.channel.NotifyClose(make(chan *amqp.Error, 1))
-	i.first, err = i.subscribe(ctx, firstTag, 1)
+	i.first, err = i.subscribe(ctx, firstTag, 1, false)
 	return i, err
 }
 
-// subscribe begins to consume the inbox. The prefetch is that of this consumer alone.
-func (i *intake) subscribe(ctx context.Context, tag string, prefetch int) (<-chan amqp.Delivery, error) {
+// subscribe begins to consume the inbox. The prefetch is that of this consumer alone. A broker may send deliveries
+// before it answers to a consumer: the answer to a second one would be behind those that are not read, so it is not
+// waited for. An error closes the channel.
+func (i *intake) subscribe(ctx context.Context, tag string, prefetch int, noWait bool) (<-chan amqp.Delivery, error) {
 	return amqpconn.Await(ctx, "consume "+i.queue, func() (<-chan amqp.Delivery, error) {
 		if err := i.channel.Qos(prefetch, 0, false); err != nil {
 			return nil, err
 		}
-		return i.channel.Consume(i.queue, tag, false, false, false, false, nil)
+		return i.channel.Consume(i.queue, tag, false, false, false, noWait, nil)
 	}, func(<-chan amqp.Delivery) {})
 }
 
@@ -158,7 +160,7 @@ func (s *Session) widenIfDue(ctx context.Context) {
 	// A stopping session still has to know how it ends.
 	ctx, prefetch := context.WithoutCancel(ctx), s.intake.widen()
 	go func() {
-		deliveries, err := s.intake.subscribe(ctx, restTag, prefetch)
+		deliveries, err := s.intake.subscribe(ctx, restTag, prefetch, true)
 		s.completions <- func() error { return s.widened(deliveries, err) }
 	}()
 }
