@@ -92,7 +92,7 @@ func (r *run) rounds(ctx context.Context) error {
 			}
 			ended = nil
 		}
-		err = errors.Join(ended, r.finish(ctx))
+		err = r.explain(errors.Join(ended, r.finish(ctx)))
 		r.result.Seen, r.result.Consumers = max(r.result.Seen, r.seen), max(r.result.Consumers, r.consumers)
 		r.ledger.partial = r.ledger.partial || !surveyed && r.seen < count.Ready
 		if len(r.ledger.confirmed) > 0 {
@@ -275,16 +275,13 @@ func (r *run) unpublished(reason error) error {
 	}
 	switch {
 	case isCode(reason, accessRefused):
-		if name == "" {
-			name = "amq.default"
-		}
 		r.unsent()
-		return fmt.Errorf("this user may not publish; needs: write on %q (%w)", name, reason)
+		return r.out.explain(reason, name)
 	case isCode(reason, notFound):
 		r.unsent()
 		return fmt.Errorf("exchange %q does not exist: run terraform apply, or name a queue with --to (%w)", name, reason)
 	default:
-		return fmt.Errorf("publish: %w", reason)
+		return r.out.explain(reason, name)
 	}
 }
 

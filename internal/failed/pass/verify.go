@@ -37,7 +37,7 @@ func (r *run) verifyOnce(ctx context.Context) (again int, err error) {
 	present, err := v.present(ctx)
 	if err != nil {
 		v.abandon()
-		return 0, err
+		return 0, v.explain(err)
 	}
 	r.result.Doubled = 0
 	for id, copies := range present {
