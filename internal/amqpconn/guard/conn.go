@@ -2,20 +2,12 @@ package guard
 
 import (
 	"bytes"
-	endian "encoding/binary"
 	"io"
 	"net"
 	"sync/atomic"
-)
 
-// Parts of a frame, in bytes.
-const (
-	headSize = 7 // type, channel, payload size
-	endSize  = 1
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
-
-// frameHeader is the type of a frame with a content header.
-const frameHeader = 2
 
 // Conn replaces the headers of messages that the client could not decode by [HeaderUndecodable].
 // Everything else goes through as it is, and what the caller's buffer has whole, in place.
@@ -65,19 +57,20 @@ func (c *Conn) scan(data []byte) (at int) {
 		n := min(c.through, int64(len(data)-at))
 		c.through -= n
 		at += int(n)
-		frame := data[at:]
-		if len(frame) < headSize {
+		rest := data[at:]
+		if len(rest) < frame.HeadSize {
 			return at
 		}
-		size := payloadSize(frame)
-		if !isContentHeader(frame) {
-			c.through = headSize + size + endSize
+		size := frame.PayloadSize(rest)
+		whole := frame.HeadSize + size + frame.EndSize
+		if !frame.IsContentHeader(rest, fixedSize) {
+			c.through = whole
 			continue
 		}
-		if c.tooLarge(size) || int64(len(frame)) < headSize+size+endSize || check(frame[headSize:headSize+size]) != nil {
+		if c.tooLarge(size) || int64(len(rest)) < whole || check(rest[frame.HeadSize:frame.HeadSize+size]) != nil {
 			return at
 		}
-		at += headSize + int(size) + endSize
+		at += int(whole)
 	}
 }
 
@@ -87,26 +80,26 @@ func (c *Conn) advance() error {
 		c.ready, c.unread = c.unread[:n], c.unread[n:]
 		return nil
 	}
-	head, err := c.take(headSize)
+	head, err := c.take(frame.HeadSize)
 	if err != nil {
 		return err
 	}
-	size := payloadSize(head)
+	size := frame.PayloadSize(head)
 	switch {
-	case !isContentHeader(head):
-		c.ready, c.through = head, size+endSize
+	case !frame.IsContentHeader(head, fixedSize):
+		c.ready, c.through = head, size+frame.EndSize
 		return nil
 	case c.tooLarge(size):
 		c.ready, err = c.abridge(head, size)
 		return err
 	}
-	rest, err := c.take(size + endSize)
+	rest, err := c.take(size + frame.EndSize)
 	if err != nil {
 		return err
 	}
-	c.ready = frame(head, rest[:size], rest[size:])
+	c.ready = frame.Join(head, rest[size:], rest[:size])
 	if reason := check(rest[:size]); reason != nil {
-		c.ready = frame(head, replace(rest[:size], reason), rest[size:])
+		c.ready = frame.Join(head, rest[size:], replace(rest[:size], reason))
 	}
 	return nil
 }
@@ -132,19 +125,5 @@ func (r received) Read(p []byte) (int, error) {
 
 func (c *Conn) tooLarge(size int64) bool {
 	frameMax := int64(c.frameMax.Load())
-	return frameMax > 0 && size > frameMax-headSize-endSize
-}
-
-// isContentHeader is false for one that is shorter than any: a broker that sends it is beyond help.
-func isContentHeader(head []byte) bool {
-	return head[0] == frameHeader && payloadSize(head) >= fixedSize
-}
-
-func payloadSize(head []byte) int64 { return int64(endian.BigEndian.Uint32(head[3:])) }
-
-// frame puts a payload between the beginning and the end of the frame that it came in.
-func frame(head, payload, end []byte) []byte {
-	f := append(bytes.Clone(head), payload...)
-	endian.BigEndian.PutUint32(f[3:], uint32(len(payload))) //nolint:gosec // at most what it was
-	return append(f, end...)
+	return frameMax > 0 && size > frameMax-frame.HeadSize-frame.EndSize
 }
