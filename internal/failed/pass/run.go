@@ -37,6 +37,8 @@ type run struct {
 	out    *outlet[selected]
 	// interval is how long a round lasts at most, 0 for any time.
 	interval time.Duration
+	// accounted says that the queue had exactly what was expected when the round began.
+	accounted bool
 	// next is when a message may be published again.
 	next time.Time
 	*round
@@ -83,6 +85,7 @@ func (r *run) rounds(ctx context.Context) error {
 			return err
 		}
 		next.surveyed, r.round = surveyed, next
+		r.accounted = r.accounts(count)
 		ended := r.consume(ctx)
 		again := errors.Is(ended, errNext) || timedOut(ended) && time.Since(r.began) > worthwhile
 		if again {
@@ -104,8 +107,17 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// expected is how many messages ought to be in the queue.
+// accounts reports whether what a look has seen, and what was done since, is what is in the queue: nothing else came or went.
+func (r *run) accounts(c Count) bool {
+	before := r.job.Before
+	return before != nil && before.Seen == before.Ready && !r.ledger.partial && c.Ready == r.expected()
+}
+
+// expected is how many messages ought to be in the queue, 0 if others may have taken any.
 func (r *run) expected() int {
+	if r.ledger.shared {
+		return 0
+	}
 	seen := r.result.Seen
 	if r.job.Before != nil {
 		seen = max(seen, r.job.Before.Seen)
