@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -33,7 +34,7 @@ func (c *chaos) killNode(over <-chan struct{}, rng *rand.Rand, n *node, why stri
 }
 
 func (c *chaos) killLeader(over <-chan struct{}, rng *rand.Rand, name string) error {
-	n, err := c.leader(name)
+	n, err := c.leader(c.t.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -62,13 +63,13 @@ func (c *chaos) bringBack(over <-chan struct{}, n *node, down time.Duration) err
 	return nil
 }
 
-func (c *chaos) leader(name string) (*node, error) {
-	queues, err := c.queues(c.t.Context())
+func (a *application) leader(ctx context.Context, name string) (*node, error) {
+	queues, err := a.queues(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, q := range queues {
-		for _, n := range c.nodes {
+		for _, n := range a.nodes {
 			if q.Name == name && strings.HasSuffix(q.Leader, fmt.Sprintf("-%d@localhost", n.number)) {
 				return n, nil
 			}

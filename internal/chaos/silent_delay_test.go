@@ -81,7 +81,7 @@ func TestDelayOnAFrozenNode(t *testing.T) {
 	}
 	c := newChaos(t, "worker")
 	worker := c.replicas[0]
-	frozen, err := c.leader("chaos.retry.1s")
+	frozen, err := c.leader(t.Context(), "chaos.retry.1s")
 	if err != nil {
 		t.Fatal(err)
 	}

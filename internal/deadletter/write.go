@@ -129,10 +129,10 @@ func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 // dead-lettering as a cycle, or route the message to where it was once copied.
 func IsBrokers(key string) bool {
 	switch key {
-	case headerDeath, headerCC, headerBCC, "x-delivery-count", "x-acquired-count":
+	case headerDeath, headerCC, headerBCC:
 		return true
 	}
-	return strings.HasPrefix(key, "x-first-death-") || strings.HasPrefix(key, "x-last-death-")
+	return isCount(key) || strings.HasPrefix(key, "x-first-death-") || strings.HasPrefix(key, "x-last-death-")
 }
 
 func addresses(keys []string) []any {

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # A private RabbitMQ node: loopback ports, a temporary folder, and nothing left when it has ended.
 
+conf=()                    # more lines for rabbitmq.conf
 node_pid='' node_folder='' # the leader of the node's process group; where its data and logs are
 logged=0                   # how much it had logged when it was ready: a starting node fails requests
 
@@ -58,6 +59,7 @@ default_user = $username
 default_pass = $password
 log.console = false
 CONF
+  ((${#conf[@]} == 0)) || printf '%s\n' "${conf[@]}" >>"$1/rabbitmq.conf"
   (IFS=, && echo "[${plugins[*]}].") >"$1/enabled_plugins"
   settings=(
     HOME="$home" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8

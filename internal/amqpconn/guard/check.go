@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
@@ -31,7 +32,7 @@ var (
 // check is an error if the client could not decode a content header. It is stricter than the client
 // about lengths that do not add up, which no broker sends.
 func check(payload []byte) error {
-	err := content.Each(payload[contentSize:], func(p content.Property, value []byte) error {
+	err := content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
 		if p != content.Headers {
 			return nil
 		}

@@ -2,23 +2,14 @@ package guard
 
 import (
 	"bytes"
-	endian "encoding/binary"
 	"io"
 	"net"
 	"sync/atomic"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 )
-
-// Parts of a frame, in bytes.
-const (
-	headSize = 7 // type, channel, payload size
-	endSize  = 1
-)
-
-// frameHeader is the type of a frame with a content header.
-const frameHeader = 2
 
 // Conn replaces the headers of messages that the client could not decode by [HeaderUndecodable].
 // Everything else goes through as it is, and what the caller's buffer has whole, in place.
@@ -76,21 +67,21 @@ func (c *Conn) scan(data []byte) (at int) {
 		n := min(c.through, int64(len(data)-at))
 		c.through -= n
 		at += int(n)
-		frame := data[at:]
-		if len(frame) < headSize {
+		rest := data[at:]
+		if len(rest) < frame.HeadSize {
 			return at
 		}
-		size := payloadSize(frame)
-		if !isContentHeader(frame) {
-			c.through = headSize + size + endSize
+		size := frame.PayloadSize(rest)
+		whole := frame.HeadSize + size + frame.EndSize
+		if !frame.IsContentHeader(rest, fixedSize) {
+			c.through = whole
 			continue
 		}
-		if c.tooLarge(size) || int64(len(frame)) < headSize+size+endSize || c.Full() ||
-			check(frame[headSize:headSize+size]) != nil {
+		if c.tooLarge(size) || int64(len(rest)) < whole || c.Full() || check(rest[frame.HeadSize:frame.HeadSize+size]) != nil {
 			return at
 		}
-		c.Admit(bodySize(frame))
-		at += headSize + int(size) + endSize
+		c.Admit(frame.BodySize(rest))
+		at += int(whole)
 	}
 }
 
@@ -100,18 +91,18 @@ func (c *Conn) advance() error {
 		c.ready, c.unread = c.unread[:n], c.unread[n:]
 		return nil
 	}
-	head, err := c.take(headSize)
+	head, err := c.take(frame.HeadSize)
 	if err != nil {
 		return err
 	}
-	if size := payloadSize(head); !isContentHeader(head) {
-		c.ready, c.through = head, size+endSize
+	if size := frame.PayloadSize(head); !frame.IsContentHeader(head, fixedSize) {
+		c.ready, c.through = head, size+frame.EndSize
 		return nil
 	}
 	if c.ready, err = c.contentHeader(head); err != nil {
 		return err
 	}
-	if c.Admit(bodySize(c.ready)) {
+	if c.Admit(frame.BodySize(c.ready)) {
 		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
 		_ = c.SetReadDeadline(time.Time{})
 	}
@@ -120,11 +111,11 @@ func (c *Conn) advance() error {
 
 // contentHeader reads the rest of a frame, and makes it one that the client can decode.
 func (c *Conn) contentHeader(head []byte) ([]byte, error) {
-	size := payloadSize(head)
+	size := frame.PayloadSize(head)
 	if c.tooLarge(size) {
 		return c.abridge(head, size)
 	}
-	rest, err := c.take(size + endSize)
+	rest, err := c.take(size + frame.EndSize)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +123,7 @@ func (c *Conn) contentHeader(head []byte) ([]byte, error) {
 	if reason := check(payload); reason != nil {
 		payload = replace(payload, reason)
 	}
-	return frame(head, payload, end), nil
+	return frame.Join(head, end, payload), nil
 }
 
 // take reads exactly so much. An error ends the connection, so what was read before does not matter.
@@ -156,24 +147,5 @@ func (r received) Read(p []byte) (int, error) {
 
 func (c *Conn) tooLarge(size int64) bool {
 	frameMax := int64(c.frameMax.Load())
-	return frameMax > 0 && size > frameMax-headSize-endSize
-}
-
-// isContentHeader is false for one that is shorter than any: a broker that sends it is beyond help.
-func isContentHeader(head []byte) bool {
-	return head[0] == frameHeader && payloadSize(head) >= fixedSize
-}
-
-func payloadSize(head []byte) int64 { return int64(endian.BigEndian.Uint32(head[3:])) }
-
-// bodySize is the size of the body that follows a frame with a content header.
-func bodySize(frame []byte) int {
-	return int(endian.BigEndian.Uint64(frame[headSize+contentSize-8:])) //nolint:gosec // a broker has limits
-}
-
-// frame puts a payload between the beginning and the end of the frame that it came in.
-func frame(head, payload, end []byte) []byte {
-	f := append(bytes.Clone(head), payload...)
-	endian.BigEndian.PutUint32(f[3:], uint32(len(payload))) //nolint:gosec // at most what it was
-	return append(f, end...)
+	return frameMax > 0 && size > frameMax-frame.HeadSize-frame.EndSize
 }

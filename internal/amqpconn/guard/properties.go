@@ -1,9 +1,10 @@
 package guard
 
+import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
+
 // Parts of a content header, in bytes.
 const (
-	contentSize = 2 + 2 + 8 // class, weight, body size
-	flagsSize   = 2
-	fixedSize   = contentSize + flagsSize
-	lengthSize  = 4
+	flagsSize  = 2
+	fixedSize  = frame.ContentSize + flagsSize
+	lengthSize = 4
 )

@@ -7,6 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
@@ -38,7 +39,7 @@ func replace(payload []byte, reason error) []byte {
 	var before, after []byte
 	flags := content.Headers.Flag()
 	// The error says that the rest makes no sense, and is left out.
-	_ = content.Each(payload[contentSize:], func(p content.Property, value []byte) error {
+	_ = content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
 		flags |= p.Flag()
 		switch {
 		case p < content.Headers:
@@ -48,7 +49,7 @@ func replace(payload []byte, reason error) []byte {
 		}
 		return nil
 	})
-	head := endian.BigEndian.AppendUint16(bytes.Clone(payload[:contentSize]), flags)
+	head := endian.BigEndian.AppendUint16(bytes.Clone(payload[:frame.ContentSize]), flags)
 	return bytes.Join([][]byte{head, before, marker(reason.Error()), after}, nil)
 }
 
@@ -72,8 +73,8 @@ func (c *Conn) abridge(head []byte, size int64) ([]byte, error) {
 	if _, err := io.Copy(io.Discard, payload); err != nil {
 		return nil, err
 	}
-	end, err := c.take(endSize)
-	return frame(head, replace(kept, errTooLarge), end), err
+	end, err := c.take(frame.EndSize)
+	return frame.Join(head, end, replace(kept, errTooLarge)), err
 }
 
 // abridged reads a content header with the table of headers left empty.
@@ -82,7 +83,7 @@ func abridged(payload *io.LimitedReader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := endian.BigEndian.Uint16(kept[contentSize:])
+	flags := endian.BigEndian.Uint16(kept[frame.ContentSize:])
 	for p := range content.Headers {
 		if flags&p.Flag() == 0 {
 			continue

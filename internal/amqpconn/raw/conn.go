@@ -11,21 +11,12 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 )
 
-// Parts of a frame, in bytes.
-const (
-	headSize = 7 // type, channel, payload size
-	endSize  = 1
-	// contentSize is what goes before the properties of a content header: class, weight and body size.
-	contentSize = 12
-	// greetingSize is the size of what a client sends before all frames.
-	greetingSize = 8
-)
-
-// frameHeader is the type of a frame with a content header.
-const frameHeader = 2
+// greetingSize is the size of what a client sends before all frames, in bytes.
+const greetingSize = 8
 
 // Conn is a network connection. Like a client, it is read by one goroutine and written by one at a time.
 type Conn struct {
@@ -81,7 +72,7 @@ func (c *Conn) Properties(h amqp.Table) []byte {
 // Fits reports whether a message with encoded properties of this size can be published.
 func (c *Conn) Fits(size int) bool {
 	frameMax := int(c.frameMax.Load())
-	return frameMax == 0 || headSize+contentSize+size+endSize <= frameMax
+	return frameMax == 0 || frame.HeadSize+frame.ContentSize+size+frame.EndSize <= frameMax
 }
 
 // Read hands over the frames that come, with the properties wrapped.
@@ -103,26 +94,26 @@ func (c *Conn) Read(p []byte) (int, error) {
 
 // receive reads the beginning of a frame, and the whole of a content header.
 func (c *Conn) receive() error {
-	head := make([]byte, headSize)
+	head := make([]byte, frame.HeadSize)
 	if _, err := io.ReadFull(c.Conn, head); err != nil {
 		return err
 	}
-	size := int64(endian.BigEndian.Uint32(head[3:]))
-	if head[0] != frameHeader || size < contentSize {
-		c.ready, c.through = head, size+endSize
+	size := frame.PayloadSize(head)
+	if !frame.IsContentHeader(head, frame.ContentSize) {
+		c.ready, c.through = head, size+frame.EndSize
 		return nil
 	}
 	// It grows with what has come, whatever the size promises.
 	var payload bytes.Buffer
-	if _, err := io.CopyN(&payload, c.Conn, size+endSize); err != nil {
+	if _, err := io.CopyN(&payload, c.Conn, size+frame.EndSize); err != nil {
 		return err
 	}
-	content, properties := payload.Bytes()[:contentSize], payload.Bytes()[contentSize:size]
+	content, properties := payload.Bytes()[:frame.ContentSize], payload.Bytes()[frame.ContentSize:size]
 	if c.Admit(len(properties) + int(endian.BigEndian.Uint64(content[4:]))) { //nolint:gosec // a broker has limits
 		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
 		_ = c.SetReadDeadline(time.Time{})
 	}
-	c.ready = frame(head, content, c.wrapped(properties), payload.Bytes()[size:])
+	c.ready = frame.Join(head, payload.Bytes()[size:], content, c.wrapped(properties))
 	return nil
 }
 
@@ -164,33 +155,23 @@ func (c *Conn) Write(p []byte) (int, error) {
 // missing is how much more has to be written before it is known what to send: the head of a frame, or all of
 // one with a content header.
 func (c *Conn) missing() int {
-	if len(c.unsent) < headSize {
-		return headSize - len(c.unsent)
+	if len(c.unsent) < frame.HeadSize {
+		return frame.HeadSize - len(c.unsent)
 	}
-	if c.unsent[0] != frameHeader {
+	if !frame.IsContentHeader(c.unsent, frame.ContentSize) {
 		return 0
 	}
-	return headSize + int(endian.BigEndian.Uint32(c.unsent[3:])) + endSize - len(c.unsent)
+	return frame.HeadSize + int(frame.PayloadSize(c.unsent)) + frame.EndSize - len(c.unsent)
 }
 
 // begin takes what is known to be sent.
 func (c *Conn) begin() []byte {
 	unsent := c.unsent
 	c.unsent = nil
-	if unsent[0] != frameHeader {
-		c.out = int64(endian.BigEndian.Uint32(unsent[3:])) + endSize
+	if !frame.IsContentHeader(unsent, frame.ContentSize) {
+		c.out = frame.PayloadSize(unsent) + frame.EndSize
 		return unsent
 	}
-	head, payload, end := unsent[:headSize], unsent[headSize:len(unsent)-endSize], unsent[len(unsent)-endSize:]
-	if len(payload) < contentSize {
-		return unsent
-	}
-	return frame(head, payload[:contentSize], unwrap(payload[contentSize:]), end)
-}
-
-// frame puts a content header between the beginning and the end of the frame that it came in.
-func frame(head, content, properties, end []byte) []byte {
-	f := bytes.Join([][]byte{head, content, properties, end}, nil)
-	endian.BigEndian.PutUint32(f[3:], uint32(len(content)+len(properties))) //nolint:gosec // is about what it was
-	return f
+	head, payload, end := unsent[:frame.HeadSize], unsent[frame.HeadSize:len(unsent)-frame.EndSize], unsent[len(unsent)-frame.EndSize:]
+	return frame.Join(head, end, payload[:frame.ContentSize], unwrap(payload[frame.ContentSize:]))
 }

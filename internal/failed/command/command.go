@@ -33,7 +33,7 @@ func NewFailed(getenv func(string) string, version string) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) },
 	}
 	command.AddCommand(newList(caller), newShow(caller), newReplay(caller),
-		newExport(caller), newImport(caller), newDelete(caller))
+		newExport(caller), newImport(caller), newDelete(caller), newRepair(caller))
 	return command
 }
 

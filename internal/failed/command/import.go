@@ -230,7 +230,10 @@ func (i *imports) publish(ctx context.Context, total int) (pass.Result, error) {
 				}
 			}
 		},
-		Progress: func(p pass.Progress) { i.console.Line(fmt.Sprintf("%d/%d%s", p.Confirmed, total, waiting(p))) },
+		Progress: func(p pass.Progress) {
+			i.sayBlocked(p)
+			i.console.Line(fmt.Sprintf("%d/%d%s", p.Confirmed, total, waiting(p)))
+		},
 	})
 	i.console.Line("")
 	return result, err

@@ -55,7 +55,7 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 
 // open connects to the first broker that serves.
 func (p *place) open(ctx context.Context, purpose string) (conn amqpconn.Raw, err error) {
-	client := amqpconn.Client{Name: "rabbitmq-retry failed " + p.Name + " " + purpose, Product: "rabbitmq-retry", Version: p.version}
+	client := p.client(purpose)
 	_, err = p.brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
 		conn, err = amqpconn.ConnectRaw(ctx, uri, p.Vhost, client)
 		p.user = uri.Username()
@@ -67,10 +67,14 @@ func (p *place) open(ctx context.Context, purpose string) (conn amqpconn.Raw, er
 	return conn, err
 }
 
+func (p *place) client(purpose string) amqpconn.Client {
+	return amqpconn.Client{Name: "rabbitmq-retry failed " + p.Name + " " + purpose, Product: "rabbitmq-retry", Version: p.version}
+}
+
 // unknown adds to an error about a queue of a pipeline what may be wrong.
 func (p *place) unknown(err error) error {
 	if p.Pipeline != "" && errors.Is(err, pass.ErrNoQueue) {
 		return fmt.Errorf("%w %q: is there a pipeline %q?", err, p.Vhost, p.Pipeline)
 	}
-	return err
+	return p.readable(err)
 }

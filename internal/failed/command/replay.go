@@ -172,6 +172,7 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 		Before: &before, Publishes: true, Scan: r.scan(), Limit: r.limit, Rate: r.rate,
 		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
 		Progress: func(p pass.Progress) {
+			r.sayBlocked(p)
 			r.console.Line(progressLine(p, total, time.Since(began)))
 		},
 	}

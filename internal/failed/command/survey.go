@@ -27,6 +27,8 @@ type survey struct {
 	selector *failed.Selector
 	// missing is how many messages were seen by the last look, and are not back.
 	missing int
+	// blocked is why the broker accepts no messages, as it was said last.
+	blocked string
 }
 
 const (

@@ -17,7 +17,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
-const patience = 60 * time.Second
+const (
+	patience = 60 * time.Second
+	// quiet is how long nothing comes from a queue that is empty.
+	quiet = 300 * time.Millisecond
+)
 
 // noProperties are the encoded properties of a message that has none.
 var noProperties = []byte{0, 0}
@@ -152,7 +156,12 @@ func (b *bench) drain(t *testing.T, queue string) []string {
 		select {
 		case d := <-deliveries:
 			bodies = append(bodies, string(d.Body))
-		case <-time.After(time.Second):
+		case <-time.After(quiet):
+			if q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil); err != nil {
+				t.Fatal(err)
+			} else if q.Messages > 0 {
+				continue
+			}
 			slices.Sort(bodies)
 			return bodies
 		}

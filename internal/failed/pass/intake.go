@@ -52,6 +52,8 @@ type intake struct {
 	arriving chan arrival
 	// broken has the reason when the broker ends a lane.
 	broken chan error
+	// hungUp has the reason when the broker ends the connection.
+	hungUp chan *amqp.Error
 	// opened has the lane that was asked for.
 	opened   chan *lane
 	widening bool
@@ -78,6 +80,7 @@ func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch in
 	i := &intake{
 		queue: queue, conn: conn,
 		arriving: make(chan arrival), broken: make(chan error, 1), opened: make(chan *lane, 1), quit: make(chan struct{}),
+		hungUp: conn.NotifyClose(make(chan *amqp.Error, 1)),
 	}
 	first, err := i.openLane(ctx, prefetch)
 	if err != nil {

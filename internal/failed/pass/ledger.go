@@ -31,6 +31,7 @@ type ledger struct {
 
 func newLedger(before *Result) *ledger {
 	l := &ledger{known: map[key]int32{}, confirmed: map[key]int32{}}
+	l.shared = before != nil && before.Consumers > 0
 	if before != nil && before.Census != nil {
 		l.known, l.partial = before.Census.copies, !before.Census.whole
 	}

@@ -3,6 +3,7 @@ package pass
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -26,6 +27,14 @@ func size(p failed.Publishing) int { return len(p.Properties) + len(p.Body) }
 // identity tells publications apart as the broker returns them, which may sort headers.
 func identity(p failed.Publishing) string {
 	return failed.ID(failed.Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
+}
+
+// identity is asked for only when messages are returned: it takes longer than all else.
+func (s *sent[T]) identity() string {
+	if s.id == "" {
+		s.id = identity(s.Publishing)
+	}
+	return s.id
 }
 
 // Outcome is the broker's answer to a publish.
@@ -92,7 +101,7 @@ func openOutlet[T any](ctx context.Context, conn amqpconn.Raw) (*outlet[T], erro
 func (o *outlet[T]) full() bool { return len(o.outstanding) >= Window || o.bytes > windowBytes }
 
 func (o *outlet[T]) publish(p failed.Publishing, what T) {
-	s := &sent[T]{Publishing: p, what: what, id: identity(p), onItsWay: make(chan struct{})}
+	s := &sent[T]{Publishing: p, what: what, onItsWay: make(chan struct{})}
 	o.outstanding = append(o.outstanding, s)
 	o.bytes += size(p)
 	o.sending <- s // has room for the whole window
@@ -151,7 +160,7 @@ func (o *outlet[T]) noteReturn(r amqp.Return) {
 	})
 	found := false
 	for _, s := range o.outstanding {
-		if s.id == id {
+		if s.identity() == id {
 			s.returned, found = true, true
 		}
 	}
@@ -172,4 +181,15 @@ func (o *outlet[T]) lost() error {
 		return reason
 	}
 	return closedError(nil)
+}
+
+// explain says why the broker has closed the channel after a publish to this exchange.
+func (o *outlet[T]) explain(reason error, exchange string) error {
+	if !isCode(reason, accessRefused) {
+		return fmt.Errorf("publish: %w", reason)
+	}
+	if exchange == "" {
+		exchange = "amq.default"
+	}
+	return fmt.Errorf("this user may not publish; needs: write on %q (%w)", exchange, reason)
 }

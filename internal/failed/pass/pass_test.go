@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
@@ -55,6 +56,27 @@ func TestReplaySome(t *testing.T) {
 		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")})
 		if err != nil || result.Confirmed != len(meant) || result.Doubled+result.Uncertain > 0 || result.Unverified {
 			t.Errorf("result %+v, %v", result, err)
+		}
+		b.expect(t, target, meant)
+		b.expect(t, source, rest)
+	})
+}
+
+// What is not meant is read by the look and by the replay. Whether acknowledgements were lost is told by the number of messages.
+func TestOrderlyEndReadsNothingAgain(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		t.Helper()
+		meant, rest := numbered("meant", 200), numbered("rest", 300)
+		b.fill(t, append(rest, meant...)...)
+		opened, open := map[string]int{}, b.Open
+		b.Open = func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
+			opened[purpose]++
+			return open(ctx, purpose)
+		}
+		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")})
+		if err != nil || result.Confirmed != len(meant) || result.Again+result.Doubled > 0 || opened["consume"] != 2 {
+			t.Errorf("result %+v, %v, connections %v", result, err, opened)
 		}
 		b.expect(t, target, meant)
 		b.expect(t, source, rest)
@@ -199,7 +221,8 @@ func TestDrop(t *testing.T) {
 		if err != nil || result.Dropped != 1100 || kept != 1100 {
 			t.Errorf("kept %d: %+v, %v", kept, result, err)
 		}
-		job.Before, job.Keep = &result, func() error { return errors.New("disk full") }
+		rest := b.look(t.Context(), t)
+		job.Before, job.Keep = &rest, func() error { return errors.New("disk full") }
 		if result, err = pass.Run(t.Context(), b.Queue, job); err == nil || !strings.Contains(err.Error(), "disk full") || result.Dropped > 0 {
 			t.Errorf("result %+v, %v", result, err)
 		}

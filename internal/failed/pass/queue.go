@@ -16,6 +16,8 @@ const (
 	// that were seen before may: large ones take longer.
 	settling  = time.Second
 	returning = 20 * time.Second
+	// sharing is after which time a consumer is another's.
+	sharing = 2 * time.Second
 	// settlingPoll is how often they are counted meanwhile.
 	settlingPoll = 50 * time.Millisecond
 )
@@ -61,16 +63,22 @@ func (q Queue) count(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 }
 
 // settled counts the messages once that does not change. Those that another pass has just put back come bit by
-// bit, and its consumer is counted for a moment longer; at least so many are expected, and one in any case.
+// bit, and its consumer is counted for a moment longer; at least so many are expected, and one in any case. What
+// consumers take meanwhile is taken by others, who may have what is expected.
 func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int) (Count, error) {
-	deadline := time.Now().Add(settling)
-	if expected > 0 {
-		deadline = time.Now().Add(returning)
-	}
+	began := time.Now()
 	for before := -1; ; {
 		count, err := q.count(ctx, conn)
-		settled := count.Ready == before && count.Ready >= max(1, expected) && count.Consumers == 0
-		if err != nil || settled || time.Now().After(deadline) {
+		if count.Ready < before && count.Consumers > 0 {
+			expected = 0
+		}
+		late := time.Since(began)
+		switch {
+		case err != nil,
+			count.Ready == before && count.Ready >= max(1, expected) && count.Consumers == 0,
+			late > settling && expected <= 0,
+			late > sharing && count.Consumers > 0,
+			late > returning:
 			return count, err
 		}
 		before = count.Ready
@@ -80,6 +88,22 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int) (Co
 			return count, ctx.Err()
 		}
 	}
+}
+
+// stays reports whether there are exactly so many messages, and go on to be, and nobody consumes them.
+func (q Queue) stays(ctx context.Context, conn amqpconn.Raw, expected int) (bool, error) {
+	count, err := q.settled(ctx, conn, expected)
+	for began := time.Now(); err == nil && count.Ready == expected && count.Consumers == 0; count, err = q.count(ctx, conn) {
+		if time.Since(began) > lastAcks {
+			return true, nil
+		}
+		select {
+		case <-time.After(settlingPoll):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	return false, err
 }
 
 // explain says what is missing where brokers do not, or say it differently.

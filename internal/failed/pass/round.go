@@ -35,10 +35,10 @@ type UnreadableError struct {
 	Err  error
 }
 
-// Error has what to do.
+// Error has the broker's text.
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("after %d messages the broker closed the connection over one that AMQP 0-9-1 cannot carry, "+
-		"published over AMQP 1.0: take it out with a client that speaks AMQP 1.0, and run the command again (%v)", e.Seen, e.Err)
+		"published over AMQP 1.0 (%v)", e.Seen, e.Err)
 }
 
 // Unwrap is the broker's text.
@@ -156,11 +156,24 @@ func (r *round) counted(c Count) {
 func (r *round) brokenBy(err error) error {
 	r.lost = true
 	r.ledger.missed = r.ledger.missed || !errors.Is(err, errCancelled)
-	var reason *amqp.Error
-	if errors.As(err, &reason) && reason.Code == amqp.InternalError {
-		return &UnreadableError{Seen: r.seen, Err: err}
-	}
 	return fmt.Errorf("queue %q: %w", r.queue.Name, err)
+}
+
+// explain says whether the broker ended the round over a message that it cannot deliver. Whatever was asked of it meanwhile
+// has failed then, and whose error comes first is chance.
+func (r *round) explain(err error) error {
+	if err == nil || !r.in.conn.IsClosed() {
+		return err
+	}
+	const soon = time.Second
+	select {
+	case reason := <-r.in.hungUp:
+		if reason != nil && reason.Code == amqp.InternalError {
+			return &UnreadableError{Seen: r.seen, Err: reason}
+		}
+	case <-time.After(soon):
+	}
+	return err
 }
 
 // end puts back what is held and hangs up.

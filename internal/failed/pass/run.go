@@ -37,6 +37,8 @@ type run struct {
 	out    *outlet[selected]
 	// interval is how long a round lasts at most, 0 for any time.
 	interval time.Duration
+	// accounted says that the queue had exactly what was expected when the round began.
+	accounted bool
 	// next is when a message may be published again.
 	next time.Time
 	*round
@@ -83,6 +85,7 @@ func (r *run) rounds(ctx context.Context) error {
 			return err
 		}
 		next.surveyed, r.round = surveyed, next
+		r.accounted = r.accounts(count)
 		ended := r.consume(ctx)
 		again := errors.Is(ended, errNext) || timedOut(ended) && time.Since(r.began) > worthwhile
 		if again {
@@ -92,7 +95,7 @@ func (r *run) rounds(ctx context.Context) error {
 			}
 			ended = nil
 		}
-		err = errors.Join(ended, r.finish(ctx))
+		err = r.explain(errors.Join(ended, r.finish(ctx)))
 		r.result.Seen, r.result.Consumers = max(r.result.Seen, r.seen), max(r.result.Consumers, r.consumers)
 		r.ledger.partial = r.ledger.partial || !surveyed && r.seen < count.Ready
 		if len(r.ledger.confirmed) > 0 {
@@ -104,8 +107,17 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// expected is how many messages ought to be in the queue.
+// accounts reports whether what a look has seen, and what was done since, is what is in the queue: nothing else came or went.
+func (r *run) accounts(c Count) bool {
+	before := r.job.Before
+	return before != nil && before.Seen == before.Ready && !r.ledger.partial && c.Ready == r.expected()
+}
+
+// expected is how many messages ought to be in the queue, 0 if others may have taken any.
 func (r *run) expected() int {
+	if r.ledger.shared {
+		return 0
+	}
 	seen := r.result.Seen
 	if r.job.Before != nil {
 		seen = max(seen, r.job.Before.Seen)
@@ -275,16 +287,13 @@ func (r *run) unpublished(reason error) error {
 	}
 	switch {
 	case isCode(reason, accessRefused):
-		if name == "" {
-			name = "amq.default"
-		}
 		r.unsent()
-		return fmt.Errorf("this user may not publish; needs: write on %q (%w)", name, reason)
+		return r.out.explain(reason, name)
 	case isCode(reason, notFound):
 		r.unsent()
 		return fmt.Errorf("exchange %q does not exist: run terraform apply, or name a queue with --to (%w)", name, reason)
 	default:
-		return fmt.Errorf("publish: %w", reason)
+		return r.out.explain(reason, name)
 	}
 }
 

@@ -3,7 +3,6 @@ package pass
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -98,7 +97,11 @@ func (r *sender) advance() error {
 
 func (r *sender) confirm(ok bool) error {
 	if !ok {
-		return fmt.Errorf("publish: %w", r.out.lost())
+		exchange := ""
+		if len(r.out.outstanding) > 0 {
+			exchange = r.out.outstanding[0].Exchange
+		}
+		return r.out.explain(r.out.lost(), exchange)
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {

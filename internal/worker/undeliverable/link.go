@@ -21,18 +21,21 @@ const (
 	closeTimeout = 3 * time.Second
 )
 
-// link takes one message at a time off a queue.
+// link takes messages off a queue in their order.
 type link struct {
 	receiver *amqp10.Receiver
 	// end waits until the broker has handled what was settled.
 	end func(context.Context) error
 	// decode says what a message is to clients of AMQP 0-9-1.
 	decode func(raw []byte) (translate.Message, error)
+	// batch is how many messages are asked for at a time, and coming those of which have not come.
+	batch  uint32
+	coming uint32
 	// held are messages that go back.
 	held []*amqp10.Message
 }
 
-func openLink(ctx context.Context, conn *amqp10.Conn, queue string) (link, error) {
+func openLink(ctx context.Context, conn *amqp10.Conn, queue string, batch uint32) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	session, err := conn.NewSession(ctx, nil)
@@ -50,9 +53,9 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string) (link, error
 	}
 	if plugin {
 		// It does not say when a link is closed.
-		return link{receiver: receiver, end: session.Close, decode: translate.DecodePlugin}, nil
+		return link{receiver: receiver, batch: batch, end: session.Close, decode: translate.DecodePlugin}, nil
 	}
-	return link{receiver: receiver, end: receiver.Close, decode: translate.Decode}, nil
+	return link{receiver: receiver, batch: batch, end: receiver.Close, decode: translate.Decode}, nil
 }
 
 // isPlugin tells of RabbitMQ 3, which speaks AMQP 1.0 with the plugin rabbitmq_amqp1_0.
@@ -63,13 +66,17 @@ func isPlugin(conn *amqp10.Conn) bool {
 
 // next takes the message at the head of the queue; it is nil if there is none.
 func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
-	if err := l.receiver.IssueCredit(1); err != nil {
-		return nil, err
+	if l.coming == 0 {
+		if err := l.receiver.IssueCredit(l.batch); err != nil {
+			return nil, err
+		}
+		l.coming = l.batch
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	message, err := l.receiver.Receive(waiting, nil)
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		l.coming--
 		return message, err
 	}
 	// One that comes now would be delivered in vain, and that counts.
@@ -78,7 +85,14 @@ func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
 	if err := l.receiver.DrainCredit(draining, nil); err != nil {
 		return nil, err
 	}
+	l.coming = 0
 	return l.receiver.Prefetched(), nil
+}
+
+// hold keeps a message until all go back, but not what is in it.
+func (l *link) hold(message *amqp10.Message) {
+	message.Data = nil
+	l.held = append(l.held, message)
 }
 
 // release gives back what is held, as it was. RabbitMQ 4.3 does not count that against the delivery limit; 4.0 does,

@@ -2,10 +2,8 @@ package undeliverable
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -18,40 +16,22 @@ var (
 	errRefused = errors.New("the broker refused the message")
 )
 
-// outlet publishes copies to the failed exchange. It connects when there is the first one.
+// outlet publishes copies. It connects when there is the first one.
 type outlet struct {
-	inbox   Inbox
+	uri     amqpconn.URI
+	vhost   string
+	client  amqpconn.Client
 	conn    *amqp.Connection
 	channel *amqp.Channel
 	returns chan amqp.Return
 	closed  chan *amqp.Error
 }
 
-// park publishes what the delivery says to the failed exchange, and waits until the broker keeps it.
-func (o *outlet) park(ctx context.Context, d *amqp.Delivery, why string) (deadletter.Verdict, error) {
-	if err := o.open(ctx); err != nil {
-		return deadletter.Verdict{}, err
-	}
-	p := o.inbox.Pipeline
-	stamp := deadletter.Stamp{Now: time.Now(), PublishID: rand.Text(), FrameMax: o.conn.Config.FrameSize}
-	verdict := p.Undeliverable(d, why)
-	publishing, err := p.Publishing(verdict, d, stamp)
-	if err != nil {
-		d.Headers = nil
-		verdict.Error = "all headers left out: they do not fit a frame; " + why
-		publishing, err = p.Publishing(verdict, d, stamp)
-	}
-	if err != nil {
-		return verdict, err
-	}
-	return verdict, o.publish(ctx, p.Route(verdict), publishing)
-}
-
 func (o *outlet) open(ctx context.Context) (err error) {
 	if o.conn != nil {
 		return nil
 	}
-	if o.conn, err = amqpconn.Connect(ctx, o.inbox.URI, o.inbox.Pipeline.Vhost, o.inbox.Client); err != nil {
+	if o.conn, err = amqpconn.Connect(ctx, o.uri, o.vhost, o.client); err != nil {
 		return err
 	}
 	if o.channel, err = amqpconn.OpenChannel(ctx, o.conn); err != nil {

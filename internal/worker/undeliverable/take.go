@@ -1,13 +1,12 @@
 package undeliverable
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"log/slog"
-	"strings"
 	"time"
 
-	amqp10 "github.com/Azure/go-amqp"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -19,6 +18,8 @@ const (
 	openTimeout = 10 * time.Second
 	// parkTimeout bounds the wait for the confirm of a copy.
 	parkTimeout = 15 * time.Second
+	// withoutHeaders begins the error of a message whose headers are left out.
+	withoutHeaders = "all headers left out: they do not fit a frame; "
 )
 
 // Inbox is the inbox of a pipeline on one broker.
@@ -34,58 +35,39 @@ type Inbox struct {
 // as many others as it may look at, which it leaves as they are. An error says why it could not go on; the message
 // is in the inbox then.
 func (i Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
-	conn, err := amqpconn.ConnectAMQP10(ctx, i.URI, i.Pipeline.Vhost, i.Client)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = conn.Close() }()
-	link, err := openLink(ctx, conn, i.Pipeline.Names.Inbox())
-	if err != nil {
-		return 0, err
-	}
-	defer link.close(ctx)
-	out := outlet{inbox: i}
+	out := outlet{uri: i.URI, vhost: i.Pipeline.Vhost, client: i.Client}
 	defer out.close()
-	// A queue puts what comes back behind what came back before: only now, or the next one could not be reached.
-	defer link.release(ctx)
-	for len(link.held) < looks {
-		message, err := link.next(ctx)
-		if err != nil || message == nil {
-			return taken, err
-		}
-		parked, err := i.handle(ctx, &link, &out, message)
+	const oneByOne = 1
+	q := Queue{URI: i.URI, Vhost: i.Pipeline.Vhost, Name: i.Pipeline.Names.Inbox(), Client: i.Client}
+	return q.take(ctx, looks, oneByOne, func(ctx context.Context, d *amqp.Delivery, why string) error {
+		verdict, err := i.park(ctx, &out, d, why)
 		if err != nil {
-			return taken, err
+			return err
 		}
-		if parked {
-			taken++
-		}
-	}
-	return taken, nil
+		i.Watch.Received()
+		i.Watch.Failed(verdict.Reason)
+		i.Log.Info("message parked in the failed queue", "reason", verdict.Reason, "queue", verdict.Letter.Queue,
+			"attempts", verdict.Letter.Count, "message_id", d.MessageId, "error", verdict.Error)
+		return nil
+	})
 }
 
-// handle parks a message if it is undeliverable, and holds it otherwise.
-func (i Inbox) handle(ctx context.Context, link *link, out *outlet, message *amqp10.Message) (parked bool, err error) {
-	// What has begun is finished.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkTimeout)
-	defer cancel()
-	translated, err := link.decode(bytes.Join(message.Data, nil))
-	if err != nil || !translated.Undeliverable {
-		link.held = append(link.held, message)
-		return false, err
+// park publishes what the delivery says to the failed exchange, and waits until the broker keeps it.
+func (i Inbox) park(ctx context.Context, out *outlet, d *amqp.Delivery, why string) (deadletter.Verdict, error) {
+	if err := out.open(ctx); err != nil {
+		return deadletter.Verdict{}, err
 	}
-	why := "AMQP 0-9-1 cannot carry the message as it was: " + strings.Join(translated.Changes, "; ")
-	verdict, err := out.park(ctx, &translated.Delivery, why)
+	p := i.Pipeline
+	stamp := deadletter.Stamp{Now: time.Now(), PublishID: rand.Text(), FrameMax: out.conn.Config.FrameSize}
+	verdict := p.Undeliverable(d, why)
+	publishing, err := p.Publishing(verdict, d, stamp)
 	if err != nil {
-		link.held = append(link.held, message)
-		return false, err
+		d.Headers = nil
+		verdict.Error = withoutHeaders + why
+		publishing, err = p.Publishing(verdict, d, stamp)
 	}
-	if err := link.receiver.AcceptMessage(ctx, message); err != nil {
-		return false, err
+	if err != nil {
+		return verdict, err
 	}
-	i.Watch.Received()
-	i.Watch.Failed(verdict.Reason)
-	i.Log.Info("message parked in the failed queue", "reason", verdict.Reason, "queue", verdict.Letter.Queue,
-		"attempts", verdict.Letter.Count, "message_id", translated.Delivery.MessageId, "error", verdict.Error)
-	return true, nil
+	return verdict, out.publish(ctx, p.Route(verdict), publishing)
 }

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+)
+
+// All commands work over TLS, with a private authority and a client certificate.
+func TestFailedThroughTLS(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.failedExchange(t)
+	server, ca := brokertest.ServerTLS(t)
+	trusted, cert, key := clientCertificate(t)
+	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
+	server.MaxVersion = tls.VersionTLS12 // which tells a client during the handshake that it is refused
+	with := func(parameters ...string) orders {
+		other := o
+		other.env = map[string]string{cli.EnvURI: o.ThroughTLS(t, server, parameters...)}
+		return other
+	}
+	secured := with("cacertfile", ca, "certfile", cert, "keyfile", key)
+	for _, id := range []string{"order-1", "order-2", "order-3"} {
+		o.park(t, "exhausted", id)
+	}
+	out, _ := secured.run(t, exitOK, "failed", "list", "orders", "--message-id", "order-1", "-o", "id")
+	out, _ = secured.run(t, exitOK, "failed", "show", "orders", strings.TrimSpace(out), "--raw")
+	contains(t, out, `{"id":"order-1"}`)
+	file := filepath.Join(t.TempDir(), "failed.jsonl")
+	_, errs := secured.run(t, exitOK, "failed", "delete", "orders", "--message-id", "order-1", "--export", file, "--yes")
+	contains(t, errs, "deleted 1 of 1")
+	_, errs = secured.run(t, exitOK, "failed", "import", "orders", file)
+	contains(t, errs, "imported 1 of 1")
+	_, errs = secured.run(t, exitOK, "failed", "replay", "orders", "--yes")
+	contains(t, errs, "replayed 3 of 3 to orders.created")
+	out, _ = secured.run(t, exitError, "status", "orders")
+	contains(t, out, "orders.failed  0      0")
+
+	_, errs = with("certfile", cert, "keyfile", key).run(t, exitError, "failed", "list", "orders")
+	contains(t, errs, "certificate signed by unknown authority")
+	_, errs = with("cacertfile", ca).run(t, exitError, "failed", "list", "orders")
+	contains(t, errs, "remote error: tls: ")
+}
+
+// clientCertificate makes one, signed by itself.
+func clientCertificate(t *testing.T) (trusted *x509.CertPool, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "operator"}, NotAfter: time.Now().Add(time.Hour),
+		BasicConstraintsValid: true, IsCA: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted = x509.NewCertPool()
+	trusted.AddCert(parsed)
+	return trusted, brokertest.PEMFile(t, "CERTIFICATE", der), brokertest.PEMFile(t, "PRIVATE KEY", encoded)
+}
+
+// as is the commands run by a user with these permissions.
+func (o orders) as(t *testing.T, write, read string) orders {
+	t.Helper()
+	name, password := o.User(t, "", "", write, read)
+	other := o
+	other.env = with(o.env, cli.EnvURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
+	return other
+}
+
+// Each command names the permission that it lacks, and does nothing without it.
+func TestMissingPermissions(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.failedExchange(t)
+	o.park(t, "exhausted", "order-1")
+	file := exported(t, o)
+	const failedOnly = "^orders\\.failed$"
+	for name, test := range map[string]struct {
+		write, read string
+		args        []string
+		want        string
+	}{
+		"list":        {".*", "", []string{"failed", "list", "orders"}, `needs: read on "orders.failed"`},
+		"show":        {".*", "", []string{"failed", "show", "orders", "1234"}, `needs: read on "orders.failed"`},
+		"export":      {".*", "", []string{"failed", "export", "orders"}, `needs: read on "orders.failed"`},
+		"delete":      {".*", "", []string{"failed", "delete", "orders", "--all", "--discard", "--yes"}, `needs: read on "orders.failed"`},
+		"replay":      {"", failedOnly, []string{"failed", "replay", "orders", "--yes"}, `needs: write on "orders.return"`},
+		"replay --to": {"", failedOnly, []string{"failed", "replay", "orders", "--to", "orders.created", "--yes"}, `needs: write on "amq.default"`},
+		"import":      {"", failedOnly, []string{"failed", "import", "orders", file}, `needs: write on "orders.failed"`},
+	} {
+		_, errs := o.as(t, test.write, test.read).run(t, exitError, test.args...)
+		if !strings.Contains(errs, test.want) {
+			t.Errorf("%s: %q is not in:\n%s", name, test.want, errs)
+		}
+	}
+	if left := o.contents(t); len(left) != 1 {
+		t.Errorf("%d messages are left", len(left))
+	}
+}
+
+// What cannot be replayed is named, and stays.
+func TestReplayTexts(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		spoil func(t *testing.T, o orders)
+		args  []string
+		code  int
+		want  []string
+		left  int
+	}{
+		"no exchange": {
+			func(t *testing.T, o orders) {
+				t.Helper()
+				o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
+			}, nil,
+			exitError, []string{`exchange "orders.return" does not exist: run terraform apply, or name a queue with --to`}, 3,
+		},
+		"no queue": {
+			func(*testing.T, orders) {}, []string{"--to", "nowhere"},
+			exitError, []string{`3 stay: they were returned, since no queue is bound for them: there is no queue "nowhere"`}, 3,
+		},
+		// It goes to the inbox, where a worker would take it.
+		"no binding and no worker": {
+			func(t *testing.T, o orders) {
+				t.Helper()
+				o.unbind(t)
+			}, []string{"--wait", "10ms"},
+			exitOK, []string{"nobody consumes orders.inbox, which has 3 messages: what has no binding to orders.return stays there. Start a worker."}, 0,
+		},
+		"no binding and no alternate exchange": {
+			func(t *testing.T, o orders) {
+				t.Helper()
+				o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
+				if err := o.Channel(t).ExchangeDeclare("orders.return", "direct", true, false, false, false, nil); err != nil {
+					t.Fatal(err)
+				}
+			}, nil,
+			exitError, []string{"3 stay: they were returned, since no queue is bound for them to orders.return: run terraform apply, or write --to"}, 3,
+		},
+		"full queue": {
+			func(t *testing.T, o orders) {
+				t.Helper()
+				o.DeclareQueue(t, "full", "classic", map[string]any{"x-max-length": 1, "x-overflow": "reject-publish"})
+			}, []string{"--to", "full"},
+			exitError, []string{"2 stay: the broker refused them; a queue is full, or has no leader", "replayed 1 of 3"}, 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOrders(t, "quorum")
+			for _, id := range []string{"order-1", "order-2", "order-3"} {
+				o.park(t, "exhausted", id)
+			}
+			test.spoil(t, o)
+			_, errs := o.run(t, test.code, append([]string{"failed", "replay", "orders", "--yes"}, test.args...)...)
+			contains(t, errs, test.want...)
+			if left := o.contents(t); len(left) != test.left {
+				t.Errorf("%d messages are left, want %d", len(left), test.left)
+			}
+		})
+	}
+}
+
+// unbind takes the work queue's binding to the pipeline away.
+func (o orders) unbind(t *testing.T) {
+	t.Helper()
+	if err := o.Channel(t).QueueUnbind("orders.created", "return:orders.created", "orders.return", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What AMQP 0-9-1 cannot carry ends each command with a text that says what to do, and is replaced by a copy that it can;
+// nothing else changes.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			o := newOrders(t, queueType)
+			o.failedExchange(t)
+			if !o.VersionAtLeast("4.0") {
+				_, errs := o.run(t, exitOK, "failed", "repair", "orders", "--yes")
+				contains(t, errs, "orders.failed has no message that AMQP 0-9-1 cannot carry")
+				return
+			}
+			const others = 300
+			for i := range others {
+				o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
+			}
+			before := o.contents(t)
+			sender := amqp10.Dial(t, o.Broker).To(t, "/queues/orders.failed")
+			for i := range 2 {
+				sender.Send(t, amqp10.Message{
+					ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte(fmt.Sprintf("odd-%d", i)),
+				}.Encode())
+			}
+			o.park(t, "exhausted", "last")
+			for _, args := range [][]string{
+				{"list", "orders"}, {"export", "orders"}, {"replay", "orders", "--yes"}, {"delete", "orders", "--all", "--discard", "--yes"},
+			} {
+				_, errs := o.run(t, exitError, append([]string{"failed"}, args...)...)
+				contains(t, errs, "that AMQP 0-9-1 cannot carry, published over AMQP 1.0",
+					"rabbitmq-retry failed repair orders replaces it by a copy that can be read")
+			}
+			_, errs := o.run(t, exitUsage, "failed", "repair", "orders")
+			contains(t, errs, "write --yes")
+			_, errs = o.as(t, "", "orders").run(t, exitError, "failed", "repair", "orders", "--yes")
+			contains(t, errs, "orders.failed", "ACCESS_REFUSED", "replaced 0 messages")
+
+			_, errs = o.run(t, exitOK, "failed", "repair", "orders", "--yes")
+			contains(t, errs, "replaced 2 messages in orders.failed; all others put back", `"command":"repair"`, `"replaced":2`)
+			o.await(t, others+3)
+			after := o.contents(t)
+			odd := 0
+			for id, m := range after {
+				if _, there := before[id]; !there && strings.HasPrefix(string(m.Body), "odd-") {
+					odd++
+				}
+				delete(before, id)
+			}
+			if len(after) != others+3 || len(before) > 0 || odd != 2 {
+				t.Errorf("%d messages, of those before %d are missing, %d copies", len(after), len(before), odd)
+			}
+			out, _ := o.run(t, exitOK, "failed", "export", "orders")
+			contains(t, out, "AMQP 0-9-1 cannot carry the message as it was: ", `"body":"odd-1"`)
+			_, errs = o.run(t, exitOK, "failed", "repair", "orders", "--yes")
+			contains(t, errs, "replaced 0 messages")
+		})
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// movable is a vhost in which pipelines come and go around the work queue "created", whose consumer rejects everything.
+type movable struct {
+	orders
+	deliveries chan amqp.Delivery
+}
+
+// attempts is how often a message is delivered before it is parked.
+const attempts = 2
+
+func newMovable(t *testing.T) movable {
+	t.Helper()
+	m := movable{orders: orders{Broker: brokertest.New(t)}, deliveries: make(chan amqp.Delivery, 100)}
+	m.env = map[string]string{cli.EnvURI: m.URI}
+	m.DeclareQueue(t, "created", topology.Quorum, nil)
+	deliveries, err := m.Channel(t).Consume("created", "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for d := range deliveries {
+			m.deliveries <- d
+			_ = d.Reject(false) // or it comes again, and the test sees one attempt too many
+		}
+	}()
+	return m
+}
+
+// create makes a pipeline of this name around the work queue, and starts its worker.
+func (m movable) create(t *testing.T, name string) {
+	t.Helper()
+	spec := pipeline.Pipeline{
+		Name: name, Vhost: m.Vhost, MaxAttempts: attempts, QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
+		Delays: []pipeline.Delay{{Wait: 100 * time.Millisecond, Spelling: "100ms"}}, RetryOn: []string{pipeline.ReasonRejected},
+		WorkQueues: map[string]pipeline.WorkQueue{"created": {Type: topology.Quorum}},
+	}
+	client, err := broker.New(broker.Config{Endpoint: m.Endpoint, Username: m.Username, Password: m.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := apply.Change{Vhost: m.Vhost, Wanted: pipeline.Expand(spec)}
+	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted); err != nil {
+		t.Fatal(err)
+	}
+	m.awaitPolicy(t, name)
+	config, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{spec.Worker()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.startWorker(t, string(config))
+}
+
+// awaitPolicy waits until the work queue dead-letters to this pipeline.
+func (m movable) awaitPolicy(t *testing.T, name string) {
+	t.Helper()
+	brokertest.Eventually(t, time.Minute, func() error {
+		var queue struct {
+			Effective map[string]any `json:"effective_policy_definition"`
+		}
+		m.Call(t, http.MethodGet, m.Path("queues", "created"), nil, &queue)
+		if got := queue.Effective["dead-letter-exchange"]; got != name+".dlx" {
+			return fmt.Errorf("dead letters go to %v", got)
+		}
+		return nil
+	})
+}
+
+func (m movable) startWorker(t *testing.T, config string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan string, 1)
+	go func() {
+		code, _, errs := execute(ctx, with(m.env, cli.EnvConfig, config), "worker")
+		ended <- fmt.Sprintf("exit code %d\n%s", code, errs)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if text := <-ended; t.Failed() {
+			t.Log("worker: ", text)
+		}
+	})
+}
+
+// detach takes the work queue from a pipeline, as a change of its work_queues does.
+func (m movable) detach(t *testing.T, name string) {
+	t.Helper()
+	m.Call(t, http.MethodDelete, m.Path("policies", "retry/"+name+"/queues"), nil, nil)
+	if err := m.Channel(t).QueueUnbind("created", "return:created", name+".return", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitParked waits until the message is in the failed queue of a pipeline, after all of its attempts.
+func (m movable) awaitParked(t *testing.T, name string) {
+	t.Helper()
+	brokertest.Eventually(t, time.Minute, func() error {
+		count, err := m.queue(name + ".failed").Count(t.Context())
+		if err == nil && count.Ready != 1 {
+			err = fmt.Errorf("%s.failed has %d messages, after %d deliveries", name, count.Ready, len(m.deliveries))
+		}
+		return err
+	})
+	if got := len(m.deliveries); got != attempts {
+		t.Errorf("%d deliveries, want %d", got, attempts)
+	}
+	for len(m.deliveries) > 0 {
+		<-m.deliveries
+	}
+}
+
+// A message of a work queue that has moved on fails in the pipeline that has the queue now, with attempts that count from 1.
+func TestReplayToWhatHasMoved(t *testing.T) {
+	t.Parallel()
+	for name, move := range map[string]func(t *testing.T, m movable){
+		// The binding is gone: the message goes through the inbox, and its worker sends it to its queue by name.
+		"to another pipeline": func(t *testing.T, m movable) {
+			t.Helper()
+			m.detach(t, "orders")
+			m.create(t, "shop")
+			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--yes")
+			contains(t, errs, "replayed 1 of 1 to created")
+		},
+		"by --to": func(t *testing.T, m movable) {
+			t.Helper()
+			m.detach(t, "orders")
+			m.create(t, "shop")
+			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--to", "created", "--yes")
+			contains(t, errs, "replayed 1 of 1 to created")
+		},
+		// A pipeline with failed messages cannot be destroyed.
+		"to a pipeline of another name": func(t *testing.T, m movable) {
+			t.Helper()
+			file := filepath.Join(t.TempDir(), "failed.jsonl")
+			m.run(t, exitOK, "failed", "export", "orders", "--remove", "--output", file, "--yes")
+			m.detach(t, "orders")
+			for _, queue := range []string{"orders.inbox", "orders.retry.100ms", "orders.failed"} {
+				m.Call(t, http.MethodDelete, m.Path("queues", queue), nil, nil)
+			}
+			for _, exchange := range []string{"dlx", "retry", "return", "failed"} {
+				m.Call(t, http.MethodDelete, m.Path("exchanges", "orders."+exchange), nil, nil)
+			}
+			m.create(t, "shop")
+			m.run(t, exitOK, "failed", "import", "shop", file)
+			_, errs := m.run(t, exitOK, "failed", "replay", "shop", "--yes")
+			contains(t, errs, "replayed 1 of 1 to created")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMovable(t)
+			m.create(t, "orders")
+			m.Publish(t, "", "created", amqp.Publishing{MessageId: "order-1", DeliveryMode: amqp.Persistent})
+			m.awaitParked(t, "orders")
+			move(t, m)
+			m.awaitParked(t, "shop")
+			d, _ := m.Get(t, "shop.failed")
+			for header, want := range map[string]any{
+				"dead-letter-reason": "exhausted", "retry-pipeline": "shop", "retry-queue": "created",
+				"retry-count": int64(attempts), "replay-count": int64(1),
+			} {
+				if got := d.Headers[header]; got != want {
+					t.Errorf("%s is %v, want %v", header, got, want)
+				}
+			}
+			if d.MessageId != "order-1" {
+				t.Errorf("message-id %q", d.MessageId)
+			}
+		})
+	}
+}

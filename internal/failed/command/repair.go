@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
+)
+
+const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can. From RabbitMQ 4.0 on, a message that was
+published over AMQP 1.0 can have what AMQP 0-9-1 has not, such as a UUID: the broker closes the connection of
+the other commands over it. The copy has the same body; its dead-letter-error says what had to change. An
+original is taken out only after the broker has confirmed its copy. All other messages stay as they are.`
+
+const repairExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed repair orders`
+
+type repairOptions struct {
+	target
+	auditLog string
+	yes      bool
+}
+
+func newRepair(caller caller) *cobra.Command {
+	o := &repairOptions{target: newTarget(caller)}
+	cmd := &cobra.Command{
+		Use:     "repair [PIPELINE]",
+		Short:   "Replace messages that AMQP 0-9-1 cannot carry by readable copies",
+		Long:    repairHelp,
+		Example: repairExample,
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of the run (default: stderr)")
+	return cmd
+}
+
+func (o *repairOptions) run(cmd *cobra.Command, args []string) error {
+	if o.queue != "" {
+		return errors.New("--queue: only the failed queue of a pipeline is repaired, since another may delete messages that are looked at")
+	}
+	place, err := o.findOnly(args)
+	if err != nil {
+		return err
+	}
+	if err := console.CanAudit(o.auditLog); err != nil {
+		return err
+	}
+	s := &survey{place: place, filters: &filters{}, console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes}}
+	return s.repair(cmd.Context(), o.auditLog)
+}
+
+func (s *survey) repair(ctx context.Context, auditLog string) error {
+	serving, release, err := s.place.serving(ctx)
+	if err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	count, err := s.place.Count(ctx)
+	if err != nil {
+		return cli.RuntimeError{Err: s.place.unknown(err)}
+	}
+	if strings.HasPrefix(release, "3.") || count.Ready == 0 {
+		s.console.Say("%s has no message that AMQP 0-9-1 cannot carry", s.place.Name)
+		return nil
+	}
+	question := fmt.Sprintf("Replace those of the %d messages in %s that AMQP 0-9-1 cannot carry by copies that it can?", count.Ready, s.place.Name)
+	if err := s.console.Ask(ctx, question); err != nil {
+		return err
+	}
+	queue := undeliverable.Queue{URI: serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
+	replaced, err := queue.Replace(ctx, count.Ready, s.place.Pipeline.FailedExchange())
+	s.console.Say("replaced %d messages in %s; all others put back", replaced, s.place.Name)
+	err = s.record(console.Record{Command: "repair", Counts: map[string]int{"replaced": replaced}}, auditLog, err)
+	if err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	return nil
+}
+
+// serving is the first broker that serves, and its release.
+func (p *place) serving(ctx context.Context) (serving amqpconn.URI, release string, err error) {
+	_, err = p.brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
+		conn, err := amqpconn.Connect(ctx, uri, p.Vhost, p.client("ask for the version"))
+		if err != nil {
+			return err
+		}
+		serving, p.user = uri, uri.Username()
+		release, _ = conn.Properties["version"].(string)
+		amqpconn.HangUp(conn)
+		return nil
+	})
+	return serving, release, err
+}
+
+// readable adds to an error over a message that cannot be read what helps.
+func (p *place) readable(err error) error {
+	var unreadable *pass.UnreadableError
+	switch {
+	case !errors.As(err, &unreadable):
+		return err
+	case p.Pipeline == "":
+		return fmt.Errorf("%w: take it out with a client that speaks AMQP 1.0, and run the command again", err)
+	}
+	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, p.Pipeline)
+}
