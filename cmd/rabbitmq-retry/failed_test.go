@@ -184,38 +184,3 @@ func TestFailedTexts(t *testing.T) {
 		})
 	}
 }
-
-// A look at a queue that deletes what is looked at too often deletes nothing.
-func TestLooksAtAForeignQueue(t *testing.T) {
-	t.Parallel()
-	o := newOrders(t, "quorum")
-	o.DeclareQueue(t, "billing_error", "quorum", nil)
-	const messages, looks = 10, 30
-	for i := range messages {
-		o.Publish(t, "", "billing_error", amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: 2})
-	}
-	refused := 0
-	for range looks {
-		code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", "billing_error", "--vhost", o.Vhost)
-		if code != exitOK {
-			refused++
-			contains(t, errs, "the queue may delete it after 20", "delivery-limit to -1")
-		}
-	}
-	if !o.VersionAtLeast("4.0") && refused > 0 {
-		t.Errorf("%d of %d looks were refused on %s", refused, looks, o.Version)
-	}
-	t.Logf("%d of %d looks were refused", refused, looks)
-	brokertest.Eventually(t, 10*time.Second, func() error {
-		ch := o.Channel(t)
-		defer func() { _ = ch.Close() }()
-		q, err := ch.QueueDeclarePassive("billing_error", true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q.Messages != messages {
-			return fmt.Errorf("%d of %d messages are left", q.Messages, messages)
-		}
-		return nil
-	})
-}

@@ -73,9 +73,7 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int) (pa
 			return pass.Verdict{Drop: selector.Selects(e) && to.write(e)}
 		}
 	}
-	if r.place.Pipeline == "" {
-		job.Publishes, job.Decide = true, spare(r.place.Name, job.Decide)
-	}
+	job.Publishes, job.Decide = r.limited, r.spare(job.Decide, spent)
 	result, err := pass.Run(ctx, r.place.Queue, job)
 	r.console.Line("")
 	return result, err

@@ -175,9 +175,7 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 			r.console.Line(progressLine(p, total, time.Since(began)))
 		},
 	}
-	if r.place.Pipeline == "" {
-		job.Decide = spare(r.place.Name, job.Decide)
-	}
+	job.Decide = r.spare(job.Decide, spent)
 	result, err := pass.Run(ctx, r.place.Queue, job)
 	r.console.Line("")
 	return result, err

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -25,6 +26,8 @@ type survey struct {
 	console  *console.Console
 	force    bool
 	selector *failed.Selector
+	// limited says that the queue may delete what is looked at too often.
+	limited bool
 	// missing is how many messages were seen by the last look, and are not back.
 	missing int
 }
@@ -37,7 +40,7 @@ const (
 
 func addForce(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false,
-		"look, although the queue deletes a message that is looked at too often (with --queue on RabbitMQ 4)")
+		"look at a quorum queue again and again; messages that it could delete are replaced by copies (with --queue)")
 }
 
 // look hands over the messages that are meant. All are put back.
@@ -57,17 +60,18 @@ func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*
 		}
 		return pass.Verdict{}
 	}}
-	if s.place.Pipeline == "" {
-		limited, err := s.limited(ctx)
-		if err != nil {
-			return pass.Result{}, cli.RuntimeError{Err: err}
-		}
-		if limited {
-			job.Publishes, job.Decide = true, spare(s.place.Name, job.Decide)
-		}
+	if err := s.approach(ctx); err != nil {
+		return pass.Result{}, cli.RuntimeError{Err: s.place.unknown(err)}
+	}
+	var refused error
+	if s.limited {
+		job.Publishes, job.Decide = true, s.cautious(job.Decide, &refused)
 	}
 	result, err := pass.Run(ctx, s.place.Queue, job)
 	s.console.Line("")
+	if refused != nil {
+		return pass.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
+	}
 	if err == nil && result.Interrupted {
 		err = fmt.Errorf("stopped after %d messages; all put back", result.Seen)
 	}

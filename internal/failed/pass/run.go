@@ -39,6 +39,8 @@ type run struct {
 	interval time.Duration
 	// next is when a message may be published again.
 	next time.Time
+	// ended says that the last message was decided about.
+	ended bool
 	*round
 }
 
@@ -95,7 +97,7 @@ func (r *run) rounds(ctx context.Context) error {
 		err = errors.Join(ended, r.finish(ctx))
 		r.result.Seen, r.result.Consumers = max(r.result.Seen, r.seen), max(r.result.Consumers, r.consumers)
 		r.ledger.partial = r.ledger.partial || !surveyed && r.seen < count.Ready
-		if len(r.ledger.confirmed) > 0 {
+		if len(r.ledger.confirmed) > 0 && !r.ended {
 			err = errors.Join(err, r.verify(context.WithoutCancel(ctx)))
 		}
 		if !again || err != nil || ctx.Err() != nil {
@@ -123,7 +125,7 @@ func timedOut(err error) bool {
 func (r *run) consume(ctx context.Context) error {
 	tick := time.NewTicker(idle)
 	defer tick.Stop()
-	for !r.over() && !r.limited() {
+	for !r.over() && !r.limited() && !r.ended {
 		var pace <-chan time.Time
 		if wait := time.Until(r.next); wait > 0 {
 			pace = time.After(wait)
@@ -177,6 +179,10 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	var verdict Verdict
 	if !r.ledger.done(s.id, a.Redelivered) {
 		verdict = r.job.Decide(&entry)
+	}
+	if verdict.Last {
+		r.ended = true
+		r.in.stop()
 	}
 	switch {
 	case verdict.Publish != nil:
