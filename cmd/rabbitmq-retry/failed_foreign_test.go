@@ -137,7 +137,7 @@ func TestLookThatLosesSaysSo(t *testing.T) {
 			contains(t, errs, "all put back")
 			return errors.New("nothing is missing yet")
 		}
-		contains(t, errs, "1 of them are not back", `1 messages are not back in "limited"`)
+		contains(t, errs, "1 of them not back", `1 message not back in "limited"`)
 		return nil
 	})
 }

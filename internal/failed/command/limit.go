@@ -34,7 +34,7 @@ func (s *survey) approach(ctx context.Context) error {
 	case kind != pass.Quorum:
 		return nil
 	}
-	s.limited, s.place.OneFirst = true, true
+	s.limited = true
 	if s.force {
 		return nil
 	}

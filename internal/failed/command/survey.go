@@ -67,13 +67,15 @@ func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*
 	if s.limited {
 		job.Publishes, job.Decide = true, s.cautious(job.Decide, &refused)
 	}
-	result, err := pass.Run(ctx, s.place.Queue, job)
+	queue := s.place.Queue
+	queue.OneFirst = s.limited && !s.force
+	result, err := pass.Run(ctx, queue, job)
 	s.console.Line("")
 	if refused != nil {
 		return pass.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
 	}
 	if err == nil && result.Interrupted {
-		err = fmt.Errorf("stopped after %d messages; all put back", result.Seen)
+		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
 	}
 	if err != nil {
 		return result, cli.RuntimeError{Err: s.place.unknown(err)}
@@ -114,28 +116,66 @@ func (s *survey) back() string {
 	if s.missing == 0 {
 		return "all put back"
 	}
-	return fmt.Sprintf("%d of them are not back: they expired, somebody took them, or the queue has a delivery limit and "+
+	return fmt.Sprintf("%d of them not back: they expired, somebody took them, or the queue has a delivery limit and "+
 		"deletes what is looked at too often", s.missing)
 }
 
-// lost is an error if messages that were looked at are not back.
-func (s *survey) lost() error {
+// notBack is an error if messages that were looked at are not back.
+func (s *survey) notBack() error {
 	if s.missing == 0 {
 		return nil
 	}
-	return cli.RuntimeError{Err: fmt.Errorf("%d messages are not back in %q", s.missing, s.place.Name)}
+	return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.missing), s.place.Name)}
 }
 
-// record leaves the record of a run that ended like this.
-func (s *survey) record(r console.Record, auditLog string, ended error) error {
-	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
+// notFound is an error if messages that were named are not there.
+func (s *survey) notFound() error {
+	missing := s.selector.Missing()
+	if len(missing) == 0 {
+		return nil
+	}
+	return cli.RuntimeError{Err: fmt.Errorf("%s not found in %q", failed.Count(len(missing), "id"), s.place.Name)}
+}
+
+// sayNone says why nothing is done.
+func (s *survey) sayNone(seen int) {
+	if seen == 0 {
+		s.console.Say("%s is empty", s.place.Name)
+		return
+	}
+	s.console.Say("no message matches, of %d in %s", seen, s.place.Name)
+}
+
+// ask is an error of what was not done, if the answer is no.
+func (s *survey) ask(ctx context.Context, question string) error {
+	err := s.console.Ask(ctx, question)
+	if errors.Is(err, console.ErrDeclined) {
+		return cli.RuntimeError{Err: err}
+	}
+	return err
+}
+
+// recordBegin leaves the record of a run that may be killed. Nothing may be done without.
+func (s *survey) recordBegin(r console.Record, meant int, auditLog string) error {
+	r.Event, r.Counts = console.Begin, map[string]int{"meant": meant}
+	if err := s.record(r, auditLog); err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	return nil
+}
+
+// recordEnd leaves the record of a run that ended like this.
+func (s *survey) recordEnd(r console.Record, auditLog string, ended error) error {
+	r.Event = console.End
 	if ended != nil {
 		r.Error = ended.Error()
 	}
-	if err := s.console.Audit(r, auditLog); ended == nil {
-		return err
-	}
-	return ended
+	return errors.Join(ended, s.record(r, auditLog))
+}
+
+func (s *survey) record(r console.Record, auditLog string) error {
+	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
+	return s.console.Audit(r, auditLog)
 }
 
 // scan is how many messages are looked at.
@@ -165,15 +205,16 @@ func waiting(p pass.Progress) string {
 // sayHidden says what a look cannot show.
 func (s *survey) sayHidden(r pass.Result) {
 	if r.Consumers > 0 {
-		s.console.Say("%d other consumers may hold messages that cannot be seen.", r.Consumers)
+		s.console.Say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
-	if s.selector != nil && s.selector.Timeless > 0 {
-		s.console.Say("%d messages do not say when they failed, and are not within any time.", s.selector.Timeless)
+	if s.selector == nil {
+		return
 	}
-	if s.selector != nil {
-		if missing := s.selector.Missing(); len(missing) > 0 {
-			const shown = 5
-			s.console.Say("%d of the ids were not found: %s", len(missing), strings.Join(missing[:min(shown, len(missing))], ", "))
-		}
+	if n := s.selector.Timeless; n > 0 {
+		s.console.Say("%s without a time of failure: not within any time.", failed.Messages(n))
+	}
+	if missing := s.selector.Missing(); len(missing) > 0 {
+		const shown = 5
+		s.console.Say("%s not found: %s", failed.Count(len(missing), "id"), strings.Join(missing[:min(shown, len(missing))], ", "))
 	}
 }

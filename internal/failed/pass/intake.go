@@ -224,6 +224,14 @@ func (i *intake) putBack(ctx context.Context, held func(arrival)) error {
 	}
 }
 
+// consumers is how many of the lanes consume.
+func (i *intake) consumers() int {
+	if i.queue.OneFirst && len(i.lanes) > 1 {
+		return len(i.lanes) - 1
+	}
+	return len(i.lanes)
+}
+
 // stop asks for no more deliveries. An error says that the channel is closed, which is reported.
 func (i *intake) stop() {
 	for _, l := range i.lanes {

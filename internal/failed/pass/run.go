@@ -223,7 +223,7 @@ func (r *run) pace() {
 // confirm handles the broker's answer to a publish.
 func (r *run) confirm(ok bool) error {
 	if !ok {
-		return r.unpublished(r.out.lost())
+		return r.out.unpublished(r.result.Confirmed + r.result.Returned + r.result.Refused)
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {
@@ -271,34 +271,6 @@ func (r *run) drop() error {
 	}
 	r.dropped = r.dropped[:0]
 	return nil
-}
-
-// unpublished explains why the broker has closed the channel to publish on.
-func (r *run) unpublished(reason error) error {
-	name := ""
-	if len(r.out.outstanding) > 0 {
-		name = r.out.outstanding[0].Exchange
-	}
-	switch {
-	case isCode(reason, accessRefused):
-		if name == "" {
-			name = "amq.default"
-		}
-		r.unsent()
-		return fmt.Errorf("this user may not publish; needs: write on %q (%w)", name, reason)
-	case isCode(reason, notFound):
-		r.unsent()
-		return fmt.Errorf("exchange %q does not exist: run terraform apply, or name a queue with --to (%w)", name, reason)
-	default:
-		return fmt.Errorf("publish: %w", reason)
-	}
-}
-
-// unsent forgets what cannot have arrived: nothing was accepted before.
-func (r *run) unsent() {
-	if r.result.Confirmed+r.result.Returned+r.result.Refused == 0 {
-		r.out.outstanding = nil
-	}
 }
 
 func (r *run) alarm(reason string, active, ok bool) {

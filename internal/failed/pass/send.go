@@ -3,7 +3,6 @@ package pass
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -98,7 +97,7 @@ func (r *sender) advance() error {
 
 func (r *sender) confirm(ok bool) error {
 	if !ok {
-		return fmt.Errorf("publish: %w", r.out.lost())
+		return r.out.unpublished(r.result.Confirmed + r.result.Returned + r.result.Refused)
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {
