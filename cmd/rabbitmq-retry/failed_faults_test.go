@@ -140,7 +140,7 @@ func TestReplayTexts(t *testing.T) {
 				t.Helper()
 				o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
 			}, nil,
-			exitError, []string{`exchange "orders.return" does not exist: run terraform apply, or name a queue with --to`}, 3,
+			exitError, []string{`exchange "orders.return" does not exist: run terraform apply`}, 3,
 		},
 		"no queue": {
 			func(*testing.T, orders) {}, []string{"--to", "nowhere"},
@@ -207,7 +207,10 @@ func TestRepair(t *testing.T) {
 			o.failedExchange(t)
 			if !o.VersionAtLeast("4.0") {
 				_, errs := o.run(t, exitOK, "failed", "repair", "orders", "--yes")
-				contains(t, errs, "orders.failed has no message that AMQP 0-9-1 cannot carry")
+				contains(t, errs, "orders.failed is empty")
+				o.park(t, "exhausted", "one")
+				_, errs = o.run(t, exitError, "failed", "repair", "orders", "--yes")
+				contains(t, errs, "needs the plugin rabbitmq_amqp1_0", "replaced 0 messages")
 				return
 			}
 			const others = 300

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
@@ -77,24 +74,4 @@ func TestSkipPresentSeesAllOrNothing(t *testing.T) {
 	}
 	_, errs := o.run(t, exitError, "failed", "import", "orders", write(t, out), "--skip-present")
 	contains(t, errs, "another consumer")
-}
-
-// A queue with a low delivery limit deletes what is looked at; then the look says so. RabbitMQ 4.3 does not count looks.
-func TestLookThatLosesSaysSo(t *testing.T) {
-	t.Parallel()
-	o := newOrders(t, "quorum")
-	if o.VersionAtLeast("4.3") {
-		t.Skip("looks are not counted")
-	}
-	o.DeclareQueue(t, "limited", "quorum", map[string]any{"x-delivery-limit": 1})
-	o.Publish(t, "", "limited", amqp.Publishing{Body: []byte("1")})
-	brokertest.Eventually(t, 30*time.Second, func() error {
-		code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", "limited", "--vhost", o.Vhost, "--force")
-		if code == exitOK {
-			contains(t, errs, "all put back")
-			return errors.New("nothing is missing yet")
-		}
-		contains(t, errs, "1 of them are not back", `1 messages are not back in "limited"`)
-		return nil
-	})
 }

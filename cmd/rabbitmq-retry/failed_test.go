@@ -84,7 +84,8 @@ func TestIncident(t *testing.T) {
 
 			out, errs := o.run(t, exitOK, "failed", "list", "orders")
 			contains(t, out, "COUNT  REASON         QUEUE           ERROR", "5      exhausted      orders.created  -")
-			contains(t, errs, "6 messages in orders.failed; all put back. Next: failed show orders ID, or failed replay orders --reason exhausted --limit 1")
+			contains(t, errs, "6 messages in orders.failed; all put back. Next: rabbitmq-retry failed show orders --vhost "+o.Vhost+" ID, or "+
+				"rabbitmq-retry failed replay orders --vhost "+o.Vhost+" --reason exhausted --limit 1")
 
 			out, _ = o.run(t, exitOK, "failed", "list", "orders", "--reason", "unrecoverable", "-o", "id")
 			id := strings.TrimSpace(out)
@@ -96,7 +97,7 @@ func TestIncident(t *testing.T) {
 			}
 
 			_, errs = o.run(t, exitError, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait", "10ms", "--to", "nowhere")
-			contains(t, errs, "1 stay: they were returned", `there is no queue "nowhere"`)
+			contains(t, errs, "1 message returned, since no queue is bound for them", `there is no queue "nowhere"`)
 			_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait", "10ms")
 			contains(t, errs, "replayed 1 of 5 to orders.created (replay-id ", "After 10ms: 0 back in orders.failed.")
 			d, ok := o.Get(t, "orders.created")
@@ -109,12 +110,12 @@ func TestIncident(t *testing.T) {
 				Command, Queue, User string
 				Counts               map[string]int
 			}
-			line := errs[strings.Index(errs, "{"):]
+			line := errs[strings.LastIndex(errs, "\n{")+1:]
 			if err := json.Unmarshal([]byte(line), &record); err != nil || record.Counts["replayed"] != 4 || record.User != o.Username {
 				t.Errorf("record %s: %v", line, err)
 			}
 			out, _ = o.run(t, exitError, "status", "orders")
-			contains(t, out, "orders.inbox   0      0          nobody consumes it", "orders.failed  1      0")
+			contains(t, out, "orders.inbox   0      0          no consumer", "orders.failed  1      0")
 		})
 	}
 }
@@ -183,39 +184,4 @@ func TestFailedTexts(t *testing.T) {
 			contains(t, errs, test.want)
 		})
 	}
-}
-
-// A look at a queue that deletes what is looked at too often deletes nothing.
-func TestLooksAtAForeignQueue(t *testing.T) {
-	t.Parallel()
-	o := newOrders(t, "quorum")
-	o.DeclareQueue(t, "billing_error", "quorum", nil)
-	const messages, looks = 10, 30
-	for i := range messages {
-		o.Publish(t, "", "billing_error", amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: 2})
-	}
-	refused := 0
-	for range looks {
-		code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", "billing_error", "--vhost", o.Vhost)
-		if code != exitOK {
-			refused++
-			contains(t, errs, "the queue may delete it after 20", "delivery-limit to -1")
-		}
-	}
-	if !o.VersionAtLeast("4.0") && refused > 0 {
-		t.Errorf("%d of %d looks were refused on %s", refused, looks, o.Version)
-	}
-	t.Logf("%d of %d looks were refused", refused, looks)
-	brokertest.Eventually(t, 10*time.Second, func() error {
-		ch := o.Channel(t)
-		defer func() { _ = ch.Close() }()
-		q, err := ch.QueueDeclarePassive("billing_error", true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q.Messages != messages {
-			return fmt.Errorf("%d of %d messages are left", q.Messages, messages)
-		}
-		return nil
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/command"
 )
 
@@ -37,7 +38,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err == nil {
 		return exitOK
 	}
-	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", redact(err.Error(), args))
+	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", failed.Printable(redact(err.Error(), args)))
 	var runtime cli.RuntimeError
 	if errors.As(err, &runtime) {
 		return exitError

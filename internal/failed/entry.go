@@ -52,8 +52,7 @@ type Entry struct {
 	MessageID string
 	// Replays is how often it was replayed before.
 	Replays int64
-	// DeliveryCount is the broker's x-delivery-count, which it compares with the queue's delivery limit. It
-	// may overstate: the header survives dead-lettering.
+	// DeliveryCount is how often the queue counts that it was put back, which it compares with its delivery limit.
 	DeliveryCount int64
 	// Unreadable is why nothing can be read of the properties, nil if it can.
 	Unreadable error

@@ -34,13 +34,18 @@ type Selector struct {
 	Timeless int
 
 	filter Filter
+	// unseen are the message-ids that no message had.
+	unseen map[string]bool
 	// left is how often each id may still be taken.
 	left map[string]int
 }
 
 // Selector begins a pass.
 func (f Filter) Selector() *Selector {
-	s := &Selector{filter: f}
+	s := &Selector{filter: f, unseen: make(map[string]bool, len(f.MessageIDs))}
+	for _, id := range f.MessageIDs {
+		s.unseen[id] = true
+	}
 	if f.IDs != nil {
 		s.left = make(map[string]int, len(f.IDs))
 	}

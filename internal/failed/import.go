@@ -1,6 +1,8 @@
 package failed
 
 import (
+	"fmt"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -53,6 +55,38 @@ func (i Import) Publishing(m Message) (p Publishing, changes []string, err error
 	}
 	p.Properties = properties.Encode()
 	return p, changes, Fits(p.Properties, i.FrameMax)
+}
+
+// Publishable is an error about properties over which a broker closes the channel. They are those of a file, which somebody
+// may have edited; what an import mends is none of them.
+func Publishable(encoded []byte) error {
+	properties, err := content.Parse(encoded)
+	if err != nil {
+		return err
+	}
+	if mode := properties.Number(content.DeliveryMode); mode > persistent {
+		return fmt.Errorf("properties/delivery_mode: is %d, and must be 1 or 2", mode)
+	}
+	for _, name := range []string{"CC", "BCC"} {
+		value, found := properties.Headers().Get(name)
+		if found && !isListOfTexts(value) {
+			return fmt.Errorf("properties/headers/%s: must be a list of texts", name)
+		}
+	}
+	return nil
+}
+
+func isListOfTexts(v content.Value) bool {
+	list, ok := v.Array()
+	if !ok {
+		return false
+	}
+	for element := range list.All() {
+		if element.Type != content.TypeText {
+			return false
+		}
+	}
+	return true
 }
 
 // ID is that of the message once it is in the queue.

@@ -28,7 +28,9 @@ func Read(m Message) Entry {
 	f := readFields(properties.Headers())
 	e.MessageID = properties.Text(content.MessageID)
 	e.Replays = f.positive(HeaderReplayCount)
-	e.DeliveryCount = f.positive(headerDeliveryCount)
+	if m.Redelivered { // or the header is that of another queue
+		e.DeliveryCount = f.positive(headerDeliveryCount)
+	}
 	e.Pipeline = f.text(deadletter.HeaderPipeline)
 	deaths := f.deaths(m.Queue)
 	switch {

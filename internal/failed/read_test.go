@@ -35,7 +35,12 @@ func parkedByWorker(more ...header) failed.Message {
 
 func TestReadWhatAWorkerParked(t *testing.T) {
 	t.Parallel()
-	e := failed.Read(parkedByWorker(header{"x-delivery-count", 3}, header{"replay-count", int32(2)}))
+	m := parkedByWorker(header{"x-delivery-count", 3}, header{"replay-count", int32(2)})
+	if fresh := failed.Read(m); fresh.DeliveryCount != 0 {
+		t.Errorf("%d deliveries of a message that is delivered for the first time", fresh.DeliveryCount)
+	}
+	m.Redelivered = true
+	e := failed.Read(m)
 	if e.System != failed.SystemWorker || e.Reason != "exhausted" || e.WorkQueue != "orders.created" || e.Pipeline != "orders" {
 		t.Errorf("entry %+v", e)
 	}

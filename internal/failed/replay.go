@@ -11,7 +11,7 @@ import (
 
 // Why a message cannot be replayed.
 var (
-	ErrNoWorkQueue = errors.New("it does not say which queue it failed in: say where to with --to")
+	ErrNoWorkQueue = errors.New("it does not say which queue it failed in")
 	ErrTooLarge    = errors.New("its headers do not fit a frame of the connection: raise the broker's frame_max")
 )
 

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,19 +15,19 @@ func (s *Selector) Selects(e *Entry) bool {
 	if !s.filter.matches(e) || !s.inTime(e) {
 		return false
 	}
-	if s.left == nil {
-		return true
+	if s.left != nil {
+		if s.left[e.ID] == 0 {
+			return false
+		}
+		s.left[e.ID]--
 	}
-	if s.left[e.ID] == 0 {
-		return false
-	}
-	s.left[e.ID]--
+	delete(s.unseen, e.MessageID)
 	return true
 }
 
-// Missing are the listed ids that no message had, each as often as it was missed.
+// Missing are the listed ids that no message had, each as often as it was missed, and the message-ids.
 func (s *Selector) Missing() []string {
-	var missing []string
+	missing := slices.Collect(maps.Keys(s.unseen))
 	for id, n := range s.left {
 		for range n {
 			missing = append(missing, id)

@@ -2,7 +2,9 @@ package command
 
 import (
 	"fmt"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,8 +14,14 @@ const failedHelp = `Shows what is in the failed queue of a pipeline, and puts me
 any queue, such as the error queue of NServiceBus, MassTransit, Spring or Celery.
 
 The broker's address is an AMQP URI, as the worker's. Its user is an operator's, since the worker's may
-not read the failed queue: list and show need the permission read on <pipeline>.failed; replay also
-write on <pipeline>.return, or on amq.default with --to or --queue.
+not read the failed queue. Needs, in the vhost:
+
+  list, show, export, delete   read on <pipeline>.failed
+  replay                       read on <pipeline>.failed, write on <pipeline>.return
+  import                       write on <pipeline>.failed; with --skip-present also read
+  import --replay              write on <pipeline>.return
+  replay --to                  read on <pipeline>.failed, write on amq.default
+  anything with --queue        read on the queue, write on amq.default
 
 The vhost is that of the pipeline in the configuration, if there is one ($RABBITMQ_RETRY_CONFIG or --config),
 and else --vhost.
@@ -25,12 +33,17 @@ second signal.`
 func NewFailed(getenv func(string) string, version string) *cobra.Command {
 	caller := caller{getenv, version}
 	command := &cobra.Command{
-		Use:               "failed",
-		Short:             "See, replay, export and delete failed messages",
-		Long:              failedHelp,
-		Args:              cobra.NoArgs,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return noneEmpty(cmd.Flags()) },
+		Use:       "failed",
+		Short:     "See, replay, export and delete failed messages",
+		Long:      failedHelp,
+		ValidArgs: []string{"help"},
+		Args:      cobra.OnlyValidArgs,
+		RunE:      func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			// Whoever read the output may end before a message is acknowledged that was published.
+			signal.Ignore(syscall.SIGPIPE)
+			return noneEmpty(cmd.Flags())
+		},
 	}
 	command.AddCommand(newList(caller), newShow(caller), newReplay(caller),
 		newExport(caller), newImport(caller), newDelete(caller), newRepair(caller))

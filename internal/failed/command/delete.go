@@ -10,10 +10,12 @@ import (
 )
 
 const deleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed
-import" puts them back; with --discard they are gone.`
+import" puts them back; with --discard they are gone.
 
-const deleteExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
-    rabbitmq-retry failed delete orders --reason unrecoverable --export unrecoverable.jsonl
+Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`
+
+const deleteExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
+  rabbitmq-retry failed delete orders --reason unrecoverable --export deleted.jsonl --yes
 
   rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
 

@@ -2,6 +2,8 @@ package command
 
 import (
 	"errors"
+	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,10 +15,12 @@ import (
 
 const exportHelp = `Writes failed messages as JSON, one per line; the guide "Files of failed messages" has the format. The
 messages stay in the queue, unless --remove says otherwise: then each is written to the disk before it is
-taken out. "failed import" puts them back, exactly as they were.`
+taken out. "failed import" puts them back, exactly as they were.
 
-const exportExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
-    rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
+Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`
+
+const exportExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
+  rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
 
   # Choose by anything: each line counts as the id of its message.
   rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
@@ -70,19 +74,45 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output", auditLog: o.auditLog}
 		return r.run(cmd.Context())
 	}
-	to, err := newSink("--output", o.output, cmd.OutOrStdout())
+	if err := cli.MustBeFile("--output", o.output); err != nil {
+		return err
+	}
+	return o.export(s, filter, console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()})
+}
+
+// export writes what stays in the queue.
+func (o *exportOptions) export(s *survey, filter failed.Filter, stdout console.Output) error {
+	to, spool, err := o.open()
 	if err != nil {
 		return err
 	}
-	result, err := s.lookFor(cmd.Context(), filter, func(e *failed.Entry) {
+	result, err := s.lookFor(stdout.Context, filter, func(e *failed.Entry) {
 		if o.limit == 0 || to.lines < o.limit {
 			to.write(e)
 		}
 	})
+	// Whoever does not read would keep the messages from the queue.
+	if spool != nil && to.keep() == nil {
+		_, rewound := spool.Seek(0, io.SeekStart)
+		_, copied := io.Copy(stdout, spool)
+		err = errors.Join(err, rewound, copied)
+	}
 	if err = errors.Join(err, to.close()); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
 	s.sayHidden(result)
-	s.console.Say("exported %d messages of %s; %s", to.lines, place.Name, s.back())
-	return s.lost()
+	s.console.Say("exported %s of %s; %s", failed.Messages(to.lines), s.place.Name, s.back())
+	return errors.Join(s.notBack(), s.notFound())
+}
+
+// open creates the file, or a temporary one whose content goes to stdout.
+func (o *exportOptions) open() (to *sink, spool *os.File, err error) {
+	if o.output != "" {
+		to, err = newSink("--output", o.output)
+		return to, nil, err
+	}
+	if spool, err = temporary(); err != nil {
+		return nil, nil, cli.RuntimeError{Err: err}
+	}
+	return sinkTo(spool, ""), spool, nil
 }

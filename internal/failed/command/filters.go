@@ -104,6 +104,9 @@ func readIDs(name string, stdin io.Reader) ([]string, error) {
 			return nil, fmt.Errorf("--ids: %w", err)
 		}
 		defer func() { _ = file.Close() }()
+		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeDevice != 0 {
+			return nil, fmt.Errorf("--ids: %s is a device, which may have no end", name)
+		}
 		from = file
 	}
 	ids := []string{}

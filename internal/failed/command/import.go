@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
@@ -23,11 +24,14 @@ const importHelp = `Puts messages from a file of "failed export" into the failed
 bear is dropped, and said: an expiration would take the message out again. With --replay they go to their work
 queues instead.
 
-The whole file is read first: nothing is published of a damaged one. To import a file twice doubles its messages;
---skip-present leaves out those that are in the queue.`
+The whole file is read first: nothing is published of a damaged one. To import a file twice duplicates its messages;
+--skip-present leaves out those that are in the queue.
 
-const importExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
-    rabbitmq-retry failed import orders unrecoverable.jsonl
+Needs: write on the exchange <pipeline>.failed. With --skip-present: also read on the queue <pipeline>.failed. With
+--replay: write on <pipeline>.return instead. With --queue: write on amq.default.`
+
+const importExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
+  rabbitmq-retry failed import orders unrecoverable.jsonl
 
   # Edited on the way.
   jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`
@@ -66,7 +70,10 @@ func newImport(caller caller) *cobra.Command {
 type imports struct {
 	*importOptions
 	*survey
+	// file has the messages, once they were read; name is what the command line calls it, from where they are read first.
 	file *os.File
+	name string
+	from io.Reader
 	how  failed.Import
 	back failed.Replay
 	// present is how many messages of an id are in the queue.
@@ -84,109 +91,136 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 	if len(rest) != 1 {
 		return errors.New("which file? Write its name, or - for stdin")
 	}
-	from, err := openImport(rest[0], cmd.InOrStdin())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = from.Close() }()
 	i := &imports{
-		importOptions: o, file: from, present: map[string]int{}, notes: map[string]int{},
+		importOptions: o, name: rest[0], present: map[string]int{}, notes: map[string]int{},
 		survey: &survey{
 			place: place, filters: &filters{}, force: o.force,
 			console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes},
 		},
 		how:  failed.Import{Pipeline: place.Pipeline, Queue: place.Name},
-		back: failed.Replay{Pipeline: place.Pipeline, ID: newReplayID()},
+		back: failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
 	}
-	return i.run(cmd.Context(), rest[0])
-}
-
-// openImport also makes a file of stdin, since the messages are read twice.
-func openImport(name string, stdin io.Reader) (*os.File, error) {
-	if name != "-" {
-		if err := cli.MustBeFile("FILE", name); err != nil {
-			return nil, err
-		}
-		return os.Open(name) //nolint:gosec // the user says which
-	}
-	spool, err := os.CreateTemp("", "rabbitmq-retry-*.jsonl")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(spool.Name()); err != nil { // it is there until it is closed
-		return nil, err
-	}
-	_, err = io.Copy(spool, stdin)
-	return spool, err
-}
-
-func (i *imports) run(ctx context.Context, name string) error {
-	total, err := i.check()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if err := console.CanAudit(i.auditLog); err != nil {
+	if err := i.open(cmd.InOrStdin()); err != nil {
 		return err
+	}
+	defer func() { _ = i.file.Close() }()
+	if err := console.CanAudit(i.auditLog, i.file); err != nil {
+		return err
+	}
+	return i.run(cmd.Context())
+}
+
+// open makes a file of stdin, too, since the messages are read twice.
+func (i *imports) open(stdin io.Reader) (err error) {
+	if i.name == "-" {
+		if i.file, err = temporary(); err == nil {
+			i.from = io.TeeReader(stdin, i.file)
+		}
+		return err
+	}
+	if err := cli.MustBeFile("FILE", i.name); err != nil {
+		return err
+	}
+	// A device may have no end, and a pipe cannot be read twice.
+	if info, err := os.Stat(i.name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is no regular file; write - to read stdin", i.name)
+	}
+	i.file, err = os.Open(i.name)
+	i.from = i.file
+	return err
+}
+
+func (i *imports) run(ctx context.Context) error {
+	// The broker says how large a frame may be.
+	conn, err := i.place.Open(ctx, "import")
+	if err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	amqpconn.HangUp(conn.Connection)
+	if i.skipPresent {
+		if err := i.count(ctx); err != nil {
+			return err
+		}
+	}
+	present := maps.Clone(i.present)
+	total, meant, err := i.check()
+	if err != nil {
+		return fmt.Errorf("%s: %w", i.name, err)
 	}
 	where := i.place.Name
 	if i.replay {
 		where = "their work queues"
 	}
-	switch {
-	case i.dryRun:
-		i.console.Say("would import %d messages into %s", total, where)
+	if i.dryRun {
+		i.console.Say("would import %d of %s into %s", meant, failed.Messages(total), where)
 		i.say()
 		return nil
-	case i.replay:
-		if err := i.console.Ask(ctx, fmt.Sprintf("Replay %d messages of %s?", total, name)); err != nil {
+	}
+	if i.replay {
+		if err := i.ask(ctx, fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), i.name)); err != nil {
 			return err
 		}
-	case i.skipPresent:
-		seen, err := i.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) { i.present[e.ID]++ })
-		if err != nil {
-			return err
-		}
-		if seen.Consumers > 0 {
-			return cli.RuntimeError{Err: fmt.Errorf("--skip-present: another consumer of %q may hold messages that cannot be seen; "+
-				"stop it, or import without --skip-present", i.place.Name)}
-		}
+	}
+	record := console.Record{Run: i.back.ID, Command: "import", Filter: map[string]any{"file": i.name, "replay": i.replay}}
+	if i.replay {
+		record.ReplayID = i.back.ID
+	}
+	if err := i.recordBegin(record, meant, i.auditLog); err != nil {
+		return err
 	}
 	clear(i.notes)
-	result, err := i.publish(ctx, total)
-	i.console.Say("imported %d of %d messages into %s", result.Confirmed, total, where)
+	i.present, i.skipped = present, 0
+	result, err := i.publish(ctx, meant)
+	i.console.Say("imported %d of %s into %s", result.Confirmed, failed.Messages(total), where)
 	i.say()
-	return i.finish(result, total, name, err)
+	return i.finish(record, result, total, err)
 }
 
-// check reads the whole file, and notes what an import will change.
-func (i *imports) check() (total int, err error) {
-	for next := i.messages(); ; total++ {
-		if _, _, err := next(); errors.Is(err, io.EOF) {
-			return total, nil
-		} else if err != nil {
-			return 0, err
+// count notes what is in the queue.
+func (i *imports) count(ctx context.Context) error {
+	seen, err := i.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) { i.present[e.ID]++ })
+	if err == nil && seen.Consumers > 0 {
+		err = cli.RuntimeError{Err: fmt.Errorf("--skip-present: another consumer of %q may hold messages that cannot be seen; "+
+			"stop it, or import without --skip-present", i.place.Name)}
+	}
+	return err
+}
+
+// check reads the whole file, and notes what an import will change. Meant are the messages that are not left out.
+func (i *imports) check() (total, meant int, err error) {
+	for next := i.messages(i.from); ; total++ {
+		_, ok, err := next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return total, meant, nil
+		case err != nil:
+			return 0, 0, err
+		case ok:
+			meant++
 		}
 	}
 }
 
-// messages begins with the first one.
-func (i *imports) messages() func() (failed.Publishing, bool, error) {
-	_, err := i.file.Seek(0, io.SeekStart)
-	reader := file.NewReader(i.file)
-	return func() (failed.Publishing, bool, error) {
-		if err != nil {
-			return failed.Publishing{}, false, err
-		}
+// messages reads from the first one.
+func (i *imports) messages(from io.Reader) func() (failed.Publishing, bool, error) {
+	reader := file.NewReader(from)
+	return func() (p failed.Publishing, ok bool, err error) {
 		m, err := reader.Next()
 		if err != nil {
-			return failed.Publishing{}, false, err
+			return p, false, err
 		}
-		return i.publishing(m)
+		if p, ok, err = i.publishing(m); err != nil {
+			err = fmt.Errorf("line %d: %w", reader.Line, err)
+		}
+		return p, ok, err
 	}
 }
 
 // publishing is false for a message that is left out.
 func (i *imports) publishing(m failed.Message) (failed.Publishing, bool, error) {
+	if err := failed.Publishable(m.Properties); err != nil {
+		return failed.Publishing{}, false, err
+	}
 	i.how.FrameMax, i.back.FrameMax, i.how.User = i.place.frameMax, i.place.frameMax, i.place.user
 	if i.replay {
 		e := failed.Read(m)
@@ -210,14 +244,20 @@ func (i *imports) publishing(m failed.Message) (failed.Publishing, bool, error) 
 
 // note counts a message that cannot be published.
 func (i *imports) note(err error) bool {
-	if err != nil {
+	switch {
+	case errors.Is(err, failed.ErrNoWorkQueue):
+		i.notes["skipped: "+err.Error()+"; import it without --replay, and replay it with --to"]++
+	case err != nil:
 		i.notes["skipped: "+err.Error()]++
 	}
 	return err == nil
 }
 
-func (i *imports) publish(ctx context.Context, total int) (pass.Result, error) {
-	next := i.messages()
+func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
+	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
+		return pass.Result{}, err
+	}
+	next := i.messages(i.file)
 	result, err := pass.Send(ctx, i.place.Queue, pass.Sending{
 		Next: func() (failed.Publishing, bool, error) {
 			for {
@@ -232,7 +272,7 @@ func (i *imports) publish(ctx context.Context, total int) (pass.Result, error) {
 		},
 		Progress: func(p pass.Progress) {
 			i.sayBlocked(p)
-			i.console.Line(fmt.Sprintf("%d/%d%s", p.Confirmed, total, waiting(p)))
+			i.console.Line(fmt.Sprintf("%d/%d%s", p.Confirmed, meant, waiting(p)))
 		},
 	})
 	i.console.Line("")
@@ -244,27 +284,19 @@ func (i *imports) say() {
 		i.console.Say("%d of them: %s", i.notes[note], note)
 	}
 	if i.skipped > 0 {
-		i.console.Say("%d are in the queue already", i.skipped)
+		i.console.Say("%s in the queue already", failed.Messages(i.skipped))
 	}
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (i *imports) finish(p pass.Result, total int, name string, err error) error {
-	record := console.Record{
-		Command: "import",
-		Filter:  map[string]any{"file": name, "replay": i.replay},
-		Counts: map[string]int{
-			"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "uncertain": p.Uncertain,
-			"present": i.skipped,
-		},
+func (i *imports) finish(record console.Record, p pass.Result, total int, err error) error {
+	record.Counts = map[string]int{
+		"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "unconfirmed": p.Uncertain,
+		"present": i.skipped,
 	}
-	if i.replay {
-		record.ReplayID = i.back.ID
-	}
-	err = i.record(record, i.auditLog, err)
+	err = i.recordEnd(record, i.auditLog, err)
 	if err == nil && p.Confirmed+i.skipped < total {
-		err = errors.New("not all messages were imported: " +
-			fmt.Sprintf("%d were returned, %d refused, of %d nobody knows", p.Returned, p.Refused, p.Uncertain))
+		err = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d unconfirmed", p.Returned, p.Refused, p.Uncertain)
 	}
 	if err != nil {
 		return cli.RuntimeError{Err: i.place.unknown(err)}

@@ -5,51 +5,42 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
+// AMQP tells nobody but who may configure a queue whether it has a delivery limit, and nobody at all what a policy says.
+// A message that is put back more often than the limit allows is deleted, or dead-lettered.
 const (
-	// deliveryLimit is that of a quorum queue which has none of its own, from RabbitMQ 4 on. A message that is put
-	// back once more is deleted, or dead-lettered.
-	deliveryLimit = 20
-	// worryingCount leaves room for a few more looks, by others, too.
-	worryingCount = 15
+	// worn is how often a message was delivered when it is looked at no more.
+	worn = 3
+	// spent is how often one was that is not put back by a pass which acts: such a pass reads the queue twice.
+	spent = worn - 1
 )
 
-// limited reports whether the queue may delete what is looked at too often, and is an error if it is about to.
-func (s *survey) limited(ctx context.Context) (bool, error) {
-	conn, err := s.place.Open(ctx, "ask for the version")
-	if err != nil {
-		return false, err
+// approach finds out whether the queue of others may delete what is looked at, and whether that can be prevented.
+func (s *survey) approach(ctx context.Context) error {
+	if s.place.Pipeline != "" || s.limited {
+		return nil
 	}
-	release, _ := conn.Connection.Properties["version"].(string)
-	_ = conn.Close()
-	if strings.HasPrefix(release, "3.") {
-		return false, nil
+	kind, err := s.place.Kind(ctx)
+	switch {
+	case err != nil:
+		return err
+	case kind == pass.Stream:
+		return fmt.Errorf("queue %q is a stream, which keeps its messages whoever reads them: there is nothing to replay or to take out",
+			s.place.Name)
+	case kind != pass.Quorum:
+		return nil
 	}
-	s.console.Say("Each look at a quorum queue of RabbitMQ 4 counts against its delivery limit, %d unless it has another: "+
-		"a policy with delivery-limit -1 ends that.", deliveryLimit)
+	s.limited = true
 	if s.force {
-		return true, nil
+		return nil
 	}
-	if err := s.mayRescue(ctx); err != nil {
-		return false, err
-	}
-	// One message alone, so that a look which is refused counts for no other.
-	var count int64
-	decide := func(e *failed.Entry) pass.Verdict {
-		count = e.DeliveryCount
-		return pass.Verdict{}
-	}
-	_, err = pass.Run(ctx, s.place.Queue, pass.Job{Scan: 1, Publishes: true, Decide: spare(s.place.Name, decide)})
-	if err == nil && count >= worryingCount {
-		err = fmt.Errorf("a message of %q was delivered %d times already, and the queue may delete it after %d: "+
-			"set delivery-limit to -1 in a policy, or write --force", s.place.Name, count, deliveryLimit)
-	}
-	return err == nil, err
+	s.console.Say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
+		"A policy with delivery-limit -1 ends that.", s.place.Name)
+	return s.mayRescue(ctx)
 }
 
 // mayRescue is an error if a message could not be copied before the queue deletes it.
@@ -74,12 +65,37 @@ func (s *survey) mayRescue(ctx context.Context) error {
 	return nil
 }
 
-// spare replaces what the queue would delete by a copy, which begins to count anew.
-func spare(queue string, decide func(*failed.Entry) pass.Verdict) func(*failed.Entry) pass.Verdict {
+// cautious ends a look with an error when the first message was put back too often. No other was delivered then.
+func (s *survey) cautious(decide func(*failed.Entry) pass.Verdict, refused *error) func(*failed.Entry) pass.Verdict {
+	first := true
+	decide = s.spare(decide, worn)
+	return func(e *failed.Entry) pass.Verdict {
+		last := first && e.DeliveryCount >= worn && !s.force
+		first = false
+		verdict := decide(e)
+		if verdict.Last = last; last {
+			*refused = fmt.Errorf("a message of %q was put back %s already, and a delivery limit, which cannot be seen from here, deletes "+
+				"what is put back too often: set delivery-limit to -1 in a policy (RabbitMQ 4), or write --force, which replaces such "+
+				"messages by copies", s.place.Name, times(e.DeliveryCount))
+		}
+		return verdict
+	}
+}
+
+// spare replaces what a queue with a delivery limit could delete by a copy, which begins to count anew.
+func (s *survey) spare(decide func(*failed.Entry) pass.Verdict, from int64) func(*failed.Entry) pass.Verdict {
+	if !s.limited {
+		return decide
+	}
 	return func(e *failed.Entry) pass.Verdict {
 		verdict := decide(e)
-		if verdict.Publish == nil && !verdict.Drop && e.DeliveryCount >= deliveryLimit {
-			verdict.Publish = &failed.Publishing{RoutingKey: queue, Properties: failed.Uncounted(e.Properties), Body: e.Body}
+		if verdict.Publish != nil || verdict.Drop || e.DeliveryCount < from {
+			return verdict
+		}
+		how := failed.Import{Queue: s.place.Name, User: s.place.user, FrameMax: s.place.frameMax}
+		// What does not fit a frame can only be put back.
+		if copied, _, err := how.Publishing(e.Message); err == nil {
+			verdict.Publish = &copied
 		}
 		return verdict
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 const listExample = `  # What failed, and why?
-  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed list orders
+  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
+  rabbitmq-retry failed list orders
 
   # Which messages are these? Their ids, for "failed replay --ids -".
   rabbitmq-retry failed list orders --reason exhausted --since 2h --messages
@@ -40,7 +41,9 @@ func newList(caller caller) *cobra.Command {
 		Use:   "list [PIPELINE]",
 		Short: "Show what is in a failed queue",
 		Long: `Counts the failed messages by reason, work queue and error, or lists them. All of them are put back.
-Messages that another consumer holds cannot be seen.`,
+Messages that another consumer holds cannot be seen.
+
+Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`,
 		Example: listExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
@@ -86,25 +89,25 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	list.Groups, list.Messages, list.Consumers = groups.Sorted(), result.Seen, result.Consumers
-	if printed := list.Write(cmd.OutOrStdout(), o.format, now); printed != nil {
+	if printed := list.Write(console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
 	o.summary(survey, result, list)
 	if err == nil {
-		err = survey.lost()
+		err = survey.notBack()
 	}
 	return err
 }
 
 // summary says what else there is to know.
 func (o *listOptions) summary(s *survey, result pass.Result, list view.List) {
-	text := fmt.Sprintf("%d messages in %s", result.Seen, list.Queue)
+	text := failed.Messages(result.Seen) + " in " + list.Queue
 	if list.Selected < result.Seen {
 		text += fmt.Sprintf(", %d of them meant", list.Selected)
 	}
 	text += "; " + s.back() + "."
 	if len(list.Groups) > 0 && s.place.Pipeline != "" {
-		text += " " + next(list.Groups, string(s.place.Pipeline))
+		text += " " + next(list.Groups, s.place.argument())
 	}
 	s.console.Say("%s", text)
 	if result.Ready > result.Seen {
@@ -114,10 +117,11 @@ func (o *listOptions) summary(s *survey, result pass.Result, list view.List) {
 }
 
 // next is what one does next.
-func next(groups []failed.Group, pipeline string) string {
+func next(groups []failed.Group, queue string) string {
+	const show, replay = "Next: rabbitmq-retry failed show ", ", or rabbitmq-retry failed replay "
 	i := slices.IndexFunc(groups, func(g failed.Group) bool { return g.Reason != "" })
 	if i < 0 {
-		return "Next: failed show " + pipeline + " ID"
+		return show + queue + " ID"
 	}
-	return fmt.Sprintf("Next: failed show %s ID, or failed replay %s --reason %s --limit 1", pipeline, pipeline, groups[i].Reason)
+	return show + queue + " ID" + replay + queue + " --reason " + pasted(groups[i].Reason) + " --limit 1"
 }

@@ -22,6 +22,8 @@ type place struct {
 	// Worker is the pipeline's configuration, nil if it is not known.
 	Worker *pipeline.Worker
 
+	// named says that the command line names the vhost.
+	named   bool
 	brokers amqpconn.Brokers
 	// frameMax is that of the last connection.
 	frameMax int

@@ -25,9 +25,25 @@ func (r *removal) run(ctx context.Context) error {
 	if err := cli.MustBeFile(r.flag, r.file); err != nil {
 		return err
 	}
-	if err := console.CanAudit(r.auditLog); err != nil {
+	if r.file == "" {
+		if err := console.CanAudit(r.auditLog); err != nil {
+			return err
+		}
+		return r.runTo(ctx, nil)
+	}
+	to, err := newSink(r.flag, r.file)
+	if err != nil {
 		return err
 	}
+	defer to.closeOrRemove()
+	if err := console.CanAudit(r.auditLog, to.file); err != nil {
+		return err
+	}
+	return r.runTo(ctx, to)
+}
+
+// runTo keeps the messages in a file, or not.
+func (r *removal) runTo(ctx context.Context, to *sink) error {
 	meant := 0
 	before, err := r.lookFor(ctx, r.filter, func(*failed.Entry) { meant++ })
 	if err != nil {
@@ -38,22 +54,26 @@ func (r *removal) run(ctx context.Context) error {
 		meant = min(meant, r.filters.limit)
 	}
 	if meant == 0 {
-		r.console.Say("none of the %d messages in %s is meant", before.Seen, r.place.Name)
-		return nil
+		r.sayNone(before.Seen)
+		return r.notFound()
 	}
 	saved := "nothing is kept"
-	if r.file != "" {
+	if to != nil {
 		saved = "saved to " + r.file + " first"
 	}
-	if err := r.console.Ask(ctx, fmt.Sprintf("Delete %d messages (%s)?", meant, saved)); err != nil {
+	if err := r.ask(ctx, fmt.Sprintf("Delete %s (%s)?", failed.Messages(meant), saved)); err != nil {
 		return err
 	}
-	result, err := r.remove(ctx, before, meant)
+	record := console.Record{Run: newRunID(), Command: r.command, To: r.file, Filter: r.filter}
+	if err := r.recordBegin(record, meant, r.auditLog); err != nil {
+		return err
+	}
+	result, err := r.remove(ctx, before, meant, to)
 	r.report(result, meant)
-	return r.finish(result, meant, err)
+	return r.finish(record, result, meant, err)
 }
 
-func (r *removal) remove(ctx context.Context, before pass.Result, meant int) (pass.Result, error) {
+func (r *removal) remove(ctx context.Context, before pass.Result, meant int, to *sink) (pass.Result, error) {
 	selector := r.filter.Selector()
 	job := pass.Job{
 		Before: &before, Drops: true, Scan: r.scan(), Limit: r.filters.limit,
@@ -62,20 +82,13 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int) (pa
 			r.console.Line(fmt.Sprintf("%d/%d  %s%s", p.Dropped, meant, p.Phase, waiting(p)))
 		},
 	}
-	if r.file != "" {
-		to, err := newSink(r.flag, r.file, nil)
-		if err != nil {
-			return pass.Result{}, err
-		}
-		defer func() { _ = to.close() }() // what counts was kept before
+	if to != nil {
 		job.Keep = to.keep
 		job.Decide = func(e *failed.Entry) pass.Verdict {
 			return pass.Verdict{Drop: selector.Selects(e) && to.write(e)}
 		}
 	}
-	if r.place.Pipeline == "" {
-		job.Publishes, job.Decide = true, spare(r.place.Name, job.Decide)
-	}
+	job.Publishes, job.Decide = r.limited, r.spare(job.Decide, spent)
 	result, err := pass.Run(ctx, r.place.Queue, job)
 	r.console.Line("")
 	return result, err
@@ -83,44 +96,32 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int) (pa
 
 func (r *removal) report(p pass.Result, meant int) {
 	if p.Interrupted && p.Dropped < meant {
-		r.console.Say("stopped: %d deleted, %d stay", p.Dropped, max(0, meant-p.Dropped))
+		r.console.Say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped))
 	} else {
 		r.console.Say("deleted %d of %d", p.Dropped, meant)
 	}
 	if r.file != "" && p.Dropped > 0 {
-		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), r.file)
+		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
 	}
 	if p.Doubled > 0 {
-		r.console.Say("%d were deleted, and seem to be in %s still: others took part, or the connection was lost", p.Doubled, r.place.Name)
+		r.console.Say("%s deleted that may be in %s still: others took part, or the connection was lost", failed.Messages(p.Doubled), r.place.Name)
 	}
 	if p.Unverified {
-		r.console.Say("up to %d were deleted, and may be in %s still", min(p.Dropped, pass.MayDouble), r.place.Name)
+		r.console.Say("up to %s deleted that may be in %s still", failed.Messages(min(p.Dropped, pass.MayDouble)), r.place.Name)
 	}
-}
-
-// argument is how the queue is named on the command line.
-func (p *place) argument() string {
-	if p.Pipeline != "" {
-		return string(p.Pipeline)
-	}
-	return "--queue " + p.Name
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (r *removal) finish(p pass.Result, meant int, err error) error {
-	record := console.Record{
-		Command: r.command, To: r.file,
-		Filter: r.filter,
-		Counts: map[string]int{
-			"selected": p.Selected, "deleted": p.Dropped, "doubled": p.Doubled, "acknowledged_again": p.Again,
-		},
+func (r *removal) finish(record console.Record, p pass.Result, meant int, err error) error {
+	record.Counts = map[string]int{
+		"selected": p.Selected, "deleted": p.Dropped, "duplicated": p.Doubled, "acknowledged_again": p.Again,
 	}
-	err = r.record(record, r.auditLog, err)
+	err = r.recordEnd(record, r.auditLog, err)
 	if err == nil && (p.Dropped < meant || p.Doubled > 0) {
 		err = errors.New("not all messages were deleted for good")
 	}
 	if err != nil {
 		return cli.RuntimeError{Err: r.place.unknown(err)}
 	}
-	return nil
+	return r.notFound()
 }

@@ -11,15 +11,16 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
 
-const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can. From RabbitMQ 4.0 on, a message that was
-published over AMQP 1.0 can have what AMQP 0-9-1 has not, such as a UUID: the broker closes the connection of
-the other commands over it. The copy has the same body; its dead-letter-error says what had to change. An
-original is taken out only after the broker has confirmed its copy. All other messages stay as they are.`
+const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can. A message that was published over AMQP 1.0
+can have what AMQP 0-9-1 has not, such as a UUID: the broker closes the connection of the other commands over it.
+The copy has the same body; its dead-letter-error says what had to change. An original is taken out only after the
+broker has confirmed its copy. All other messages stay as they are.`
 
 const repairExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed repair orders`
 
@@ -70,19 +71,26 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 	if err != nil {
 		return cli.RuntimeError{Err: s.place.unknown(err)}
 	}
-	if strings.HasPrefix(release, "3.") || count.Ready == 0 {
-		s.console.Say("%s has no message that AMQP 0-9-1 cannot carry", s.place.Name)
+	if count.Ready == 0 {
+		s.sayNone(0)
 		return nil
 	}
-	question := fmt.Sprintf("Replace those of the %d messages in %s that AMQP 0-9-1 cannot carry by copies that it can?", count.Ready, s.place.Name)
-	if err := s.console.Ask(ctx, question); err != nil {
+	if err := s.ask(ctx, fmt.Sprintf("Replace those of %s in %s that AMQP 0-9-1 cannot carry by copies that it can?",
+		failed.Messages(count.Ready), s.place.Name)); err != nil {
+		return err
+	}
+	record := console.Record{Run: newRunID(), Command: "repair"}
+	if err := s.recordBegin(record, count.Ready, auditLog); err != nil {
 		return err
 	}
 	queue := undeliverable.Queue{URI: serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
 	replaced, err := queue.Replace(ctx, count.Ready, s.place.Pipeline.FailedExchange())
-	s.console.Say("replaced %d messages in %s; all others put back", replaced, s.place.Name)
-	err = s.record(console.Record{Command: "repair", Counts: map[string]int{"replaced": replaced}}, auditLog, err)
-	if err != nil {
+	if err != nil && strings.HasPrefix(release, "3.") {
+		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", release, err)
+	}
+	s.console.Say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
+	record.Counts = map[string]int{"replaced": replaced}
+	if err := s.recordEnd(record, auditLog, err); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -22,11 +21,14 @@ acknowledged only after the broker has confirmed its copy; SIGTERM ends a replay
 command goes on.
 
 A message whose work queue has no binding to the pipeline's return exchange goes to the inbox: the worker sends
-it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.`
+it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.
+
+Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
+read on the queue, write on amq.default. With --wait: read on <pipeline>.inbox, to say whether a worker consumes it.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
-  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 \
-    rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait 1m
+  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
+  rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait 1m --yes
 
   # Then the others, no faster than the consumers bear.
   rabbitmq-retry failed replay orders --reason exhausted --rate 50/s --yes
@@ -79,6 +81,8 @@ type replay struct {
 	meant map[string]int
 	// skipped is by reason.
 	skipped map[string]int
+	// unfound is an error if messages that were named are not there.
+	unfound error
 }
 
 func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
@@ -101,13 +105,13 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	r := &replay{
 		replayOptions: o, filter: filter, rate: rate, meant: map[string]int{}, skipped: map[string]int{},
 		survey: &survey{place: place, filters: &o.filters, force: o.force, console: con},
-		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newReplayID()},
+		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newRunID()},
 	}
 	return r.run(cmd.Context())
 }
 
-// newReplayID is short enough to be read out.
-func newReplayID() string {
+// newRunID is short enough to be read out.
+func newRunID() string {
 	id := make([]byte, 4)
 	_, _ = rand.Read(id) // never fails
 	return hex.EncodeToString(id)
@@ -122,30 +126,35 @@ func (r *replay) run(ctx context.Context) error {
 		return err
 	}
 	r.sayHidden(before)
+	r.unfound = r.notFound()
 	total := r.total()
 	if r.limit > 0 {
 		total = min(total, r.limit)
 	}
-	plan := fmt.Sprintf("%d messages to %s", total, r.destination())
+	plan := failed.Messages(total) + " to " + r.destination()
 	switch {
 	case total == 0 && len(r.skipped) > 0:
 		r.saySkipped()
 		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
 	case total == 0:
-		r.console.Say("none of the %d messages in %s is meant", before.Seen, r.place.Name)
-		return nil
+		r.sayNone(before.Seen)
+		return r.unfound
 	case r.dryRun:
 		r.console.Say("would replay %s", plan)
 		r.saySkipped()
-		return nil
+		return r.unfound
 	}
-	if err := r.console.Ask(ctx, "Replay "+plan+r.pace(total)+"?"); err != nil {
+	if err := r.ask(ctx, "Replay "+plan+r.pace(total)+"?"); err != nil {
+		return err
+	}
+	record := console.Record{Run: r.how.ID, Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.how.ID}
+	if err := r.recordBegin(record, total, r.auditLog); err != nil {
 		return err
 	}
 	result, err := r.publish(ctx, before, total)
 	r.report(result, total)
 	again, unseen := r.waitAndCount(ctx, result)
-	return r.finish(result, again, total, errors.Join(err, unseen))
+	return r.finish(record, result, again, total, errors.Join(err, unseen))
 }
 
 // count notes what is meant before it is done.
@@ -176,9 +185,7 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 			r.console.Line(progressLine(p, total, time.Since(began)))
 		},
 	}
-	if r.place.Pipeline == "" {
-		job.Decide = spare(r.place.Name, job.Decide)
-	}
+	job.Decide = r.spare(job.Decide, spent)
 	result, err := pass.Run(ctx, r.place.Queue, job)
 	r.console.Line("")
 	return result, err
@@ -199,21 +206,17 @@ func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (r *replay) finish(p pass.Result, again, total int, err error) error {
-	record := console.Record{
-		Command: "replay", To: r.to,
-		Filter: r.filter, ReplayID: r.how.ID,
-		Counts: map[string]int{
-			"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused,
-			"uncertain": p.Uncertain, "doubled": p.Doubled, "acknowledged_again": p.Again, "back": again,
-		},
+func (r *replay) finish(record console.Record, p pass.Result, again, total int, err error) error {
+	record.Counts = map[string]int{
+		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused,
+		"unconfirmed": p.Uncertain, "duplicated": p.Doubled, "acknowledged_again": p.Again, "back": again,
 	}
-	err = r.record(record, r.auditLog, err)
+	err = r.recordEnd(record, r.auditLog, err)
 	if err == nil && (p.Confirmed < total || p.Doubled > 0 || again > 0 || len(r.skipped) > 0) {
 		err = errors.New("not all messages were replayed for good")
 	}
 	if err != nil {
 		return cli.RuntimeError{Err: r.place.unknown(err)}
 	}
-	return nil
+	return r.unfound
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
@@ -17,7 +18,7 @@ func (r *replay) destination() string {
 	queues := slices.Sorted(maps.Keys(r.meant))
 	const shown = 3
 	if len(queues) > shown {
-		return fmt.Sprintf("%d queues", len(queues))
+		return failed.Count(len(queues), "queue")
 	}
 	return strings.Join(queues, ", ")
 }
@@ -46,33 +47,41 @@ func progressLine(p pass.Progress, total int, since time.Duration) string {
 func (r *replay) report(p pass.Result, total int) {
 	stay := max(0, total-p.Confirmed)
 	if p.Interrupted && stay > 0 {
-		r.console.Say("stopped: %d replayed, %d stay, %d doubled. Run the same command again to continue.", p.Confirmed, stay, p.Doubled)
+		r.console.Say("stopped: %d replayed, %d left, %d duplicated. Run the same command again to continue.", p.Confirmed, stay, p.Doubled)
 	} else {
 		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
 	}
 	if p.Returned > 0 {
-		r.console.Say("%d stay: they were returned, since no queue is bound for them%s", p.Returned, r.missingQueue())
+		r.console.Say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), r.missingQueue())
 	}
 	if p.Refused > 0 {
-		r.console.Say("%d stay: the broker refused them; a queue is full, or has no leader", p.Refused)
+		r.console.Say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
 	}
 	if p.Uncertain > 0 {
-		r.console.Say("%d stay, and may have been replayed, too: the broker did not answer", p.Uncertain)
+		r.console.Say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.place.Name)
 	}
 	if p.Doubled > 0 {
-		r.console.Say("%d were replayed, and seem to be in %s still: others took part, or the connection was lost. Look for replay-id %s.",
-			p.Doubled, r.place.Name, r.how.ID)
+		r.console.Say("%s duplicated: replayed, and perhaps in %s still, since others took part or the connection was lost. "+
+			"Look for replay-id %s.", failed.Messages(p.Doubled), r.place.Name, r.how.ID)
 	}
 	if p.Unverified {
-		r.console.Say("up to %d were replayed, and may be in %s still", min(p.Confirmed, pass.MayDouble), r.place.Name)
+		r.console.Say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(min(p.Confirmed, pass.MayDouble)), r.place.Name)
 	}
 	r.saySkipped()
 }
 
 func (r *replay) saySkipped() {
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
-		r.console.Say("%d skipped: %s", r.skipped[reason], reason)
+		r.console.Say("%d skipped: %s%s", r.skipped[reason], reason, advice(reason))
 	}
+}
+
+// advice is what helps.
+func advice(reason string) string {
+	if reason == failed.ErrNoWorkQueue.Error() {
+		return "; write it with --to"
+	}
+	return ""
 }
 
 func (r *replay) missingQueue() string {

@@ -22,7 +22,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 	select {
 	case <-time.After(r.wait):
 	case <-ctx.Done():
-		return 0, errors.New("stopped while waiting: nobody has looked whether messages came back")
+		return 0, errors.New("stopped while waiting: whether messages came back was not looked at")
 	}
 	reasons := map[string]int{}
 	if _, err := r.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) {
@@ -56,8 +56,8 @@ func (r *replay) sayInbox(ctx context.Context) {
 	inbox := pass.Queue{Name: r.place.Pipeline.Inbox(), Open: r.place.Open}
 	count, err := inbox.Count(ctx)
 	if err == nil && count.Consumers == 0 {
-		r.console.Say("warning: nobody consumes %s, which has %d messages: what has no binding to %s stays there. Start a worker.",
-			inbox.Name, count.Ready, r.place.Pipeline.ReturnExchange())
+		r.console.Say("warning: no worker consumes %s, which has %s: what has no binding to %s stays there. Start one.",
+			inbox.Name, failed.Messages(count.Ready), r.place.Pipeline.ReturnExchange())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
-const showExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed show orders 57f49eb29bd4307c
+const showExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
+  rabbitmq-retry failed show orders 57f49eb29bd4307c
 
   # The first digits are enough, if no other id begins with them. The body alone, as it is:
   rabbitmq-retry failed show orders 57f4 --raw`
@@ -34,9 +36,11 @@ type showOptions struct {
 func newShow(caller caller) *cobra.Command {
 	o := &showOptions{target: newTarget(caller)}
 	cmd := &cobra.Command{
-		Use:     "show PIPELINE ID",
-		Short:   "Show one failed message",
-		Long:    "Shows why a message failed, its history, headers and body. ID may be a unique prefix of at least 4 digits.",
+		Use:   "show [PIPELINE] ID",
+		Short: "Show one failed message",
+		Long: `Shows why a message failed, its history, headers and body. ID may be a unique prefix of at least 4 digits.
+
+Needs: read on <pipeline>.failed.`,
 		Example: showExample,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
@@ -78,7 +82,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return cli.RuntimeError{Err: ambiguous(id, found, result.Seen)}
 	}
 	for _, e := range found {
-		if err := o.show(cmd.OutOrStdout(), e); err != nil {
+		if err := o.show(console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()}, e); err != nil {
 			return cli.RuntimeError{Err: err}
 		}
 	}
@@ -87,7 +91,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 
 func ambiguous(id string, found map[string]*failed.Entry, seen int) error {
 	if len(found) == 0 {
-		return fmt.Errorf("none of the %d messages has an id that begins with %s", seen, id)
+		return fmt.Errorf("no message has an id that begins with %s, of %d", id, seen)
 	}
 	return fmt.Errorf("several messages have an id that begins with %s: write more of it", id)
 }
@@ -101,14 +105,23 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 	if o.format == view.Table {
 		return view.Show(w, e)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+	message := struct {
 		view.Row
 		FirstFailedAt time.Time `json:"first_failed_at,omitzero"`
 		Exception     string    `json:"exception,omitempty"`
 		History       any       `json:"history,omitempty"`
-		Body          string    `json:"body"`
-	}{view.NewRow(e), e.FirstFailedAt, e.Exception, e.History, string(e.Body)})
+		Body          *string   `json:"body,omitempty"`
+		// BodyBase64 has what is no text, as in a file.
+		BodyBase64 []byte `json:"body_base64,omitempty"`
+	}{Row: view.NewRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History}
+	if utf8.Valid(e.Body) {
+		text := string(e.Body)
+		message.Body = &text
+	} else {
+		message.BodyBase64 = e.Body
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(message)
 }

@@ -14,19 +14,25 @@ import (
 // sink takes the lines of messages. The first error stays.
 type sink struct {
 	buffer *bufio.Writer
-	file   *os.File // nil for stdout
-	lines  int
+	file   sinkFile
+	// name is that of the file.
+	name  string
+	lines int
 	// kept is how many bytes are whole lines on the disk.
 	kept, written int64
 	err           error
 }
 
-// newSink creates a file, or writes to stdout if none is named. A file that exists may be the only copy of what
-// is in it.
-func newSink(flag, name string, stdout io.Writer) (*sink, error) {
-	if name == "" {
-		return &sink{buffer: bufio.NewWriter(stdout)}, nil
-	}
+// sinkFile is an [os.File].
+type sinkFile interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
+	Stat() (os.FileInfo, error)
+}
+
+// newSink creates a file. One that exists may be the only copy of what is in it.
+func newSink(flag, name string) (*sink, error) {
 	const onlyOwner = 0o600
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if errors.Is(err, os.ErrExist) {
@@ -35,7 +41,11 @@ func newSink(flag, name string, stdout io.Writer) (*sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	return &sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f}, nil
+	return sinkTo(f, name), nil
+}
+
+func sinkTo(f sinkFile, name string) *sink {
+	return &sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f, name: name}
 }
 
 // write is false if the message is not written.
@@ -59,7 +69,7 @@ func (s *sink) write(e *failed.Entry) bool {
 // keep makes durable what was written.
 func (s *sink) keep() error {
 	s.err = errors.Join(s.err, s.buffer.Flush())
-	if s.err == nil && s.file != nil {
+	if s.err == nil {
 		s.err = s.file.Sync()
 	}
 	if s.err == nil {
@@ -70,11 +80,27 @@ func (s *sink) keep() error {
 
 func (s *sink) close() error {
 	err := s.keep()
-	if s.file == nil {
-		return err
-	}
 	if err != nil { // what is left out was not taken out, either, and half a line would make the file unreadable
 		err = errors.Join(err, s.file.Truncate(s.kept))
 	}
 	return errors.Join(err, s.file.Close())
+}
+
+// closeOrRemove leaves no empty file.
+func (s *sink) closeOrRemove() {
+	_ = s.close() // what counts was kept before
+	if s.kept == 0 {
+		_ = os.Remove(s.name)
+	}
+}
+
+// temporary is a file that is there until it is closed.
+func temporary() (f *os.File, err error) {
+	// An image without a file system that can be written to has memory for it.
+	for _, folder := range []string{os.TempDir(), "/dev/shm"} {
+		if f, err = os.CreateTemp(folder, "rabbitmq-retry-*"); err == nil {
+			return f, os.Remove(f.Name())
+		}
+	}
+	return nil, fmt.Errorf("a temporary file is needed: set TMPDIR to a folder that can be written to (%w)", err)
 }

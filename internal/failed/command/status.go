@@ -13,13 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 const statusExample = `  # Inbox and failed queue; with the worker's configuration the retry queues, too.
-  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry status orders
+  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
+  rabbitmq-retry status orders
   rabbitmq-retry status orders --config orders.json -o json`
 
 // queueStatus is a line of the status.
@@ -39,7 +41,9 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 		Short: "Count what is in the queues of a pipeline",
 		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queue. The names of
 the retry queues come from the worker's configuration. Exit code 1 says that a queue is missing, or that
-nobody consumes the inbox.`,
+nothing consumes the inbox.
+
+Needs: read on each of these queues.`,
 		Example: statusExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +101,7 @@ func (p *place) statuses(ctx context.Context) ([]queueStatus, error) {
 		case err != nil:
 			return nil, err
 		case p.Pipeline != "" && name == p.Pipeline.Inbox() && count.Consumers == 0:
-			s.Note = "nobody consumes it: is a worker running?"
+			s.Note = "no consumer: is a worker running?"
 		}
 		statuses = append(statuses, s)
 	}
@@ -117,7 +121,7 @@ func writeStatuses(w io.Writer, statuses []queueStatus, format string) error {
 		if note == "" {
 			note = "-"
 		}
-		_, _ = fmt.Fprintf(columns, "%s\t%d\t%d\t%s\n", s.Queue, s.Ready, s.Consumers, note)
+		_, _ = fmt.Fprintf(columns, "%s\t%d\t%d\t%s\n", failed.Printable(s.Queue), s.Ready, s.Consumers, note)
 	}
 	return columns.Flush()
 }

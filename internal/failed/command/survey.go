@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -25,6 +26,8 @@ type survey struct {
 	console  *console.Console
 	force    bool
 	selector *failed.Selector
+	// limited says that the queue may delete what is looked at too often.
+	limited bool
 	// missing is how many messages were seen by the last look, and are not back.
 	missing int
 	// blocked is why the broker accepts no messages, as it was said last.
@@ -39,7 +42,7 @@ const (
 
 func addForce(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false,
-		"look, although the queue deletes a message that is looked at too often (with --queue on RabbitMQ 4)")
+		"look at a quorum queue again and again; messages that it could delete are replaced by copies (with --queue)")
 }
 
 // look hands over the messages that are meant. All are put back.
@@ -59,19 +62,22 @@ func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*
 		}
 		return pass.Verdict{}
 	}}
-	if s.place.Pipeline == "" {
-		limited, err := s.limited(ctx)
-		if err != nil {
-			return pass.Result{}, cli.RuntimeError{Err: err}
-		}
-		if limited {
-			job.Publishes, job.Decide = true, spare(s.place.Name, job.Decide)
-		}
+	if err := s.approach(ctx); err != nil {
+		return pass.Result{}, cli.RuntimeError{Err: s.place.unknown(err)}
 	}
-	result, err := pass.Run(ctx, s.place.Queue, job)
+	var refused error
+	if s.limited {
+		job.Publishes, job.Decide = true, s.cautious(job.Decide, &refused)
+	}
+	queue := s.place.Queue
+	queue.OneFirst = s.limited && !s.force
+	result, err := pass.Run(ctx, queue, job)
 	s.console.Line("")
+	if refused != nil {
+		return pass.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
+	}
 	if err == nil && result.Interrupted {
-		err = fmt.Errorf("stopped after %d messages; all put back", result.Seen)
+		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
 	}
 	if err != nil {
 		return result, cli.RuntimeError{Err: s.place.unknown(err)}
@@ -112,28 +118,66 @@ func (s *survey) back() string {
 	if s.missing == 0 {
 		return "all put back"
 	}
-	return fmt.Sprintf("%d of them are not back: they expired, somebody took them, or the queue has a delivery limit and "+
+	return fmt.Sprintf("%d of them not back: they expired, somebody took them, or the queue has a delivery limit and "+
 		"deletes what is looked at too often", s.missing)
 }
 
-// lost is an error if messages that were looked at are not back.
-func (s *survey) lost() error {
+// notBack is an error if messages that were looked at are not back.
+func (s *survey) notBack() error {
 	if s.missing == 0 {
 		return nil
 	}
-	return cli.RuntimeError{Err: fmt.Errorf("%d messages are not back in %q", s.missing, s.place.Name)}
+	return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.missing), s.place.Name)}
 }
 
-// record leaves the record of a run that ended like this.
-func (s *survey) record(r console.Record, auditLog string, ended error) error {
-	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
+// notFound is an error if messages that were named are not there.
+func (s *survey) notFound() error {
+	missing := s.selector.Missing()
+	if len(missing) == 0 {
+		return nil
+	}
+	return cli.RuntimeError{Err: fmt.Errorf("%s not found in %q", failed.Count(len(missing), "id"), s.place.Name)}
+}
+
+// sayNone says why nothing is done.
+func (s *survey) sayNone(seen int) {
+	if seen == 0 {
+		s.console.Say("%s is empty", s.place.Name)
+		return
+	}
+	s.console.Say("no message matches, of %d in %s", seen, s.place.Name)
+}
+
+// ask is an error of what was not done, if the answer is no.
+func (s *survey) ask(ctx context.Context, question string) error {
+	err := s.console.Ask(ctx, question)
+	if errors.Is(err, console.ErrDeclined) {
+		return cli.RuntimeError{Err: err}
+	}
+	return err
+}
+
+// recordBegin leaves the record of a run that may be killed. Nothing may be done without.
+func (s *survey) recordBegin(r console.Record, meant int, auditLog string) error {
+	r.Event, r.Counts = console.Begin, map[string]int{"meant": meant}
+	if err := s.record(r, auditLog); err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	return nil
+}
+
+// recordEnd leaves the record of a run that ended like this.
+func (s *survey) recordEnd(r console.Record, auditLog string, ended error) error {
+	r.Event = console.End
 	if ended != nil {
 		r.Error = ended.Error()
 	}
-	if err := s.console.Audit(r, auditLog); ended == nil {
-		return err
-	}
-	return ended
+	return errors.Join(ended, s.record(r, auditLog))
+}
+
+func (s *survey) record(r console.Record, auditLog string) error {
+	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
+	return s.console.Audit(r, auditLog)
 }
 
 // scan is how many messages are looked at.
@@ -163,15 +207,16 @@ func waiting(p pass.Progress) string {
 // sayHidden says what a look cannot show.
 func (s *survey) sayHidden(r pass.Result) {
 	if r.Consumers > 0 {
-		s.console.Say("%d other consumers may hold messages that cannot be seen.", r.Consumers)
+		s.console.Say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
-	if s.selector != nil && s.selector.Timeless > 0 {
-		s.console.Say("%d messages do not say when they failed, and are not within any time.", s.selector.Timeless)
+	if s.selector == nil {
+		return
 	}
-	if s.selector != nil {
-		if missing := s.selector.Missing(); len(missing) > 0 {
-			const shown = 5
-			s.console.Say("%d of the ids were not found: %s", len(missing), strings.Join(missing[:min(shown, len(missing))], ", "))
-		}
+	if n := s.selector.Timeless; n > 0 {
+		s.console.Say("%s without a time of failure: not within any time.", failed.Messages(n))
+	}
+	if missing := s.selector.Missing(); len(missing) > 0 {
+		const shown = 5
+		s.console.Say("%s not found: %s", failed.Count(len(missing), "id"), strings.Join(missing[:min(shown, len(missing))], ", "))
 	}
 }

@@ -51,7 +51,7 @@ func (t *target) find(args []string) (*place, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &place{Vhost: t.vhost, brokers: t.connection.Brokers, version: t.caller.version}
+	p := &place{Vhost: t.vhost, named: t.vhost != "", brokers: t.connection.Brokers, version: t.caller.version}
 	p.Open = p.open
 	for _, name := range append([]string{t.queue}, args[:min(1, len(args))]...) {
 		if strings.Contains(name, "://") {

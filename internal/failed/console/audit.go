@@ -3,14 +3,30 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// Record is what is kept of a run that changed something.
+// Event is when a record is written.
+type Event string
+
+// Events of a run. One that was killed has no end.
+const (
+	Begin Event = "begin"
+	End   Event = "end"
+)
+
+// Record is what is kept of a run that changes something.
 type Record struct {
-	At      time.Time `json:"at"`
-	Command string    `json:"command"`
+	At    time.Time `json:"at"`
+	Event Event     `json:"event"`
+	// Run is the same in the records of a run.
+	Run     string `json:"run"`
+	Command string `json:"command"`
 	// User is the broker's.
 	User   string `json:"user"`
 	Vhost  string `json:"vhost"`
@@ -18,23 +34,43 @@ type Record struct {
 	To     string `json:"to,omitempty"`
 	Filter any    `json:"filter,omitempty"`
 	// ReplayID is in the header of what was replayed.
-	ReplayID string         `json:"replay_id,omitempty"`
-	Counts   map[string]int `json:"counts"`
-	Error    string         `json:"error,omitempty"`
+	ReplayID string `json:"replay_id,omitempty"`
+	// Counts are those of what is meant, in the beginning, and of what was done, in the end.
+	Counts map[string]int `json:"counts"`
+	Error  string         `json:"error,omitempty"`
 }
 
 const onlyOwner = 0o600
 
-// CanAudit is an error if no record can be written to this file: what was done could not be told afterwards.
-func CanAudit(file string) error {
-	if file == "" {
+// CanAudit is an error if no record can be written to this file: what was done could not be told afterwards. Nor may it be
+// one of the others, which are read or written otherwise.
+func CanAudit(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
+	if name == "" {
 		return nil
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
+	f, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	log, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("--audit-log: %w", err)
 	}
-	return f.Close()
+	for _, other := range others {
+		if info, err := other.Stat(); err == nil && os.SameFile(log, info) {
+			return fmt.Errorf("--audit-log: %s is the file of the messages: choose another name", name)
+		}
+	}
+	return nil
+}
+
+func open(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
+	if err != nil {
+		return nil, fmt.Errorf("--audit-log: %w", err)
+	}
+	return f, nil
 }
 
 // Audit writes a record to a file, or to stderr if no file is named.
@@ -46,12 +82,16 @@ func (c *Console) Audit(r Record, file string) error {
 	line = append(line, '\n')
 	if file == "" {
 		c.Line("")
-		_, err = c.Err.Write(line)
+		// JSON has the same escapes, but for one.
+		text := failed.Printable(strings.ReplaceAll(string(line), "\x7f", `\u007f`))
+		if _, err = io.WriteString(c.Err, text); err != nil {
+			err = fmt.Errorf("write the record of the run to stderr: %w", err)
+		}
 		return err
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
+	f, err := open(file)
 	if err != nil {
-		return fmt.Errorf("--audit-log: %w", err)
+		return err
 	}
 	_, err = f.Write(line)
 	if closed := f.Close(); err == nil {

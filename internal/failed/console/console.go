@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 // Console writes to stderr, so that stdout has results alone.
@@ -38,7 +40,7 @@ func (c *Console) Ask(ctx context.Context, question string) error {
 		return errNobody
 	}
 	c.Line("")
-	_, _ = fmt.Fprintf(c.Err, "%s [y/N] ", question)
+	_, _ = fmt.Fprintf(c.Err, "%s [y/N] ", failed.Printable(question))
 	type line struct {
 		text string
 		err  error
@@ -71,6 +73,7 @@ func (c *Console) Line(text string) {
 	if !isTerminal(c.Err) {
 		return
 	}
+	text = failed.Printable(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	padding := max(0, c.width-len(text))
@@ -86,7 +89,7 @@ func (c *Console) Line(text string) {
 // Say writes a line that stays.
 func (c *Console) Say(format string, arguments ...any) {
 	c.Line("")
-	_, _ = fmt.Fprintf(c.Err, format+"\n", arguments...)
+	_, _ = fmt.Fprintln(c.Err, failed.Printable(fmt.Sprintf(format, arguments...)))
 }
 
 func isTerminal(stream any) bool {

@@ -264,3 +264,26 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	}
 }
+
+// endless gives one byte for ever.
+type endless byte
+
+func (e endless) Read(data []byte) (int, error) {
+	for i := range data {
+		data[i] = byte(e)
+	}
+	return len(data), nil
+}
+
+// What has no end is given up.
+func TestReadWhatNeverEnds(t *testing.T) {
+	t.Parallel()
+	if _, err := file.NewReader(endless(0)).Next(); err == nil || err.Error() != "line 1: is not a message, which begins with {" {
+		t.Errorf("zeros: %v", err)
+	}
+	r := file.NewReader(io.MultiReader(strings.NewReader("\n{"), endless('x')))
+	r.Longest = 1 << 20
+	if _, err := r.Next(); err == nil || err.Error() != "line 2: is longer than 1048576 bytes, as no message is" {
+		t.Errorf("a line: %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,8 @@ type intake struct {
 	queue Queue
 	conn  amqpconn.Raw
 	lanes []*lane
-	// prefetch is that of all lanes.
-	prefetch int
+	// prefetch is that of all lanes, next that of the lane after the first one, 0 for as much again.
+	prefetch, next int
 
 	arriving chan arrival
 	// broken has the reason when the broker ends a lane.
@@ -81,6 +82,9 @@ func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch in
 		queue: queue, conn: conn,
 		arriving: make(chan arrival), broken: make(chan error, 1), opened: make(chan *lane, 1), quit: make(chan struct{}),
 		hungUp: conn.NotifyClose(make(chan *amqp.Error, 1)),
+	}
+	if queue.OneFirst {
+		i.next, prefetch = prefetch, 1
 	}
 	first, err := i.openLane(ctx, prefetch)
 	if err != nil {
@@ -159,8 +163,13 @@ func (i *intake) widenIfFull(ctx context.Context, held int) {
 		return
 	}
 	i.widening = true
-	prefetch := i.prefetch
+	prefetch, first := cmp.Or(i.next, i.prefetch), i.lanes[0]
+	oneCame := i.next > 0
+	i.next = 0
 	go func() {
+		if oneCame { // or it would keep a single active consumer from becoming active
+			_ = first.channel.Cancel(consumerTag, false) // an error says that the channel is closed
+		}
 		l, err := i.openLane(ctx, prefetch)
 		if err != nil {
 			select {
@@ -215,6 +224,21 @@ func (i *intake) putBack(ctx context.Context, held func(arrival)) error {
 			}
 			return i.requeue(ctx)
 		}
+	}
+}
+
+// consumers is how many of the lanes consume.
+func (i *intake) consumers() int {
+	if i.queue.OneFirst && len(i.lanes) > 1 {
+		return len(i.lanes) - 1
+	}
+	return len(i.lanes)
+}
+
+// stop asks for no more deliveries. An error says that the channel is closed, which is reported.
+func (i *intake) stop() {
+	for _, l := range i.lanes {
+		_ = l.channel.Cancel(consumerTag, true)
 	}
 }
 

@@ -12,6 +12,8 @@ type Verdict struct {
 	Publish *failed.Publishing
 	// Drop acknowledges it without a copy.
 	Drop bool
+	// Last ends the pass. If the queue says OneFirst, and this is the first message, then no other was delivered.
+	Last bool
 }
 
 // Job is what a pass does. Without Publishes and Drops it only looks.

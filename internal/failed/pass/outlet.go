@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,21 +176,26 @@ func (o *outlet[T]) close() {
 	amqpconn.HangUp(o.conn.Connection)
 }
 
-// lost is why the channel closed. It may only be asked for once confirms is closed.
-func (o *outlet[T]) lost() error {
-	if reason := <-o.closed; reason != nil {
-		return reason
+// unpublished explains why the broker has closed the channel, after so many answers. It may only be called once confirms
+// is closed.
+func (o *outlet[T]) unpublished(answers int) error {
+	reason := closedError(nil)
+	if closed := <-o.closed; closed != nil {
+		reason = closed
 	}
-	return closedError(nil)
-}
-
-// explain says why the broker has closed the channel after a publish to this exchange.
-func (o *outlet[T]) explain(reason error, exchange string) error {
-	if !isCode(reason, accessRefused) {
+	name := ""
+	if len(o.outstanding) > 0 {
+		name = o.outstanding[0].Exchange
+	}
+	if answers == 0 && (isCode(reason, accessRefused) || isCode(reason, notFound)) {
+		o.outstanding = nil // nothing can have arrived
+	}
+	switch {
+	case isCode(reason, accessRefused):
+		return fmt.Errorf("this user may not publish; needs: write on %q (%w)", cmp.Or(name, "amq.default"), reason)
+	case isCode(reason, notFound):
+		return fmt.Errorf("exchange %q does not exist: run terraform apply (%w)", name, reason)
+	default:
 		return fmt.Errorf("publish: %w", reason)
 	}
-	if exchange == "" {
-		exchange = "amq.default"
-	}
-	return fmt.Errorf("this user may not publish; needs: write on %q (%w)", exchange, reason)
 }

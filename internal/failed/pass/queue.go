@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -30,6 +31,8 @@ type Queue struct {
 	Name string
 	// Open opens a connection for one purpose, such as "publish".
 	Open func(ctx context.Context, purpose string) (amqpconn.Raw, error)
+	// OneFirst says that one message is delivered before others, so that a pass which ends over it has touched no other.
+	OneFirst bool
 }
 
 // Count is what the broker says of a queue.
@@ -112,10 +115,14 @@ func (q Queue) explain(err error) error {
 	if !errors.As(err, &reason) {
 		return err
 	}
-	switch reason.Code {
-	case amqp.NotFound:
+	switch {
+	case reason.Code == amqp.NotFound:
 		return fmt.Errorf("queue %q %w", q.Name, ErrNoQueue)
-	case amqp.AccessRefused:
+	case reason.Code == amqp.ResourceLocked:
+		return fmt.Errorf("queue %q is exclusive: only the connection that declared it may use it (%w)", q.Name, err)
+	case reason.Code == amqp.AccessRefused && strings.Contains(reason.Reason, "exclusive use"):
+		return fmt.Errorf("a consumer has queue %q to itself, as it asked for: stop it first (%w)", q.Name, err)
+	case reason.Code == amqp.AccessRefused:
 		return fmt.Errorf("this user may not read the queue; needs: read on %q (%w)", q.Name, err)
 	default:
 		return err

@@ -142,7 +142,7 @@ func (r *round) counted(c Count) {
 	if c.Ready < 0 {
 		return
 	}
-	if others := c.Consumers - len(r.in.lanes); others > 0 && !r.in.widening {
+	if others := c.Consumers - r.in.consumers(); others > 0 && !r.in.widening {
 		r.ledger.shared, r.consumers = true, max(r.consumers, others)
 	}
 	patience := underway

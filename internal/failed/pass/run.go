@@ -41,6 +41,8 @@ type run struct {
 	accounted bool
 	// next is when a message may be published again.
 	next time.Time
+	// ended says that the last message was decided about.
+	ended bool
 	*round
 }
 
@@ -98,7 +100,7 @@ func (r *run) rounds(ctx context.Context) error {
 		err = r.explain(errors.Join(ended, r.finish(ctx)))
 		r.result.Seen, r.result.Consumers = max(r.result.Seen, r.seen), max(r.result.Consumers, r.consumers)
 		r.ledger.partial = r.ledger.partial || !surveyed && r.seen < count.Ready
-		if len(r.ledger.confirmed) > 0 {
+		if len(r.ledger.confirmed) > 0 && !r.ended {
 			err = errors.Join(err, r.verify(context.WithoutCancel(ctx)))
 		}
 		if !again || err != nil || ctx.Err() != nil {
@@ -135,7 +137,7 @@ func timedOut(err error) bool {
 func (r *run) consume(ctx context.Context) error {
 	tick := time.NewTicker(idle)
 	defer tick.Stop()
-	for !r.over() && !r.limited() {
+	for !r.over() && !r.limited() && !r.ended {
 		var pace <-chan time.Time
 		if wait := time.Until(r.next); wait > 0 {
 			pace = time.After(wait)
@@ -190,6 +192,10 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	if !r.ledger.done(s.id, a.Redelivered) {
 		verdict = r.job.Decide(&entry)
 	}
+	if verdict.Last {
+		r.ended = true
+		r.in.stop()
+	}
 	switch {
 	case verdict.Publish != nil:
 		r.result.Selected++
@@ -229,7 +235,7 @@ func (r *run) pace() {
 // confirm handles the broker's answer to a publish.
 func (r *run) confirm(ok bool) error {
 	if !ok {
-		return r.unpublished(r.out.lost())
+		return r.out.unpublished(r.result.Confirmed + r.result.Returned + r.result.Refused)
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {
@@ -277,31 +283,6 @@ func (r *run) drop() error {
 	}
 	r.dropped = r.dropped[:0]
 	return nil
-}
-
-// unpublished explains why the broker has closed the channel to publish on.
-func (r *run) unpublished(reason error) error {
-	name := ""
-	if len(r.out.outstanding) > 0 {
-		name = r.out.outstanding[0].Exchange
-	}
-	switch {
-	case isCode(reason, accessRefused):
-		r.unsent()
-		return r.out.explain(reason, name)
-	case isCode(reason, notFound):
-		r.unsent()
-		return fmt.Errorf("exchange %q does not exist: run terraform apply, or name a queue with --to (%w)", name, reason)
-	default:
-		return r.out.explain(reason, name)
-	}
-}
-
-// unsent forgets what cannot have arrived: nothing was accepted before.
-func (r *run) unsent() {
-	if r.result.Confirmed+r.result.Returned+r.result.Refused == 0 {
-		r.out.outstanding = nil
-	}
 }
 
 func (r *run) alarm(reason string, active, ok bool) {

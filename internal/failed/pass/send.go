@@ -97,11 +97,7 @@ func (r *sender) advance() error {
 
 func (r *sender) confirm(ok bool) error {
 	if !ok {
-		exchange := ""
-		if len(r.out.outstanding) > 0 {
-			exchange = r.out.outstanding[0].Exchange
-		}
-		return r.out.explain(r.out.lost(), exchange)
+		return r.out.unpublished(r.result.Confirmed + r.result.Returned + r.result.Refused)
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {

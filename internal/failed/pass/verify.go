@@ -50,7 +50,8 @@ func (r *run) complete(ctx context.Context) (bool, error) {
 
 func (r *run) verifyOnce(ctx context.Context) (again int, err error) {
 	r.show(Verifying)
-	v, _, err := begin(ctx, r.queue, r.ledger, r.expected(), 0, func(ready int) int { return ready })
+	// What was published was among the first messages, and comes back there.
+	v, _, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, func(ready int) int { return ready })
 	if err != nil || v == nil {
 		return 0, err
 	}

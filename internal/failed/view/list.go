@@ -134,7 +134,7 @@ func (l List) table(w io.Writer, now time.Time) error {
 // cell shows what cannot be seen, or would move the cursor.
 func cell(text string) string {
 	text = cmp.Or(text, "-")
-	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }) {
+	if failed.Printable(text) != text || strings.ContainsAny(text, "\n\t") {
 		return fmt.Sprintf("%q", text)
 	}
 	return text

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -48,7 +49,7 @@ func facts(w io.Writer, e *failed.Entry) {
 		}
 	}
 	if e.Unreadable != nil {
-		_, _ = fmt.Fprintf(columns, "Unreadable\t%s\n", e.Unreadable)
+		_, _ = fmt.Fprintf(columns, "Unreadable\t%s\n", cell(e.Unreadable.Error()))
 	}
 	_ = columns.Flush()
 }
@@ -97,10 +98,10 @@ func body(b []byte) []byte {
 	case len(b) == 0:
 		return nil
 	case json.Indent(&indented, b, "", "  ") == nil:
-		return append(indented.Bytes(), '\n')
-	case utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }):
-		return append(bytes.Clone(b), '\n')
+		return fmt.Appendln(nil, failed.Printable(indented.String()))
+	case utf8.Valid(b):
+		return fmt.Appendln(nil, failed.Printable(strings.ReplaceAll(string(b), "\r\n", "\n")))
 	default:
-		return fmt.Appendf(nil, "%q\n", b)
+		return fmt.Appendf(nil, "%q\nIt is no text: --raw writes the bytes.\n", b)
 	}
 }

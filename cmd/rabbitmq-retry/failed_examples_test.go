@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+// shell runs a script as somebody would who pastes it, in the broker's vhost.
+func (o orders) shell(t *testing.T, dir, script string) (output string, err error) {
+	t.Helper()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("jq is not installed")
+	}
+	bin := t.TempDir()
+	wrapper := "#!/bin/sh\nexec " + terraformtest.BuildSidecar(t) + ` "$@" --vhost ` + o.Vhost + "\n"
+	if err := os.WriteFile(filepath.Join(bin, "rabbitmq-retry"), []byte(wrapper), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script = strings.ReplaceAll(script, "amqp://operator:secret@rabbitmq:5672", o.URI)
+	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
+	shell.Dir = dir
+	shell.Env = append(os.Environ(), "RABBITMQ_URI="+o.URI, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	text, err := shell.CombinedOutput()
+	return strings.ReplaceAll(string(text), " --vhost "+o.Vhost, ""), err
+}
+
+// The examples of --help work when they are pasted, one after the other.
+func TestExamplesOfHelp(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.failedExchange(t)
+	o.DeclareQueue(t, "billing_error", "quorum", nil)
+	o.park(t, "exhausted", "order-1")
+	o.park(t, "unrecoverable", "order-2")
+	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "--reason", "exhausted", "-o", "id")
+	id := strings.TrimSpace(ids)
+	// What differs here: the id, the time to wait, and whether the worker runs and its configuration is there.
+	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait 1m", "--wait 1s", "--config orders.json ", "")
+	dir := t.TempDir()
+	for _, command := range []string{"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "status"} {
+		help, _ := o.run(t, exitOK, append(strings.Fields(command), "--help")...)
+		_, rest, _ := strings.Cut(help, "Examples:\n")
+		example, _, found := strings.Cut(rest, "\nFlags:")
+		if !found {
+			t.Fatalf("%s has no example:\n%s", command, help)
+		}
+		if strings.Contains(example, "status") {
+			if _, err := o.Channel(t).Consume("orders.inbox", "", false, false, false, false, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if output, err := o.shell(t, dir, here.Replace(example)); err != nil {
+			t.Errorf("%s: %v\n%s\n%s", command, err, example, output)
+		}
+	}
+}
+
+// Each command says which permissions it needs.
+func TestHelpNamesPermissions(t *testing.T) {
+	t.Parallel()
+	needs := regexp.MustCompile(`(?m)^Needs: `)
+	for _, command := range []string{"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "status"} {
+		if _, help, _ := execute(t.Context(), map[string]string{}, append(strings.Fields(command), "--help")...); !needs.MatchString(help) {
+			t.Errorf("%s does not say what it needs:\n%s", command, help)
+		}
+	}
+	for _, args := range [][]string{{"help", "failed"}, {"failed", "help"}, {"failed"}, {"failed", "--help"}} {
+		_, help, _ := execute(t.Context(), map[string]string{}, args...)
+		contains(t, help, "read on <pipeline>.failed, write on <pipeline>.return", "anything with --queue")
+	}
+	if code, _, errs := execute(t.Context(), map[string]string{}, "failed", "lits"); code != exitUsage {
+		t.Errorf("a slip ends with %d: %s", code, errs)
+	}
+}

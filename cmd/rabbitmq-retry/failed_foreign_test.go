@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+)
+
+// A look at a queue that deletes what is looked at too often deletes nothing, whatever its limit is.
+func TestLooksAtAForeignQueue(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	for name, c := range map[string]struct {
+		arguments map[string]any
+		args      []string
+	}{
+		"default":    {nil, nil},
+		"five":       {map[string]any{"x-delivery-limit": 5}, nil},
+		"three":      {map[string]any{"x-delivery-limit": 3}, nil},
+		"forced":     {map[string]any{"x-delivery-limit": 5}, []string{"--force"}},
+		"one active": {map[string]any{"x-delivery-limit": 5, "x-single-active-consumer": true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			queue := "billing_error " + name
+			o.DeclareQueue(t, queue, "quorum", c.arguments)
+			const messages, looks = 10, 30
+			for i := range messages {
+				o.Publish(t, "", queue, amqp.Publishing{
+					MessageId: fmt.Sprint(i), UserId: o.Username, Headers: amqp.Table{"CC": []any{"orders.created"}},
+				})
+			}
+			brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, queue, messages) })
+			refused := 0
+			for range looks {
+				code, _, errs := execute(t.Context(), o.env, append([]string{"failed", "list", "--queue", queue, "--vhost", o.Vhost}, c.args...)...)
+				if code != exitOK {
+					refused++
+					contains(t, errs, "was put back 3 times already", "delivery-limit to -1")
+				}
+			}
+			if counted := !o.VersionAtLeast("4.3") && c.args == nil; counted != (refused > 0) {
+				t.Errorf("%d of %d looks were refused on %s", refused, looks, o.Version)
+			}
+			t.Logf("%d of %d looks were refused", refused, looks)
+			brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, queue, messages) })
+		})
+	}
+}
+
+// has is an error unless so many messages are ready.
+func (o orders) has(t *testing.T, queue string, messages int) error {
+	t.Helper()
+	count, err := o.queue(queue).Count(t.Context())
+	if err == nil && count.Ready != messages {
+		err = fmt.Errorf("%d of %d messages are in %s", count.Ready, messages, queue)
+	}
+	return err
+}
+
+// What was counted by another queue, or is not counted, is no reason to refuse.
+func TestLooksThatCostNothing(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.DeclareQueue(t, "classic", "classic", nil)
+	o.DeclareQueue(t, "dead", "quorum", nil)
+	for _, queue := range []string{"classic", "dead"} {
+		o.Publish(t, "", queue, amqp.Publishing{Headers: amqp.Table{"x-delivery-count": int64(20)}})
+	}
+	o.run(t, exitOK, "failed", "list", "--queue", "dead")
+	// Nothing can be lost, so nobody has to be able to save it.
+	name, password := o.User(t, "", "", "", ".*")
+	reader := o
+	reader.env = with(o.env, cli.EnvURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
+	for range 5 {
+		reader.run(t, exitOK, "failed", "list", "--queue", "classic")
+	}
+	_, errs := reader.run(t, exitError, "failed", "list", "--queue", "dead")
+	contains(t, errs, `needs: write on "amq.default"`)
+}
+
+// A stream gives its messages to whoever asks for them from the beginning, and to no others.
+func TestStreamIsRefused(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.DeclareQueue(t, "events", "stream", nil)
+	o.Publish(t, "", "events", amqp.Publishing{Body: []byte("1")})
+	for _, command := range []string{"list", "replay", "export"} {
+		_, errs := o.run(t, exitError, "failed", command, "--queue", "events")
+		contains(t, errs, `queue "events" is a stream`)
+	}
+}
+
+// What nobody else may use is not a matter of permissions.
+func TestExclusiveUse(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	ch := o.Channel(t)
+	if _, err := ch.QueueDeclare("mine", false, false, true, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Qos(1, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.Consume("orders.failed", "", false, true, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, errs := o.run(t, exitError, "failed", "list", "--queue", "mine")
+	contains(t, errs, `queue "mine" is exclusive: only the connection that declared it may use it`)
+	o.park(t, "exhausted", "held")
+	for range 2 {
+		o.park(t, "exhausted", "order-1")
+	}
+	_, errs = o.run(t, exitError, "failed", "list", "--queue", "orders.failed")
+	contains(t, errs, `a consumer has queue "orders.failed" to itself`)
+}
+
+// A queue with a low delivery limit deletes what is looked at; then the look says so. RabbitMQ 4.3 does not count looks.
+func TestLookThatLosesSaysSo(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	if o.VersionAtLeast("4.3") {
+		t.Skip("looks are not counted")
+	}
+	o.DeclareQueue(t, "limited", "quorum", map[string]any{"x-delivery-limit": 1})
+	o.Publish(t, "", "limited", amqp.Publishing{Body: []byte("1")})
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", "limited", "--vhost", o.Vhost, "--force")
+		if code == exitOK {
+			contains(t, errs, "all put back")
+			return errors.New("nothing is missing yet")
+		}
+		contains(t, errs, "1 of them not back", `1 message not back in "limited"`)
+		return nil
+	})
+}

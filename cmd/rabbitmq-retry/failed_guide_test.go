@@ -1,0 +1,106 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// failedElsewhere fills the queues of the guide with what other systems put there.
+func (o orders) failedElsewhere(t *testing.T) {
+	t.Helper()
+	o.DeclareQueue(t, "billing_error", "quorum", nil)
+	o.DeclareQueue(t, "celery", "classic", map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "celery.dead"})
+	for _, queue := range []string{"error", "shipping.dlq", "celery.dead", "sales.failed", "inbox.rejects", "sales", "inbox"} {
+		o.DeclareQueue(t, queue, "classic", nil)
+	}
+	nservicebus := func(id, queue, message string) amqp.Publishing {
+		return amqp.Publishing{MessageId: id, ContentType: "application/json", Body: []byte(`{"order":"` + id + `"}`), Headers: amqp.Table{
+			"NServiceBus.EnclosedMessageTypes":        "Shop.PlaceOrder",
+			"NServiceBus.FailedQ":                     queue,
+			"NServiceBus.TimeOfFailure":               "2026-11-13 01:12:04:123456 Z",
+			"NServiceBus.ExceptionInfo.ExceptionType": "Shop.OutOfStock",
+			"NServiceBus.ExceptionInfo.Message":       message,
+			"NServiceBus.ExceptionInfo.StackTrace":    "   at Shop.PlaceOrderHandler.Handle",
+		}}
+	}
+	o.Publish(t, "", "error", nservicebus("order-1", "sales", "Out of stock: 7"))
+	o.Publish(t, "", "error", nservicebus("order-2", "sales", "Out of stock: 7"))
+	o.Publish(t, "", "error", nservicebus("order-3", "audit", "Disk quota is low"))
+	o.Publish(t, "", "billing_error", amqp.Publishing{MessageId: "invoice-7", Body: []byte(`{"invoice": 7 }`), Headers: amqp.Table{
+		"MT-Reason": "fault", "MT-Fault-InputAddress": "rabbitmq://localhost/billing", "MT-Fault-Message": "boom",
+		"MT-Fault-ExceptionType": "System.Exception", "MT-Fault-Timestamp": "2026-11-13T01:12:04.0000000Z", "MT-Fault-RetryCount": int32(3),
+	}})
+	o.Publish(t, "", "shipping.dlq", amqp.Publishing{Headers: amqp.Table{
+		"x-original-exchange": "", "x-original-routingKey": "shipping", "x-exception-message": "no such van",
+	}})
+	o.Publish(t, "", "sales.failed", amqp.Publishing{Body: []byte(`{"job":"urn:x","attempts":3,"dead_letter":{"reason":"unknown_urn",` +
+		`"error":"no handler","failed_at":1794532324000,"original_queue":"sales","attempts":3,"lang":"go"}}`)})
+	o.Publish(t, "", "celery", amqp.Publishing{Headers: amqp.Table{"task": "orders.ship", "id": "7", "retries": int32(3)}})
+	if d, ok, err := o.Channel(t).Get("celery", false); err != nil || !ok || d.Reject(false) != nil {
+		t.Fatal("the task is not rejected", err)
+	}
+	o.Publish(t, "", "inbox.rejects", amqp.Publishing{Body: []byte("from nowhere")})
+	brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, "celery.dead", 1) })
+}
+
+// The guide has what its commands print, apart from ids, ages and records.
+func TestGuideOfOtherSystems(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "failed-queues-of-other-systems.md.tmpl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newOrders(t, "classic")
+	o.failedElsewhere(t)
+	ids, _ := o.run(t, exitOK, "failed", "list", "--queue", "error", "-o", "id")
+	blocks := regexp.MustCompile("(?s)```shell\n(.*?)```\n\n```text\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
+	if len(blocks) < 5 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, block := range blocks {
+		script := regexp.MustCompile(`error [0-9a-f]{4}\n`).ReplaceAllString(block[1], "error "+ids[:8]+"\n")
+		output, err := o.shell(t, t.TempDir(), script)
+		if err != nil {
+			t.Errorf("%s: %v", block[1], err)
+		}
+		if got, want := withoutVariations(output), withoutVariations(block[2]); got != want {
+			t.Errorf("%sprinted\n%s\nand the guide has\n%s", block[1], output, block[2])
+		}
+	}
+	for range 2 {
+		d, ok := o.Get(t, "sales")
+		if !ok || d.Headers["NServiceBus.FailedQ"] != nil || d.Headers["NServiceBus.EnclosedMessageTypes"] != "Shop.PlaceOrder" {
+			t.Errorf("replayed %+v", d)
+		}
+	}
+	if d, ok := o.Get(t, "inbox"); !ok || string(d.Body) != "from nowhere" {
+		t.Errorf("replayed %+v", d)
+	}
+}
+
+// withoutVariations leaves out what differs between two runs.
+func withoutVariations(output string) string {
+	for pattern, with := range map[string]string{
+		`(?m)^\{"at".*\n`:                    "",
+		`\b[0-9a-f]{16}\b`:                   "ID",
+		`replay-id [0-9a-f]{8}`:              "replay-id",
+		`\b(\d+s|\d+m|\d+h\d\dm|\d+d)\b`:     "AGE",
+		`[ ]+`:                               " ",
+		`Replays +\d+`:                       "",
+		`(?m)^x-(acquired|delivery)-count.*`: "",
+	} {
+		output = regexp.MustCompile(pattern).ReplaceAllString(output, with)
+	}
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	slices.Sort(lines) // old brokers keep the order of headers, which the client does not have
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,366 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+// Whoever does not read what is exported keeps neither the messages from the queue, nor the command from its end.
+func TestExportThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	const messages = 3
+	for range messages {
+		o.Publish(t, "", "orders.failed", amqp.Publishing{Body: bytes.Repeat([]byte("x"), 200<<10)})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	reader, writer := io.Pipe()
+	defer func() { _ = reader.Close() }()
+	code := make(chan int, 1)
+	go func() {
+		var errs bytes.Buffer
+		code <- run(ctx, []string{"failed", "export", "orders", "--vhost", o.Vhost}, func(key string) string { return o.env[key] }, writer, &errs)
+	}()
+	if _, err := reader.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, "orders.failed", messages) })
+	stop()
+	select {
+	case got := <-code:
+		if got != exitError {
+			t.Errorf("exit code %d", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the command does not end")
+	}
+}
+
+// program is the command as it is installed.
+func (o orders) program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	program := exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), append(args, "--vhost", o.Vhost)...)
+	for key, value := range o.env {
+		program.Env = append(program.Env, key+"="+value)
+	}
+	return program
+}
+
+// closedPipe is what a reader has left.
+func closedPipe(t *testing.T) *os.File {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reader.Close()
+	t.Cleanup(func() { _ = writer.Close() })
+	return writer
+}
+
+// As with `2>&1 | true`: without a record nothing is done, and with one everything.
+func TestStderrThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	const messages = 20
+	for i := range messages {
+		o.park(t, "exhausted", fmt.Sprint(i))
+	}
+	log := filepath.Join(t.TempDir(), "audit.jsonl")
+	unread := closedPipe(t)
+	for _, c := range []struct {
+		args     []string
+		code     int
+		replayed int
+	}{
+		{[]string{"failed", "replay", "orders", "--yes"}, exitError, 0},
+		{[]string{"failed", "replay", "orders", "--yes", "--audit-log", log}, exitOK, messages},
+	} {
+		program := o.program(t, c.args...)
+		program.Stdout, program.Stderr = unread, unread
+		_ = program.Run()
+		if code := program.ProcessState.ExitCode(); code != c.code {
+			t.Errorf("%v: %s", c.args, program.ProcessState)
+		}
+		brokertest.Eventually(t, 10*time.Second, func() error {
+			return errors.Join(o.has(t, "orders.created", c.replayed), o.has(t, "orders.failed", messages-c.replayed))
+		})
+	}
+	records := recordsIn(t, log)
+	if len(records) != 2 || records[0].Event != console.Begin || records[1].Event != console.End ||
+		records[0].Counts["meant"] != messages || records[1].Counts["replayed"] != messages || records[0].Run != records[1].Run {
+		t.Errorf("records %+v", records)
+	}
+}
+
+func recordsIn(t *testing.T, name string) (records []console.Record) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var r console.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// A run that is killed has left a record.
+func TestKilledRunLeavesARecord(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	for i := range 100 {
+		o.park(t, "exhausted", fmt.Sprint(i))
+	}
+	log := filepath.Join(t.TempDir(), "audit.jsonl")
+	program := o.program(t, "failed", "replay", "orders", "--rate", "1/s", "--yes", "--audit-log", log)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	brokertest.Eventually(t, 20*time.Second, func() error {
+		if _, ok := o.Get(t, "orders.created"); !ok {
+			return errors.New("nothing was replayed yet")
+		}
+		return nil
+	})
+	if err := program.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait()
+	if records := recordsIn(t, log); len(records) != 1 || records[0].Event != console.Begin || records[0].Counts["meant"] != 100 ||
+		records[0].Command != "replay" || records[0].User != o.Username || records[0].ReplayID == "" {
+		t.Errorf("records %+v", records)
+	}
+}
+
+// Files are looked at before the queue is: nothing was delivered when one is refused.
+func TestFilesAreRefusedFirst(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	dir := t.TempDir()
+	file, missing := filepath.Join(dir, "file"), filepath.Join(dir, "missing", "file")
+	saved := exportedLine(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"replay", "orders", "--yes", "--audit-log", missing}, "--audit-log: open"},
+		{[]string{"delete", "orders", "--all", "--discard", "--yes", "--audit-log", missing}, "--audit-log: open"},
+		{[]string{"delete", "orders", "--all", "--export", missing, "--yes"}, "--export: open"},
+		{[]string{"export", "orders", "--output", missing}, "--output: open"},
+		{[]string{"delete", "orders", "--all", "--export", file, "--audit-log", file, "--yes"}, "is the file of the messages"},
+		{[]string{"import", "orders", saved, "--audit-log", saved}, "is the file of the messages"},
+		{[]string{"import", "orders", dir}, "is no regular file"},
+		{[]string{"import", "orders", "/dev/zero"}, "is no regular file"},
+		{[]string{"import", "orders", "/dev/full"}, "is no regular file"},
+		{[]string{"replay", "orders", "--ids", "/dev/zero", "--yes"}, "is a device"},
+		{[]string{"import", "orders", saved, "--audit-log", missing}, "--audit-log: open"},
+	} {
+		_, errs := o.run(t, exitUsage, append([]string{"failed"}, c.args...)...)
+		contains(t, errs, c.want)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a file without a message was left")
+	}
+	if d, ok := o.Get(t, "orders.failed"); !ok || d.Redelivered {
+		t.Errorf("the message was looked at, or is gone: %+v", d)
+	}
+}
+
+// exportedLine is a file with a message.
+func exportedLine(t *testing.T) string {
+	t.Helper()
+	return write(t, `{"v":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"k","properties":{"headers":{"n":1}},"body":"x"}`+"\n")
+}
+
+// Nothing is published of a file with a message over which the broker would close the channel.
+func TestImportChecksWhatBrokersRefuse(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.failedExchange(t)
+	line, err := os.ReadFile(exportedLine(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for edit, want := range map[string]string{
+		`"delivery_mode":3`:         "line 2: properties/delivery_mode: is 3, and must be 1 or 2",
+		`"headers":{"CC":"a"}`:      "line 2: properties/headers/CC: must be a list of texts",
+		`"headers":{"BCC":["a",1]}`: "line 2: properties/headers/BCC: must be a list of texts",
+	} {
+		bad := strings.Replace(string(line), `"headers":{"n":1}`, edit, 1)
+		for _, args := range [][]string{nil, {"--replay", "--yes"}} {
+			_, errs := o.run(t, exitUsage, append([]string{"failed", "import", "orders", write(t, string(line)+bad)}, args...)...)
+			contains(t, errs, want)
+		}
+	}
+	if err := o.has(t, "orders.failed", 0); err != nil {
+		t.Error(err)
+	}
+	good := strings.Replace(string(line), `"headers":{"n":1}`, `"headers":{"CC":["a"]},"delivery_mode":0`, 1)
+	o.run(t, exitOK, "failed", "import", "orders", write(t, good))
+}
+
+// A dry run knows what the connection does not carry.
+func TestImportCountsBeforeItPublishes(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.failedExchange(t)
+	line, err := os.ReadFile(exportedLine(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Replace(string(line), `"n":1`, `"n":"`+strings.Repeat("x", 200<<10)+`"`, 1)
+	_, errs := o.run(t, exitOK, "failed", "import", "orders", write(t, string(line)+large), "--dry-run")
+	contains(t, errs, "would import 1 of 2 messages into orders.failed", "1 of them: skipped: its headers do not fit a frame")
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", write(t, string(line)), "--dry-run", "--replay")
+	contains(t, errs, "would import 0 of 1 message into their work queues", "import it without --replay, and replay it with --to")
+	if err := o.has(t, "orders.failed", 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was named and is not there is no success.
+func TestIDsThatAreNotFound(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--yes")
+	contains(t, errs, "orders.failed is empty")
+	o.park(t, "exhausted", "order-1")
+	_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--reason", "malformed", "--discard", "--yes")
+	contains(t, errs, "no message matches, of 1 in orders.failed")
+	out, errs := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
+	contains(t, errs, "1 message in orders.failed")
+	ids := write(t, out+"0000000000000000\n")
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"export", "orders", "--ids", ids},
+		{"export", "orders", "--message-id", "order-1,order-2"},
+		{"replay", "orders", "--ids", ids, "--dry-run"},
+		{"delete", "orders", "--message-id", "order-2", "--discard", "--yes"},
+		{"export", "orders", "--message-id", "order-2", "--remove", "--output", filepath.Join(dir, "a"), "--yes"},
+		{"delete", "orders", "--ids", ids, "--export", filepath.Join(dir, "b"), "--yes"},
+	} {
+		_, errs := o.run(t, exitError, append([]string{"failed"}, args...)...)
+		contains(t, errs, `1 id not found in "orders.failed"`)
+	}
+	contains(t, strings.Join(names(t, dir), " "), "b")
+	o.park(t, "exhausted", "order-1")
+	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--message-id", "order-1,order-2", "--yes")
+	contains(t, errs, "replayed 1 of 1 to orders.created", "1 id not found: order-2")
+}
+
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+// What a publisher writes does nothing to the terminal of who reads it.
+func TestNothingActsOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	const evil = "\x1b]0;owned\x07\x1b[2J\u009b31m"
+	o.DeclareQueue(t, evil, "classic", nil)
+	for _, queue := range []string{evil, "orders.failed"} {
+		o.Publish(t, "", queue, amqp.Publishing{MessageId: evil, Type: evil, Body: []byte("\u009b2J" + evil), Headers: amqp.Table{
+			"dead-letter-reason": evil, "dead-letter-error": evil, "retry-queue": evil, evil: evil, "dead-letter-exception": evil,
+		}})
+	}
+	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
+	id := strings.TrimSpace(ids)
+	for _, args := range [][]string{
+		{"failed", "list", "--queue", evil},
+		{"failed", "list", "orders"},
+		{"failed", "list", "orders", "--messages"},
+		{"failed", "show", "orders", id},
+		{"failed", "replay", "orders", "--dry-run"},
+		{"failed", "list", "--queue", "missing" + evil},
+		{"failed", "list", "missing" + evil},
+		{"status", "missing" + evil},
+		{"failed", "replay", "orders", "--to", "missing" + evil, "--yes"},
+	} {
+		_, stdout, stderr := execute(t.Context(), o.env, append(args, "--vhost", o.Vhost)...)
+		if stdout+stderr == "" || strings.ContainsAny(stdout+stderr, "\x1b\x07\u009b") {
+			t.Errorf("%q printed %q", args, stdout+stderr)
+		}
+	}
+	out, _ := o.run(t, exitOK, "failed", "show", "orders", id, "--raw")
+	if out != "\u009b2J"+evil {
+		t.Errorf("body %q", out)
+	}
+}
+
+// What is no text is shown as in a file.
+func TestShowBinaryBody(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.Publish(t, "", "orders.failed", amqp.Publishing{Body: []byte{0xff, 0, 1}})
+	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
+	out, _ := o.run(t, exitOK, "failed", "show", "orders", strings.TrimSpace(ids), "-o", "json")
+	contains(t, out, `"body_base64": "/wAB"`)
+	if strings.Contains(out, `"body"`) {
+		t.Error(out)
+	}
+	out, _ = o.run(t, exitOK, "failed", "show", "orders", strings.TrimSpace(ids))
+	contains(t, out, `"\xff\x00\x01"`, "--raw writes the bytes")
+}
+
+// A wait that is interrupted says that nobody knows what came back.
+func TestInterruptedWait(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	reader, writer := io.Pipe()
+	log := filepath.Join(t.TempDir(), "audit.jsonl")
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"failed", "replay", "orders", "--vhost", o.Vhost, "--yes", "--wait", "1h", "--audit-log", log},
+			func(key string) string { return o.env[key] }, io.Discard, writer)
+		_ = writer.Close()
+	}()
+	var errs strings.Builder
+	for lines := bufio.NewScanner(reader); lines.Scan(); {
+		errs.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "replayed 1 of 1") {
+			stop()
+		}
+	}
+	if got := <-code; got != exitError {
+		t.Errorf("exit code %d", got)
+	}
+	contains(t, errs.String(), "stopped while waiting")
+	if records := recordsIn(t, log); len(records) != 2 || records[1].Counts["replayed"] != 1 || !strings.Contains(records[1].Error, "stopped") {
+		t.Errorf("records %+v", records)
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// terminal is one at which nobody types.
+func terminal(t *testing.T) *os.File {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	const unlock, getNumber = 0x40045431, 0x80045430 // TIOCSPTLCK, TIOCGPTN
+	var zero, number int32
+	for request, argument := range map[uintptr]*int32{unlock: &zero, getNumber: &number} {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), request, uintptr(unsafe.Pointer(argument))); e != 0 {
+			t.Fatal(e)
+		}
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = slave.Close() })
+	return slave
+}
+
+// A signal is an answer: nothing is done.
+func TestSignalAtTheQuestion(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	const messages = 3
+	for i := range messages {
+		o.park(t, "exhausted", fmt.Sprint(i))
+	}
+	for _, args := range [][]string{
+		{"failed", "replay", "orders"},
+		{"failed", "delete", "orders", "--all", "--discard"},
+	} {
+		program := o.program(t, args...)
+		program.Stdin = terminal(t)
+		errs, err := program.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := program.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for r := bufio.NewReader(errs); ; {
+			c, err := r.ReadByte()
+			if err != nil {
+				break
+			}
+			text.WriteByte(c)
+			if strings.HasSuffix(text.String(), "3 messages to orders.created? [y/N] ") || strings.HasSuffix(text.String(), "Delete 3 messages (nothing is kept)? [y/N] ") {
+				if err := program.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = program.Wait()
+		if code := program.ProcessState.ExitCode(); code != exitError {
+			t.Errorf("%v: %s", args, program.ProcessState)
+		}
+		contains(t, text.String(), "nothing was changed")
+		if strings.Contains(text.String(), `"event"`) {
+			t.Errorf("a record of nothing: %s", text.String())
+		}
+		brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, "orders.failed", messages) })
+	}
+}
