@@ -140,19 +140,27 @@ func TestReplayTexts(t *testing.T) {
 				t.Helper()
 				o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
 			}, nil,
-			exitError, []string{`exchange "orders.return" does not exist: run terraform apply`}, 3,
+			exitError,
+			[]string{`exchange "orders.return" does not exist: run terraform apply`},
+			3,
 		},
 		"no queue": {
-			func(*testing.T, orders) {}, []string{"--to", "nowhere"},
-			exitError, []string{`3 stay: they were returned, since no queue is bound for them: there is no queue "nowhere"`}, 3,
+			func(*testing.T, orders) {},
+			[]string{"--to", "nowhere"},
+			exitError,
+			[]string{`3 stay: they were returned, since no queue is bound for them: there is no queue "nowhere"`},
+			3,
 		},
 		// It goes to the inbox, where a worker would take it.
 		"no binding and no worker": {
 			func(t *testing.T, o orders) {
 				t.Helper()
 				o.unbind(t)
-			}, []string{"--wait", "10ms"},
-			exitOK, []string{"nobody consumes orders.inbox, which has 3 messages: what has no binding to orders.return stays there. Start a worker."}, 0,
+			},
+			[]string{"--wait", "10ms"},
+			exitOK,
+			[]string{"nobody consumes orders.inbox, which has 3 messages: what has no binding to orders.return stays there. Start a worker."},
+			0,
 		},
 		"no binding and no alternate exchange": {
 			func(t *testing.T, o orders) {
@@ -162,14 +170,19 @@ func TestReplayTexts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}, nil,
-			exitError, []string{"3 stay: they were returned, since no queue is bound for them to orders.return: run terraform apply, or write --to"}, 3,
+			exitError,
+			[]string{"3 stay: they were returned, since no queue is bound for them to orders.return: run terraform apply, or write --to"},
+			3,
 		},
 		"full queue": {
 			func(t *testing.T, o orders) {
 				t.Helper()
 				o.DeclareQueue(t, "full", "classic", map[string]any{"x-max-length": 1, "x-overflow": "reject-publish"})
-			}, []string{"--to", "full"},
-			exitError, []string{"2 stay: the broker refused them; a queue is full, or has no leader", "replayed 1 of 3"}, 2,
+			},
+			[]string{"--to", "full"},
+			exitError,
+			[]string{"2 stay: the broker refused them; a queue is full, or has no leader", "replayed 1 of 3"},
+			2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func Join(head, end []byte, payload ...[]byte) []byte {
 	}
 	f := make([]byte, 0, len(head)+size+len(end))
 	f = append(f, head...)
-	endian.BigEndian.PutUint32(f[3:], uint32(size)) //nolint:gosec // is within a frame
+	endian.BigEndian.PutUint32(f[3:], uint32(size))
 	for _, part := range payload {
 		f = append(f, part...)
 	}
