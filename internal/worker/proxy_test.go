@@ -21,7 +21,19 @@ type proxy struct {
 	answers func(worker io.Writer) io.Writer
 
 	mu      sync.Mutex
-	workers []net.Conn
+	workers []*workerConn
+}
+
+// workerConn is a connection of a worker's, to which whole frames are written. One that does not read holds up no other.
+type workerConn struct {
+	net.Conn
+	mu sync.Mutex
+}
+
+func (c *workerConn) Write(frame []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Conn.Write(frame)
 }
 
 // throughProxy returns the URI of a proxy to the broker.
@@ -30,7 +42,8 @@ func (p *testPipeline) throughProxy(t *testing.T, x *proxy) string {
 	return brokertest.Between(t, p.URI, x.serve)
 }
 
-func (x *proxy) serve(worker, broker net.Conn) {
+func (x *proxy) serve(conn, broker net.Conn) {
+	worker := &workerConn{Conn: conn}
 	x.mu.Lock()
 	x.workers = append(x.workers, worker)
 	x.mu.Unlock()
@@ -67,10 +80,7 @@ func (x *proxy) forward(to io.Writer, from io.Reader, rewrite func([]byte)) {
 		if rewrite != nil {
 			rewrite(frame)
 		}
-		x.mu.Lock()
-		_, err := to.Write(frame)
-		x.mu.Unlock()
-		if err != nil {
+		if _, err := to.Write(frame); err != nil {
 			return
 		}
 	}
