@@ -148,7 +148,7 @@ func TestReplayTexts(t *testing.T) {
 			func(*testing.T, orders) {},
 			[]string{"--to", "nowhere"},
 			exitError,
-			[]string{`3 stay: they were returned, since no queue is bound for them: there is no queue "nowhere"`},
+			[]string{`3 messages returned, since no queue is bound for them: there is no queue "nowhere"`},
 			3,
 		},
 		// It goes to the inbox, where a worker would take it.
@@ -159,7 +159,7 @@ func TestReplayTexts(t *testing.T) {
 			},
 			[]string{"--wait", "10ms"},
 			exitOK,
-			[]string{"nobody consumes orders.inbox, which has 3 messages: what has no binding to orders.return stays there. Start a worker."},
+			[]string{"no worker consumes orders.inbox, which has 3 messages: what has no binding to orders.return stays there. Start one."},
 			0,
 		},
 		"no binding and no alternate exchange": {
@@ -171,7 +171,7 @@ func TestReplayTexts(t *testing.T) {
 				}
 			}, nil,
 			exitError,
-			[]string{"3 stay: they were returned, since no queue is bound for them to orders.return: run terraform apply, or write --to"},
+			[]string{"3 messages returned, since no queue is bound for them to orders.return: run terraform apply, or write --to"},
 			3,
 		},
 		"full queue": {
@@ -181,7 +181,7 @@ func TestReplayTexts(t *testing.T) {
 			},
 			[]string{"--to", "full"},
 			exitError,
-			[]string{"2 stay: the broker refused them; a queue is full, or has no leader", "replayed 1 of 3"},
+			[]string{"2 messages refused by the broker: a queue is full, or has no leader", "replayed 1 of 3"},
 			2,
 		},
 	} {

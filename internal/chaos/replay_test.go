@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -217,7 +218,7 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 	}
 	clearAlarm := func() {
 		t.Helper()
-		if err := r.nodes[1].ctl(t.Context(), "set_vm_memory_high_watermark", "0.6"); err != nil {
+		if err := r.nodes[1].ctl(context.WithoutCancel(t.Context()), "set_vm_memory_high_watermark", "0.6"); err != nil {
 			t.Fatal(err)
 		}
 	}
