@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -40,7 +41,30 @@ func (c Change) requireRebindable(queues ...map[string]topology.Queue) error {
 				return fmt.Errorf("queue %q is bound to exchange %q, which deletes itself without bindings: remove that binding first",
 					b.Destination, b.Source)
 			}
+			if err := c.requireReadable(b); err != nil {
+				return err
+			}
 		}
+	}
+	return nil
+}
+
+// requireReadable fails if a binding of somebody else's could not be put back as it was: the management API shows its
+// arguments as JSON, where a decimal is a number, and nothing is the text "undefined" (seen on 3.10.8 and 4.3.6).
+func (c Change) requireReadable(b topology.Binding) error {
+	if slices.ContainsFunc(c.Live.Bindings, b.Equal) {
+		return nil
+	}
+	for key, value := range b.Arguments {
+		if text, isText := value.(string); isText && text != "undefined" && !strings.HasPrefix(text, "Not UTF-8, base64 is: ") {
+			continue
+		}
+		switch value.(type) {
+		case int64, bool:
+			continue
+		}
+		return fmt.Errorf("the argument %q of binding %q may be of a type that the management API does not show, so the binding could not "+
+			"be put back as it is: remove it first", key, b)
 	}
 	return nil
 }
@@ -48,6 +72,13 @@ func (c Change) requireRebindable(queues ...map[string]topology.Queue) error {
 // requireLasting fails if an exchange that is re-created is the last one that another is bound to which deletes itself
 // without bindings: it would be gone, and with it what applications publish to.
 func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
+	for exchange := range recreated {
+		for _, b := range c.bindingsOf(exchange) {
+			if err := c.requireReadable(b); err != nil {
+				return err
+			}
+		}
+	}
 	for _, b := range c.All.Bindings {
 		if _, leads := recreated[b.Destination]; !leads || !b.ToExchange || !c.All.Exchanges[b.Source].AutoDelete {
 			continue

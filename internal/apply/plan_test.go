@@ -353,6 +353,36 @@ func TestPlansRefuseWhatCannotBeBoundAgain(t *testing.T) {
 	}
 }
 
+// What JSON does not tell cannot be put back: a decimal is a number there, and nothing the text "undefined".
+func TestPlansRefuseWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const refusal = "of a type that the management API does not show"
+	for name, test := range map[string]struct {
+		value any
+		said  string
+	}{
+		"text":    {"a", ""},
+		"integer": {int64(1), ""},
+		"boolean": {true, ""},
+		"number":  {2.5, refusal},
+		"nothing": {"undefined", refusal},
+		"bytes":   {"Not UTF-8, base64 is: //4=", refusal},
+		"table":   {map[string]any{"a": int64(1)}, refusal},
+		"array":   {[]any{int64(1)}, refusal},
+	} {
+		c := change(owned(), topology.Topology{})
+		i := slices.IndexFunc(c.All.Bindings, func(b topology.Binding) bool { return b.Source == "foreign" })
+		c.All.Bindings[i].Arguments = topology.Arguments{"key": test.value}
+		for kind, err := range map[string]error{"removal": errorOf(planRemove(c, rollBack)), "update": errorOf(planUpdate(c))} {
+			if (err != nil) != (test.said != "") || err != nil && !strings.Contains(err.Error(), test.said) {
+				t.Errorf("%s, %s: %v", name, kind, err)
+			}
+		}
+	}
+}
+
+func errorOf(_ []step, err error) error { return err }
+
 // What an interrupted creation left before its definition is not created again; its guard takes its final form.
 func TestPlanCreateGoesOnAfterAnInterruption(t *testing.T) {
 	t.Parallel()

@@ -25,9 +25,9 @@ func TestLargeMessagesLeaveTheWorkerSmall(t *testing.T) {
 		limit          string
 		most           float64 // MiB
 	}{
-		{300, mib, "", 70},
-		{300, mib, "48MiB", 56},
-		{24, 16*mib - 4096, "56MiB", 100},
+		{300, mib, "", 130},
+		{300, mib, "48MiB", 75},
+		{24, 16*mib - 4096, "48MiB", 90},
 	} {
 		t.Run(fmt.Sprintf("%d KiB %s", c.size>>10, c.limit), func(t *testing.T) {
 			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")

@@ -10,6 +10,12 @@ import (
 // MaxName is how long the name of an exchange or a queue may be, in bytes (AMQP's short string).
 const MaxName = 255
 
+// Brokers leave line breaks out of the names of exchanges and queues, but not of those in arguments and policies.
+const (
+	lineBreaks = "\r\n"
+	lineBreak  = "%q has a line break, which brokers leave out: what is created has another name. Leave it out."
+)
+
 // NamesAreShort says why brokers refuse a longer name than [MaxName].
 const NamesAreShort = "names may have at most 255 bytes"
 
@@ -24,6 +30,8 @@ func CheckName(name string) []problem.Problem {
 			"%q contains %q, which separates the parts of policy names. "+
 				"Use another character, such as a dot or a hyphen; names of work queues and vhosts may contain it.",
 			name, pipeline.Separator)
+	case strings.ContainsAny(name, lineBreaks):
+		return one(at, "Line break in the pipeline's name", lineBreak, name)
 	case strings.HasPrefix(name+".", "amq."):
 		return one(at, "Reserved pipeline name",
 			"Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)
@@ -56,6 +64,8 @@ func CheckQueueName(at problem.Path, names pipeline.Names, queue string) []probl
 		return one(at, "Empty work queue name", "The name is missing. Name the queue that your consumers read.")
 	case len(queue) > MaxName:
 		return one(at, "Name too long", "%q is too long: %s.", queue, NamesAreShort)
+	case strings.ContainsAny(queue, lineBreaks):
+		return one(at, "Line break in a work queue's name", lineBreak, queue)
 	case names != "" && names.OwnsQueue(queue):
 		return one(at, "Work queue belongs to the pipeline",
 			"%q is one of the pipeline's own queues: its messages would go round indefinitely. Name the queue that your consumers read.", queue)

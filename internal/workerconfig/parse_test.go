@@ -73,6 +73,7 @@ func TestParseErrors(t *testing.T) {
 		"too many attempts":    {with(`:4`, `:2147483648`), "pipelines[0].max_attempts: 2147483648 is too many"},
 		"one of a queue":       {with(`{}`, `{"max_attempts":1}`), `pipelines[0].work_queues["orders.created"].max_attempts: 1 is too few`},
 		"reserved name":        {with(`"orders"`, `"amq.orders"`), `pipelines[0].name: Brokers keep names that begin with "amq."`},
+		"line break":           {with(`"orders"`, `"or\nders"`), `pipelines[0].name: "or\nders" has a line break`},
 		"reserved, too":        {with(`"orders"`, `"amq"`), `pipelines[0].name: Brokers keep names that begin with "amq."`},
 		"attempts not whole":   {with(`:4`, `:4.5`), "pipelines[0].max_attempts: must be a whole number"},
 		"age":                  {with(`"delays"`, `"max_age":"1 day","delays"`), `pipelines[0].max_age: "1 day" is not a duration`},
