@@ -7,6 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	inflows "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -28,6 +29,7 @@ func detouring(t *testing.T, delays ...string) *Session {
 		Settings:   Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec), Log: log},
 		detours:    newDetours(AvoidedDelays{}, log),
 		publishers: publishers{&publisher{}, &publisher{}, &publisher{}, &publisher{}},
+		intake:     intake{inflow: &inflows.Intake{}},
 	}
 }
 
