@@ -222,8 +222,12 @@ func TestRepair(t *testing.T) {
 				_, errs := o.run(t, exitOK, "failed", "repair", "orders", "--yes")
 				contains(t, errs, "orders.failed is empty")
 				o.park(t, "exhausted", "one")
-				_, errs = o.run(t, exitError, "failed", "repair", "orders", "--yes")
-				contains(t, errs, "needs the plugin rabbitmq_amqp1_0", "replaced 0 messages")
+				code, said := exitError, "needs the plugin rabbitmq_amqp1_0"
+				if amqp10.Speaks(t, o.Broker) {
+					code, said = exitOK, "all others put back"
+				}
+				_, errs = o.run(t, code, "failed", "repair", "orders", "--yes")
+				contains(t, errs, said, "replaced 0 messages")
 				return
 			}
 			const others = 300
