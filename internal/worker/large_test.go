@@ -25,9 +25,8 @@ func TestLargeMessagesLeaveTheWorkerSmall(t *testing.T) {
 		limit          string
 		most           float64 // MiB
 	}{
-		{300, mib, "", 130},
-		{300, mib, "48MiB", 75},
-		{24, 16*mib - 4096, "48MiB", 90},
+		{100, mib, "48MiB", 75},
+		{12, 16*mib - 4096, "48MiB", 90},
 	} {
 		t.Run(fmt.Sprintf("%d KiB %s", c.size>>10, c.limit), func(t *testing.T) {
 			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -54,9 +53,13 @@ func TestLargeMessagesLeaveTheWorkerSmall(t *testing.T) {
 	}
 }
 
-// large are messages that fill the window in bytes long before the window.
+// smallWindow is full, in bytes, with two large messages.
+func smallWindow(_ context.Context, o *worker.Options) {
+	o.Prefetch, o.DrainTimeout = 8, time.Second
+}
+
 func large(headers amqp.Table) func(int) amqp.Publishing {
-	body := make([]byte, 1<<20)
+	body := make([]byte, 256<<10)
 	return func(int) amqp.Publishing { return amqp.Publishing{Body: body, Headers: headers} }
 }
 
@@ -65,9 +68,8 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
-	const messages = 60
-	short := func(_ context.Context, o *worker.Options) { o.DrainTimeout = time.Second }
-	r := p.workWith(t, p.URI, p.spec.Worker(), short)
+	const messages = 30
+	r := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
 	p.endRamp(t, p.collect(t, "orders.created"))
 	p.fillInbox(t, messages, large(lastAttempt()))
 	r.log.await(t, "messages are large", 1)
@@ -76,7 +78,7 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	if took := time.Since(began); took > 8*time.Second || !strings.Contains(r.err.Error(), "still in flight") {
 		t.Errorf("stopped after %s: %v", took, r.err)
 	}
-	again := p.workWith(t, p.URI, p.spec.Worker(), short)
+	again := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
 	again.log.await(t, "message kept unacknowledged", 1)
 	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), messages) })
@@ -92,14 +94,14 @@ func TestLargeMessagesAreTheFirstOfAWideWindow(t *testing.T) {
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
-			const ramp, messages = 30, 60
+			const ramp, messages = 30, 30
 			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
 			p.fillInbox(t, ramp, func(i int) amqp.Publishing {
 				return amqp.Publishing{MessageId: fmt.Sprint("small-", i), Headers: amqp.Table{"retry-queue": "orders.created"}}
 			})
 			p.fillInbox(t, messages, large(amqp.Table{"retry-queue": "orders.created"}))
 			a := p.collect(t, "orders.created")
-			r := p.work(t)
+			r := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
 			a.awaitAtLeast(t, ramp+messages)
 			if n := countLines(r.log.String(), "msg=consuming"); n != 1 || a.copies() != 0 {
 				t.Errorf("%d sessions, %d copies", n, a.copies())
@@ -112,15 +114,16 @@ func TestLargeMessagesAreTheFirstOfAWideWindow(t *testing.T) {
 func TestLargeMessagesGoBackDuringAnAlarm(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	const messages = 30
 	x := &proxy{}
-	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
+	r := p.workWith(t, p.throughProxy(t, x), p.spec.Worker(), smallWindow)
 	a := p.collect(t, "orders.created")
 	p.endRamp(t, a)
 	x.block()
 	r.log.await(t, "the broker accepts no messages", 1)
-	p.fillInbox(t, 60, large(amqp.Table{"retry-queue": "orders.created"}))
+	p.fillInbox(t, messages, large(amqp.Table{"retry-queue": "orders.created"}))
 	r.log.await(t, "giving them back", 1)
-	a.awaitAtLeast(t, 60+rampMessages)
+	a.awaitAtLeast(t, messages+rampMessages)
 	if n := a.copies(); n != 0 {
 		t.Errorf("%d copies", n)
 	}

@@ -36,7 +36,7 @@ func TestSmallestFrames(t *testing.T) {
 				t.Skipf("RabbitMQ %s allows no smaller frames than 8192 bytes", p.Version)
 			}
 			ids := p.fillInbox(t, 100, func(i int) amqp.Publishing {
-				return amqp.Publishing{Body: make([]byte, i*5000), Headers: amqp.Table{"retry-queue": "orders.created"}}
+				return amqp.Publishing{Body: make([]byte, i*500), Headers: amqp.Table{"retry-queue": "orders.created"}}
 			})
 			r := p.workAs(t, p.throughProxy(t, &proxy{rewriteBack: func(frame []byte) {
 				tune(frame, func(_, size []byte) { endian.BigEndian.PutUint32(size, frameMax) })
