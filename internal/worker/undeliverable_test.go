@@ -179,7 +179,7 @@ func TestUndeliverableMessagesAmongMany(t *testing.T) {
 		})
 		first, second := p.work(t), p.work(t)
 		const honest = messages - messages/every
-		brokertest.Eventually(t, 4*patience, func() error {
+		brokertest.Eventually(t, 8*patience, func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			if len(seen) < honest {
