@@ -85,21 +85,26 @@ func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 		return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
 			"remove all but the one that is right:\n%s", n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, listed(found))
 	}
-	if err := DamagedDefinition(n, vhost); err != nil {
-		return Definition{}, err
-	}
-	return parseValue(found[0])
+	return n.readDefinition(found[0])
 }
 
 // DamagedDefinition is an error if what stands in the place of the pipeline's definition is none, or one of a newer
 // release.
 func DamagedDefinition(n Names, vhost topology.Topology) error {
 	for _, value := range definitions(n, vhost) {
-		if _, err := parseValue(value); err != nil {
-			return fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+		if _, err := n.readDefinition(value); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (n Names) readDefinition(value any) (Definition, error) {
+	definition, err := parseValue(value)
+	if err != nil {
+		err = fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+	}
+	return definition, err
 }
 
 func parseValue(value any) (Definition, error) {
