@@ -41,6 +41,7 @@ func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (
 	for _, binding := range vhost.Bindings {
 		if n.Returns(binding) {
 			workQueue := recoverWorkQueue(p, binding.Destination, vhost)
+			workQueue.TakeOverFrom, _ = takenOverFrom(binding)
 			workQueue.MaxAttempts = definition.QueueMaxAttempts[binding.Destination]
 			p.WorkQueues[binding.Destination] = workQueue
 		}

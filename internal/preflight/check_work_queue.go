@@ -17,14 +17,15 @@ func CheckWorkQueue(pipeline pipeline.Names, name string, workQueue pipeline.Wor
 	}, pipeline, name, workQueue)
 }
 
-func checkWorkQueueAt(place func(...any) Path, pipeline pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
+func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
 	at := place()
-	problems := workerconfig.CheckQueueName(at, pipeline, name)
+	problems := workerconfig.CheckQueueName(at, p, name)
 	if name == "" {
 		return problems
 	}
 	problems = append(problems, checkType(place("type"), workQueue.Type)...)
 	problems = append(problems, checkAttach(place, workQueue)...)
+	problems = append(problems, checkTakeOver(place, p, name, workQueue)...)
 	if workQueue.Declare && strings.HasPrefix(name, "amq.") {
 		problems = append(problems, problem(at, "Reserved queue name", reservedByBrokers, name))
 	}
@@ -49,6 +50,28 @@ func checkAttach(place func(...any) Path, workQueue pipeline.WorkQueue) []Proble
 	default:
 		return []Problem{problem(place("dead_letter_strategy"), "Unknown strategy", unknownStrategy, strategy)}
 	}
+}
+
+// checkTakeOver checks what takes a queue over from another pipeline.
+func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
+	at, from := place("take_over_from"), workQueue.TakeOverFrom
+	switch {
+	case from == "":
+		return nil
+	case from == string(p):
+		return []Problem{problem(at, "Queue taken over from its own pipeline", takenOverFromItself)}
+	case workQueue.Declare:
+		return []Problem{problem(at, "A declared queue cannot be taken over", takenOverAndDeclared, name, name, name)}
+	case !workQueue.ByPolicy():
+		return []Problem{problem(at, "take_over_from requires attach = \"policy\"", noPolicyToTakeOver)}
+	case pipeline.CannotBeMarked(name):
+		return []Problem{problem(at, "Queue cannot be taken over", tildeTakenOver, name)}
+	}
+	problems := workerconfig.CheckName(from)
+	for i := range problems {
+		problems[i].Path = at
+	}
+	return problems
 }
 
 // reservedArguments would take precedence over the keys of the pipeline's policy.

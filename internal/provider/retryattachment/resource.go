@@ -52,6 +52,7 @@ func New() resource.Resource {
 		Policies:  policyUse,
 		CheckPlan: checkPlan,
 		CheckLive: checkLive,
+		LetsGo:    letsGo,
 
 		Change:  change,
 		Destroy: destroy,

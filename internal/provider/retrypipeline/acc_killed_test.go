@@ -73,7 +73,7 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}{
 		"schedule":   {[]string{`delays = ["5s", "30s"]`, declared}, []string{`delays = ["5s", "1m"]`, declared, `max_attempts = 7`}, killedAt(5, 2, 3)},
 		"work queue": {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`}, killedAt(20, 2, 3, 5)},
-		"type":       {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(45, 12, 25)},
+		"type":       {[]string{`delays = ["5s"]`}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(45, 8, 18)},
 		"destroy":    {[]string{`delays = ["5s"]`, declared}, nil, killedAt(32, 3, 8, 12, 17)},
 	} {
 		for _, write := range change.writes {
@@ -86,7 +86,9 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				}
 				tf.configure(t, before)
 				tf.apply(t)
-				tf.bindToDeclared(t)
+				if name != "type" { // which has no work queues, or it would be refused
+					tf.bindToDeclared(t)
+				}
 				tf.configure(t, after)
 				if !tf.applyKilledAt(t, write) {
 					t.Skipf("the change has fewer than %d writes", write)
