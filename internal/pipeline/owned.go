@@ -78,6 +78,15 @@ func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 	return b
 }
 
+// AttachedBy is the pipeline that has the queue to which a binding leads because of that binding, "" if none.
+func AttachedBy(b topology.Binding) string {
+	name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
+	if !returns || b.ToExchange || b.RoutingKey != ReturnKey(b.Destination) {
+		return ""
+	}
+	return name
+}
+
 // Returns reports whether a binding is one that the pipeline itself makes to bring messages back to a work queue,
 // declared or not, taken over or not.
 func (n Names) Returns(b topology.Binding) bool {

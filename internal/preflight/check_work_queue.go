@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -85,6 +86,18 @@ var reservedArguments = map[string]string{
 	"x-expires":                 "it deletes the queue with its messages",
 }
 
+// unsupportedArguments are those with which every release refuses to declare a queue of the type.
+var unsupportedArguments = map[string][]string{
+	topology.Quorum: {
+		"x-initial-cluster-size", "x-max-age", "x-max-priority", "x-queue-master-locator", "x-queue-mode", "x-queue-version",
+		"x-stream-max-segment-size-bytes",
+	},
+	topology.Classic: {
+		"x-delivery-limit", "x-initial-cluster-size", "x-max-age", "x-max-in-memory-bytes", "x-max-in-memory-length",
+		"x-quorum-initial-group-size", "x-stream-max-segment-size-bytes",
+	},
+}
+
 func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 	if !workQueue.Declare && workQueue.Arguments != nil {
 		return []Problem{problem(at, "Arguments of a queue that is not declared", argumentsWithoutDeclare)}
@@ -93,6 +106,10 @@ func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 	for _, key := range slices.Sorted(maps.Keys(workQueue.Arguments)) {
 		if why, reserved := reservedArguments[key]; reserved {
 			problems = append(problems, problem(at, "Reserved argument", removeArgument, key, why))
+		}
+		if slices.Contains(unsupportedArguments[workQueue.Type], key) {
+			problems = append(problems, problem(at, "Unsupported argument", removeArgument, key,
+				fmt.Sprintf("a %s queue does not support it, and RabbitMQ refuses to declare one that has it", workQueue.Type)))
 		}
 		problems = append(problems, checkArgumentValue(at, key, workQueue)...)
 	}

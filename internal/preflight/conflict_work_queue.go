@@ -151,15 +151,13 @@ func (q liveWorkQueue) checkRoutingKey(f *Findings) {
 
 // checkForeignPolicy finds what the policy that applies to a queue would mix into its arguments.
 func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
-	if len(q.policies) == 0 {
-		return
-	}
-	policy := q.policies[0]
-	overflow := policy.Definition["overflow"]
-	spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
-	if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
-		f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters", mixedInByPolicy,
-			policy.Name, q.name)
+	for _, policy := range strongest(q.policies) {
+		overflow := policy.Definition["overflow"]
+		spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
+		if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
+			f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters", mixedInByPolicy,
+				policy.Name, q.name)
+		}
 	}
 }
 

@@ -201,18 +201,24 @@ func (tf *cli) finishCreation(t *testing.T) {
 // came to that.
 func (tf *cli) applyKilledAt(t *testing.T, write int) bool {
 	t.Helper()
+	writes := 0
+	return tf.applyKilled(t, func(*http.Request) bool { writes++; return writes == write })
+}
+
+// applyKilled does so at the write of which the function says so; it is asked about one after another.
+func (tf *cli) applyKilled(t *testing.T, at func(write *http.Request) bool) bool {
+	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), "apply", "-input=false", "-auto-approve", "-no-color")
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the provider is in the same group
 	var mutex sync.Mutex
-	writes, killed := 0, false
+	killed := false
 	endpoint := tf.After(t, func(r *http.Request, _ *httptest.ResponseRecorder) {
 		mutex.Lock()
 		defer mutex.Unlock()
-		if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") {
+		if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") || killed {
 			return
 		}
-		writes++
-		if writes == write {
+		if at(r) {
 			killed = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
 		}
 	})
