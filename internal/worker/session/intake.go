@@ -133,16 +133,21 @@ func (i *intake) lost() error {
 	}
 }
 
-// cancel stops the deliveries. A consumer's channel closes when the broker has answered and what it had
-// already sent is taken.
-func (i *intake) cancel() {
-	channel := i.channel
-	go func() {
-		for _, tag := range []string{firstTag, restTag} {
-			// An error says that the channel is closed, and then so are the deliveries.
-			_ = channel.Cancel(tag, false)
-		}
-	}()
+// cancelAll stops the deliveries. A consumer's channel closes when the broker has answered and what it had already sent is
+// taken.
+func cancelAll(channel *amqp.Channel) {
+	for _, tag := range []string{firstTag, restTag} {
+		// An error says that the channel is closed, and then so are the deliveries.
+		_ = channel.Cancel(tag, false)
+	}
+}
+
+// consumers is how many there are.
+func (i *intake) consumers() int {
+	if i.others != nil {
+		return 2
+	}
+	return 1
 }
 
 // calling reports whether a call of the channel is under way: the library takes one at a time.
@@ -173,7 +178,7 @@ func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
 	}
 	s.intake.others = deliveries
 	if s.draining {
-		s.intake.cancel()
+		s.cancel()
 	}
 	return nil
 }
@@ -193,7 +198,7 @@ func (s *Session) narrowIfCrowded() {
 			s.intake.cancelling = false
 			s.narrowed()
 			if s.draining {
-				s.intake.cancel()
+				s.cancel()
 			}
 			return nil
 		}
