@@ -141,16 +141,24 @@ func (i *intake) lost() error {
 	}
 }
 
-// cancel stops the deliveries. A consumer's channel closes when the broker has answered and what it had
-// already sent is taken.
-func (i *intake) cancel() {
-	channel, tags := i.channel, []string{firstTag, i.restTag()}
-	go func() {
-		for _, tag := range tags {
-			// An error says that the channel is closed, and then so are the deliveries.
-			_ = channel.Cancel(tag, false)
-		}
-	}()
+// tags are those of the consumers.
+func (i *intake) tags() []string { return []string{firstTag, i.restTag()} }
+
+// cancelAll stops the deliveries. A consumer's channel closes when the broker has answered and what it had already sent is
+// taken.
+func cancelAll(channel *amqp.Channel, tags []string) {
+	for _, tag := range tags {
+		// An error says that the channel is closed, and then so are the deliveries.
+		_ = channel.Cancel(tag, false)
+	}
+}
+
+// consumers is how many there are.
+func (i *intake) consumers() int {
+	if i.others != nil {
+		return 2
+	}
+	return 1
 }
 
 // calling reports whether a call of the channel is under way: the library takes one at a time.
@@ -182,7 +190,7 @@ func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
 	}
 	s.intake.others = deliveries
 	if s.draining {
-		s.intake.cancel()
+		s.cancel()
 	}
 	return nil
 }
@@ -202,7 +210,7 @@ func (s *Session) narrowIfCrowded() {
 			s.intake.cancelling = false
 			s.narrowed()
 			if s.draining {
-				s.intake.cancel()
+				s.cancel()
 			}
 			return nil
 		}
