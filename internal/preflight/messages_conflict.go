@@ -16,7 +16,8 @@ const (
 		"Remove the queue here, with the next apply. Keep this pipeline's sidecar running until nothing waits here any more."
 
 	priorityOfOwner = "Queue %q would be taken over with priority %d, but the policy %q of the pipeline %q has priority %d: " +
-		"the pipeline that takes over needs more. Write:\n\n" +
+		"the pipeline that takes over needs more. " +
+		"If the other one has taken the queue over itself, remove take_over_from there first, with an apply of its own. Otherwise write:\n\n" +
 		"  policy_priority = %d"
 
 	attachedByPipelineToo = "Queue %q is also one of the work_queues of the pipeline %q. " +

@@ -47,7 +47,7 @@ type drained struct{ retired, detached map[string]bool }
 func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen drained) {
 	m.Topology = attribute.TopologyValue(objects)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
-	m.Worker = workerValue(p.Worker())
+	m.Worker = attribute.WorkerValue(p.Worker())
 	m.RetiredQueues, m.DetachedQueues = retiredValue(p, seen.retired), detachedValue(p, seen.detached)
 	m.showNames(p)
 }
@@ -57,13 +57,13 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 func (m *model) showNames(p pipeline.Pipeline) {
 	m.DeadLetterExchange = types.StringValue(p.Names().DeadLetterExchange())
 	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
-	m.OperatorPermissions = operatorPermissionsValue(p.Names())
+	m.OperatorPermissions = attribute.OperatorPermissionsValue(p.Names())
 	if !p.HasWorker() {
-		m.InboxQueue, m.Worker, m.WorkerPermissions = types.StringNull(), types.ObjectNull(workerType), types.ObjectNull(permissionsType)
+		m.InboxQueue, m.Worker, m.WorkerPermissions = types.StringNull(), types.ObjectNull(attribute.WorkerType), types.ObjectNull(attribute.PermissionsType)
 		return
 	}
 	m.InboxQueue = types.StringValue(p.Names().Inbox())
-	m.WorkerPermissions = permissionsValue(pipeline.WorkerPermissions(p.Names()))
+	m.WorkerPermissions = attribute.PermissionsValue(pipeline.WorkerPermissions(p.Names()))
 }
 
 func (m model) inputsKnown(ctx context.Context) bool {
@@ -78,9 +78,9 @@ func (m model) inputsKnown(ctx context.Context) bool {
 func (m *model) computePartly(ctx context.Context) {
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	m.WorkerPermissions, m.OperatorPermissions = types.ObjectUnknown(permissionsType), types.MapUnknown(operatorPermissionsType)
+	m.WorkerPermissions, m.OperatorPermissions = types.ObjectUnknown(attribute.PermissionsType), types.MapUnknown(attribute.OperatorPermissionsType)
 	m.GivesUpAfter = types.StringUnknown()
-	m.Worker = types.ObjectUnknown(workerType)
+	m.Worker = types.ObjectUnknown(attribute.WorkerType)
 	m.RetiredQueues, m.DetachedQueues = types.MapUnknown(retiredType), types.MapUnknown(detachedType)
 	if !attribute.Known(m.Name) {
 		return

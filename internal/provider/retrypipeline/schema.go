@@ -132,7 +132,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				"In a work queue with a `max_attempts` of its own it is another."),
 			"worker": schema.ObjectAttribute{
 				Computed:       true,
-				AttributeTypes: workerType,
+				AttributeTypes: attribute.WorkerType,
 				MarkdownDescription: "The sidecar's configuration of this pipeline: " +
 					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. " +
 					"It holds no secrets.",

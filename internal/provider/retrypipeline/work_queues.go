@@ -72,7 +72,7 @@ func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
 		"attach":               types.StringValue(workQueue.Attach),
 		"dead_letter_strategy": attribute.TextValue(workQueue.DeadLetterStrategy),
 		"policy_definition":    attribute.ArgumentsValue(workQueue.PolicyDefinition),
-		"max_attempts":         attemptsValue(workQueue.MaxAttempts),
+		"max_attempts":         attribute.AttemptsValue(workQueue.MaxAttempts),
 		"take_over_from":       attribute.TextValue(workQueue.TakeOverFrom),
 	})
 }
