@@ -10,6 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 const auditHelp = `Finds the ways in which a broker loses dead letters: dead-letter exchanges that do not exist or
@@ -37,7 +38,7 @@ type auditOptions struct {
 }
 
 func newAuditCommand(getenv func(string) string) *cobra.Command {
-	endpoint, options := endpoint{getenv: getenv}, auditOptions{}
+	endpoint, options := endpoint{getenv: getenv, certificates: cli.Certificates{Getenv: getenv}}, auditOptions{}
 	cmd := &cobra.Command{
 		Use:     "audit",
 		Short:   "Find the ways in which a broker loses dead letters",

@@ -111,7 +111,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"password in a flag":   {with(nil), []string{"--password", "s3cret"}, "unknown flag"},
 		"password in the URL":  {with(nil), []string{"--endpoint", "http://me:s3cret@127.0.0.1:1"}, "must not contain credentials"},
 		"missing file":         {with(nil), []string{"--password-file", "/none"}, "--password-file: open /none"},
-		"missing certificates": {with(nil), []string{"--cacert", "/none"}, "open /none"},
+		"missing certificates": {with(nil), []string{"--cacert", "/none"}, "--cacert: the file cannot be read: no such file or directory"},
 		"unknown rule":         {with(nil), []string{"--ignore", "x"}, `there is no such rule; the rules are dead-letter-exchange-missing, `},
 		"unknown format":       {with(nil), []string{"--format", "xml"}, `--format "xml": must be table or json`},
 		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, "[all-vhosts vhost]"},

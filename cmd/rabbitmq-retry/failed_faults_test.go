@@ -8,8 +8,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,6 +57,58 @@ func TestFailedThroughTLS(t *testing.T) {
 	contains(t, errs, "certificate signed by unknown authority")
 	_, errs = with("cacertfile", ca).run(t, exitError, "failed", "list", "orders")
 	contains(t, errs, "remote error: tls: ")
+}
+
+// The environment and the flags name certificates in place of the URI: for all commands alike, as files and as text. A
+// URI that names its own keeps it.
+func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	server, ca := brokertest.ServerTLS(t)
+	trusted, cert, key := clientCertificate(t)
+	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
+	text := func(file string) string {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	uri := o.ThroughTLS(t, server)
+	files := []string{"--cacert", ca, "--clientcert", cert, "--clientkey", key}
+	check := append([]string{"worker", "--check"}, files...)
+	list := []string{"failed", "list", "orders"}
+	inText := map[string]string{"RABBITMQ_CACERT_PEM": text(ca), "RABBITMQ_CLIENTCERT_PEM": text(cert), "RABBITMQ_CLIENTKEY_PEM": text(key)}
+	for name, c := range map[string]struct {
+		uri  string
+		env  map[string]string
+		args []string
+		want string // "" if TLS lets the command through
+	}{
+		"worker, files in the environment": {uri, map[string]string{"RABBITMQ_CACERT": ca, "RABBITMQ_CLIENTCERT": cert, "RABBITMQ_CLIENTKEY": key}, []string{"worker", "--check"}, ""},
+		"worker, text":                     {uri, inText, []string{"worker", "--check"}, ""},
+		"worker, flags":                    {uri, nil, check, ""},
+		"failed, text":                     {uri, inText, list, ""},
+		"failed, flags":                    {uri, nil, append(list, files...), ""},
+		"flag before environment":          {uri, inText, append(list, "--cacert", cert), "unknown authority"},
+		"URI before environment":           {o.ThroughTLS(t, server, "cacertfile", cert), inText, list, "unknown authority"},
+		"environment without TLS":          {o.URI, inText, list, ""},
+		"flag without TLS":                 {o.URI, nil, append(list, "--cacert", ca), "certificates are named for a connection without TLS: write amqps://"},
+		"key in place of its file":         {uri, map[string]string{"RABBITMQ_CLIENTKEY": text(key)}, list, "RABBITMQ_CLIENTKEY_PEM takes those"},
+		"key in a flag":                    {uri, nil, append(list, "--clientkey", text(key)), "--clientkey must be the name of a file, and has the contents of one: RABBITMQ_CLIENTKEY_PEM takes those"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := map[string]string{cli.EnvURI: c.uri, cli.EnvConfig: goodConfig}
+			maps.Copy(env, c.env)
+			_, stdout, stderr := execute(t.Context(), env, c.args...)
+			output := stdout + stderr
+			reached := !strings.Contains(output, "tls: ") && !strings.Contains(output, "certificate") && !strings.Contains(output, "contents")
+			if reached != (c.want == "") || !strings.Contains(output, c.want) || strings.Contains(output, "BEGIN") {
+				t.Errorf("%s, want %q", output, c.want)
+			}
+		})
+	}
 }
 
 // clientCertificate makes one, signed by itself.

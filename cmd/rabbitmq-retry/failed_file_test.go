@@ -15,6 +15,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
@@ -23,7 +24,7 @@ import (
 // queue opens raw connections to the failed queue.
 func (o orders) queue(name string) pass.Queue {
 	return pass.Queue{Name: name, Open: func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
-		uris, err := amqpconn.ParseURIs(o.URI)
+		uris, err := amqpconn.ParseURIs(o.URI, certificates.Set{})
 		if err != nil {
 			return amqpconn.Raw{}, err
 		}

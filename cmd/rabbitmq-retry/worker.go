@@ -57,7 +57,7 @@ type workerOptions struct {
 
 func newWorkerCommand(getenv func(string) string) *cobra.Command {
 	o := &workerOptions{
-		source: source{connection: cli.Connection{Getenv: getenv}, config: cli.Config{Getenv: getenv}},
+		source: source{connection: cli.NewConnection(getenv), config: cli.Config{Getenv: getenv}},
 		getenv: getenv,
 	}
 	cmd := &cobra.Command{

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
 // Brokers returns where the brokers are and how to log in, in the order in which they are tried. It is
@@ -12,8 +14,9 @@ import (
 type Brokers func() ([]URI, error)
 
 // ParseURIs reads AMQP URIs that are separated by spaces or line breaks. A comma does not separate them:
-// a password may have one. Errors never quote a URI.
-func ParseURIs(raw string) ([]URI, error) {
+// a password may have one. Those with TLS take from the certificates what they do not have themselves. Errors never
+// quote a URI.
+func ParseURIs(raw string, others certificates.Set) ([]URI, error) {
 	fields := strings.Fields(raw)
 	if len(fields) == 0 {
 		return nil, errURI
@@ -21,7 +24,7 @@ func ParseURIs(raw string) ([]URI, error) {
 	uris := make([]URI, len(fields))
 	for i, field := range fields {
 		var err error
-		uris[i], err = ParseURI(field)
+		uris[i], err = parseURI(field, others)
 		switch {
 		case err != nil && len(fields) > 1:
 			return nil, fmt.Errorf("URI %d of %d: %w", i+1, len(fields), err)

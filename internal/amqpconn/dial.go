@@ -2,19 +2,19 @@ package amqpconn
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"fmt"
 	"net"
-	"os"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/coalesce"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
-// tlsFiles are what an amqps URI says about TLS.
-type tlsFiles struct{ ca, cert, key, serverName string }
+// security is what an amqps URI needs for TLS.
+type security struct {
+	certificates certificates.Set
+	serverName   string
+}
 
 // watcher is a connection below the client that has to know how large a frame may be.
 type watcher interface {
@@ -40,7 +40,7 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 		if dialled != nil {
 			_ = dialled.Close()
 		}
-		return nil, watch, err
+		return nil, watch, explain(uri, err)
 	}
 	// There are no messages before there is a channel.
 	watch.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
@@ -62,34 +62,13 @@ func (u URI) dial(network, address string) (net.Conn, error) {
 	return secured, nil
 }
 
-func (f tlsFiles) secure(conn net.Conn) (net.Conn, error) {
-	config, err := f.config()
+// secure reads the files again for each connection, since certificates are renewed.
+func (s security) secure(conn net.Conn) (net.Conn, error) {
+	config, err := s.certificates.Config()
 	if err != nil {
 		return nil, err
 	}
+	config.ServerName = s.serverName
 	secured := tls.Client(conn, config)
 	return secured, secured.Handshake() //nolint:noctx // the connection has a deadline
-}
-
-// config reads the files again for each connection, since certificates are renewed.
-func (f tlsFiles) config() (*tls.Config, error) {
-	config := &tls.Config{ServerName: f.serverName, MinVersion: tls.VersionTLS12}
-	if f.ca != "" {
-		data, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, fmt.Errorf("cacertfile: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(data) {
-			return nil, errors.New("cacertfile: has no certificate in PEM form")
-		}
-	}
-	if f.cert != "" && f.key != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, fmt.Errorf("certfile and keyfile: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, nil
 }

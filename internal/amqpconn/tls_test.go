@@ -19,6 +19,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
 // connect opens a connection and closes it.
@@ -49,6 +50,9 @@ func TestTLSIsVerified(t *testing.T) {
 	mutual.ClientAuth, mutual.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	mutual.MaxVersion = tls.VersionTLS12 // which tells a client during the handshake that it is refused
 
+	newest := mutual.Clone()
+	newest.MaxVersion = tls.VersionTLS13
+
 	for name, test := range map[string]struct {
 		server     *tls.Config
 		parameters []string
@@ -59,13 +63,14 @@ func TestTLSIsVerified(t *testing.T) {
 		"TLS 1.1":               {old, []string{"cacertfile", ca}, "protocol version not supported"},
 		"another name":          {good, []string{"cacertfile", ca, "server_name_indication", "example.com"}, ""},
 		"name not in it":        {good, []string{"cacertfile", ca, "server_name_indication", "example.org"}, "not example.org"},
-		"unknown authority":     {good, nil, "certificate signed by unknown authority"},
+		"unknown authority":     {good, nil, "certificate signed by unknown authority; the broker's certificate is signed by an authority that is not trusted here: name"},
 		"wrong authority":       {good, []string{"cacertfile", cert}, "certificate signed by unknown authority"},
 		"authority is no PEM":   {good, []string{"cacertfile", os.DevNull}, "cacertfile: has no certificate in PEM form"},
-		"no file":               {good, []string{"cacertfile", "/none"}, "cacertfile: open /none"},
+		"no file":               {good, []string{"cacertfile", "/none"}, "cacertfile: the file cannot be read: no such file"},
 		"client certificate":    {mutual, []string{"cacertfile", ca, "certfile", cert, "keyfile", key}, ""},
-		"no client certificate": {mutual, []string{"cacertfile", ca}, "remote error: tls: "},
-		"unknown certificate":   {mutual, []string{"cacertfile", ca, "certfile", otherCert, "keyfile", otherKey}, "certificate"},
+		"no client certificate": {mutual, []string{"cacertfile", ca}, "the broker asks for a client certificate that it trusts: name one"},
+		"unknown certificate":   {mutual, []string{"cacertfile", ca, "certfile", otherCert, "keyfile", otherKey}, "client certificate that it trusts"},
+		"the same in TLS 1.3":   {newest, []string{"cacertfile", ca}, "the broker asks for a client certificate that it trusts: name one"},
 		"key of another":        {mutual, []string{"cacertfile", ca, "certfile", cert, "keyfile", otherKey}, "certfile and keyfile: tls: private key does not match"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +80,61 @@ func TestTLSIsVerified(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A port that is another's does not answer with codes of AMQP, which nobody sent.
+func TestWrongPortSaysWhatToWrite(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	server, _ := brokertest.ServerTLS(t)
+	plain, err := url.Parse(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secure := b.ThroughTLS(t, server)
+	for name, c := range map[string]struct{ uri, want string }{
+		"amqp to a port with TLS":      {strings.Replace(secure, "amqps", "amqp", 1), "nothing there speaks AMQP without TLS"},
+		"amqp to the management API":   {strings.Replace(b.Endpoint, "http", "amqp", 1), "15672 and 15671 are the management API's"},
+		"amqps to a port without TLS":  {"amqps://" + plain.Host, "there is no TLS at this port: write amqp://"},
+		"amqps to the management API":  {strings.Replace(b.Endpoint, "http", "amqps", 1), "there is no TLS at this port"},
+		"amqp to a port that hangs up": {"amqp://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _ = conn.Close() }), "nothing there speaks AMQP without TLS"},
+		"the port, with a wrong user":  {"amqp://nobody:s3cret@" + plain.Host, "username or password not allowed"},
+	} {
+		if err := connect(t, c.uri, b.Vhost); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Exception (501)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Certificates of the environment serve those URIs with TLS that name none, and no others.
+func TestCertificatesBesidesTheURI(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	server, ca := brokertest.ServerTLS(t)
+	trusted, cert, key := clientCertificate(t)
+	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
+	text, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := certificates.Set{CA: certificates.Source{File: ca}, Cert: certificates.Source{File: cert}, Key: certificates.Source{PEM: string(text)}}
+	for name, c := range map[string]struct{ uri, want string }{
+		"none named":        {b.ThroughTLS(t, server), ""},
+		"another authority": {b.ThroughTLS(t, server, "cacertfile", cert), "unknown authority"},
+		"without TLS":       {b.URI, ""},
+	} {
+		uris, err := amqpconn.ParseURIs(c.uri, others)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := amqpconn.Connect(t.Context(), uris[0], b.Vhost, amqpconn.Client{Name: t.Name()})
+		if err == nil {
+			amqpconn.HangUp(conn)
+		}
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
 // errURI deliberately wraps nothing: the parser's own errors quote the URI, and with it the password.
@@ -24,7 +26,7 @@ type URI struct {
 	plain              url.URL
 	username, password string
 	hasPassword        bool
-	tls                *tlsFiles
+	tls                *security
 	address            string
 	connectTimeout     time.Duration
 }
@@ -32,7 +34,10 @@ type URI struct {
 // ParseURI reads an amqp or amqps URI. The path is ignored: [Connect] is told the vhost.
 // Query parameters are those of RabbitMQ's URI specification, such as cacertfile or heartbeat.
 // Errors never quote the URI.
-func ParseURI(raw string) (URI, error) {
+func ParseURI(raw string) (URI, error) { return parseURI(raw, certificates.Set{}) }
+
+// parseURI takes from the certificates what the URI does not have itself.
+func parseURI(raw string, others certificates.Set) (URI, error) {
 	raw = strings.TrimSpace(raw)
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -50,11 +55,11 @@ func ParseURI(raw string) (URI, error) {
 	if ms := parsed.ConnectionTimeout; ms > 0 {
 		connectTimeout = time.Duration(ms) * time.Millisecond
 	}
-	var files *tlsFiles
+	var secure *security
 	if parsed.Scheme == "amqps" {
-		files = &tlsFiles{
-			ca: parsed.CACertFile, cert: parsed.CertFile, key: parsed.KeyFile,
-			serverName: cmp.Or(parsed.ServerName, parsed.Host),
+		secure = &security{certificatesOf(parsed).Or(others), cmp.Or(parsed.ServerName, parsed.Host)}
+		if err := secure.check(u.Query()); err != nil {
+			return URI{}, err
 		}
 		u.Scheme, u.Host = "amqp", net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port))
 	}
@@ -62,7 +67,7 @@ func ParseURI(raw string) (URI, error) {
 		plain:          *u,
 		username:       parsed.Username,
 		password:       parsed.Password,
-		tls:            files,
+		tls:            secure,
 		address:        parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
 		hasPassword:    hasPassword,
 		connectTimeout: connectTimeout,
@@ -80,6 +85,9 @@ func (u URI) WithPassword(password string) URI {
 	u.password, u.hasPassword = password, true
 	return u
 }
+
+// HasTLS reports whether the connection is encrypted.
+func (u URI) HasTLS() bool { return u.tls != nil }
 
 // Username is who logs in.
 func (u URI) Username() string { return u.username }
@@ -103,9 +111,7 @@ func (u URI) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(u.address)) }
 // without its certificate.
 func checkParameters(query url.Values, scheme string) error {
 	cert, key := query.Get("certfile") != "", query.Get("keyfile") != ""
-	mechanisms := strings.ToLower(strings.Join(query["auth_mechanism"], " "))
-	external := strings.Contains(mechanisms, "external")
-	for mechanism := range strings.FieldsSeq(mechanisms) {
+	for mechanism := range strings.FieldsSeq(mechanisms(query)) {
 		if !slices.Contains([]string{"plain", "amqplain", "external"}, mechanism) {
 			return errors.New("the AMQP URI's auth_mechanism must be plain, amqplain or external")
 		}
@@ -115,10 +121,33 @@ func checkParameters(query url.Values, scheme string) error {
 		return errors.New("the AMQP URI has parameters of TLS, and no TLS: write amqps://")
 	case cert != key:
 		return errors.New("the AMQP URI must have certfile and keyfile, or neither")
-	case external && !cert:
-		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), and has none: add certfile and keyfile")
+	case scheme != "amqps" && external(query):
+		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), and has no TLS: write amqps://")
 	}
 	return nil
+}
+
+func mechanisms(query url.Values) string {
+	return strings.ToLower(strings.Join(query["auth_mechanism"], " "))
+}
+
+func external(query url.Values) bool { return strings.Contains(mechanisms(query), "external") }
+
+// certificatesOf are those that the URI names.
+func certificatesOf(u amqp.URI) certificates.Set {
+	return certificates.Set{
+		CA:   certificates.File(u.CACertFile, "cacertfile", certificates.EnvCAPEM),
+		Cert: certificates.File(u.CertFile, "certfile", certificates.EnvCertPEM),
+		Key:  certificates.File(u.KeyFile, "keyfile", certificates.EnvKeyPEM),
+	}
+}
+
+func (s security) check(query url.Values) error {
+	if external(query) && !s.certificates.Cert.Given() {
+		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), and has none: " +
+			"add certfile and keyfile, or set RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY")
+	}
+	return s.certificates.Check()
 }
 
 // plausible is false for what a password with an unescaped character turns into: the parser cuts

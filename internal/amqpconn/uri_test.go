@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
 func TestURIPrintsWithoutCredentials(t *testing.T) {
@@ -88,7 +89,7 @@ func TestParseURIs(t *testing.T) {
 		"amqp://a:5672,amqp://u:s3cret@b": "",
 		"amqp://a,b":                      "",
 	} {
-		uris, err := amqpconn.ParseURIs(raw)
+		uris, err := amqpconn.ParseURIs(raw, certificates.Set{})
 		if got := strings.Trim(fmt.Sprint(uris), "[]"); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q reads as %q, %v; want %q", raw, got, err, want)
 		}
@@ -108,6 +109,7 @@ func TestURIWithParametersThatWouldHaveNoEffect(t *testing.T) {
 		"amqps://a?keyfile=k.pem":                     "certfile and keyfile, or neither",
 		"amqps://a?auth_mechanism=external":           "add certfile and keyfile",
 		"amqps://a?auth_mechanism=EXTERNAL&certfile=": "add certfile and keyfile",
+		"amqp://a?auth_mechanism=external":            "write amqps://",
 		"amqps://a?auth_mechanism=plan":               "auth_mechanism",
 		"amqps://a?verify=verify_none":                "cannot be read",
 		"amqps://a?auth_mechanism=PLAIN&certfile=&x=": "cannot be read",
@@ -115,5 +117,14 @@ func TestURIWithParametersThatWouldHaveNoEffect(t *testing.T) {
 		if _, err := amqpconn.ParseURI(raw); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", raw, err, want)
 		}
+	}
+}
+
+// To log in by certificate, a URI needs none of its own.
+func TestLoginByCertificateOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	others := certificates.Set{Cert: certificates.Source{PEM: "-----BEGIN"}, Key: certificates.Source{PEM: "-----BEGIN"}}
+	if _, err := amqpconn.ParseURIs("amqps://a?auth_mechanism=external", others); err != nil {
+		t.Error(err)
 	}
 }

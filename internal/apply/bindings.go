@@ -21,6 +21,9 @@ func (c Change) bindingsTo(queues map[string]topology.Queue) []topology.Binding 
 	return found
 }
 
+// owns reports whether a binding is the owner's.
+func (c Change) owns(b topology.Binding) bool { return slices.ContainsFunc(c.Live.Bindings, b.Equal) }
+
 // bindingsOf lists the bindings that come from or lead to an exchange.
 func (c Change) bindingsOf(exchange string) []topology.Binding {
 	var found []topology.Binding
@@ -52,7 +55,7 @@ func (c Change) requireRebindable(queues ...map[string]topology.Queue) error {
 // requireReadable fails if a binding of somebody else's could not be put back as it was: the management API shows its
 // arguments as JSON, where a decimal is a number, and nothing is the text "undefined" (seen on 3.10.8 and 4.3.6).
 func (c Change) requireReadable(b topology.Binding) error {
-	if slices.ContainsFunc(c.Live.Bindings, b.Equal) {
+	if c.owns(b) {
 		return nil
 	}
 	for key, value := range b.Arguments {
@@ -69,9 +72,8 @@ func (c Change) requireReadable(b topology.Binding) error {
 	return nil
 }
 
-// requireLasting fails if an exchange that is re-created is the last one that another is bound to which deletes itself
-// without bindings: it would be gone, and with it what applications publish to.
-func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
+// requireReadableOf fails if a binding of an exchange that is re-created could not be put back as it was.
+func (c Change) requireReadableOf(recreated map[string]topology.Exchange) error {
 	for exchange := range recreated {
 		for _, b := range c.bindingsOf(exchange) {
 			if err := c.requireReadable(b); err != nil {
@@ -79,6 +81,12 @@ func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
 			}
 		}
 	}
+	return nil
+}
+
+// requireLasting fails if an exchange that is re-created is the last one that another is bound to which deletes itself
+// without bindings: it would be gone, and with it what applications publish to.
+func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
 	for _, b := range c.All.Bindings {
 		if _, leads := recreated[b.Destination]; !leads || !b.ToExchange || !c.All.Exchanges[b.Source].AutoDelete {
 			continue

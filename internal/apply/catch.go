@@ -141,5 +141,5 @@ func (c Change) caughtFrom() []topology.Binding {
 	if c.Catch == nil {
 		return nil
 	}
-	return slices.DeleteFunc(c.bindingsTo(c.Live.Queues), func(b topology.Binding) bool { return slices.ContainsFunc(c.Live.Bindings, b.Equal) })
+	return slices.DeleteFunc(c.bindingsTo(c.Live.Queues), c.owns)
 }

@@ -21,6 +21,9 @@ func planUpdate(c Change) ([]step, error) {
 	if err := c.requireRebindable(changes.Delete.Queues, changes.Replace.Queues); err != nil {
 		return nil, err
 	}
+	if err := c.requireReadableOf(changes.Replace.Exchanges); err != nil {
+		return nil, err
+	}
 	if err := c.requireLasting(changes.Replace.Exchanges); err != nil {
 		return nil, err
 	}
@@ -37,6 +40,7 @@ func planUpdate(c Change) ([]step, error) {
 		[]step{
 			{do: put, queues: changes.Create.Queues},
 			{do: put, bindings: changes.Create.Bindings},
+			c.attaching(changes.Create.Bindings),
 			{do: remove, policies: weakestFirst(early)},
 			{do: put, policies: c.writeOrder(written)},
 			{do: remove, policies: weakestFirst(late)},
@@ -80,7 +84,7 @@ func (c Change) usedByOthers(queues map[string]topology.Queue) map[string]string
 	used := map[string]string{}
 	shared, _ := c.split(queues)
 	for _, b := range c.bindingsTo(shared) {
-		if !slices.ContainsFunc(c.Live.Bindings, func(own topology.Binding) bool { return own.String() == b.String() }) {
+		if !c.owns(b) {
 			used[b.Destination] = fmt.Sprintf("it would have to be re-created, but exchange %q publishes to it; remove that binding first", b.Source)
 		}
 	}

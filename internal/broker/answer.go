@@ -22,8 +22,6 @@ const (
 		"or set the endpoint to the management API itself"
 	setCredentials = "RabbitMQ knows no such user with this password: set username and password in the configuration, " +
 		"or RABBITMQ_USERNAME and RABBITMQ_PASSWORD in the environment"
-	grantAccess   = "The user is known, but lacks a tag, or a permission in the vhost: see rabbitmqctl set_user_tags and set_permissions"
-	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
 )
 
 // answer is what came back for a request.
@@ -66,6 +64,8 @@ func (a answer) remedy(reason string) string {
 		return ""
 	case slices.Contains([]string{"", "Login failed", "Not_Authorized"}, reason):
 		return ". " + setCredentials
+	case strings.Contains(reason, "refused"):
+		return ". " + lacking(a.method, a.path)
 	}
 	return ". " + grantAccess
 }
@@ -75,16 +75,28 @@ func (a answer) remedy(reason string) string {
 func (a answer) failedRequest() error {
 	reason, ours := a.reason()
 	switch a.status {
+	case http.StatusProxyAuthRequired:
+		return a.foreign(loginAtProxy)
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		if !ours {
 			return a.foreign(lookAtGateway)
 		}
 	default:
 		if !ours && (len(a.content) > 0 || a.status == http.StatusNotFound) {
-			return a.foreign(lookAtEndpoint)
+			return a.foreign(a.lookAt())
 		}
 	}
 	return a.refusal(reason + a.remedy(reason))
+}
+
+// lookAt says what to do about an answer that is not RabbitMQ's: servers other than RabbitMQ tell those who come to their
+// TLS port without TLS.
+func (a answer) lookAt() string {
+	text := strings.ToLower(string(a.content))
+	if a.status == http.StatusBadRequest && strings.Contains(text, "http request") && strings.Contains(text, "https") {
+		return writeHTTPS
+	}
+	return lookAtEndpoint
 }
 
 // reason finds the broker's words: a string in most answers, a list in some of 4.3. It reports whether the answer

@@ -66,7 +66,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		"wrong password": {b.Username, "wrong", "set username and password"},
 		"unknown user":   {"nobody of that name", "wrong", "set username and password"},
 		"no tag":         {withoutTags, password, "lacks a tag, or a permission"},
-		"no permission":  {mayNotConfigure, itsPassword, "lacks a tag, or a permission"},
+		"no permission":  {mayNotConfigure, itsPassword, `configure on "x" in the vhost`},
 	} {
 		client, err := New(Config{Endpoint: b.Endpoint, Username: c.user, Password: c.password})
 		if err != nil {
@@ -76,6 +76,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		if !IsUnauthorized(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+		t.Log(err)
 	}
 	client, err := New(Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
 	if err != nil {

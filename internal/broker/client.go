@@ -141,7 +141,7 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 	defer c.requests.release()
 	response, err := c.http.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("%s %s: no answer: %w; %s", method, path, withoutURL(err), lookAtNetwork)
+		return 0, fmt.Errorf("%s %s: %w", method, path, c.unreached(withoutURL(err)))
 	}
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)

@@ -2,7 +2,10 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
+	"strings"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 )
@@ -24,11 +27,29 @@ func (u User) seesEveryVhost() bool {
 	return slices.Contains(u.Tags, "monitoring") || slices.Contains(u.Tags, "administrator")
 }
 
+// elsewhere says of a 404 what to do about it: every management API knows who asks, so there is none at this address.
+func (c *Client) elsewhere(err error) error {
+	var answer *Error
+	if !errors.As(err, &answer) || answer.Status != http.StatusNotFound {
+		return err
+	}
+	mistaken := *answer
+	mistaken.Foreign = true
+	mistaken.Reason = "there is no management API below " + c.base + ". "
+	if strings.HasSuffix(c.base, "/api") {
+		mistaken.Reason += "Let the endpoint end before /api"
+	} else {
+		mistaken.Reason += "Let the endpoint be its address alone, such as http://localhost:15672, " +
+			"with the prefix if RabbitMQ's management.path_prefix, or a proxy, sets one"
+	}
+	return &mistaken
+}
+
 // User asks the broker who the client is.
 func (c *Client) User(ctx context.Context) (User, error) {
 	var info rabbithole.WhoamiInfo
 	if err := c.get(ctx, path("whoami"), &info); err != nil {
-		return User{}, err
+		return User{}, c.elsewhere(err)
 	}
 	if info.Name == "" {
 		return User{}, mistaken(path("whoami"), "the user has no name", lookAtEndpoint)

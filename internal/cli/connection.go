@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,12 +17,18 @@ const EnvURI = "RABBITMQ_URI"
 // Connection is where the brokers are and who logs in, over AMQP. Flags take precedence over the
 // environment.
 type Connection struct {
-	Getenv                              func(string) string
+	getenv                              func(string) string
 	uris                                []string
 	uriFile, usernameFile, passwordFile string
+	certificates                        Certificates
 }
 
-// AddFlags adds --uri, --uri-file, --username-file and --password-file.
+// NewConnection makes one that reads this environment.
+func NewConnection(getenv func(string) string) Connection {
+	return Connection{getenv: getenv, certificates: Certificates{Getenv: getenv}}
+}
+
+// AddFlags adds --uri, --uri-file, --username-file and --password-file, and the flags of the certificates.
 func (c *Connection) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&c.uris, "uri", nil, "AMQP `URI` of a broker, without a password; may be repeated "+
@@ -30,6 +37,7 @@ func (c *Connection) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.usernameFile, "username-file", "", "`file` with the user, in place of that of the URI")
 	flags.StringVar(&c.passwordFile, "password-file", "", "`file` with the password, in place of that of the URI")
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
+	c.certificates.AddFlags(cmd)
 }
 
 // Brokers reads addresses and credentials. It is an [amqpconn.Brokers], called again for each session, so
@@ -60,7 +68,7 @@ func (c *Connection) Brokers() ([]amqpconn.URI, error) {
 }
 
 func (c *Connection) readURIs() ([]amqpconn.URI, error) {
-	name, raw := "$"+EnvURI, c.Getenv(EnvURI)
+	name, raw := "$"+EnvURI, c.getenv(EnvURI)
 	switch {
 	case len(c.uris) > 0:
 		name, raw = "--uri", strings.Join(c.uris, "\n")
@@ -74,9 +82,16 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	if raw == "" {
 		return nil, fmt.Errorf("no broker: set %s, or write --uri-file or --uri", EnvURI)
 	}
-	uris, err := amqpconn.ParseURIs(raw)
+	certificates, err := c.certificates.Set()
+	if err != nil {
+		return nil, err
+	}
+	uris, err := amqpconn.ParseURIs(raw, certificates)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if c.certificates.onCommandLine() && !slices.ContainsFunc(uris, amqpconn.URI.HasTLS) {
+		return nil, fmt.Errorf("%s: certificates are named for a connection without TLS: write amqps://", name)
 	}
 	for _, uri := range uris {
 		if len(c.uris) > 0 && uri.HasPassword() {

@@ -71,6 +71,7 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	}
 	properties.SetHeaders(headers)
 	properties.Remove(content.UserID) // the broker refuses that of another user
+	moveReplyTo(&properties)
 	properties.Remove(content.Expiration)
 	if r.Pipeline != "" {
 		properties.SetNumber(content.DeliveryMode, persistent)

@@ -41,6 +41,7 @@ func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (
 	for _, binding := range vhost.Bindings {
 		if n.Returns(binding) {
 			workQueue := recoverWorkQueue(p, binding.Destination, vhost)
+			workQueue.TakeOverFrom, _ = takenOverFrom(binding)
 			workQueue.MaxAttempts = definition.QueueMaxAttempts[binding.Destination]
 			p.WorkQueues[binding.Destination] = workQueue
 		}
@@ -85,21 +86,26 @@ func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 		return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
 			"remove all but the one that is right:\n%s", n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, listed(found))
 	}
-	if err := DamagedDefinition(n, vhost); err != nil {
-		return Definition{}, err
-	}
-	return parseValue(found[0])
+	return n.readDefinition(found[0])
 }
 
 // DamagedDefinition is an error if what stands in the place of the pipeline's definition is none, or one of a newer
 // release.
 func DamagedDefinition(n Names, vhost topology.Topology) error {
 	for _, value := range definitions(n, vhost) {
-		if _, err := parseValue(value); err != nil {
-			return fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+		if _, err := n.readDefinition(value); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (n Names) readDefinition(value any) (Definition, error) {
+	definition, err := parseValue(value)
+	if err != nil {
+		err = fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+	}
+	return definition, err
 }
 
 func parseValue(value any) (Definition, error) {
@@ -132,10 +138,15 @@ func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueu
 	return w
 }
 
+// Declared reports whether the pipeline has created a work queue. The mark stays when it is released.
+func (n Names) Declared(queue topology.Queue) bool {
+	return queue.Arguments[DeclaredByArgument] == string(n)
+}
+
 // declares reports whether the pipeline declares a work queue, and has not released it: a change in either
 // direction that was interrupted leaves both return bindings.
 func (n Names) declares(workQueue string, vhost topology.Topology) bool {
-	return vhost.Queues[workQueue].Arguments[DeclaredByArgument] == string(n) &&
+	return n.Declared(vhost.Queues[workQueue]) &&
 		slices.ContainsFunc(vhost.Bindings, n.DeclaredBinding(workQueue).Equal) &&
 		!slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(workQueue).Equal)
 }

@@ -10,14 +10,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 )
 
-// Configure makes the session that resources and data sources work with. While the endpoint or a credential is not
-// known yet, the session has no client and plans are made without looking at the broker.
+// Configure makes the session that resources and data sources work with. It does not ask the broker: the session does
+// when it is first needed. While the endpoint or a credential is not known yet, resources and data sources wait for it,
+// if the client can do that; otherwise plans are made without looking at the broker.
 func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if !req.Config.Raw.IsFullyKnown() {
 		handOut(session.Unconnected(), resp)
+		if req.ClientCapabilities.DeferralAllowed {
+			resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
+		}
 		return
 	}
 	var m model
@@ -29,18 +34,10 @@ func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, 
 	}
 	client, err := broker.New(config)
 	if err != nil {
-		resp.Diagnostics.Append(cannotConnect(err))
+		resp.Diagnostics.Append(invalid(err))
 		return
 	}
-	user, err := client.User(ctx)
-	switch {
-	case broker.IsUnauthorized(err):
-		resp.Diagnostics.Append(userRefused(config, err))
-	case err != nil:
-		resp.Diagnostics.Append(notReached(err))
-	default:
-		handOut(session.New(client, user, p.times), resp)
-	}
+	handOut(session.New(client, p.times), resp)
 }
 
 func handOut(made *session.Session, resp *provider.ConfigureResponse) {
@@ -51,14 +48,12 @@ func handOut(made *session.Session, resp *provider.ConfigureResponse) {
 func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	config := broker.Config{
-		Endpoint:       orEnvironment(m.Endpoint, "RABBITMQ_ENDPOINT"),
-		Username:       orEnvironment(m.Username, "RABBITMQ_USERNAME"),
-		Password:       orEnvironment(m.Password, "RABBITMQ_PASSWORD"),
-		Insecure:       m.Insecure.ValueBool(),
-		CACertFile:     orEnvironment(m.CACertFile, "RABBITMQ_CACERT"),
-		ClientCertFile: orEnvironment(m.ClientCertFile, "RABBITMQ_CLIENTCERT"),
-		ClientKeyFile:  orEnvironment(m.ClientKeyFile, "RABBITMQ_CLIENTKEY"),
-		Proxy:          orEnvironment(m.Proxy, "RABBITMQ_PROXY"),
+		Endpoint:     orEnvironment(m.Endpoint, "RABBITMQ_ENDPOINT"),
+		Username:     orEnvironment(m.Username, "RABBITMQ_USERNAME"),
+		Password:     orEnvironment(m.Password, "RABBITMQ_PASSWORD"),
+		Insecure:     m.Insecure.ValueBool(),
+		Certificates: m.certificates().Or(certificates.Environment(os.Getenv)),
+		Proxy:        orEnvironment(m.Proxy, "RABBITMQ_PROXY"),
 	}
 	if text := os.Getenv("RABBITMQ_INSECURE"); m.Insecure.IsNull() && text != "" {
 		insecure, err := strconv.ParseBool(text)
@@ -71,11 +66,24 @@ func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 		diags.Append(m.Headers.ElementsAs(ctx, &config.Headers, false)...)
 	}
 	for name, value := range map[string]string{"endpoint": config.Endpoint, "username": config.Username, "password": config.Password} {
-		if value == "" && (name == "endpoint" || config.ClientCertFile == "") {
+		if value == "" && (name == "endpoint" || !config.Certificates.Cert.Given()) {
 			diags.Append(missing(name))
 		}
 	}
 	return config, diags
+}
+
+// certificates are those of the configuration.
+func (m model) certificates() certificates.Set {
+	return certificates.Set{
+		CA:   source(m.CACertFile, m.CACertPEM, "cacert_file", "cacert_pem"),
+		Cert: source(m.ClientCertFile, m.ClientCertPEM, "clientcert_file", "clientcert_pem"),
+		Key:  source(m.ClientKeyFile, m.ClientKeyPEM, "clientkey_file", "clientkey_pem"),
+	}
+}
+
+func source(file, pem types.String, fileName, pemName string) certificates.Source {
+	return certificates.Source{File: file.ValueString(), PEM: pem.ValueString(), FileName: fileName, PEMName: pemName}
 }
 
 var environment = map[string]string{

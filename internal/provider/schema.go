@@ -15,8 +15,11 @@ type model struct {
 	Password       types.String `tfsdk:"password"`
 	Insecure       types.Bool   `tfsdk:"insecure"`
 	CACertFile     types.String `tfsdk:"cacert_file"`
+	CACertPEM      types.String `tfsdk:"cacert_pem"`
 	ClientCertFile types.String `tfsdk:"clientcert_file"`
+	ClientCertPEM  types.String `tfsdk:"clientcert_pem"`
 	ClientKeyFile  types.String `tfsdk:"clientkey_file"`
+	ClientKeyPEM   types.String `tfsdk:"clientkey_pem"`
 	Proxy          types.String `tfsdk:"proxy"`
 	Headers        types.Map    `tfsdk:"headers"`
 }
@@ -31,7 +34,7 @@ func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				Optional: true,
 				MarkdownDescription: "URL of the management API, such as `http://localhost:15672`. " +
 					"Environment: `RABBITMQ_ENDPOINT`. " +
-					"It may come from a resource that does not exist yet.",
+					"Without `/api`. It may come from a resource that does not exist yet.",
 			},
 			"username": schema.StringAttribute{
 				Optional: true,
@@ -54,14 +57,30 @@ func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 				MarkdownDescription: "PEM file with the certificate authorities to trust instead of the system's. " +
 					"Environment: `RABBITMQ_CACERT`.",
 			},
+			"cacert_pem": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "The same as PEM text, in place of `cacert_file`. " +
+					"Environment: `RABBITMQ_CACERT_PEM`.",
+			},
 			"clientcert_file": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "PEM file with the client certificate; goes with `clientkey_file`. " +
+				MarkdownDescription: "PEM file with the client certificate; goes with a key. " +
 					"Environment: `RABBITMQ_CLIENTCERT`.",
+			},
+			"clientcert_pem": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "The same as PEM text, in place of `clientcert_file`. " +
+					"Environment: `RABBITMQ_CLIENTCERT_PEM`.",
 			},
 			"clientkey_file": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "PEM file with the client certificate's key. Environment: `RABBITMQ_CLIENTKEY`.",
+			},
+			"clientkey_pem": schema.StringAttribute{
+				Optional:  true,
+				Sensitive: true,
+				MarkdownDescription: "The same as PEM text, in place of `clientkey_file`. " +
+					"Environment: `RABBITMQ_CLIENTKEY_PEM`.",
 			},
 			"proxy": schema.StringAttribute{
 				Optional:  true,

@@ -57,26 +57,24 @@ func (p Policy) AppliesTo(queue, queueType string) (bool, error) {
 	if !p.meant(queueType) || !applicable(queueType, p.Definition) {
 		return false, nil
 	}
+	return p.matches(queue)
+}
+
+// matches reports whether the pattern matches a name.
+func (p Policy) matches(name string) (bool, error) {
 	pattern, err := compiled(p.Pattern)
 	if err != nil {
 		return false, err
 	}
-	return pattern.matches(queue)
+	return pattern.matches(name)
 }
 
 // MayApply reports whether one of the policies matches one of the queues. A pattern that cannot be evaluated
 // may match.
 func MayApply(policies map[string]Policy, queues map[string]Queue) bool {
 	for _, policy := range policies {
-		pattern, err := compiled(policy.Pattern)
 		for name, queue := range queues {
-			if !policy.meant(queue.Type) || !applicable(queue.Type, policy.Definition) {
-				continue
-			}
-			if err != nil {
-				return true
-			}
-			if matches, err := pattern.matches(name); matches || err != nil {
+			if matches, err := policy.AppliesTo(name, queue.Type); matches || err != nil {
 				return true
 			}
 		}
@@ -91,11 +89,7 @@ func MayApplyToExchange(policies map[string]Policy, exchange string) bool {
 		if !policy.MeantForExchanges() {
 			continue
 		}
-		pattern, err := compiled(policy.Pattern)
-		if err != nil {
-			return true
-		}
-		if matches, err := pattern.matches(exchange); matches || err != nil {
+		if matches, err := policy.matches(exchange); matches || err != nil {
 			return true
 		}
 	}

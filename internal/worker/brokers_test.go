@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -84,7 +85,7 @@ func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 		dead + " " + p.URI: {"warning: connect to " + dead, "ok: orders.inbox"},
 		dead + " " + other: {"error: connect to " + dead, "error: connect to " + other},
 	} {
-		uris, err := amqpconn.ParseURIs(brokers)
+		uris, err := amqpconn.ParseURIs(brokers, certificates.Set{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -153,7 +154,7 @@ func (p *testPipeline) workWith(t *testing.T, rawURIs string, w pipeline.Worker,
 	if err != nil {
 		t.Fatal(err)
 	}
-	uris, err := amqpconn.ParseURIs(rawURIs)
+	uris, err := amqpconn.ParseURIs(rawURIs, certificates.Set{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ const contentHeader = 2
 // PayloadSize is what the head of a frame says.
 func PayloadSize(head []byte) int64 { return int64(endian.BigEndian.Uint32(head[3:])) }
 
-// BodySize is the size of the body that follows a frame with a content header.
-func BodySize(header []byte) int {
-	return int(endian.BigEndian.Uint64(header[HeadSize+ContentSize-8:])) //nolint:gosec // a broker has limits
+// BodySize is the size of the body that follows a content header, the payload of a frame.
+func BodySize(payload []byte) int {
+	return int(endian.BigEndian.Uint64(payload[ContentSize-8:])) //nolint:gosec // a broker has limits
 }
 
 // IsContentHeader reports whether the head is that of a frame with a content header of at least this size. A broker

@@ -80,7 +80,7 @@ func (c *Conn) scan(data []byte) (at int) {
 		if c.tooLarge(size) || int64(len(rest)) < whole || c.Full() || check(rest[frame.HeadSize:frame.HeadSize+size]) != nil {
 			return at
 		}
-		c.Admit(frame.BodySize(rest))
+		c.Admit(frame.BodySize(rest[frame.HeadSize:]))
 		at += int(whole)
 	}
 }
@@ -102,7 +102,7 @@ func (c *Conn) advance() error {
 	if c.ready, err = c.contentHeader(head); err != nil {
 		return err
 	}
-	if c.Admit(frame.BodySize(c.ready)) {
+	if c.Admit(frame.BodySize(c.ready[frame.HeadSize:])) {
 		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
 		_ = c.SetReadDeadline(time.Time{})
 	}

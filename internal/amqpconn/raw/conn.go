@@ -2,7 +2,6 @@ package raw
 
 import (
 	"bytes"
-	endian "encoding/binary"
 	"io"
 	"net"
 	"sync"
@@ -109,7 +108,7 @@ func (c *Conn) receive() error {
 		return err
 	}
 	content, properties := payload.Bytes()[:frame.ContentSize], payload.Bytes()[frame.ContentSize:size]
-	if c.Admit(len(properties) + int(endian.BigEndian.Uint64(content[4:]))) { //nolint:gosec // a broker has limits
+	if c.Admit(len(properties) + frame.BodySize(content)) {
 		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
 		_ = c.SetReadDeadline(time.Time{})
 	}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 )
 
 const deleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed
@@ -42,8 +40,8 @@ func newDelete(caller caller) *cobra.Command {
 	flags.StringVar(&o.export, "export", "", "`file` that keeps the messages, which must not exist")
 	flags.BoolVar(&o.discard, "discard", false, "keep nothing")
 	flags.BoolVar(&o.all, "all", false, "all messages: without it, some filter has to say which")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of the run (default: stderr)")
+	addYes(cmd, &o.yes)
+	addAuditLog(cmd, &o.auditLog, "the run")
 	addForce(cmd, &o.force)
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
 	cmd.MarkFlagsOneRequired("export", "discard")
@@ -69,7 +67,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		filter: filter, command: "delete", file: o.export, flag: "--export", auditLog: o.auditLog,
 		survey: &survey{
 			place: place, filters: &o.filters, force: o.force,
-			console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes},
+			console: newConsole(cmd, o.yes),
 		},
 	}
 	return r.run(cmd.Context())

@@ -48,8 +48,8 @@ func newExport(caller caller) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.output, "output", "", "`file` to write, which must not exist (default: stdout)")
 	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --output")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of a run with --remove (default: stderr)")
+	addYes(cmd, &o.yes)
+	addAuditLog(cmd, &o.auditLog, "a run with --remove")
 	addForce(cmd, &o.force)
 	return cmd
 }
@@ -68,7 +68,7 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	s := &survey{
 		place: place, filters: &o.filters, force: o.force,
-		console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes},
+		console: newConsole(cmd, o.yes),
 	}
 	if o.remove {
 		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output", auditLog: o.auditLog}
@@ -86,7 +86,7 @@ func (o *exportOptions) export(s *survey, filter failed.Filter, stdout console.O
 	if err != nil {
 		return err
 	}
-	result, err := s.lookFor(stdout.Context, filter, func(e *failed.Entry) {
+	result, err := s.look(stdout.Context, filter, func(e *failed.Entry) {
 		if o.limit == 0 || to.lines < o.limit {
 			to.write(e)
 		}

@@ -59,8 +59,8 @@ func newImport(caller caller) *cobra.Command {
 	flags.BoolVar(&o.replay, "replay", false, "send the messages to the work queues they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and say what would be imported")
 	flags.BoolVar(&o.skipPresent, "skip-present", false, "leave out as many of each message as are in the queue")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of the run (default: stderr)")
+	addYes(cmd, &o.yes)
+	addAuditLog(cmd, &o.auditLog, "the run")
 	addForce(cmd, &o.force)
 	cmd.MarkFlagsMutuallyExclusive("replay", "skip-present")
 	return cmd
@@ -95,7 +95,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 		importOptions: o, name: rest[0], present: map[string]int{}, notes: map[string]int{},
 		survey: &survey{
 			place: place, filters: &filters{}, force: o.force,
-			console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes},
+			console: newConsole(cmd, o.yes),
 		},
 		how:  failed.Import{Pipeline: place.Pipeline, Queue: place.Name},
 		back: failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
@@ -178,7 +178,7 @@ func (i *imports) run(ctx context.Context) error {
 
 // count notes what is in the queue.
 func (i *imports) count(ctx context.Context) error {
-	seen, err := i.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) { i.present[e.ID]++ })
+	seen, err := i.look(ctx, failed.Filter{}, func(e *failed.Entry) { i.present[e.ID]++ })
 	if err == nil && seen.Consumers > 0 {
 		err = cli.RuntimeError{Err: fmt.Errorf("--skip-present: another consumer of %q may hold messages that cannot be seen; "+
 			"stop it, or import without --skip-present", i.place.Name)}

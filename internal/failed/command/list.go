@@ -73,10 +73,14 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	filter, err := o.filter(cmd.InOrStdin(), now)
+	if err != nil {
+		return err
+	}
 	messages := o.messages || o.format == view.ID
 	list := view.List{Queue: place.Name, Vhost: place.Vhost}
-	survey := &survey{place: place, filters: &o.filters, force: o.force, console: &console.Console{Err: cmd.ErrOrStderr()}}
-	result, err := survey.look(cmd.Context(), cmd.InOrStdin(), now, func(e *failed.Entry) {
+	survey := &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, false)}
+	result, err := survey.look(cmd.Context(), filter, func(e *failed.Entry) {
 		list.Selected++
 		switch {
 		case !messages:

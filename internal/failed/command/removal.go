@@ -45,7 +45,7 @@ func (r *removal) run(ctx context.Context) error {
 // runTo keeps the messages in a file, or not.
 func (r *removal) runTo(ctx context.Context, to *sink) error {
 	meant := 0
-	before, err := r.lookFor(ctx, r.filter, func(*failed.Entry) { meant++ })
+	before, err := r.look(ctx, r.filter, func(*failed.Entry) { meant++ })
 	if err != nil {
 		return err
 	}

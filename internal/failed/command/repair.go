@@ -41,9 +41,8 @@ func newRepair(caller caller) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.addFlags(cmd)
-	flags := cmd.Flags()
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of the run (default: stderr)")
+	addYes(cmd, &o.yes)
+	addAuditLog(cmd, &o.auditLog, "the run")
 	return cmd
 }
 
@@ -58,7 +57,7 @@ func (o *repairOptions) run(cmd *cobra.Command, args []string) error {
 	if err := console.CanAudit(o.auditLog); err != nil {
 		return err
 	}
-	s := &survey{place: place, filters: &filters{}, console: &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes}}
+	s := &survey{place: place, filters: &filters{}, console: newConsole(cmd, o.yes)}
 	return s.repair(cmd.Context(), o.auditLog)
 }
 

@@ -63,9 +63,9 @@ func newReplay(caller caller) *cobra.Command {
 	flags.StringVar(&o.rate, "rate", "", "`messages` a second at most, such as 50/s (default: as many as possible)")
 	flags.StringVar(&o.to, "to", "", "`queue` that the messages go to, in place of the one they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be replayed")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	addYes(cmd, &o.yes)
 	flags.DurationVar(&o.wait, "wait", 0, "then wait so long, and say how many came back")
-	flags.StringVar(&o.auditLog, "audit-log", "", "`file` for the record of the run (default: stderr)")
+	addAuditLog(cmd, &o.auditLog, "the run")
 	addForce(cmd, &o.force)
 	return cmd
 }
@@ -101,10 +101,9 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	if strings.Contains(o.to, "://") {
 		return errors.New("--to: the name of a queue is needed, and is a URI")
 	}
-	con := &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: o.yes}
 	r := &replay{
 		replayOptions: o, filter: filter, rate: rate, meant: map[string]int{}, skipped: map[string]int{},
-		survey: &survey{place: place, filters: &o.filters, force: o.force, console: con},
+		survey: &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, o.yes)},
 		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newRunID()},
 	}
 	return r.run(cmd.Context())
@@ -121,7 +120,7 @@ func (r *replay) run(ctx context.Context) error {
 	if err := console.CanAudit(r.auditLog); err != nil {
 		return err
 	}
-	before, err := r.lookFor(ctx, r.filter, r.count)
+	before, err := r.look(ctx, r.filter, r.count)
 	if err != nil {
 		return err
 	}

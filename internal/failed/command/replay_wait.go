@@ -25,7 +25,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 		return 0, errors.New("stopped while waiting: whether messages came back was not looked at")
 	}
 	reasons := map[string]int{}
-	if _, err := r.lookFor(ctx, failed.Filter{}, func(e *failed.Entry) {
+	if _, err := r.look(ctx, failed.Filter{}, func(e *failed.Entry) {
 		if replayedBy(e, r.how.ID) {
 			again++
 			reasons[e.Reason]++

@@ -67,9 +67,9 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return errors.New("write the id of a message, or at least its first 4 digits: failed list -o id has them")
 	}
 	id := strings.ToLower(rest[0])
-	survey := &survey{place: place, filters: &o.filters, force: o.force, console: &console.Console{Err: cmd.ErrOrStderr()}}
+	survey := &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, false)}
 	found := map[string]*failed.Entry{}
-	result, err := survey.lookFor(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
+	result, err := survey.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
 		if strings.HasPrefix(e.ID, id) && len(found) <= minPrefix {
 			found[e.ID] = e
 		}

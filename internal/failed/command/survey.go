@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -40,21 +39,27 @@ const (
 	returningPoll = 100 * time.Millisecond
 )
 
+// newConsole talks to the one who runs the command. Yes answers every question.
+func newConsole(cmd *cobra.Command, yes bool) *console.Console {
+	return &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: yes}
+}
+
+func addYes(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask")
+}
+
+// addAuditLog names the runs of which there is a record.
+func addAuditLog(cmd *cobra.Command, path *string, runs string) {
+	cmd.Flags().StringVar(path, "audit-log", "", "`file` for the record of "+runs+" (default: stderr)")
+}
+
 func addForce(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false,
 		"look at a quorum queue again and again; messages that it could delete are replaced by copies (with --queue)")
 }
 
-// look hands over the messages that are meant. All are put back.
-func (s *survey) look(ctx context.Context, stdin io.Reader, now time.Time, visit func(*failed.Entry)) (pass.Result, error) {
-	filter, err := s.filters.filter(stdin, now)
-	if err != nil {
-		return pass.Result{}, err
-	}
-	return s.lookFor(ctx, filter, visit)
-}
-
-func (s *survey) lookFor(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (pass.Result, error) {
+// look hands over the messages that the filter selects. All are put back.
+func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (pass.Result, error) {
 	s.selector = filter.Selector()
 	job := pass.Job{Scan: s.scan(), Progress: s.progress, Decide: func(e *failed.Entry) pass.Verdict {
 		if s.selector.Selects(e) {

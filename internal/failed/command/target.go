@@ -21,7 +21,7 @@ type target struct {
 }
 
 func newTarget(caller caller) target {
-	return target{caller: caller, connection: cli.Connection{Getenv: caller.getenv}, source: cli.Config{Getenv: caller.getenv}}
+	return target{caller: caller, connection: cli.NewConnection(caller.getenv), source: cli.Config{Getenv: caller.getenv}}
 }
 
 func (t *target) addFlags(cmd *cobra.Command) {

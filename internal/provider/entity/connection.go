@@ -1,8 +1,11 @@
 package entity
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 )
 
@@ -20,9 +23,39 @@ func takeOver(taken **session.Session, providerData any) diag.Diagnostics {
 }
 
 // requireConnection is an error if the broker cannot be asked at apply.
-func (e *entity[M, S]) requireConnection() diag.Diagnostics {
-	if !e.session.Connected() {
+func (e *entity[M, S]) requireConnection(ctx context.Context) diag.Diagnostics {
+	if !e.session.Configured() {
 		return diag.Diagnostics{notConnected()}
 	}
-	return nil
+	return reach(ctx, e.session)
+}
+
+// reach is an error if the broker does not answer, or not to this user.
+func reach(ctx context.Context, s *session.Session) diag.Diagnostics {
+	_, err := s.Reach(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case broker.IsUnauthorized(err):
+		return diag.Diagnostics{userRefused(err)}
+	case broker.IsProxys(err):
+		return diag.Diagnostics{proxyInTheWay(err)}
+	default:
+		return diag.Diagnostics{notReached(err)}
+	}
+}
+
+// reachForPlan is reach for a plan: a broker that does not answer ends in a warning, so that a plan can be made without
+// one. Without a user, nothing can be compared with the broker.
+func (e *entity[M, S]) reachForPlan(ctx context.Context) (*broker.User, diag.Diagnostics) {
+	user, err := e.session.Reach(ctx)
+	switch {
+	case err == nil:
+		return &user, nil
+	case !broker.IsUnreached(err):
+		return nil, reach(ctx, e.session)
+	case e.session.ToldUnreached():
+		return nil, nil
+	}
+	return nil, diag.Diagnostics{planNotCompared(err)}
 }

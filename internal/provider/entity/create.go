@@ -18,7 +18,7 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	next, _, diags := e.resolve(ctx, &plan, nil)
 	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(e.requireConnection()...)
+	resp.Diagnostics.Append(e.requireConnection(ctx)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -68,7 +68,9 @@ func (v *view[M]) ValidateConfig(ctx context.Context, req datasource.ValidateCon
 func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if !v.session.Connected() {
+	if v.session.Configured() {
+		resp.Diagnostics.Append(reach(ctx, v.session)...)
+	} else {
 		resp.Diagnostics.Append(notConnectedForData())
 	}
 	if resp.Diagnostics.HasError() {

@@ -26,7 +26,7 @@ func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, r
 	}
 	spec, diags := e.kind.Specification(ctx, state)
 	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(e.requireConnection()...)
+	resp.Diagnostics.Append(e.requireConnection(ctx)...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(e.delete(ctx, e.key(state).Vhost, spec, lifecycle)...)
 	}

@@ -79,6 +79,8 @@ type Kind[M, S any] struct {
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.
 	InUse func(S, topology.Topology) *InUse
+	// LetsGo notes in the run which queues a destroy detaches, and says what is lost by it.
+	LetsGo func(run *session.Session, prior S, vhost topology.Vhost) diag.Diagnostics
 	// BindingsThatGo finds bindings of others that a destroy deletes; nil if there can be none.
 	BindingsThatGo func(S, topology.Topology) []topology.Binding
 

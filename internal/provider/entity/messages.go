@@ -53,6 +53,29 @@ func notConnectedForData() diag.Diagnostic {
 			"If they come from a resource of this configuration, let the data source depend on it: depends_on = [...].")
 }
 
+func userRefused(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("RabbitMQ refused the user", fmt.Sprintf(
+		"Set username and password in the provider block, or RABBITMQ_USERNAME and RABBITMQ_PASSWORD, "+
+			"and see that the user has one of the tags management, policymaker, monitoring and administrator.\n\n%s.", err))
+}
+
+func proxyInTheWay(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The proxy does not lead to RabbitMQ", err.Error()+".")
+}
+
+func notReached(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("RabbitMQ's management API cannot be reached", notReachedDetail+err.Error()+".")
+}
+
+func planNotCompared(err error) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("The plan was not compared with the broker",
+		"RabbitMQ's management API cannot be reached. The plan is made without it; apply needs it, and finds what a plan finds "+
+			"otherwise. "+notReachedDetail+err.Error()+".")
+}
+
+const notReachedDetail = "Check the endpoint in the provider block, or RABBITMQ_ENDPOINT: it is the URL of the management API " +
+	"(port 15672, or 15671 with TLS; not the AMQP port). And check that the plugin rabbitmq_management is enabled.\n\n"
+
 func unknownInput() diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Unknown input at apply",
 		"This is a bug in the provider: an attribute is still unknown.")

@@ -71,10 +71,15 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 	diags.Append(report.Errors(e.kind.Check(next))...)
 	diags.Append(e.kind.CheckRun(e.session, next, prior)...)
 	// Within apply, what was listed before may be older than what this run has written.
-	if diags.HasError() || !e.session.Connected() || e.session.HasWritten() {
+	if diags.HasError() || !e.session.Configured() || e.session.HasWritten() {
 		return diags
 	}
-	diags.Append(e.checkUser(next)...)
+	user, more := e.reachForPlan(ctx)
+	diags.Append(more...)
+	if user == nil {
+		return diags
+	}
+	diags.Append(e.checkUser(*user, next)...)
 	name, models := e.key(plan).Vhost, []M{plan}
 	if priorModel != nil {
 		models = append(models, *priorModel)
@@ -112,8 +117,7 @@ func (e *entity[M, S]) markReplaced(ctx context.Context, prior M) diag.Diagnosti
 }
 
 // checkUser finds a user who may not write the policies that are needed.
-func (e *entity[M, S]) checkUser(next S) diag.Diagnostics {
-	user := e.session.User
+func (e *entity[M, S]) checkUser(user broker.User, next S) diag.Diagnostics {
 	if user.CanWritePolicies() || len(e.kind.Expand(next).Policies) == 0 {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 
 // planDestroy says in the plan what will make the destroy fail.
 func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.Diagnostics {
-	if !e.session.Connected() || prior.Raw.IsNull() {
+	if !e.session.Configured() || prior.Raw.IsNull() {
 		return nil
 	}
 	var state M
@@ -29,11 +29,17 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 		return diags
 	}
 	e.session.MarkRemoved(e.key(state))
+	user, more := e.reachForPlan(ctx)
+	diags.Append(more...)
+	if user == nil {
+		return diags
+	}
 	vhost, err := e.session.Listing(ctx, e.key(state).Vhost)
 	if err != nil {
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
 	diags.Append(e.warnOfDestroy(ctx, spec, vhost)...)
+	diags.Append(e.kind.LetsGo(e.session, spec, vhost)...)
 	return diags
 }
 
@@ -56,19 +62,22 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	return diags
 }
 
-// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, which has no plan
-// of its destroy. Terraform shows no warnings of the plan of its creation, so one that is asked for with -replace
+// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, and the queues that it
+// detaches, since there is no plan of its destroy. Terraform shows no warnings of the plan of its creation, so one that is asked for with -replace
 // alone goes without.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
-	if !e.session.Connected() || e.session.HasWritten() {
+	if !e.session.Configured() || e.session.HasWritten() {
 		return nil
+	}
+	if _, err := e.session.Reach(ctx); err != nil {
+		return nil // The plan of what replaces it says so.
 	}
 	spec, diags := e.kind.Specification(ctx, goes)
 	vhost, err := e.listing(ctx, e.key(goes).Vhost, goes)
 	if err != nil || diags.HasError() {
 		return diags
 	}
-	return e.warnOfBindings(spec, vhost.Topology)
+	return append(e.warnOfBindings(spec, vhost.Topology), e.kind.LetsGo(e.session, spec, vhost)...)
 }
 
 // warnOfBindings names the bindings of others that are deleted with the resource.

@@ -17,7 +17,11 @@ func (e *entity[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp 
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	// Terraform versions without identities require it to be set even when the resource is gone.
 	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, e.kind.Identity(state))...)
-	if resp.Diagnostics.HasError() || !e.session.Connected() {
+	if resp.Diagnostics.HasError() || !e.session.Configured() {
+		return
+	}
+	resp.Diagnostics.Append(reach(ctx, e.session)...)
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	vhost := e.key(state).Vhost

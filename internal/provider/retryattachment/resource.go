@@ -52,6 +52,7 @@ func New() resource.Resource {
 		Policies:  policyUse,
 		CheckPlan: checkPlan,
 		CheckLive: checkLive,
+		LetsGo:    letsGo,
 
 		Change:  change,
 		Destroy: destroy,
@@ -77,7 +78,9 @@ func change(prior, next *pipeline.Attachment, vhost topology.Vhost) apply.Change
 	if next != nil {
 		a, wanted = next, pipeline.ExpandAttachment(*next)
 	}
-	return apply.Change{Vhost: a.Vhost, All: vhost, Live: pipeline.OwnedByAttachment(*a, vhost.Topology), Wanted: wanted}
+	return apply.Change{
+		Vhost: a.Vhost, All: vhost, Live: pipeline.OwnedByAttachment(*a, vhost.Topology), Wanted: wanted, AttachedBy: pipeline.AttachedBy,
+	}
 }
 
 // destroy detaches the queue. An attachment owns no queues, so there is nothing that force could delete.

@@ -47,6 +47,7 @@ func New() resource.Resource {
 		CheckPlan: checkPlan,
 		CheckLive: checkLive,
 		InUse:     inUse,
+		LetsGo:    letsGo,
 
 		BindingsThatGo: pipeline.BindingsThatGo,
 

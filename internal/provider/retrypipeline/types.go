@@ -17,6 +17,7 @@ var (
 		"dead_letter_strategy": types.StringType,
 		"policy_definition":    jsontypes.NormalizedType{},
 		"max_attempts":         types.Int64Type,
+		"take_over_from":       types.StringType,
 	}
 	workerQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"max_attempts": types.Int64Type,
@@ -42,4 +43,5 @@ var (
 		"delay":   types.StringType,
 		"drained": types.BoolType,
 	}}
+	detachedType = types.ObjectType{AttrTypes: map[string]attr.Type{"drained": types.BoolType}}
 )

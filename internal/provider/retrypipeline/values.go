@@ -16,7 +16,7 @@ func workerValue(worker pipeline.Worker) types.Object {
 		"delays":       types.ListValueMust(types.StringType, attribute.StringValues(worker.Delays)),
 		"max_attempts": types.Int64Value(int64(worker.MaxAttempts)),
 		"retry_on":     types.ListValueMust(types.StringType, attribute.StringValues(worker.RetryOn)),
-		"max_age":      ageValue(worker.MaxAge),
+		"max_age":      attribute.TextValue(worker.MaxAge),
 		"work_queues": attribute.MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
 			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{"max_attempts": attemptsValue(queue.MaxAttempts)})
 		}),
@@ -29,13 +29,6 @@ func attemptsValue(attempts int) types.Int64 {
 		return types.Int64Null()
 	}
 	return types.Int64Value(int64(attempts))
-}
-
-func ageValue(spelling string) types.String {
-	if spelling == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(spelling)
 }
 
 func permissionsValue(permissions pipeline.Permissions) types.Object {
@@ -68,4 +61,13 @@ func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 		})
 	}
 	return types.MapValueMust(retiredType, values)
+}
+
+// detachedValue lists detached queues; drained says for which of them nothing waits any more.
+func detachedValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
+	values := map[string]attr.Value{}
+	for _, queue := range p.Detached {
+		values[queue] = types.ObjectValueMust(detachedType.AttrTypes, map[string]attr.Value{"drained": types.BoolValue(drained[queue])})
+	}
+	return types.MapValueMust(detachedType, values)
 }

@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // slowly is a session whose listings take a second and tell when they began, by the number of nodes.
 func slowly(calls *atomic.Int32, now func() int) *Session {
-	s := New(nil, broker.User{}, apply.DefaultTimes())
+	s := New(nil, apply.DefaultTimes())
 	s.list = func(ctx context.Context, _ string) (topology.Vhost, error) {
 		calls.Add(1)
 		began := now()

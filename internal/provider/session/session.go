@@ -20,10 +20,15 @@ type Session struct {
 	Client *broker.Client
 	// Applier changes what Client reads.
 	Applier *apply.Applier
-	// User is who the provider is to the broker.
-	User broker.User
 
 	run run
+
+	reached struct {
+		once sync.Once
+		user broker.User
+		err  error
+		told atomic.Bool
+	}
 
 	mutex    sync.Mutex
 	listings map[string]*listing
@@ -40,20 +45,30 @@ type listing struct {
 	err   error
 }
 
-// New makes a session for the client. Times are those of its applier.
-func New(client *broker.Client, user broker.User, times apply.Times) *Session {
+// New makes a session for the client, which is asked nothing yet. Times are those of its applier.
+func New(client *broker.Client, times apply.Times) *Session {
 	return &Session{
-		Client: client, Applier: apply.New(client, times), User: user, list: client.List,
+		Client: client, Applier: apply.New(client, times), list: client.List,
 		listings: map[string]*listing{}, fresh: map[string]*freshListings{}, run: newRun(),
 	}
 }
 
 // Unconnected makes a session for a provider whose configuration is not known yet.
-func Unconnected() *Session { return New(nil, broker.User{}, apply.DefaultTimes()) }
+func Unconnected() *Session { return New(nil, apply.DefaultTimes()) }
 
-// Connected reports whether the broker can be asked. Every use of Client asks here first, so a session
-// that connects when it is first needed would do so here.
-func (s *Session) Connected() bool { return s.Client != nil }
+// Configured reports whether the provider's configuration is known.
+func (s *Session) Configured() bool { return s.Client != nil }
+
+// Reach asks the broker who the provider's user is, when it is first needed: what needs no broker works without one.
+// The answer is that of the whole run. It needs a client.
+func (s *Session) Reach(ctx context.Context) (broker.User, error) {
+	s.reached.once.Do(func() { s.reached.user, s.reached.err = s.Client.User(ctx) })
+	return s.reached.user, s.reached.err
+}
+
+// ToldUnreached reports whether a plan has said before that the broker cannot be reached, and remembers it: once is
+// enough for all resources of a run.
+func (s *Session) ToldUnreached() bool { return s.reached.told.Swap(true) }
 
 // Listing reads a vhost once and answers from memory afterwards. The answer is shared: it must not
 // be changed.

@@ -31,12 +31,12 @@ type acks struct {
 
 // cancel ends the consumers.
 func (s *Session) cancel() {
-	channel, own := s.intake.channel, s.intake.consumers()
+	channel, tags, own := s.intake.channel, s.intake.tags(), s.intake.consumers()
 	go func() {
 		if n, err := s.acks.count(time.Now().Add(countPatience)); err == nil {
 			s.acks.others <- max(0, n-own)
 		}
-		cancelAll(channel)
+		cancelAll(channel, tags)
 	}()
 }
 

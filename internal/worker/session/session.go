@@ -29,8 +29,8 @@ type Settings struct {
 	Changes <-chan *deadletter.Pipeline
 	// Prefetch is how many messages are in flight at a time, at least 1.
 	Prefetch int
-	// Careful says that the session before ended over one of the messages that were in flight, and that all of
-	// them are at the head of the inbox: they are handled one by one.
+	// Careful says that the session before ended over one of the messages that were in flight, or while it was looking for
+	// one, and that all of them are at the head of the inbox: they are handled one by one.
 	Careful bool
 	// DrainTimeout bounds how long what is in flight is finished.
 	DrainTimeout time.Duration

@@ -1,0 +1,38 @@
+package amqpconn
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
+)
+
+// What to do about an address that does not answer as it should.
+const (
+	noAMQP = "nothing there speaks AMQP without TLS: use the AMQP port, 5672, or amqps:// at a port with TLS, such as 5671; " +
+		"15672 and 15671 are the management API's"
+	noTLS = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
+)
+
+// explain adds what to do to an error of connecting. The library reports whatever goes wrong while it reads as a
+// framing error of its own, code 501, around the text of the error.
+func explain(uri URI, err error) error {
+	var plain tls.RecordHeaderError
+	if errors.As(err, &plain) {
+		return fmt.Errorf("%w; %s", err, noTLS)
+	}
+	var reading *amqp.Error
+	if errors.As(err, &reading) && reading.Code == amqp.FrameError && !reading.Server {
+		err = errors.New(reading.Reason)
+		if uri.tls == nil {
+			return fmt.Errorf("%w; %s", err, noAMQP)
+		}
+	}
+	if remedy := certificates.Remedy(err); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
+	return err
+}
