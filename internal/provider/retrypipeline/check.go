@@ -61,7 +61,7 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 func checkPlan(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost, run.Removed(session.Pipeline, p.Vhost)...)
 	diags := report.Planned(found, places)
-	if len(found.Problems)+len(found.Exists) == 0 {
+	if len(found.Problems)+len(found.Exists)+len(found.Declared) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
 	return diags
