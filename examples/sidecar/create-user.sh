@@ -6,11 +6,17 @@
 # The permissions replace those that the user has in the vhost: for a second pipeline there, use another user.
 # Writes USER and a random password to the files "username" and "password" in DIRECTORY. The password is in no state,
 # no plan, no log and no process list. Needs curl, Terraform (or TERRAFORM=tofu), and RABBITMQ_ENDPOINT,
-# RABBITMQ_USERNAME and RABBITMQ_PASSWORD of an administrator, and RABBITMQ_CACERT if needed, as the provider takes them.
+# RABBITMQ_USERNAME and RABBITMQ_PASSWORD of an administrator; RABBITMQ_CACERT, RABBITMQ_CLIENTCERT and
+# RABBITMQ_CLIENTKEY if needed. All are what the provider takes.
 set -euo pipefail
 
+if (($# != 2)); then
+  echo "usage: ${0##*/} USER DIRECTORY" >&2
+  exit 2
+fi
 user=$1 directory=$2
 terraform=${TERRAFORM:-terraform}
+: "${RABBITMQ_ENDPOINT:?is not set: the URL of the management API}"
 
 # escaped is a text within quotes of curl's configuration.
 escaped() { local text=${1//\\/\\\\} && printf %s "${text//\"/\\\"}"; }
@@ -19,7 +25,8 @@ escaped() { local text=${1//\\/\\\\} && printf %s "${text//\"/\\\"}"; }
 api() {
   curl --silent --show-error --fail --request PUT --header 'Content-Type: application/json' --data-binary @- \
     ${RABBITMQ_CACERT:+--cacert "$RABBITMQ_CACERT"} \
-    --config <(printf 'user = "%s"\n' "$(escaped "$RABBITMQ_USERNAME:$RABBITMQ_PASSWORD")") "${RABBITMQ_ENDPOINT%/}/api/$1"
+    ${RABBITMQ_CLIENTCERT:+--cert "$RABBITMQ_CLIENTCERT"} ${RABBITMQ_CLIENTKEY:+--key "$RABBITMQ_CLIENTKEY"} \
+    --config <(printf 'user = "%s"\n' "$(escaped "${RABBITMQ_USERNAME-}:${RABBITMQ_PASSWORD-}")") "${RABBITMQ_ENDPOINT%/}/api/$1"
 }
 
 # escape percent-encodes a name for a URL.
@@ -39,9 +46,12 @@ password=$(head -c 24 /dev/urandom | base64 | tr '+/' '-_') # no character that 
 
 umask 077
 mkdir -p "$directory"
-printf '%s' "$user" >"$directory/username.new"
-printf '%s' "$password" >"$directory/password.new" # before the broker has it, or it could be lost
+# Next to the directory, or what deploys it would take what a failure leaves.
+new=$(mktemp -d "${directory%/}.XXXXXX")
+trap 'rm -rf "$new"' EXIT
+printf '%s' "$user" >"$new/username"
+printf '%s' "$password" >"$new/password" # before the broker has it, or it could be lost
 printf '{"password":"%s","tags":""}' "$password" | api "users/$(escape "$user")"
+mv "$new/username" "$new/password" "$directory/" # the broker has it
 printf '%s' "$permissions" | api "permissions/$(escape "$vhost")/$(escape "$user")"
-mv "$directory/username.new" "$directory/username"
-mv "$directory/password.new" "$directory/password"
+echo "User $user has the permissions of the pipeline in vhost $vhost. Its name and its new password are in $directory."

@@ -17,6 +17,8 @@ type Findings struct {
 	Warnings []Problem
 	// Exists lists objects that are to be created but exist already.
 	Exists []string
+	// Declared lists work queues that are to be declared but exist already, as what to write in place.
+	Declared []string
 	// NotImportable says why what exists cannot be imported, empty if it can.
 	NotImportable string
 	// Missing lists work queues that are not there.
@@ -53,7 +55,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 // checkExisting finds what is to be created and exists already. What an interrupted creation left is either
 // taken over or can be imported.
 func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
-	f.Exists = existing(p, prior, vhost)
+	f.Exists, f.Declared = existing(p, prior, vhost), existingWorkQueues(p, prior, vhost)
 	if prior != nil || len(f.Exists) == 0 {
 		return
 	}
@@ -82,7 +84,8 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
 		// Every policy of such a name would be taken for the pipeline's from then on.
 		found = appendCommon(found, "policy", pipeline.Owned(p, vhost).Policies, vhost.Policies)
-		return appendCommon(found, "queue", wanted.Queues, withoutDeclared(p, wanted.Queues, vhost.Queues))
+		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool { return p.WorkQueues[name].Declare })
+		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
 	}
 	known := pipeline.Expand(*prior).Queues
 	for _, name := range slices.Sorted(maps.Keys(wanted.Queues)) {
@@ -92,12 +95,19 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 			found = append(found, fmt.Sprintf("queue %q", name))
 		}
 	}
-	others := withoutDeclared(p, wanted.Queues, vhost.Queues)
+	return found
+}
+
+// existingWorkQueues finds work queues that are to be declared for the first time and exist already.
+func existingWorkQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
+	others := withoutDeclared(p, pipeline.Expand(p).Queues, vhost.Queues)
+	var found []string
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		_, exists := others[name]
-		newlyDeclared := p.WorkQueues[name].Declare && !prior.WorkQueues[name].Declare
-		if exists && newlyDeclared {
-			found = append(found, fmt.Sprintf("queue %q", name))
+		w := p.WorkQueues[name]
+		live, exists := others[name]
+		if exists && w.Declare && (prior == nil || !prior.WorkQueues[name].Declare) {
+			w.Declare, w.Arguments = false, nil
+			found = append(found, writeWorkQueue(name, withType(w, live.Type)))
 		}
 	}
 	return found

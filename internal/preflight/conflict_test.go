@@ -310,8 +310,11 @@ func TestCheckLive(t *testing.T) {
 	if !slices.Equal(found.Missing, []string{"a|b.c"}) {
 		t.Errorf("missing: %q", found.Missing)
 	}
-	if !slices.Equal(found.Exists, []string{`policy "retry/orders/queue/gone"`, `queue "paid"`}) {
+	if !slices.Equal(found.Exists, []string{`policy "retry/orders/queue/gone"`}) {
 		t.Errorf("exists: %q", found.Exists)
+	}
+	if len(found.Declared) != 1 || !strings.HasPrefix(found.Declared[0], `"paid" = {`) || strings.Contains(found.Declared[0], "declare") {
+		t.Errorf("declared: %q", found.Declared)
 	}
 	var said []string
 	for _, problem := range found.Problems {
@@ -366,8 +369,8 @@ func TestDeclaredQueueOfAnInterruptedCreation(t *testing.T) {
 		"another mark":   {other, 1},
 	} {
 		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": test.queue}}}
-		if found := CheckLive(p, nil, vhost); len(found.Exists) != test.exists {
-			t.Errorf("%s: %q", name, found.Exists)
+		if found := CheckLive(p, nil, vhost); len(found.Declared) != test.exists || len(found.Exists) > 0 {
+			t.Errorf("%s: %q, %q", name, found.Declared, found.Exists)
 		}
 	}
 }
@@ -378,12 +381,12 @@ func TestReleasedQueueIsDeclaredAgainOnlyAsItIs(t *testing.T) {
 	declared := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
 	released := one(pipeline.WorkQueue{Type: topology.Quorum})
 	vhost := topology.Vhost{Topology: topology.Merge(pipeline.Expand(released), topology.Topology{Queues: pipeline.Expand(declared).Queues})}
-	if found := CheckLive(declared, &released, vhost); len(found.Exists) > 0 {
-		t.Errorf("as it is: %q", found.Exists)
+	if found := CheckLive(declared, &released, vhost); len(found.Exists)+len(found.Declared) > 0 {
+		t.Errorf("as it is: %q, %q", found.Exists, found.Declared)
 	}
 	other := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true}})
-	if found := CheckLive(other, &released, vhost); !slices.Equal(found.Exists, []string{`queue "work"`}) {
-		t.Errorf("with other arguments: %q", found.Exists)
+	if found := CheckLive(other, &released, vhost); !slices.Equal(found.Declared, []string{`"work" = {}`}) {
+		t.Errorf("with other arguments: %q", found.Declared)
 	}
 }
 
@@ -403,5 +406,39 @@ func TestQueueUnderAnotherPipelinesPolicyCannotBeAttached(t *testing.T) {
 		}
 		expectSaid(t, queue, CheckLive(p, nil, vhost).Problems, want)
 		expectSaid(t, queue+" by an attachment", CheckLiveAttachment(a, nil, vhost).Problems, want)
+	}
+}
+
+// What is written in place of a declaration is the queue as it is, and works.
+func TestExistingQueueIsAttachedAsItIs(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-max-priority": 5.0}})
+	for kind, want := range map[string]string{topology.Quorum: `"work" = {}`, topology.Classic: `"work" = { type = "classic" }`} {
+		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": {Type: kind}}}}
+		if found := CheckLive(p, nil, vhost); !slices.Equal(found.Declared, []string{want}) || len(found.Problems)+len(found.Exists) > 0 {
+			t.Errorf("%s: %+v", kind, found)
+		}
+		attached := CheckLive(one(pipeline.WorkQueue{Type: kind}), nil, vhost)
+		if len(attached.Problems)+len(attached.Exists)+len(attached.Declared) > 0 {
+			t.Errorf("%s, attached: %+v", kind, attached)
+		}
+	}
+}
+
+// Where a policy is no way out, it is not proposed.
+func TestNoPolicyWhereArgumentsTakePrecedence(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arguments topology.Arguments
+		want      string
+	}{
+		"nothing declared":             {nil, `or attach it by policy`},
+		"another dead-letter exchange": {topology.Arguments{"x-dead-letter-exchange": "other"}, "A policy is no way out"},
+	} {
+		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": {Type: topology.Classic, Arguments: test.arguments}}}}
+		found := CheckLive(one(pipeline.WorkQueue{Type: topology.Classic, Attach: pipeline.AttachArguments}), nil, vhost)
+		if len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Detail, test.want) {
+			t.Errorf("%s: %+v", name, found.Problems)
+		}
 	}
 }

@@ -69,7 +69,7 @@ func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
 	if q.attachment {
 		return cmp.Or(strings.Join(parts, "\n  "), "# neither type nor attach nor dead_letter_strategy, which have their defaults then")
 	}
-	return fmt.Sprintf("%q = { %s }", q.name, strings.Join(parts, ", "))
+	return writeWorkQueue(q.name, w)
 }
 
 func (q liveWorkQueue) check(f *Findings) {
@@ -178,10 +178,21 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 	}
 	if len(different) > 0 {
 		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline", notDeclaredForPipeline,
-			q.name, Bullets(different), Bullets(assignments(needed)), q.write(withAttach(q.WorkQueue, pipeline.AttachPolicy)))
+			q.name, Bullets(different), Bullets(assignments(needed)), q.otherThanDeclaration())
 	}
 	q.checkRoutingKey(f)
 	q.checkForeignPolicy(f)
+}
+
+// otherThanDeclaration says how to attach the queue without declaring it again, if a policy can: it has no effect on what
+// the queue has as an argument.
+func (q liveWorkQueue) otherThanDeclaration() string {
+	var byPolicy Findings
+	q.checkOwnArguments(&byPolicy)
+	if len(byPolicy.Problems) > 0 {
+		return noPolicyEither
+	}
+	return fmt.Sprintf(attachByPolicy, q.write(withAttach(q.WorkQueue, pipeline.AttachPolicy)))
 }
 
 func withType(w pipeline.WorkQueue, queueType string) pipeline.WorkQueue {

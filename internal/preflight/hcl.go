@@ -36,6 +36,15 @@ func attributes(w pipeline.WorkQueue) []string {
 	return parts
 }
 
+// writeWorkQueue is the element of work_queues that configures a queue like this.
+func writeWorkQueue(name string, w pipeline.WorkQueue) string {
+	parts := attributes(w)
+	if len(parts) == 0 {
+		return fmt.Sprintf("%q = {}", name)
+	}
+	return fmt.Sprintf("%q = { %s }", name, strings.Join(parts, ", "))
+}
+
 // hcl is the arguments as a call of jsonencode.
 func hcl(a topology.Arguments) string {
 	var parts []string

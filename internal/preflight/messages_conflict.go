@@ -63,8 +63,11 @@ const (
 
 	notDeclaredForPipeline = "Queue %q was declared with other arguments than the pipeline needs:\n%s\n\n" +
 		"Declare it with\n%s\n\n" +
-		"which needs a new queue, since arguments cannot change; or attach it by policy:\n\n" +
-		"  %s"
+		"which needs a new queue, since arguments cannot change%s"
+
+	attachByPolicy = "; or attach it by policy:\n\n  %s"
+
+	noPolicyEither = ". A policy is no way out: the queue's own arguments take precedence over it."
 )
 
 // Details of conflicts with a work queue's length limit, and with what clients write.

@@ -162,3 +162,30 @@ func null(t *testing.T, schema *tfprotov6.Schema) *tfprotov6.DynamicValue {
 	}
 	return &value
 }
+
+// A timeout is a time to wait, and the example in the error is one.
+func TestTimeoutsAreDurations(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for _, name := range []string{"rabbitmq_retry_pipeline", "rabbitmq_retry_attachment"} {
+		schema := s.schema.ResourceSchemas[name]
+		timeouts, is := schema.ValueType().(tftypes.Object).AttributeTypes["timeouts"].(tftypes.Object)
+		if !is {
+			t.Fatal("timeouts are no object")
+		}
+		for update, valid := range map[string]bool{"10m": true, "0s": true, "-1.5h": false, "ten minutes": false} {
+			response, err := s.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
+				TypeName: name,
+				Config: object(t, schema, map[string]any{"timeouts": map[string]tftypes.Value{
+					"update": tftypes.NewValue(tftypes.String, update), "delete": tftypes.NewValue(timeouts.AttributeTypes["delete"], nil),
+				}}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := said(response.Diagnostics); valid == strings.Contains(got, `must be a duration such as "10m" or "1h30m"`) {
+				t.Errorf("%s, %s: %s", name, update, got)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,11 +33,15 @@ func TestAcc_ExampleOfTheSidecarsUser(t *testing.T) {
 	e.env = append(e.env, "RABBITMQ_USERNAME="+admin, "RABBITMQ_PASSWORD="+hostile)
 	e.run(t, "./create-user.sh", user, credentials)
 	first := readFile(t, filepath.Join(credentials, "password"))
-	e.run(t, "./create-user.sh", user, credentials)
+	if said := e.run(t, "./create-user.sh", user, credentials); !strings.HasPrefix(said, "User "+user+" has the permissions") || strings.Contains(said, first) {
+		t.Errorf("says %q", said)
+	}
 	password := readFile(t, filepath.Join(credentials, "password"))
 	if len(password) < 32 || first == password {
 		t.Errorf("passwords of %d and %d bytes", len(first), len(password))
 	}
+
+	e.failsToMakeUser(t, credentials)
 
 	var permissions, want struct{ Configure, Write, Read string }
 	_, answer := b.Request(t, http.MethodGet, b.Path("permissions", user), nil)
@@ -56,6 +61,27 @@ func TestAcc_ExampleOfTheSidecarsUser(t *testing.T) {
 	e.env = append(e.env, "RABBITMQ_URI="+strings.Replace(b.URI, b.Username+":"+b.Password, user+":"+password, 1))
 	if output := e.run(t, terraformtest.BuildSidecar(t), "worker", "--check", "--config", "orders.json"); !strings.Contains(output, "ok: orders.inbox") {
 		t.Errorf("the sidecar's check: %s", output)
+	}
+}
+
+// failsToMakeUser looks at what the script says and leaves when it cannot do its work.
+func (e *example) failsToMakeUser(t *testing.T, credentials string) {
+	t.Helper()
+	for want, c := range map[string]struct{ arguments, env []string }{
+		"usage: create-user.sh USER DIRECTORY": {nil, nil},
+		"RABBITMQ_ENDPOINT: is not set":        {[]string{"retry", credentials}, []string{"RABBITMQ_ENDPOINT="}},
+		"curl: (":                              {[]string{"retry", credentials}, []string{"RABBITMQ_ENDPOINT=http://127.0.0.1:1"}},
+	} {
+		command := exec.CommandContext(t.Context(), "./create-user.sh", c.arguments...)
+		command.Dir, command.Env = e.dir, append(slices.Clone(e.env), c.env...)
+		output, err := command.CombinedOutput()
+		if err == nil || !strings.Contains(string(output), want) {
+			t.Errorf("%v, %q, want %q", err, output, want)
+		}
+	}
+	left, err := filepath.Glob(credentials + "*/*")
+	if err != nil || len(left) != 2 || readFile(t, filepath.Join(credentials, "username")) == "retry" {
+		t.Errorf("what a failure leaves: %q, %v", left, err)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// formatID is the id that an import takes.
-func formatID(parts ...string) string {
+// FormatID is the id that an import takes.
+func FormatID(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
 		escaped[i] = url.PathEscape(part)

@@ -16,7 +16,7 @@ func TestParseID(t *testing.T) {
 			t.Errorf("%s: got %q, %v", id, parts, err)
 		}
 	}
-	if parts, err := parseID(formatID("a/b %", "ü"), "vhost", "name"); err != nil || !slices.Equal(parts, []string{"a/b %", "ü"}) {
+	if parts, err := parseID(FormatID("a/b %", "ü"), "vhost", "name"); err != nil || !slices.Equal(parts, []string{"a/b %", "ü"}) {
 		t.Errorf("formatted: got %q, %v", parts, err)
 	}
 	for _, id := range []string{"", "orders", "/orders", "v/", "a/b/c", "%zz/orders", "//orders"} {

@@ -75,11 +75,7 @@ func (e *entity[M, S]) imported(ctx context.Context, req resource.ImportStateReq
 	var diags diag.Diagnostics
 	values := make([]types.String, len(e.kind.Parts))
 	if req.ID != "" {
-		names := make([]string, len(e.kind.Parts))
-		for i, part := range e.kind.Parts {
-			names[i] = part.Name
-		}
-		found, err := parseID(req.ID, names...)
+		found, err := parseID(req.ID, e.partNames()...)
 		if err != nil {
 			diags.Append(invalidID(err))
 			return nil, diags
@@ -92,10 +88,22 @@ func (e *entity[M, S]) imported(ctx context.Context, req resource.ImportStateReq
 	for i, part := range e.kind.Parts {
 		diags.Append(req.Identity.GetAttribute(ctx, path.Root(part.Name), &values[i])...)
 	}
+	if values[len(values)-1].IsNull() { // the id is empty
+		_, err := parseID("", e.partNames()...)
+		diags.Append(invalidID(err))
+	}
 	if values[0].IsNull() {
 		values[0] = types.StringValue(DefaultVhost)
 	}
 	return values, diags
+}
+
+func (e *entity[M, S]) partNames() []string {
+	names := make([]string, len(e.kind.Parts))
+	for i, part := range e.kind.Parts {
+		names[i] = part.Name
+	}
+	return names
 }
 
 // importID is the id that an import of the resource takes.
@@ -104,5 +112,5 @@ func (e *entity[M, S]) importID(m M) string {
 	for _, value := range e.kind.Identity(m) {
 		parts = append(parts, value.ValueString())
 	}
-	return formatID(parts...)
+	return FormatID(parts...)
 }

@@ -22,6 +22,7 @@ func TestImport(t *testing.T) {
 		"by identity":   {identity: []any{"v", "top", "a"}, want: []string{"v", "top", "a"}},
 		"default vhost": {identity: []any{nil, "top", "a"}, want: []string{"/", "top", "a"}},
 		"a bad id":      {id: "top/a", refused: "Invalid import id"},
+		"an empty id":   {refused: "Invalid import id"},
 		"a bad name":    {id: "%2F/top/a%2Fb", refused: "Slash"},
 	} {
 		t.Run(name, func(t *testing.T) {

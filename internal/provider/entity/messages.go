@@ -54,9 +54,8 @@ func notConnectedForData() diag.Diagnostic {
 }
 
 func userRefused(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("RabbitMQ refused the user", fmt.Sprintf(
-		"Set username and password in the provider block, or RABBITMQ_USERNAME and RABBITMQ_PASSWORD, "+
-			"and see that the user has one of the tags management, policymaker, monitoring and administrator.\n\n%s.", err))
+	return diag.NewErrorDiagnostic("RabbitMQ refused the user",
+		err.Error()+".\n\nThe user also needs one of the tags management, policymaker, monitoring and administrator.")
 }
 
 func proxyInTheWay(err error) diag.Diagnostic {

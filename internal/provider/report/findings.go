@@ -21,6 +21,9 @@ func Planned(f preflight.Findings, at Places) diag.Diagnostics {
 	if len(f.Missing) > 0 {
 		diags.AddAttributeWarning(at.Missing, "Work queues do not exist yet", missingQueues(f.Missing)+orAllMadeBefore)
 	}
+	if len(f.Declared) > 0 {
+		diags.AddAttributeWarning(at.Missing, declaredSummary, existingWorkQueues(f.Declared)+orAttached)
+	}
 	if len(f.Exists) > 0 {
 		diags.AddAttributeWarning(at.Exists, existSummary, existingObjects(f.Exists)+wayOutOfPlan(f))
 	}
@@ -35,6 +38,9 @@ func Applied(f preflight.Findings, at Places) diag.Diagnostics {
 	}
 	if len(f.Missing) > 0 {
 		diags.AddAttributeError(at.Missing, "Work queues do not exist", missingQueues(f.Missing)+makeQueues)
+	}
+	if len(f.Declared) > 0 {
+		diags.AddAttributeError(at.Missing, declaredSummary, existingWorkQueues(f.Declared)+nothingChanged)
 	}
 	if len(f.Exists) > 0 {
 		diags.AddAttributeError(at.Exists, existSummary, existingObjects(f.Exists)+wayOut(f))

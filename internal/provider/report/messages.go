@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 )
@@ -15,6 +16,10 @@ const (
 	orAllMadeBefore = "\n\nApply fails unless something else in the same apply makes them first."
 	makeQueues      = "\n\nNothing was changed. " +
 		"Make them first, or have the pipeline make them: declare = true in its work_queues."
+
+	declaredSummary = "Work queues exist already"
+	orAttached      = "\n\nApply fails with declare = true."
+	nothingChanged  = "\n\nNothing was changed."
 
 	existSummary    = "Objects exist already"
 	orDeletedBefore = "\n\nApply fails unless they are deleted before. "
@@ -42,6 +47,11 @@ func wayOut(f preflight.Findings) string {
 
 func missingQueues(queues []string) string {
 	return "These work queues are not on the broker:\n" + preflight.Bullets(queues)
+}
+
+func existingWorkQueues(attached []string) string {
+	return "With declare = true the pipeline creates a work queue and owns it, and these exist already. Leave declare out: " +
+		"the pipeline attaches to the queue as it is, with the messages in it.\n\n  " + strings.Join(attached, "\n  ")
 }
 
 func existingObjects(objects []string) string {

@@ -67,7 +67,7 @@ func TestAcc_AttachmentLife(t *testing.T) {
 	config := pipeline(b) + attachment(b, reference, "")
 	importID := url.PathEscape(b.Vhost) + "/orders/work"
 	acctest.Run(t, acctest.Quick(),
-		resource.TestStep{Config: config},
+		resource.TestStep{Config: config, Check: resource.TestCheckResourceAttr(address, "id", importID)},
 		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: config, ConfigPlanChecks: empty},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
 		// What goes missing is shown and repaired.

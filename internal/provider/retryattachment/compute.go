@@ -14,6 +14,7 @@ import (
 
 // compute sets the computed attributes, which are a function of the configuration alone.
 func compute(_ context.Context, plan, _ *model) (known bool, diags diag.Diagnostics) {
+	plan.ID = plan.id()
 	if !plan.inputsKnown() {
 		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
 		return false, nil
@@ -27,6 +28,6 @@ func compute(_ context.Context, plan, _ *model) (known bool, diags diag.Diagnost
 
 // refresh sets the computed attributes from what is on the broker.
 func refresh(_ context.Context, _ *apply.Applier, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
-	state.Topology = attribute.TopologyValue(owned)
+	state.ID, state.Topology = state.id(), attribute.TopologyValue(owned)
 	return nil
 }

@@ -28,6 +28,7 @@ type model struct {
 	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
 	Timeouts           timeouts.Value       `tfsdk:"timeouts"`
 
+	ID       types.String `tfsdk:"id"`
 	Topology types.Object `tfsdk:"topology"`
 }
 
@@ -56,6 +57,18 @@ func (m model) inputsKnown() bool {
 }
 
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
+
+// id is what Terraform shows of an attachment while it works on it.
+func (m model) id() types.String {
+	var parts []string
+	for _, part := range m.identity() {
+		if part.IsUnknown() {
+			return types.StringUnknown()
+		}
+		parts = append(parts, part.ValueString())
+	}
+	return types.StringValue(entity.FormatID(parts...))
+}
 
 func (m model) near() (pipelines, workQueues []string) {
 	return []string{m.Pipeline.ValueString()}, []string{m.Queue.ValueString()}

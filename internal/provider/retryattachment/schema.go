@@ -52,13 +52,14 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 					"Only the policy of the highest priority applies to a queue. " +
 					"Default: `1000`.",
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long a change waits for pending dead letters of the queue. " +
 					"Unset, it refuses at once if they would be lost.",
 				DeleteDescription: "How long a destroy waits for pending dead letters of the queue. " +
 					"Unset, it refuses if they would be lost.",
 			}),
+			"id":       attribute.ComputedString("`<vhost>/<pipeline>/<queue>`, percent-encoded, as an import takes it."),
 			"topology": attribute.TopologyAttribute(),
 		},
 	}

@@ -50,7 +50,7 @@ func TestAcc_ReleasedQueueIsNeverReplaced(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { b.Publish(t, "", "work", persistent("kept")) },
 			Config:      config(`{ declare = true, arguments_json = jsonencode({ "x-single-active-consumer" = true }) }`),
-			ExpectError: regexp.MustCompile(`(?s)Objects exist already.*queue "work"`),
+			ExpectError: regexp.MustCompile(`(?s)Work queues exist already.*"work" = \{\}`),
 		},
 		resource.TestStep{
 			PreConfig: func() {

@@ -96,7 +96,7 @@ func checkPlan(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeli
 	if prior != nil && !replaces(*prior, p) {
 		diags.Append(warnOfDropped(*prior, &p, vhost)...)
 	}
-	if len(found.Problems)+len(found.Exists) == 0 {
+	if len(found.Problems)+len(found.Exists)+len(found.Declared) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
 	return diags

@@ -114,7 +114,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "What a destroy does: `delete` (default), or `retain`, which leaves everything on the broker and forgets it. " +
 					"It has to be applied before the destroy.",
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, " +
 					"and for pending dead letters of work queues. " +
