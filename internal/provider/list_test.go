@@ -62,11 +62,17 @@ func requireComplete(t *testing.T, name string, result tfprotov6.ListResourceRes
 	}
 }
 
+// listingServer is a provider that lists resources.
+type listingServer interface {
+	tfprotov6.ProviderServer
+	tfprotov6.ListResourceServer
+}
+
 // startProvider configures the provider from the environment.
-func startProvider(t *testing.T) tfprotov6.ProviderServerWithListResource {
+func startProvider(t *testing.T) listingServer {
 	t.Helper()
 	acctest.Require(t)
-	server, is := providerserver.NewProtocol6(provider.New("test")())().(tfprotov6.ProviderServerWithListResource)
+	server, is := providerserver.NewProtocol6(provider.New("test")())().(listingServer)
 	if !is {
 		t.Fatal("the provider lists nothing")
 	}
