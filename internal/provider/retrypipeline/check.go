@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -130,10 +131,14 @@ func warnOfDropped(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topol
 	}
 	c := change(&prior, next, vhost)
 	dropped := topology.DroppedDeadLetters(slices.Sorted(maps.Keys(leaving)), c.Live, c.Wanted, vhost)
-	if len(dropped) == 0 {
+	switch warning := report.DeadLettersDropped(dropped); {
+	case len(dropped) == 0:
 		return nil
+	case next == nil: // there is no configuration to point to
+		return diag.Diagnostics{warning}
+	default:
+		return diag.Diagnostics{diag.WithPath(path.Root("work_queues"), warning)}
 	}
-	return diag.Diagnostics{report.DeadLettersDropped(dropped)}
 }
 
 func checkLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) preflight.Findings {
