@@ -78,10 +78,11 @@ func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 	return b
 }
 
-// AttachedBy is the pipeline that has the queue to which a binding leads because of that binding, "" if none.
+// AttachedBy is the pipeline that has the queue to which a binding leads because of that binding, "" if none, or if it has
+// let go of the queue.
 func AttachedBy(b topology.Binding) string {
 	name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
-	if !returns || b.ToExchange || b.RoutingKey != ReturnKey(b.Destination) {
+	if !returns || b.ToExchange || b.RoutingKey != ReturnKey(b.Destination) || b.Equal(Names(name).detachedBinding(b.Destination)) {
 		return ""
 	}
 	return name

@@ -70,6 +70,11 @@ func TestDetachedQueue(t *testing.T) {
 	if got := ForeignTo(topology.Vhost{Topology: vhost}, nil).OwnersOf("work"); len(got) > 0 {
 		t.Errorf("owners %+v", got)
 	}
+	for _, b := range vhost.Bindings {
+		if by := AttachedBy(b); by != "" {
+			t.Errorf("%s attaches the queue to %q", b, by)
+		}
+	}
 }
 
 func TestLeaving(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -23,7 +24,10 @@ type rabbitMQ struct {
 	times apply.Times
 }
 
-var _ provider.ProviderWithFunctions = rabbitMQ{}
+var (
+	_ provider.ProviderWithFunctions     = rabbitMQ{}
+	_ provider.ProviderWithListResources = rabbitMQ{}
+)
 
 // New returns the provider's constructor.
 func New(version string) func() provider.Provider { return NewForTest(version, apply.DefaultTimes()) }
@@ -48,6 +52,11 @@ func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
 // DataSources lists the data sources.
 func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{deadletteraudit.New, retrypipelinedata.New}
+}
+
+// ListResources lists what terraform query finds.
+func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{retrypipeline.NewList, retryattachment.NewList}
 }
 
 // Functions lists the functions.

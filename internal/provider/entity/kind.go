@@ -60,6 +60,8 @@ type Kind[M, S any] struct {
 	// Refresh sets the computed attributes of a state from what is owned on the broker.
 	Refresh func(ctx context.Context, applier *apply.Applier, state *M, spec S, owned topology.Topology) diag.Diagnostics
 
+	// Found lists the resources in a vhost, each by the values of Parts without the vhost.
+	Found func(topology.Topology) [][]string
 	// Expand returns every object that the resource wants.
 	Expand func(S) topology.Topology
 	// Owned picks out of a whole vhost what belongs to the resource.

@@ -121,8 +121,15 @@ func letsGo(run *session.Session, prior pipeline.Pipeline, vhost topology.Vhost)
 
 // warnOfDropped names the work queues of which nobody gets what is rejected after the change, nil for a destroy.
 func warnOfDropped(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+	leaving := maps.Clone(prior.WorkQueues)
+	if next != nil {
+		maps.DeleteFunc(leaving, func(name string, _ pipeline.WorkQueue) bool { _, stays := next.WorkQueues[name]; return stays })
+	}
+	if len(leaving) == 0 {
+		return nil
+	}
 	c := change(&prior, next, vhost)
-	dropped := topology.DroppedDeadLetters(slices.Sorted(maps.Keys(prior.WorkQueues)), c.Live, c.Wanted, vhost)
+	dropped := topology.DroppedDeadLetters(slices.Sorted(maps.Keys(leaving)), c.Live, c.Wanted, vhost)
 	if len(dropped) == 0 {
 		return nil
 	}
