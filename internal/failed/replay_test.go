@@ -113,9 +113,9 @@ func TestReplayedMessagesCountFromOne(t *testing.T) {
 		"the same pipeline":            {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "orders", "orders.created", "shop"},
 		"parked by the broker":         {inbox, failed.Replay{Pipeline: "orders"}, "orders", "orders.created", "shop"},
 		"a pipeline of another name":   {parkedByWorker(), failed.Replay{Pipeline: "orders2"}, "orders2", "orders.created", "shop"},
-		"a queue of another pipeline":  {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "shipping", "orders.created", "orders.return"},
+		"a queue of another pipeline":  {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "shipping", "orders.created", "shop"},
 		"to another queue":             {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "orders.eu"}, "orders", "orders.eu", "shop"},
-		"to one of another pipeline":   {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "parcels"}, "shipping", "parcels", ""},
+		"to one of another pipeline":   {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "parcels"}, "shipping", "parcels", "shop"},
 		"as a queue that is not known": {parkedByWorker(), failed.Replay{}, "orders", "orders.created", "shop"},
 	} {
 		p := replayed(t, c.replay, c.message)
