@@ -1,0 +1,183 @@
+//go:build interop
+
+package interop
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A page is done from top to bottom, between two headings, in one shell.
+type page struct {
+	file, from, to string
+	// directory is where the reader begins, below home: next to the clone, or in it.
+	directory string
+	// files are the blocks that the reader writes to a file, by how they begin.
+	files map[string]string
+	// instead is what stands for what a reader sees and does.
+	instead []string
+	// shows is what has to come, in this order.
+	shows []string
+}
+
+const clone = "terraform-provider-rabbitmq"
+
+// Both pages work as they are printed, in a new clone, in a new shell, on a broker with nothing in it.
+func TestPagesAsPrinted(t *testing.T) {
+	t.Parallel()
+	for _, p := range []page{
+		{
+			file: "README.md", from: "\n## Install\n", to: "\n## In production\n", directory: clone,
+			files: map[string]string{"terraform {": "main.tf", "import pika": "consumer.py"},
+			instead: []string{
+				"pip install pika", ": pip install pika",
+				"python3 consumer.py &", "/usr/bin/python3 -u consumer.py >attempts 2>&1 &",
+				"kill %1 %2", "until grep -q 'attempt 3' attempts; do sleep 1; done; cat attempts; kill %1 %2",
+			},
+			shows: []string{
+				"Plan: 1 to add, 0 to change, 0 to destroy.", "1 added, 0 changed, 0 destroyed", `pipeline "orders" in vhost "/": ok: `,
+				"attempt 1 ", "attempt 2 ", "attempt 3 ", "1 destroyed",
+			},
+		},
+		{
+			file: "docs/guides/getting-started.md", from: "\n## Before\n", to: "\n## Next\n",
+			files:   map[string]string{"terraform {": "main.tf"},
+			instead: []string{"git clone ", ": git clone "},
+			shows: []string{
+				"1 added, 0 changed, 0 destroyed", `pipeline "orders" in vhost "/": ok: `, `"payload":"hello"`,
+				`"retry-count":1`, `"retry-count":2`, `"retry-count":3`, `"retry-count":4`, "1 destroyed",
+			},
+		},
+	} {
+		t.Run(filepath.Base(p.file), func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			text := p.text(t, cloneInto(t, home))
+			output := asNewcomer(t, home, filepath.Join(home, p.directory), p.script(text))
+			p.check(t, text, output)
+		})
+	}
+}
+
+// text is the part of the page that is done.
+func (p page) text(t *testing.T, root string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, p.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, begins := strings.Cut(string(content), p.from)
+	text, _, ends := strings.Cut(text, p.to)
+	if !begins || !ends {
+		t.Fatalf("%s has no part from %q to %q", p.file, p.from, p.to)
+	}
+	return text
+}
+
+var block = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+
+// script does what the page says. There is a broker already.
+func (p page) script(text string) string {
+	var script strings.Builder
+	for _, found := range block.FindAllStringSubmatch(text, -1) {
+		language, code := found[1], found[2]
+		if language == "shell" && !strings.HasPrefix(code, "docker ") {
+			script.WriteString(strings.NewReplacer(p.instead...).Replace(code))
+		}
+		for beginning, file := range p.files {
+			if strings.HasPrefix(code, beginning) {
+				fmt.Fprintf(&script, "cat >%s <<'END OF FILE'\n%sEND OF FILE\n", file, code)
+			}
+		}
+	}
+	return script.String()
+}
+
+// check compares the output with what has to come, and with what the page shows of it.
+func (p page) check(t *testing.T, text, output string) {
+	t.Helper()
+	rest, found := output, false
+	for _, want := range p.shows {
+		if _, rest, found = strings.Cut(rest, want); !found {
+			t.Fatalf("%q does not come, or not here:\n%s", want, output)
+		}
+	}
+	for _, shown := range block.FindAllStringSubmatch(text, -1) {
+		if shown[1] != "text" {
+			continue
+		}
+		for line := range strings.Lines(shown[2]) {
+			if line = strings.TrimSpace(line); line != "..." && !strings.Contains(output, line) {
+				t.Errorf("the page shows %q, which does not come:\n%s", line, output)
+			}
+		}
+	}
+}
+
+// cloneInto copies what git has of this repository, as it is now, into a folder of home.
+func cloneInto(t *testing.T, home string) string {
+	t.Helper()
+	target := filepath.Join(home, clone)
+	command := exec.CommandContext(t.Context(), "bash", "-c",
+		`set -euo pipefail; mkdir "$0"; cd "$(git rev-parse --show-toplevel)"; git ls-files -z | xargs -0 cp --parents --target-directory="$0"`, target)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return target
+}
+
+// newcomer is a shell of somebody who answers every question with yes, with a broker at the addresses of the page.
+const newcomer = `set -euo pipefail
+sed -i -e "s|http://localhost:15672|$RABBITMQ_ENDPOINT|g" -e "s|amqp://guest:guest@localhost:5672|$RABBITMQ_URI|g" \
+  -e "s|guest:guest|$RABBITMQ_USERNAME:$RABBITMQ_PASSWORD|g" \
+  -e "s|USERNAME=guest|USERNAME=$RABBITMQ_USERNAME|" -e "s|PASSWORD=guest|PASSWORD=$RABBITMQ_PASSWORD|" "$SCRIPT"
+env -i "${@}" bash -e -o pipefail "$SCRIPT" < <(yes yes)
+`
+
+// asNewcomer runs the script below a broker of its own, and returns what it prints.
+func asNewcomer(t *testing.T, home, directory, script string) string {
+	t.Helper()
+	programs, file := t.TempDir(), filepath.Join(t.TempDir(), "script")
+	if err := os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"+script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broker, err := filepath.Abs("../../scripts/with-broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, broker, "--", "bash", "-c", newcomer, "newcomer",
+		"HOME="+home, "PATH="+programs+":"+os.Getenv("PATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+	command.Dir, command.WaitDelay = directory, time.Minute
+	command.Env = append(os.Environ(), "RABBITMQ_ENDPOINT=", "RABBITMQ_URI=", "SCRIPT="+file)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s\n\n%s", err, output, script)
+	}
+	return colour.ReplaceAllString(string(output), "")
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(value))
+}
