@@ -33,10 +33,14 @@ func readFile(flag, name string) ([]byte, error) {
 	return data, nil
 }
 
-// MustBeFile refuses a URI, whose password an error about a missing file would show.
+// MustBeFile refuses a URI, whose password an error about a missing file would show, and "-", which stands for standard
+// output or input elsewhere.
 func MustBeFile(flag, name string) error {
 	if strings.Contains(name, "://") {
 		return fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
+	}
+	if name == "-" {
+		return fmt.Errorf("%s: must be the name of a file, and is -", flag)
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ func newExport(caller caller) *cobra.Command {
 }
 
 func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
+	if o.output == "-" {
+		o.output = "" // stdout, as elsewhere
+	}
 	if o.remove && o.output == "" {
 		return errors.New("--remove: needs --output, so that what is removed is kept")
 	}

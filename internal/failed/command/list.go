@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -98,7 +99,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	o.summary(survey, result, list)
 	if err == nil {
-		err = survey.notBack()
+		err = errors.Join(survey.notBack(), survey.notFound())
 	}
 	return err
 }

@@ -55,6 +55,20 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 	return nil
 }
 
+// checkTarget refuses a queue that a replay must not send to: the one that it reads, or one of the pipeline's own, where
+// the message would be without the reason that it failed for.
+func (p *place) checkTarget(queue string) error {
+	switch {
+	case strings.Contains(queue, "://"):
+		return errors.New("--to: the name of a queue is needed, and is a URI")
+	case queue != "" && queue == p.Name:
+		return fmt.Errorf("--to: %q is the queue that is replayed from", queue)
+	case p.Pipeline != "" && p.Pipeline.OwnsQueue(queue):
+		return fmt.Errorf("--to: %q is one of the pipeline's own queues: name the queue of an application", queue)
+	}
+	return nil
+}
+
 // open connects to the first broker that serves.
 func (p *place) open(ctx context.Context, purpose string) (conn amqpconn.Raw, err error) {
 	client := p.client(purpose)

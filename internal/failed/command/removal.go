@@ -54,8 +54,7 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 		meant = min(meant, r.filters.limit)
 	}
 	if meant == 0 {
-		r.sayNone(before.Seen)
-		return r.notFound()
+		return errors.Join(r.sayNone(before), r.notFound())
 	}
 	saved := "nothing is kept"
 	if to != nil {
@@ -76,7 +75,7 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 func (r *removal) remove(ctx context.Context, before pass.Result, meant int, to *sink) (pass.Result, error) {
 	selector := r.filter.Selector()
 	job := pass.Job{
-		Before: &before, Drops: true, Scan: r.scan(), Limit: r.filters.limit,
+		Before: &before, Drops: true, Scan: r.scan(), Limit: meant,
 		Decide: func(e *failed.Entry) pass.Verdict { return pass.Verdict{Drop: selector.Selects(e)} },
 		Progress: func(p pass.Progress) {
 			r.console.Line(fmt.Sprintf("%d/%d  %s%s", p.Dropped, meant, p.Phase, waiting(p)))

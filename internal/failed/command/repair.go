@@ -71,8 +71,7 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 		return cli.RuntimeError{Err: s.place.unknown(err)}
 	}
 	if count.Ready == 0 {
-		s.sayNone(0)
-		return nil
+		return s.sayNone(pass.Result{Consumers: count.Consumers})
 	}
 	if err := s.ask(ctx, fmt.Sprintf("Replace those of %s in %s that AMQP 0-9-1 cannot carry by copies that it can?",
 		failed.Messages(count.Ready), s.place.Name)); err != nil {

@@ -98,8 +98,8 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if strings.Contains(o.to, "://") {
-		return errors.New("--to: the name of a queue is needed, and is a URI")
+	if err := place.checkTarget(o.to); err != nil {
+		return err
 	}
 	r := &replay{
 		replayOptions: o, filter: filter, rate: rate, meant: map[string]int{}, skipped: map[string]int{},
@@ -136,8 +136,7 @@ func (r *replay) run(ctx context.Context) error {
 		r.saySkipped()
 		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
 	case total == 0:
-		r.sayNone(before.Seen)
-		return r.unfound
+		return errors.Join(r.sayNone(before), r.unfound)
 	case r.dryRun:
 		r.console.Say("would replay %s", plan)
 		r.saySkipped()
@@ -177,7 +176,7 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 	clear(r.skipped)
 	began := time.Now()
 	job := pass.Job{
-		Before: &before, Publishes: true, Scan: r.scan(), Limit: r.limit, Rate: r.rate,
+		Before: &before, Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
 		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
 		Progress: func(p pass.Progress) {
 			r.sayBlocked(p)

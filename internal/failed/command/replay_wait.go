@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 func explainReasons(reasons map[string]int) string {
 	var text strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		_, _ = fmt.Fprintf(&text, " %d %s.", reasons[reason], reason)
+		_, _ = fmt.Fprintf(&text, " %d %s.", reasons[reason], cmp.Or(reason, "without a reason"))
 	}
 	return text.String()
 }

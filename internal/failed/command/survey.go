@@ -144,13 +144,18 @@ func (s *survey) notFound() error {
 	return cli.RuntimeError{Err: fmt.Errorf("%s not found in %q", failed.Count(len(missing), "id"), s.place.Name)}
 }
 
-// sayNone says why nothing is done.
-func (s *survey) sayNone(seen int) {
-	if seen == 0 {
+// sayNone says why nothing is done. It is an error if others may have what was meant.
+func (s *survey) sayNone(seen pass.Result) error {
+	switch {
+	case seen.Seen == 0 && seen.Consumers > 0:
+		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s may hold some",
+			s.place.Name, failed.Count(seen.Consumers, "other consumer"))}
+	case seen.Seen == 0:
 		s.console.Say("%s is empty", s.place.Name)
-		return
+	default:
+		s.console.Say("no message matches, of %d in %s", seen.Seen, s.place.Name)
 	}
-	s.console.Say("no message matches, of %d in %s", seen, s.place.Name)
+	return nil
 }
 
 // ask is an error of what was not done, if the answer is no.
