@@ -86,7 +86,10 @@ func (a answer) failedRequest() error {
 			return a.foreign(a.lookAt())
 		}
 	}
-	return a.refusal(reason + a.remedy(reason))
+	if remedy := a.remedy(reason); remedy != "" {
+		reason = strings.TrimSuffix(reason, ".") + remedy
+	}
+	return a.refusal(reason)
 }
 
 // lookAt says what to do about an answer that is not RabbitMQ's: servers other than RabbitMQ tell those who come to their
