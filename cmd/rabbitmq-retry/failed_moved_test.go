@@ -188,3 +188,15 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 		})
 	}
 }
+
+// A message whose work queue is gone comes back, with a reason, and the wait says so.
+func TestReplayToAQueueThatIsGone(t *testing.T) {
+	t.Parallel()
+	m := newMovable(t)
+	m.create(t, "orders")
+	m.Publish(t, "", "created", amqp.Publishing{MessageId: "order-1", DeliveryMode: amqp.Persistent})
+	m.awaitParked(t, "orders")
+	m.Call(t, http.MethodDelete, m.Path("queues", "created"), nil, nil)
+	_, errs := m.run(t, exitError, "failed", "replay", "orders", "--yes", "--wait", "5s")
+	contains(t, errs, "replayed 1 of 1 to created", "After 5s: 1 back in orders.failed. 1 unknown_queue.")
+}

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/signals"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
@@ -47,6 +45,9 @@ const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"order
   # Does the configuration work? Nothing is consumed.
   rabbitmq-retry worker --config orders.json --uri-file /run/secrets/rabbitmq-uri --check`
 
+// workerName is what the command line calls it.
+const workerName = "worker"
+
 // workerOptions are what the command line says.
 type workerOptions struct {
 	source
@@ -61,7 +62,7 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 		getenv: getenv,
 	}
 	cmd := &cobra.Command{
-		Use:     "worker",
+		Use:     workerName,
 		Short:   "Retry the rejected messages of pipelines",
 		Long:    workerHelp,
 		Example: workerExample,
@@ -75,12 +76,6 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 }
 
 func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
-	hangups := make(chan os.Signal, 1)
-	if !o.check {
-		// Now, since the signal would end a process that does not ask for it.
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
-	}
 	options, config, err := o.options()
 	if err != nil {
 		return err
@@ -93,7 +88,7 @@ func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	} else {
 		options.Logger = o.logger(cmd.ErrOrStderr())
 		options.Metrics = metrics.New(version)
-		options.Configs = o.follow(ctx, config, hangups, options)
+		options.Configs = o.follow(ctx, config, signals.Hangups, options)
 		err = work(ctx, options, o.observation)
 	}
 	if err != nil {

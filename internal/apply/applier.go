@@ -81,9 +81,14 @@ func (a *Applier) Remove(ctx context.Context, change Change) error {
 	return a.confirmVisible(ctx, change.Vhost)
 }
 
-// ForceRemove deletes every object of the owner with all messages that are in them.
+// ForceRemove deletes every object of the owner with all messages that are in them. What an apply that was killed has
+// unbound is put back before: it may lead to a queue that stays.
 func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
-	return a.execution(change).run(ctx, planForce(change))
+	e := a.execution(change)
+	if err := e.restoreLeft(ctx); err != nil {
+		return err
+	}
+	return e.run(ctx, planForce(e.Change))
 }
 
 // confirmVisible is an error if the vhost exists but is not accessible any more: to such a user

@@ -151,3 +151,26 @@ func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
 		t.Errorf("left behind: %+v", left)
 	}
 }
+
+// A vhost that takes no more connections lets nobody look into its queues. That is no sign of messages.
+func TestRemovalWithoutConnections(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p, application := declaring(t, b)
+	a := newApplier(t, b, b.Endpoint)
+	limit := b.Path("vhost-limits", "max-connections")
+	b.Call(t, http.MethodPut, limit, map[string]any{"value": 0}, nil)
+	before := list(t, a, b.Vhost)
+	err := a.Remove(t.Context(), noting(t, a, p, nil))
+	var kept *KeptError
+	if err == nil || errors.As(err, &kept) || !strings.Contains(err.Error(), "RabbitMQ refused a connection") ||
+		!strings.Contains(err.Error(), "the limit max-connections of the vhost is 0") {
+		t.Fatalf("got %v", err)
+	}
+	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+		t.Errorf("bindings:\n%s", now)
+	}
+	if changes := topology.Diff(before.Topology, list(t, a, b.Vhost).Topology); !changes.Create.Empty() || !changes.Update.Empty() {
+		t.Errorf("not everything was put back: %+v", changes)
+	}
+}

@@ -35,6 +35,10 @@ type Change struct {
 	// deleted, and survives the exchange that is going, if there is one. Noted reads it; nil if nothing is noted.
 	NoteOf func(b topology.Binding, going string) topology.Binding
 	Noted  func(topology.Binding) (topology.Binding, bool)
+	// Declared reports whether a queue was created by the owner, be it that it is the owner's no longer; nil if none is.
+	Declared func(topology.Queue) bool
+	// AttachedBy is who owns a queue because of a binding that leads to it, "" if nobody; nil if nobody can.
+	AttachedBy func(topology.Binding) string
 	// Catch is what receives meanwhile the messages that a binding of somebody else's alone routes, empty if nothing
 	// can; nil if nothing is caught. CaughtQueue is where they stay. Catching picks what an apply that was killed has
 	// left of it out of what is live, but for that queue.

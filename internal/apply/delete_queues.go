@@ -56,7 +56,11 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	if err != nil || len(against) > 0 && s.ifFails == refuse {
 		return against, err
 	}
-	maps.Copy(against, e.answers(ctx, without(candidates, against)))
+	holding, err := e.answers(ctx, without(candidates, against))
+	if err != nil && s.ifFails == refuse {
+		return nil, err
+	}
+	maps.Copy(against, holding)
 	if s.ifFails == refuse {
 		maps.Copy(against, e.caught(ctx))
 	}

@@ -90,6 +90,8 @@ func (e *execution) once(ctx context.Context, s step) error {
 		return e.ask(ctx, s.queues)
 	case unbind:
 		return each(ctx, s.bindings, e.removeBinding)
+	case confirm:
+		return e.confirm(ctx, s.bindings)
 	case put:
 		return e.put(ctx, s)
 	case remove, removeForced:

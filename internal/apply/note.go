@@ -73,7 +73,7 @@ func (e *execution) restoreNoted(ctx context.Context) error {
 		if !isNote {
 			continue
 		}
-		if err := e.restore(ctx, note, b); err != nil {
+		if err := e.restore(ctx, b); err != nil {
 			return err
 		}
 		if err := e.client.Unbind(ctx, e.Vhost, note); err != nil {
@@ -85,17 +85,17 @@ func (e *execution) restoreNoted(ctx context.Context) error {
 	return nil
 }
 
-// restore puts back a binding of which there is a note, unless an end of it is gone for good. One that the killed
-// apply was about to create again is created before: the note is deleted afterwards.
-func (e *execution) restore(ctx context.Context, note, b topology.Binding) error {
+// restore puts back a binding of which there is a note, unless an end of it is gone for good, or is nothing that an apply
+// unbinds: a queue that somebody made in the place of one that was deleted, or what a forged note names. An end that the
+// killed apply was about to create again is created before: the note is deleted afterwards.
+func (e *execution) restore(ctx context.Context, b topology.Binding) error {
 	ends := endsOf(b, topology.Diff(e.Wanted, e.Live).Create)
 	own, all := topology.Merge(e.Live, ends), topology.Merge(e.All.Topology, ends)
 	if !hasSource(b, all) || !hasDestination(b, all) {
 		return nil
 	}
-	if !hasSource(b, own) && !hasDestination(b, own) {
-		return fmt.Errorf("binding %q notes one that the provider does not delete, or no longer: "+
-			"restore %q by hand if it is missing, and delete the note", note, b)
+	if !hasSource(b, own) && !hasDestination(b, own) && !e.leadsToDeclared(b) {
+		return nil
 	}
 	if err := e.put(ctx, step{exchanges: ends.Exchanges, queues: ends.Queues}); err != nil {
 		return err
@@ -105,6 +105,12 @@ func (e *execution) restore(ctx context.Context, note, b topology.Binding) error
 	}
 	e.All.Topology, e.Live = topology.Merge(all, topology.Topology{Bindings: []topology.Binding{b}}), own
 	return nil
+}
+
+// leadsToDeclared reports whether a binding leads to a queue that the owner once declared. An apply that was killed may have
+// unbound it, also if it is somebody else's meanwhile.
+func (e *execution) leadsToDeclared(b topology.Binding) bool {
+	return !b.ToExchange && e.Declared != nil && e.Declared(e.All.Queues[b.Destination])
 }
 
 // endsOf are those of the exchanges and queues that the binding begins or ends at.

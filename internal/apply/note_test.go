@@ -38,7 +38,7 @@ func noting(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipe
 	all, n := list(t, a, p.Vhost), p.Names()
 	c := Change{
 		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
-		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted,
+		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted, Declared: n.Declared,
 		Catch: p.Catch, CaughtQueue: n.CaughtQueue(), Catching: n.Catching,
 	}
 	if wanted != nil {
@@ -154,8 +154,9 @@ func TestBindingsComeBackExactly(t *testing.T) {
 	}
 }
 
-// A note about what the provider never deletes binds nothing.
-func TestForgedNotesAreRefused(t *testing.T) {
+// A note about what the provider never deletes binds nothing, and goes. So does one about a queue that is gone, and that an
+// application has made anew.
+func TestNotesAboutOthersBindNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p, _ := declaring(t, b)
@@ -165,19 +166,38 @@ func TestForgedNotesAreRefused(t *testing.T) {
 		"a queue of others":     {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
 		"an exchange of others": {Source: "amq.topic", Destination: "amq.fanout", ToExchange: true, RoutingKey: "#"},
 	} {
-		note := n.NoteOf(forged, noExchange)
-		if err := a.client.Bind(t.Context(), b.Vhost, note); err != nil {
+		if err := a.client.Bind(t.Context(), b.Vhost, n.NoteOf(forged, noExchange)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err == nil || !strings.Contains(err.Error(), "by hand") {
-			t.Errorf("%s: got %v", name, err)
+		if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		if now := bindings(t, a, b); strings.Contains(now, "\n"+forged.String()) {
+		if now := bindings(t, a, b); strings.Contains(now, "\n"+forged.String()) || strings.Contains(now, pipeline.UnboundArgument) {
 			t.Errorf("%s: bindings:\n%s", name, now)
 		}
-		if err := a.client.Unbind(t.Context(), b.Vhost, note); err != nil {
+	}
+}
+
+// A queue that the pipeline released stays when that is destroyed, by force, too, and so do the bindings that lead to it.
+func TestForcedRemovalRestoresWhatWasUnbound(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p, application := declaring(t, b)
+	a, n := newApplier(t, b, b.Endpoint), p.Names()
+	for _, err := range []error{
+		a.client.Bind(t.Context(), b.Vhost, n.NoteOf(application, noExchange)),
+		a.client.Unbind(t.Context(), b.Vhost, application),
+		a.client.Unbind(t.Context(), b.Vhost, n.DeclaredBinding("declared")),
+	} {
+		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := a.ForceRemove(t.Context(), noting(t, a, small(b), nil)); err != nil {
+		t.Fatal(err)
+	}
+	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+		t.Errorf("bindings:\n%s", now)
 	}
 }
 

@@ -16,12 +16,12 @@ func planCreate(c Change) []step {
 	missing := changes.Create
 	identity := topology.Diff(c.Identity, c.Live).Create
 	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, changes.Update).Policies)}
-	steps := append([]step{attach}, putAll(missing)...)
+	steps := slices.Concat([]step{attach}, putAll(missing), []step{c.attaching(missing.Bindings)})
 	if len(c.Identity.Exchanges) > 0 {
 		steps = slices.Concat(
 			[]step{{do: put, exchanges: identity.Exchanges}, {do: put, policies: c.guardFirst(missing)}},
 			putAll(topology.Topology{Queues: identity.Queues, Bindings: identity.Bindings}),
-			putAll(missing.Without(identity)), []step{attach},
+			putAll(missing.Without(identity)), []step{c.attaching(missing.Bindings), attach},
 		)
 	}
 	ifFails := removeMade

@@ -40,6 +40,7 @@ func planUpdate(c Change) ([]step, error) {
 		[]step{
 			{do: put, queues: changes.Create.Queues},
 			{do: put, bindings: changes.Create.Bindings},
+			c.attaching(changes.Create.Bindings),
 			{do: remove, policies: weakestFirst(early)},
 			{do: put, policies: c.writeOrder(written)},
 			{do: remove, policies: weakestFirst(late)},

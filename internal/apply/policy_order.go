@@ -58,25 +58,21 @@ func (c Change) phase(p topology.NamedPolicy) int {
 	return takingOver
 }
 
-// overtaking divides the policies to delete. Those that stand behind others now would take precedence
-// as soon as the others' priority falls, so they have to go before. All others go after what replaces
-// them.
+// overtaking divides the policies to delete. Those that stand behind another one now would take precedence
+// as soon as its priority falls, so they have to go before. All others go after what replaces them.
 func (c Change) overtaking(deleted map[string]topology.Policy) (early, late map[string]topology.Policy) {
-	now, then := strongest(c.Live.Policies), strongest(c.Wanted.Policies)
 	early, late = maps.Clone(deleted), maps.Clone(deleted)
-	overtakes := func(_ string, p topology.Policy) bool { return p.Priority < now && p.Priority >= then }
+	overtakes := func(_ string, p topology.Policy) bool {
+		for name, now := range c.Live.Policies {
+			if then, stays := c.Wanted.Policies[name]; stays && p.Priority < now.Priority && p.Priority >= then.Priority {
+				return true
+			}
+		}
+		return false
+	}
 	maps.DeleteFunc(early, func(name string, p topology.Policy) bool { return !overtakes(name, p) })
 	maps.DeleteFunc(late, overtakes)
 	return early, late
-}
-
-// strongest is the highest priority of the policies.
-func strongest(policies map[string]topology.Policy) int {
-	highest := 0
-	for _, policy := range policies {
-		highest = max(highest, policy.Priority)
-	}
-	return highest
 }
 
 // weakestFirst is the order in which policies are deleted, or let go of queues for good.

@@ -110,6 +110,18 @@ func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
 	}
 }
 
+// A queue that was taken over goes back to the common policy, while another policy of a queue goes, too: both go after what
+// replaces them.
+func TestPolicyOfAQueueTakenOverGoesLast(t *testing.T) {
+	t.Parallel()
+	live := map[string]topology.Policy{"common": policyOf(10), "own": policyOf(10), "taken over": policyOf(11)}
+	c := Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: policies(10, "common")}}
+	early, late := c.overtaking(map[string]topology.Policy{"own": live["own"], "taken over": live["taken over"]})
+	if len(early) > 0 || len(late) != 2 {
+		t.Errorf("first go %v, last go %v", early, late)
+	}
+}
+
 // What stands behind a policy takes precedence once its priority has fallen, so it has to go before.
 func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 	t.Parallel()

@@ -40,6 +40,8 @@ const (
 	ask action = "ask"
 	// unbind deletes bindings, whoever made them.
 	unbind action = "unbind"
+	// confirm looks whether somebody else attached the queues of bindings at the same time.
+	confirm action = "confirm"
 	// put creates objects, or writes over policies.
 	put action = "put"
 	// remove deletes objects; queues are proved to be empty, and receive nothing.

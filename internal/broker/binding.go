@@ -40,6 +40,16 @@ func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) e
 	return c.delete(ctx, bindingsPath(vhost, b)+path(b.PropertiesKey)[len("/api"):])
 }
 
+// BindingsTo lists the bindings that lead to a queue.
+func (c *Client) BindingsTo(ctx context.Context, vhost, queue string) ([]topology.Binding, error) {
+	found, err := list(ctx, c, path("queues", vhost, queue)+"/bindings", vhost, bindingVhost)
+	var bindings []topology.Binding
+	for _, info := range found {
+		bindings = append(bindings, bindingFrom(info))
+	}
+	return bindings, err
+}
+
 func bindingsPath(vhost string, b topology.Binding) string {
 	kind := "q"
 	if b.ToExchange {

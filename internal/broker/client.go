@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -109,17 +110,30 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 	if response != nil && response.StatusCode == http.StatusTooManyRequests {
 		return true, nil
 	}
-	if ctx.Value(readOnly{}) == nil {
+	read, ok := ctx.Value(readOnly{}).(*reading)
+	if !ok {
 		return false, nil
+	}
+	var unanswered net.Error
+	if errors.As(err, &unanswered) && unanswered.Timeout() {
+		read.timeouts++
+		return read.timeouts < maxTimeouts, nil
 	}
 	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
 }
 
-// readOnly marks the context of a request that can be repeated.
+// maxTimeouts is how often a read may be unanswered for [requestTimeout], before a server that accepts connections and says
+// nothing is an error.
+const maxTimeouts = 2
+
+// readOnly marks the context of a request that can be repeated: a [reading].
 type readOnly struct{}
 
+// reading is one read, and how often it was not answered.
+type reading struct{ timeouts int }
+
 func (c *Client) get(ctx context.Context, path string, into any) error {
-	_, err := c.do(context.WithValue(ctx, readOnly{}, true), http.MethodGet, path, nil, into)
+	_, err := c.do(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, path, nil, into)
 	return err
 }
 

@@ -48,10 +48,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		return err
 	})
 	group.Go(func() (err error) { queues, err = c.Queues(ctx, vhost); return err })
-	group.Go(func() (err error) {
-		bindings, err = list(ctx, c, path("bindings", vhost), vhost, bindingVhost)
-		return err
-	})
+	group.Go(func() (err error) { bindings, err = c.listBindings(ctx, vhost); return err })
 	group.Go(func() (err error) {
 		policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost)
 		return err

@@ -40,7 +40,7 @@ func (c *Client) requirePathsKept(ctx context.Context) error {
 	}
 	probe := path("whoami") + escapedSlash
 	var user rabbithole.WhoamiInfo
-	_, err := c.send(context.WithValue(ctx, readOnly{}, true), http.MethodGet, probe, nil, &user)
+	_, err := c.send(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, probe, nil, &user)
 	var answer *Error
 	switch {
 	case err == nil:

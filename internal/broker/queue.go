@@ -88,12 +88,13 @@ func (c *Client) Queue(ctx context.Context, vhost, name string) (QueueInfo, erro
 
 // HoldsMessage asks the queue itself, not the statistics, whether a message is ready in it: it gets one and requeues
 // it. It does not see what consumers have not acknowledged, nor pending dead letters. A quorum queue counts it as
-// one delivery, against its delivery limit. The user needs the permission to read the queue.
+// one delivery, against its delivery limit. The user needs the permission to read the queue, and a connection to the vhost,
+// which limits may refuse: *RefusedError.
 func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, error) {
 	look := map[string]any{"count": 1, "ackmode": "ack_requeue_true", "encoding": "base64", "truncate": 1}
 	var messages []json.RawMessage
 	_, err := c.do(ctx, http.MethodPost, path("queues", vhost, name)+"/get", look, &messages)
-	return len(messages) > 0, err
+	return len(messages) > 0, c.refusedAs(ctx, vhost, err)
 }
 
 // Queues lists the queues of a vhost without their statistics: counts are nil.

@@ -13,13 +13,11 @@ func Copy(d *amqp.Delivery, why string, frameMax int) (m amqp.Publishing, whole 
 	m = amqp.Publishing{
 		Headers:     amqp.Table{HeaderDeadLetterError: why},
 		ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: amqp.Persistent, Priority: d.Priority,
-		CorrelationId: d.CorrelationId, ReplyTo: d.ReplyTo, MessageId: d.MessageId, Timestamp: d.Timestamp, Type: d.Type,
+		CorrelationId: d.CorrelationId, MessageId: d.MessageId, Timestamp: d.Timestamp, Type: d.Type,
 		AppId: d.AppId, Body: d.Body,
 	}
 	truncate(m.Headers, HeaderDeadLetterError, maxErrorText)
-	if d.UserId != "" {
-		m.Headers[HeaderUserID] = d.UserId
-	}
+	setAside(&m, d)
 	own := m.Headers
 	m.Headers = make(amqp.Table, len(d.Headers)+len(own))
 	for key, value := range d.Headers {

@@ -33,7 +33,8 @@ func TestDecide(t *testing.T) {
 		"count of a type":   {rejected(queue, with(ours(queue, 0), HeaderCount, "3")), Retry, 5 * time.Second, "", queue, 1},
 		"count as int32":    {rejected(queue, with(ours(queue, 0), HeaderCount, int32(2))), Retry, 30 * time.Second, "", queue, 3},
 		"no pipeline":       {rejected(queue, with(ours(queue, 3), HeaderPipeline, nil)), Retry, 5 * time.Second, "", queue, 1},
-		"other pipeline":    {rejected(queue, with(ours(queue, 3), HeaderPipeline, "x")), Retry, 5 * time.Second, "", queue, 1},
+		"moved here":        {rejected(queue, with(ours(queue, 1), HeaderPipeline, "x")), Retry, 30 * time.Second, "", queue, 2},
+		"other pipeline":    {rejected(queue, with(with(ours(queue, 3), HeaderPipeline, "x"), HeaderQueue, nil)), Retry, 5 * time.Second, "", queue, 1},
 		"other queue":       {rejected("orders.paid", ours(queue, 3)), Retry, 5 * time.Second, "", "orders.paid", 1},
 
 		"expired":            {deadLettered(deathIn(queue, "expired"), nil), Fail, 0, "expired", queue, 1},

@@ -31,6 +31,9 @@ const (
 	// HeaderUserID is the user-id property that the message had before the worker republished it: a
 	// broker refuses a user-id that is not the publisher's own.
 	HeaderUserID = "retry-user-id"
+	// HeaderReplyTo is the reply-to property that the message had before the worker republished it, if it was
+	// [DirectReplyTo].
+	HeaderReplyTo = "retry-reply-to"
 	// HeaderDeliveryMode is the delivery mode that the message had if it was not persistent.
 	HeaderDeliveryMode = "retry-delivery-mode"
 )

@@ -42,7 +42,8 @@ func TestMaxAge(t *testing.T) {
 		"in 1970":                       {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, int64(1))), 0, "too_old"},
 		"no time":                       {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, "yesterday")), 30 * time.Second, ""},
 		"time of the publisher's own":   {"1m", rejected(queue, with(aged(1, time.Hour), HeaderPipeline, nil)), 5 * time.Second, ""},
-		"time of another pipeline":      {"1m", rejected(queue, with(aged(1, time.Hour), HeaderPipeline, "x")), 5 * time.Second, ""},
+		"time of another pipeline":      {"1m", rejected(queue, with(with(aged(1, time.Hour), HeaderPipeline, "x"), HeaderQueue, nil)), 5 * time.Second, ""},
+		"time of the pipeline before":   {"1m", rejected(queue, with(aged(1, time.Hour), HeaderPipeline, "x")), 0, "too_old"},
 		"time of another queue":         {"1m", rejected("orders.paid", aged(1, time.Hour)), 5 * time.Second, ""},
 		"by a consumer, with its count": {"1m", byConsumer(aged(1, time.Hour)), 0, "too_old"},
 	}

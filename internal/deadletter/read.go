@@ -33,7 +33,7 @@ type Letter struct {
 
 	// dead says that the broker dead-lettered the message, rather than a consumer published it.
 	dead bool
-	// foreign says that the retry headers are not this pipeline's, or not about this queue.
+	// foreign says that the retry headers are not about this queue, or the publisher's own.
 	foreign bool
 }
 
@@ -94,12 +94,16 @@ func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 	return l
 }
 
-// areCopied reports whether the retry headers were written for another queue or pipeline: consumers
-// that publish elsewhere often copy all headers. As long as nobody knows the queue, retry-queue says
-// at least what the consumer meant.
+// areCopied reports whether the retry headers were written for another queue: consumers that publish
+// elsewhere often copy all headers. Those about this queue count on, whichever pipeline had it before. As long as nobody
+// knows the queue, retry-queue says at least what the consumer meant.
 func (p *Pipeline) areCopied(h amqp.Table, queue string) bool {
 	wroteQueue, hasQueue := h[HeaderQueue]
-	return queue != "" && hasQueue && wroteQueue != queue || p.areOfAnother(h)
+	if queue != "" && hasQueue {
+		_, named := h[HeaderPipeline].(string)
+		return wroteQueue != queue || h[HeaderPipeline] != nil && !named
+	}
+	return p.areOfAnother(h)
 }
 
 // areOfAnother reports whether the retry headers name another pipeline.

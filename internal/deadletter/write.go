@@ -22,7 +22,7 @@ const (
 )
 
 // ownHeaders is how many we add at most.
-const ownHeaders = 16
+const ownHeaders = 17
 
 // Stamp is what a publish needs besides the message.
 type Stamp struct {
@@ -44,13 +44,13 @@ func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publis
 		DeliveryMode:    amqp.Persistent,
 		Priority:        d.Priority,
 		CorrelationId:   d.CorrelationId,
-		ReplyTo:         d.ReplyTo,
 		MessageId:       d.MessageId,
 		Timestamp:       d.Timestamp,
 		Type:            d.Type,
 		AppId:           d.AppId,
 		Body:            d.Body,
 	}
+	setAside(&m, d)
 	return m, fit(m, p.frameBudget(v, route, s.FrameMax))
 }
 
@@ -83,9 +83,6 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 	h[HeaderPublishID] = s.PublishID
 	if len(route.CC) > 0 {
 		h[headerCC] = addresses(route.CC)
-	}
-	if d.UserId != "" {
-		h[HeaderUserID] = d.UserId
 	}
 	if _, kept := h[HeaderDeliveryMode]; !kept && d.DeliveryMode != amqp.Persistent {
 		h[HeaderDeliveryMode] = int64(d.DeliveryMode)

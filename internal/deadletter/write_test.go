@@ -133,6 +133,34 @@ func TestHeadersOfThePublisherAreDropped(t *testing.T) {
 	}
 }
 
+// A broker closes the channel over direct reply-to, but not over the address that it has put in its place.
+func TestDirectReplyToBecomesAHeader(t *testing.T) {
+	t.Parallel()
+	for replyTo, want := range map[string]struct {
+		property string
+		header   any
+	}{
+		"":                             {"", nil},
+		"replies":                      {"replies", nil},
+		DirectReplyTo:                  {"", DirectReplyTo},
+		DirectReplyTo + ".g1h2AA5yZXB": {DirectReplyTo + ".g1h2AA5yZXB", nil},
+		"AMQ.rabbitmq.reply-to":        {"AMQ.rabbitmq.reply-to", nil},
+	} {
+		d := rejected("orders.created", nil)
+		d.ReplyTo = replyTo
+		m := publish(t, orders(t), d)
+		if m.ReplyTo != want.property || m.Headers[HeaderReplyTo] != want.header {
+			t.Errorf("%q: reply-to %q, headers %v", replyTo, m.ReplyTo, m.Headers)
+		}
+		if h := publish(t, orders(t), rejected("orders.created", m.Headers)).Headers; h[HeaderReplyTo] != want.header {
+			t.Errorf("%q: the second retry has the headers %v", replyTo, h)
+		}
+		if m, _ := Copy(d, "a UUID", 0); m.ReplyTo != want.property || m.Headers[HeaderReplyTo] != want.header {
+			t.Errorf("%q: reply-to %q of the copy, headers %v", replyTo, m.ReplyTo, m.Headers)
+		}
+	}
+}
+
 func TestUserIDBecomesAHeader(t *testing.T) {
 	t.Parallel()
 	d := rejected("orders.created", nil)

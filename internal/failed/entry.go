@@ -22,6 +22,9 @@ const (
 	SystemSpring      System = "Spring"
 	SystemCelery      System = "Celery"
 	SystemBabelQueue  System = "BabelQueue"
+	SystemRascal      System = "Rascal"
+	SystemMoleculer   System = "Moleculer"
+	SystemWatermill   System = "Watermill"
 	// SystemUnknown is nobody: the message does not say that it failed.
 	SystemUnknown System = ""
 )

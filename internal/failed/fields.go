@@ -20,14 +20,28 @@ func readFields(t content.Table) fields {
 	return f
 }
 
-func (f fields) has(name string) bool {
-	_, found := f[name]
-	return found
+// has reports whether all of these are there.
+func (f fields) has(names ...string) bool {
+	for _, name := range names {
+		if _, found := f[name]; !found {
+			return false
+		}
+	}
+	return true
 }
 
 func (f fields) text(name string) string {
 	text, _ := f[name].Text()
 	return text
+}
+
+// table has no fields if it is none.
+func (f fields) table(name string) fields {
+	t, ok := f[name].Table()
+	if !ok {
+		return nil
+	}
+	return readFields(t)
 }
 
 func (f fields) integer(name string) int64 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,6 +30,17 @@ const (
 	celeryRetries = "retries"
 
 	babelAttempts = "x-attempts"
+
+	// rascalNotes is a table.
+	rascalNotes    = "rascal"
+	rascalRecovery = "recovery"
+	rascalError    = "error"
+
+	moleculerChannel = "x-original-channel"
+	moleculerGroup   = "x-original-group"
+
+	watermillReason = "reason_poisoned"
+	watermillTopic  = "topic_poisoned"
 )
 
 // Reasons of systems that do not name one.
@@ -52,9 +64,15 @@ func (e *Entry) readForeign(f fields, deaths []death) {
 		e.readMassTransit(f)
 	case f.has(springExchange) || f.has(springKey):
 		e.readSpring(f)
+	case f.has(moleculerChannel, moleculerGroup):
+		e.readMoleculer(f)
+	case f.has(watermillReason, watermillTopic):
+		e.readWatermill(f)
+	case f.table(rascalNotes).text("originalQueue") != "":
+		e.readRascal(f.table(rascalNotes))
 	case inBody:
 		e.readBabelQueue(letter)
-	case f.text(celeryTask) != "" && f.has(celeryID) && f.has(celeryRetries):
+	case f.text(celeryTask) != "" && f.has(celeryID, celeryRetries):
 		e.System = SystemCelery
 		e.Attempts = f.positive(celeryRetries) + 1
 		e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
@@ -112,6 +130,37 @@ func (e *Entry) readSpring(f fields) {
 	e.WorkQueue = cmp.Or(byName, e.WorkQueue, e.queueOfName())
 }
 
+// readMoleculer reads what a channel of Moleculer has moved. The queue has the names of both.
+func (e *Entry) readMoleculer(f fields) {
+	e.System, e.Reason = SystemMoleculer, reasonFailed
+	e.FirstExchange = f.text(moleculerChannel)
+	e.WorkQueue = f.text(moleculerGroup) + "." + e.FirstExchange
+}
+
+// readWatermill reads what the middleware PoisonQueue has published. A durable queue has the name of its topic.
+func (e *Entry) readWatermill(f fields) {
+	e.System, e.Reason = SystemWatermill, reasonFailed
+	e.Error, e.WorkQueue = f.text(watermillReason), f.text(watermillTopic)
+	if n, err := strconv.ParseInt(f.text(HeaderReplayCount), 10, 64); err == nil {
+		e.Replays = max(0, n)
+	}
+}
+
+// readRascal reads what Rascal has republished or forwarded, and the broker may have dead-lettered then.
+func (e *Entry) readRascal(notes fields) {
+	e.System, e.Reason = SystemRascal, cmp.Or(e.Reason, reasonFailed)
+	e.WorkQueue, e.Error = notes.text("originalQueue"), notes.table(rascalError).text("message")
+	if notes.has("originalExchange") {
+		e.FirstExchange, e.FirstRoutingKey = notes.text("originalExchange"), notes.text("originalRoutingKey")
+	}
+}
+
+// isRascalFault reports whether a note is about a failure. One of them has Rascal reject the message before the application
+// sees it, until the broker has counted another death.
+func isRascalFault(name []byte) bool {
+	return string(name) == rascalRecovery || string(name) == rascalError
+}
+
 func (e *Entry) readBabelQueue(l babelDeadLetter) {
 	e.System, e.Reason = SystemBabelQueue, cmp.Or(l.Reason, reasonFailed)
 	e.WorkQueue = cmp.Or(l.OriginalQueue, e.queueOfName(), e.WorkQueue)
@@ -137,7 +186,9 @@ func isFault(name string) bool {
 	switch name {
 	case nservicebusQueue, nservicebusTime, nservicebusRetries, nservicebusRetries + ".Timestamp",
 		masstransitReason, masstransitRedeliveries,
-		springError, springTrace, springExchange, springKey:
+		springError, springTrace, springExchange, springKey,
+		moleculerChannel, moleculerGroup,
+		watermillReason, watermillTopic, "handler_poisoned", "subscriber_poisoned":
 		return true
 	}
 	return strings.HasPrefix(name, nservicebusException) || strings.HasPrefix(name, masstransitFault)

@@ -10,8 +10,10 @@ import (
 
 // Changes that an import makes to a message, since the queue or the broker does not bear it as it was.
 const (
-	ChangedExpiration   = "expiration dropped: the message would expire out of the queue"
-	ChangedUserID       = "user-id moved to the header " + deadletter.HeaderUserID + ": the broker refuses that of another user"
+	ChangedExpiration = "expiration dropped: the message would expire out of the queue"
+	ChangedUserID     = "user-id moved to the header " + deadletter.HeaderUserID + ": the broker refuses that of another user"
+	ChangedReplyTo    = "reply-to " + deadletter.DirectReplyTo + " moved to the header " + deadletter.HeaderReplyTo +
+		": the broker refuses it of whoever awaits no reply"
 	ChangedCounts       = "the broker's count of deliveries dropped"
 	ChangedDeliveryMode = "delivery-mode 0 made 1: brokers close the connection over it"
 	ChangedCC           = "header CC dropped: copies would go to other queues"
@@ -45,6 +47,7 @@ func (i Import) Publishing(m Message) (p Publishing, changes []string, err error
 	}{
 		{i.dropExpiration(&properties), ChangedExpiration},
 		{i.moveUserID(&properties), ChangedUserID},
+		{moveReplyTo(&properties), ChangedReplyTo},
 		{dropHeaders(&properties, isCount), ChangedCounts},
 		{fixDeliveryMode(&properties), ChangedDeliveryMode},
 		{i.Pipeline == "" && dropHeaders(&properties, isCC), ChangedCC},
@@ -107,6 +110,16 @@ func (i Import) moveUserID(p *content.Properties) bool {
 	}
 	p.Remove(content.UserID)
 	p.SetHeaders(set(p.Headers(), deadletter.HeaderUserID, content.Text(user)))
+	return true
+}
+
+// moveReplyTo makes a header of a reply-to over which the broker closes the channel.
+func moveReplyTo(p *content.Properties) bool {
+	if p.Text(content.ReplyTo) != deadletter.DirectReplyTo {
+		return false
+	}
+	p.Remove(content.ReplyTo)
+	p.SetHeaders(set(p.Headers(), deadletter.HeaderReplyTo, content.Text(deadletter.DirectReplyTo)))
 	return true
 }
 

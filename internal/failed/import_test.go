@@ -27,19 +27,20 @@ func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
 	before.SetHeaders(table(header{"CC", []any{"x"}}, header{"x-delivery-count", 3}))
 	before.SetText(content.Expiration, "60000")
 	before.SetText(content.UserID, "shop")
+	before.SetText(content.ReplyTo, "amq.rabbitmq.reply-to")
 	before.SetNumber(content.DeliveryMode, 0)
 	p, changes, err := failed.Import{Queue: "errors", User: "operator"}.Publishing(failed.Message{RoutingKey: "k", Properties: before.Encode()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		failed.ChangedExpiration, failed.ChangedUserID, failed.ChangedCounts, failed.ChangedDeliveryMode, failed.ChangedCC,
+		failed.ChangedExpiration, failed.ChangedUserID, failed.ChangedReplyTo, failed.ChangedCounts, failed.ChangedDeliveryMode, failed.ChangedCC,
 	}
 	if !slices.Equal(changes, want) || p.Exchange != "" || p.RoutingKey != "errors" {
 		t.Errorf("to %q, %q: %q", p.Exchange, p.RoutingKey, changes)
 	}
 	after := parsed(t, p.Properties)
-	if !slices.Equal(names(after.Headers()), []string{"retry-user-id"}) || after.Has(content.UserID) || after.Has(content.Expiration) ||
+	if !slices.Equal(names(after.Headers()), []string{"retry-user-id", "retry-reply-to"}) || after.Has(content.ReplyTo) || after.Has(content.UserID) || after.Has(content.Expiration) ||
 		after.Number(content.DeliveryMode) != 1 {
 		t.Errorf("properties %q", p.Properties)
 	}

@@ -2,6 +2,7 @@ package failed
 
 import (
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -70,6 +71,7 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	}
 	properties.SetHeaders(headers)
 	properties.Remove(content.UserID) // the broker refuses that of another user
+	moveReplyTo(&properties)
 	properties.Remove(content.Expiration)
 	if r.Pipeline != "" {
 		properties.SetNumber(content.DeliveryMode, persistent)
@@ -92,7 +94,7 @@ func (r Replay) headers(e *Entry, p *content.Properties, queue string, now time.
 	kept := make(content.Table, 0, len(before)+512)
 	for name, value := range before.All() {
 		if !r.drops(e, string(name), value) {
-			kept = kept.With(string(name), e.withoutAttempts(string(name), value))
+			kept = kept.With(string(name), e.restored(string(name), value))
 		}
 	}
 	if user := p.Text(content.UserID); user != "" {
@@ -101,8 +103,8 @@ func (r Replay) headers(e *Entry, p *content.Properties, queue string, now time.
 	if r.Pipeline != "" {
 		kept = r.address(kept, e, p, queue)
 	}
-	kept = set(kept, HeaderReplayCount, content.Long(e.Replays+1))
-	kept = set(kept, HeaderReplayedAt, content.Long(now.UnixMilli()))
+	kept = set(kept, HeaderReplayCount, e.number(e.Replays+1))
+	kept = set(kept, HeaderReplayedAt, e.number(now.UnixMilli()))
 	return set(kept, HeaderReplayID, content.Text(r.ID))
 }
 
@@ -137,13 +139,25 @@ func (e *Entry) isForeign() bool {
 	return e.System != SystemWorker && e.System != SystemInbox
 }
 
-// withoutAttempts is the value, or 0 of the same type where a library counts attempts.
-func (e *Entry) withoutAttempts(name string, value content.Value) content.Value {
+// restored is the value without what a library has noted in it, or 0 of the same type where a library counts attempts.
+func (e *Entry) restored(name string, value content.Value) content.Value {
+	if notes, ok := value.Table(); ok && name == rascalNotes {
+		kept := notes.Keep(func(note []byte) bool { return !isRascalFault(note) })
+		return content.Value{Type: value.Type, Bytes: kept}
+	}
 	counts := e.System == SystemCelery && name == celeryRetries || e.System == SystemBabelQueue && name == babelAttempts
 	if _, ok := value.Integer(); !ok || !counts {
 		return value
 	}
 	return content.Value{Type: value.Type, Bytes: make([]byte, len(value.Bytes))}
+}
+
+// number is what a replay adds. Watermill refuses messages with headers that are no texts.
+func (e *Entry) number(n int64) content.Value {
+	if e.System == SystemWatermill {
+		return content.Text(strconv.FormatInt(n, 10))
+	}
+	return content.Long(n)
 }
 
 // set replaces all values of this name.

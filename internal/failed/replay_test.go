@@ -42,6 +42,7 @@ func TestReplayThroughThePipeline(t *testing.T) {
 		header{"BCC", []any{"other"}}, header{"x-death", []any{death("orders.failed", "rejected", "orders.failed", "k", at)}})
 	original := parsed(t, m.Properties)
 	original.SetText(content.UserID, "shop")
+	original.SetText(content.ReplyTo, "amq.rabbitmq.reply-to")
 	original.SetText(content.Expiration, "60000")
 	original.SetNumber(content.Priority, 0)
 	original.SetNumber(content.DeliveryMode, 1)
@@ -54,7 +55,7 @@ func TestReplayThroughThePipeline(t *testing.T) {
 	}
 	want := []string{
 		"tenant", "retry-own", "retry-user-id", "retry-pipeline", "retry-queue", "retry-exchange", "retry-routing-key", "retry-delivery-mode",
-		"replay-count", "replayed-at", "replay-id", "CC",
+		"replay-count", "replayed-at", "replay-id", "CC", "retry-reply-to",
 	}
 	if !slices.Equal(names(got.Headers()), want) {
 		t.Errorf("headers %q", names(got.Headers()))
@@ -64,7 +65,7 @@ func TestReplayThroughThePipeline(t *testing.T) {
 		h["retry-delivery-mode"] != int64(1) || !slices.Equal(h["CC"].([]any), []any{"return:orders.created"}) {
 		t.Errorf("headers %v", h)
 	}
-	if got.Has(content.UserID) || got.Has(content.Expiration) || !got.Has(content.Priority) || got.Number(content.DeliveryMode) != 2 ||
+	if got.Has(content.UserID) || got.Has(content.Expiration) || !got.Has(content.Priority) || got.Number(content.DeliveryMode) != 2 || got.Has(content.ReplyTo) ||
 		got.Text(content.MessageID) != "order-1003" {
 		t.Errorf("properties %q", p.Properties)
 	}
@@ -112,9 +113,9 @@ func TestReplayedMessagesCountFromOne(t *testing.T) {
 		"the same pipeline":            {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "orders", "orders.created", "shop"},
 		"parked by the broker":         {inbox, failed.Replay{Pipeline: "orders"}, "orders", "orders.created", "shop"},
 		"a pipeline of another name":   {parkedByWorker(), failed.Replay{Pipeline: "orders2"}, "orders2", "orders.created", "shop"},
-		"a queue of another pipeline":  {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "shipping", "orders.created", "orders.return"},
+		"a queue of another pipeline":  {parkedByWorker(), failed.Replay{Pipeline: "orders"}, "shipping", "orders.created", "shop"},
 		"to another queue":             {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "orders.eu"}, "orders", "orders.eu", "shop"},
-		"to one of another pipeline":   {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "parcels"}, "shipping", "parcels", ""},
+		"to one of another pipeline":   {parkedByWorker(), failed.Replay{Pipeline: "orders", To: "parcels"}, "shipping", "parcels", "shop"},
 		"as a queue that is not known": {parkedByWorker(), failed.Replay{}, "orders", "orders.created", "shop"},
 	} {
 		p := replayed(t, c.replay, c.message)

@@ -36,9 +36,9 @@ func (a Attachment) AsPipeline() Pipeline {
 // ExpandAttachment returns every object that the attachment owns.
 func ExpandAttachment(a Attachment) topology.Topology {
 	t, n, p := topology.New(), a.Names(), a.AsPipeline()
-	t.Bindings = append(t.Bindings, AttachmentBinding(n, a.Queue))
+	t.Bindings = append(t.Bindings, a.WorkQueue.takeOver(AttachmentBinding(n, a.Queue)))
 	if a.WorkQueue.ByPolicy() {
-		t.Policies[n.AttachmentPolicy(a.Queue)] = p.policy(p.PolicyContent(a.Queue), exactPattern([]string{a.Queue}))
+		t.Policies[n.AttachmentPolicy(a.Queue)] = p.policyOf(a.Queue)
 	}
 	return t
 }
@@ -50,6 +50,12 @@ func AttachmentBinding(n Names, queue string) topology.Binding {
 	return b
 }
 
+// attaches reports whether a binding is that of an attachment of the queue, taken over or not.
+func (n Names) attaches(b topology.Binding, queue string) bool {
+	_, plain := takenOverFrom(b)
+	return plain.Equal(AttachmentBinding(n, queue))
+}
+
 // OwnedByAttachment picks out of a whole vhost what belongs to the attachment.
 func OwnedByAttachment(a Attachment, vhost topology.Topology) topology.Topology {
 	owned, n := topology.New(), a.Names()
@@ -57,7 +63,7 @@ func OwnedByAttachment(a Attachment, vhost topology.Topology) topology.Topology 
 		owned.Policies[n.AttachmentPolicy(a.Queue)] = policy
 	}
 	for _, b := range vhost.Bindings {
-		if b.Equal(AttachmentBinding(n, a.Queue)) {
+		if n.attaches(b, a.Queue) {
 			owned.Bindings = append(owned.Bindings, b)
 		}
 	}
@@ -74,10 +80,13 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 			a.Names().ReturnExchange(), queue, AttachmentArgument)
 	}
 	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]
-	if hasPolicy {
-		a.PolicyPriority = policy.Priority
-	}
 	a.WorkQueue = recoverFrom(a.AsPipeline(), vhost.Queues[queue], policy, hasPolicy)
+	for _, b := range OwnedByAttachment(a, vhost).Bindings {
+		a.WorkQueue.TakeOverFrom, _ = takenOverFrom(b)
+	}
+	if hasPolicy {
+		a.PolicyPriority = policy.Priority - a.WorkQueue.precedence()
+	}
 	return a, nil
 }
 

@@ -23,7 +23,7 @@ func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipelin
 			attached, declared = stays, after.Declare
 		}
 		attached = attached || slices.Contains(Attached(prior.Names(), vhost), name)
-		foreign := kept.Queues[name].Arguments[DeclaredByArgument] != prior.Name
+		foreign := !prior.Names().Declared(kept.Queues[name])
 		if !declared && (attached || foreign) {
 			delete(kept.Queues, name)
 		}
@@ -38,8 +38,7 @@ func BindingsThatGo(p Pipeline, vhost topology.Topology) []topology.Binding {
 	var found []topology.Binding
 	for _, b := range vhost.Bindings {
 		if noted, isNote := n.Noted(b); isNote {
-			found = append(found, noted)
-			continue
+			b = noted
 		}
 		_, fromOwn := going.Exchanges[b.Source]
 		_, toOwn := going.Queues[b.Destination]

@@ -101,9 +101,12 @@ func ownQueue(queueType, deadLetterExchange string, arguments, quorumOnly topolo
 }
 
 func addWorkQueues(t *topology.Topology, p Pipeline) {
+	for _, name := range p.Detached {
+		t.Bindings = append(t.Bindings, p.Names().detachedBinding(name))
+	}
 	for name, workQueue := range p.WorkQueues {
 		if !workQueue.Declare {
-			t.Bindings = append(t.Bindings, p.Names().ReturnBinding(name))
+			t.Bindings = append(t.Bindings, workQueue.takeOver(p.Names().ReturnBinding(name)))
 			continue
 		}
 		t.Bindings = append(t.Bindings, p.Names().DeclaredBinding(name))

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 type Foreign struct {
 	// pipelines are the names of the other pipelines in the vhost.
 	pipelines []Names
-	// returning are their work queues, each with the first pipeline that messages return to it from.
-	returning map[string]Names
+	// returning are their work queues, each with the pipelines that messages return to it from.
+	returning map[string][]Owner
 	// Policies are those of no pipeline, and those that a pipeline without a definition has left.
 	Policies map[string]topology.Policy
 }
@@ -37,16 +38,26 @@ func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 	return o
 }
 
+// Owner is a pipeline that has a queue.
+type Owner struct {
+	Pipeline Names
+	// AsWorkQueue says that the queue is one of its work queues, rather than one that its policy covers.
+	AsWorkQueue bool
+	// TakesOverFrom is the pipeline that it takes the work queue over from, "" if none.
+	TakesOverFrom string
+}
+
 // returning finds the work queues of these pipelines, in one pass: a vhost has many of both.
-func returning(pipelines []Names, vhost topology.Topology) map[string]Names {
-	exchanges, found := map[string]Names{}, map[string]Names{}
+func returning(pipelines []Names, vhost topology.Topology) map[string][]Owner {
+	exchanges, found := map[string]Names{}, map[string][]Owner{}
 	for _, n := range pipelines {
 		exchanges[n.ReturnExchange()] = n
 	}
 	for _, b := range vhost.Bindings {
 		n, returns := exchanges[b.Source]
-		if first, known := found[b.Destination]; returns && b.RoutingKey == ReturnKey(b.Destination) && (!known || n < first) {
-			found[b.Destination] = n
+		if returns && b.RoutingKey == ReturnKey(b.Destination) && !b.Equal(n.detachedBinding(b.Destination)) {
+			from, _ := takenOverFrom(b)
+			found[b.Destination] = append(found[b.Destination], Owner{Pipeline: n, AsWorkQueue: true, TakesOverFrom: from})
 		}
 	}
 	return found
@@ -75,13 +86,17 @@ func ofPipeline(name string, policy topology.Policy) string {
 	return ""
 }
 
-// OwnerOf finds the other pipeline that a queue belongs to, as one of those that its policy covers or as a work queue.
-func (o Foreign) OwnerOf(queue string) (pipeline Names, asWorkQueue, found bool) {
+// OwnersOf finds the other pipelines that a queue belongs to, by name. A pipeline can have it as a work queue and by an
+// attachment, and then is listed twice.
+func (o Foreign) OwnersOf(queue string) []Owner {
 	for _, n := range o.pipelines {
 		if n.CoversQueue(queue) {
-			return n, false, true
+			return []Owner{{Pipeline: n}}
 		}
 	}
-	pipeline, found = o.returning[queue]
-	return pipeline, found, found
+	owners := slices.Clone(o.returning[queue])
+	slices.SortFunc(owners, func(a, b Owner) int {
+		return cmp.Or(cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.TakesOverFrom, b.TakesOverFrom))
+	})
+	return slices.Compact(owners)
 }

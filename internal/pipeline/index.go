@@ -151,6 +151,7 @@ func (s *surroundings) addQueue(name string) {
 		if owner := beforeLastDot(b.Source); !s.added[owner] {
 			s.near.Bindings = append(s.near.Bindings, b)
 			s.others = append(s.others, owner)
+			maps.Copy(s.near.Policies, s.own[owner].Policies)
 		}
 	}
 }

@@ -110,10 +110,9 @@ func TestNearAnswersLikeTheWholeVhost(t *testing.T) {
 func lessBinding(a, b topology.Binding) bool { return a.String() < b.String() }
 
 func foreignAnswers(f Foreign, queues []string) any {
-	owners := map[string]string{}
+	owners := map[string][]Owner{}
 	for _, queue := range queues {
-		owner, asWorkQueue, found := f.OwnerOf(queue)
-		owners[queue] = fmt.Sprint(owner, asWorkQueue, found)
+		owners[queue] = f.OwnersOf(queue)
 	}
 	return []any{f.Policies, owners}
 }

@@ -72,14 +72,25 @@ func (n Names) ReturnBinding(workQueue string) topology.Binding {
 // ~: RabbitMQ's management API fails over such a key next to arguments. An import takes such a queue for released.
 func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 	b := n.ReturnBinding(workQueue)
-	if !strings.Contains(workQueue, "~") {
+	if !CannotBeMarked(workQueue) {
 		b.Arguments = topology.Arguments{DeclaredArgument: string(n)}
 	}
 	return b
 }
 
+// AttachedBy is the pipeline that has the queue to which a binding leads because of that binding, "" if none, or if it has
+// let go of the queue.
+func AttachedBy(b topology.Binding) string {
+	name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
+	if !returns || b.ToExchange || b.RoutingKey != ReturnKey(b.Destination) || b.Equal(Names(name).detachedBinding(b.Destination)) {
+		return ""
+	}
+	return name
+}
+
 // Returns reports whether a binding is one that the pipeline itself makes to bring messages back to a work queue,
-// declared or not.
+// declared or not, taken over or not.
 func (n Names) Returns(b topology.Binding) bool {
-	return b.Equal(n.ReturnBinding(b.Destination)) || b.Equal(n.DeclaredBinding(b.Destination))
+	_, plain := takenOverFrom(b)
+	return plain.Equal(n.ReturnBinding(b.Destination)) || b.Equal(n.DeclaredBinding(b.Destination))
 }

@@ -49,6 +49,8 @@ type Pipeline struct {
 	PolicyDefinition topology.Arguments
 	// Retired are delays that left the schedule but whose queues are still draining.
 	Retired []time.Duration
+	// Detached are queues that are no work queues any more, but to which messages may still be on their way.
+	Detached []string
 }
 
 // Delay is a wait together with the way the user spelled it, which the broker keeps so that an

@@ -18,8 +18,8 @@ func addPolicies(t topology.Topology, p Pipeline) {
 	n, shared := p.Names(), map[string][]string{}
 	for _, name := range p.AttachedByPolicy() {
 		w := p.WorkQueues[name]
-		if content := p.PolicyContent(name); content.Key() != p.typeContent(w.Type).Key() {
-			t.Policies[n.QueuePolicy(name)] = p.policy(content, exactPattern([]string{name}))
+		if w.TakeOverFrom != "" || p.PolicyContent(name).Key() != p.typeContent(w.Type).Key() {
+			t.Policies[n.QueuePolicy(name)] = p.policyOf(name)
 			continue
 		}
 		shared[w.Type] = append(shared[w.Type], name)
@@ -65,6 +65,23 @@ func (p Pipeline) policy(content topology.Arguments, pattern string) topology.Po
 		Priority:   p.PolicyPriority,
 		Definition: content,
 	}
+}
+
+// policyOf is the policy of one work queue alone.
+func (p Pipeline) policyOf(workQueue string) topology.Policy {
+	policy := p.policy(p.PolicyContent(workQueue), exactPattern([]string{workQueue}))
+	policy.Priority = p.PriorityOf(workQueue)
+	return policy
+}
+
+// precedence is by how much the priority of a work queue's policy is higher than that of the pipeline's others. Of two
+// policies of equal priority, RabbitMQ 3.10 and 4.0 obey the one created last, 4.3 the first by name (seen on 3.10.8, 4.0.5 and
+// 4.3.6); so a queue that is taken over needs more than the pipeline that has it.
+func (w WorkQueue) precedence() int {
+	if w.TakeOverFrom != "" {
+		return 1
+	}
+	return 0
 }
 
 // ranked is a policy of which those with a higher number receive queues from those with a lower one.

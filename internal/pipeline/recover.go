@@ -41,6 +41,7 @@ func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (
 	for _, binding := range vhost.Bindings {
 		if n.Returns(binding) {
 			workQueue := recoverWorkQueue(p, binding.Destination, vhost)
+			workQueue.TakeOverFrom, _ = takenOverFrom(binding)
 			workQueue.MaxAttempts = definition.QueueMaxAttempts[binding.Destination]
 			p.WorkQueues[binding.Destination] = workQueue
 		}
@@ -137,10 +138,15 @@ func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueu
 	return w
 }
 
+// Declared reports whether the pipeline has created a work queue. The mark stays when it is released.
+func (n Names) Declared(queue topology.Queue) bool {
+	return queue.Arguments[DeclaredByArgument] == string(n)
+}
+
 // declares reports whether the pipeline declares a work queue, and has not released it: a change in either
 // direction that was interrupted leaves both return bindings.
 func (n Names) declares(workQueue string, vhost topology.Topology) bool {
-	return vhost.Queues[workQueue].Arguments[DeclaredByArgument] == string(n) &&
+	return n.Declared(vhost.Queues[workQueue]) &&
 		slices.ContainsFunc(vhost.Bindings, n.DeclaredBinding(workQueue).Equal) &&
 		!slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(workQueue).Equal)
 }

@@ -24,6 +24,8 @@ type WorkQueue struct {
 	Attach string
 	// DeadLetterStrategy is AtLeastOnce for quorum queues and AtMostOnce for others if it is empty.
 	DeadLetterStrategy string
+	// TakeOverFrom is another pipeline that has the queue too, and lets go of it later; "" for none.
+	TakeOverFrom string
 	// MaxAttempts takes the place of the pipeline's for messages that fail in this queue, 0 if there
 	// is none.
 	MaxAttempts int

@@ -1,8 +1,6 @@
 package preflight
 
 import (
-	"strings"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -20,7 +18,7 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 		}
 		return attributes
 	}, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
-	if strings.Contains(a.Queue, "~") {
+	if pipeline.CannotBeMarked(a.Queue) {
 		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
 		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
 	}

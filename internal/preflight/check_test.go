@@ -55,6 +55,39 @@ func TestWarnOfPipelineKeys(t *testing.T) {
 	}
 }
 
+// A queue that expires is deleted with its messages, whoever attaches it.
+func TestPoliciesDeleteNoQueues(t *testing.T) {
+	t.Parallel()
+	expires := topology.Arguments{"expires": int64(60_000)}
+	p := orders()
+	p.PolicyDefinition = expires
+	p.WorkQueues = map[string]pipeline.WorkQueue{"a": {Type: topology.Quorum}}
+	ofQueue := orders()
+	ofQueue.WorkQueues = map[string]pipeline.WorkQueue{"a": {Type: topology.Classic, PolicyDefinition: expires}}
+	dropped := orders()
+	dropped.PolicyDefinition = topology.Arguments{"expires": nil}
+	dropped.WorkQueues = p.WorkQueues
+	for _, c := range []struct {
+		p    pipeline.Pipeline
+		want []Path
+	}{
+		{p, []Path{{"policy_definition"}}},
+		{ofQueue, []Path{{"work_queues", MapKey("a"), "policy_definition"}}},
+		{dropped, nil},
+	} {
+		var at []Path
+		for _, problem := range CheckPolicies(c.p) {
+			at = append(at, problem.Path)
+			if !strings.Contains(problem.Detail, `"expires" cannot be set here: it deletes the queue with its messages`) {
+				t.Errorf("%+v", problem)
+			}
+		}
+		if !reflect.DeepEqual(at, c.want) {
+			t.Errorf("got %v instead of %v", at, c.want)
+		}
+	}
+}
+
 func TestCheckQueueAttempts(t *testing.T) {
 	t.Parallel()
 	for attempts, wrong := range map[int64]bool{-1: true, 0: true, 1: true, 2: false, 1<<31 - 1: false, 1 << 31: true} {

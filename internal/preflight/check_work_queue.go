@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,14 +18,15 @@ func CheckWorkQueue(pipeline pipeline.Names, name string, workQueue pipeline.Wor
 	}, pipeline, name, workQueue)
 }
 
-func checkWorkQueueAt(place func(...any) Path, pipeline pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
+func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
 	at := place()
-	problems := workerconfig.CheckQueueName(at, pipeline, name)
+	problems := workerconfig.CheckQueueName(at, p, name)
 	if name == "" {
 		return problems
 	}
 	problems = append(problems, checkType(place("type"), workQueue.Type)...)
 	problems = append(problems, checkAttach(place, workQueue)...)
+	problems = append(problems, checkTakeOver(place, p, name, workQueue)...)
 	if workQueue.Declare && strings.HasPrefix(name, "amq.") {
 		problems = append(problems, problem(at, "Reserved queue name", reservedByBrokers, name))
 	}
@@ -51,6 +53,28 @@ func checkAttach(place func(...any) Path, workQueue pipeline.WorkQueue) []Proble
 	}
 }
 
+// checkTakeOver checks what takes a queue over from another pipeline.
+func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
+	at, from := place("take_over_from"), workQueue.TakeOverFrom
+	switch {
+	case from == "":
+		return nil
+	case from == string(p):
+		return []Problem{problem(at, "Queue taken over from its own pipeline", takenOverFromItself)}
+	case workQueue.Declare:
+		return []Problem{problem(at, "A declared queue cannot be taken over", takenOverAndDeclared, name, name, name)}
+	case !workQueue.ByPolicy():
+		return []Problem{problem(at, "take_over_from requires attach = \"policy\"", noPolicyToTakeOver)}
+	case pipeline.CannotBeMarked(name):
+		return []Problem{problem(at, "Queue cannot be taken over", tildeTakenOver, name)}
+	}
+	problems := workerconfig.CheckName(from)
+	for i := range problems {
+		problems[i].Path = at
+	}
+	return problems
+}
+
 // reservedArguments would take precedence over the keys of the pipeline's policy.
 var reservedArguments = map[string]string{
 	"x-queue-type":              "the attribute type has it",
@@ -62,6 +86,18 @@ var reservedArguments = map[string]string{
 	"x-expires":                 "it deletes the queue with its messages",
 }
 
+// unsupportedArguments are those with which every release refuses to declare a queue of the type.
+var unsupportedArguments = map[string][]string{
+	topology.Quorum: {
+		"x-initial-cluster-size", "x-max-age", "x-max-priority", "x-queue-master-locator", "x-queue-mode", "x-queue-version",
+		"x-stream-max-segment-size-bytes",
+	},
+	topology.Classic: {
+		"x-delivery-limit", "x-initial-cluster-size", "x-max-age", "x-max-in-memory-bytes", "x-max-in-memory-length",
+		"x-quorum-initial-group-size", "x-stream-max-segment-size-bytes",
+	},
+}
+
 func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 	if !workQueue.Declare && workQueue.Arguments != nil {
 		return []Problem{problem(at, "Arguments of a queue that is not declared", argumentsWithoutDeclare)}
@@ -70,6 +106,10 @@ func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 	for _, key := range slices.Sorted(maps.Keys(workQueue.Arguments)) {
 		if why, reserved := reservedArguments[key]; reserved {
 			problems = append(problems, problem(at, "Reserved argument", removeArgument, key, why))
+		}
+		if slices.Contains(unsupportedArguments[workQueue.Type], key) {
+			problems = append(problems, problem(at, "Unsupported argument", removeArgument, key,
+				fmt.Sprintf("a %s queue does not support it, and RabbitMQ refuses to declare one that has it", workQueue.Type)))
 		}
 		problems = append(problems, checkArgumentValue(at, key, workQueue)...)
 	}

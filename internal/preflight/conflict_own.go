@@ -47,14 +47,18 @@ func checkOwnQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, othe
 			return isHarmful(policy) && policy.Priority >= p.PolicyPriority
 		}
 		doubt("policy", unread, overrides)
-		if len(policies) > 0 && overrides(policies[0]) {
-			reached[policies[0].Name] = policies[0]
+		for _, policy := range strongest(policies) {
+			if overrides(policy) {
+				reached[policy.Name] = policy
+			}
 		}
 		operator, unread := topology.Matching(vhost.OperatorPolicies, queue, own[queue].Type)
 		doubt("operator policy", unread, isHarmful)
-		if len(operator) > 0 && isHarmful(operator[0]) {
-			f.refuse(Path{"name"}, "Operator policy on the pipeline's own queue", operatorPolicyOnOwnQueue,
-				operator[0].Name, harmful(operator[0].Definition), queue)
+		for _, policy := range strongest(operator) {
+			if isHarmful(policy) {
+				f.refuse(Path{"name"}, "Operator policy on the pipeline's own queue", operatorPolicyOnOwnQueue,
+					policy.Name, harmful(policy.Definition), queue)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(doubtful)) {
@@ -66,6 +70,16 @@ func checkOwnQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, othe
 		f.refuse(Path{"policy_priority"}, "A higher-priority policy overrides the pipeline's", overridesOnOwnQueues,
 			name, policy.Priority, harmful(policy.Definition), p.PolicyPriority, policy.Priority+1)
 	}
+}
+
+// strongest are those of the highest priority: it is undefined which of them applies.
+func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
+	for i, policy := range policies {
+		if policy.Priority < policies[0].Priority {
+			return policies[:i]
+		}
+	}
+	return policies
 }
 
 // checkCoveredQueues finds queues of others whose names are like those of the pipeline's retry queues, so that

@@ -63,6 +63,17 @@ func TestCheckLiveFinds(t *testing.T) {
 		{Source: "bills.return", Destination: "work", RoutingKey: "return:work"},
 	}
 
+	// takenBy is a vhost in which the pipeline "bills" has the queue, by a policy of this priority.
+	takenBy := func(priority int, arguments topology.Arguments) topology.Vhost {
+		v := with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{
+			"retry/bills/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: priority, Definition: topology.Arguments{"dead-letter-exchange": "bills.dlx"}},
+		})
+		v.Bindings = slices.Clone(taken.Bindings)
+		v.Bindings[1].Arguments = arguments
+		return v
+	}
+	takesOver := pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bills"}
+
 	tapped := with(topology.Queue{Type: topology.Quorum}, nil)
 	tapped.Bindings = []topology.Binding{{Source: "orders.retry", Destination: "work", RoutingKey: "delay:1s"}}
 	attachedTwice := with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{
@@ -100,6 +111,8 @@ func TestCheckLiveFinds(t *testing.T) {
 		"arguments as needed":                {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, nil), "", ""},
 		"another strategy as argument":       {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-strategy": topology.AtMostOnce}}, nil), "dead-letter arguments of its own", ""},
 		"a policy over the own queues":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
+		"the same, of our priority":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 1000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 1001", ""},
+		"the same, behind a harmless one":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"a": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000}, "org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
 		"the same by a POSIX class":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^[[:lower:].]+$`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
 		"the same, perhaps":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^\Qorders\E`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "", "the pipeline's own queues is not known here"},
 		"an undecidable operator policy":     {one(quorum), undecidable, "", "Whether operator policy \"op\""},
@@ -130,12 +143,50 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a declared queue of another type":      {one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true}), with(topology.Queue{Type: topology.Classic, Arguments: topology.Arguments{pipeline.DeclaredByArgument: "orders"}}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "quorum_queues", Priority: 5000}}), "policy_priority = 5001", ""},
 		"a loop":                                {one(quorum), looping, "thousands of times a second", ""},
 		"a queue of another pipeline":           {one(quorum), taken, `is a work queue of the pipeline "bills"`, ""},
+		"the same, taken over":                  {one(takesOver), takenBy(1000, nil), "", ""},
+		"taken over from a stronger one":        {one(takesOver), takenBy(1001, nil), "policy_priority = 1001", ""},
+		"taken over from another":               {one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bilsl"}), takenBy(1000, nil), `take_over_from = "bills"`, ""},
+		"taken over from whom that takes it":    {one(quorum), takenBy(1000, topology.Arguments{pipeline.TakeOverArgument: "orders"}), `is a work queue of the pipeline "bills"`, ""},
+		"a queue that the other one let go":     {one(quorum), takenBy(1000, topology.Arguments{pipeline.DetachedArgument: "bills"}), "", ""},
 		"a classic pipeline in a cluster":       {classicPipeline, cluster, "", "Classic pipeline in a cluster"},
 		"at most once in a cluster":             {one(atMostOnce), cluster, "", "At-most-once dead-lettering in a cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found := CheckLive(test.pipeline, nil, test.vhost)
+			expectSaid(t, "refused", found.Problems, test.refused)
+			expectSaid(t, "warned", found.Warnings, test.warned)
+		})
+	}
+}
+
+// What a plan of a pipeline says that has the queue already depends on who means to keep it.
+func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
+	t.Parallel()
+	plain, takesOver := pipeline.WorkQueue{Type: topology.Quorum}, pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bills"}
+	vhost := func(arguments topology.Arguments) topology.Vhost {
+		v := topology.Vhost{Name: "/", Nodes: 1, Topology: pipeline.Expand(one(takesOver))}
+		v.Queues["work"] = topology.Queue{Type: topology.Quorum}
+		v.Bindings = append(v.Bindings,
+			topology.Binding{Source: "bills.dlx", Destination: "bills.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}},
+			topology.Binding{Source: "bills.return", Destination: "work", RoutingKey: "return:work", Arguments: arguments})
+		return v
+	}
+	for name, test := range map[string]struct {
+		prior, next     pipeline.WorkQueue
+		theirs          topology.Arguments
+		refused, warned string
+	}{
+		"being taken over":       {plain, plain, topology.Arguments{pipeline.TakeOverArgument: "orders"}, "", `The pipeline "bills" takes queue "work" over`},
+		"taking over":            {takesOver, takesOver, nil, "", ""},
+		"taking over no more":    {takesOver, plain, nil, "is still a work queue of the pipeline \"bills\"", ""},
+		"both without a mark":    {plain, plain, nil, "", `is a work queue of the pipeline "bills"`},
+		"taken over, other left": {takesOver, plain, topology.Arguments{pipeline.DetachedArgument: "bills"}, "", ""},
+	} {
+		prior := one(test.prior)
+		found := CheckLive(one(test.next), &prior, vhost(test.theirs))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			expectSaid(t, "refused", found.Problems, test.refused)
 			expectSaid(t, "warned", found.Warnings, test.warned)
 		})

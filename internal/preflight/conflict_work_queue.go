@@ -20,6 +20,8 @@ type liveWorkQueue struct {
 	attachment bool
 	// attachedBefore means that the pipeline's policy was on the queue before.
 	attachedBefore bool
+	// takenOverFrom is what TakeOverFrom was before.
+	takenOverFrom string
 
 	live   topology.Queue
 	exists bool
@@ -37,7 +39,7 @@ func newLiveWorkQueue(
 	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost, others: others}
 	if prior != nil {
 		before, had := prior.WorkQueues[name]
-		q.attachedBefore = had && before.ByPolicy()
+		q.attachedBefore, q.takenOverFrom = had && before.ByPolicy(), before.TakeOverFrom
 	}
 	q.live, q.exists = vhost.Queues[name]
 	if !q.exists || q.Declare { // it will be as it is declared
@@ -71,17 +73,7 @@ func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
 }
 
 func (q liveWorkQueue) check(f *Findings) {
-	if owner, asWorkQueue, found := q.others.OwnerOf(q.name); found {
-		belongs := "is one of the own queues of"
-		if asWorkQueue {
-			belongs = "is a work queue of"
-		}
-		report := f.refuse
-		if q.attachedBefore {
-			report = f.warn // or there would be no way out
-		}
-		report(q.at(), "Queue of another pipeline", otherPipelineOwnsQueue,
-			q.name, belongs, owner)
+	if !q.checkOwners(f) {
 		return
 	}
 	if !q.attachment && slices.Contains(pipeline.Attached(q.pipeline.Names(), q.vhost.Topology), q.name) {
@@ -159,15 +151,13 @@ func (q liveWorkQueue) checkRoutingKey(f *Findings) {
 
 // checkForeignPolicy finds what the policy that applies to a queue would mix into its arguments.
 func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
-	if len(q.policies) == 0 {
-		return
-	}
-	policy := q.policies[0]
-	overflow := policy.Definition["overflow"]
-	spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
-	if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
-		f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters", mixedInByPolicy,
-			policy.Name, q.name)
+	for _, policy := range strongest(q.policies) {
+		overflow := policy.Definition["overflow"]
+		spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
+		if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
+			f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters", mixedInByPolicy,
+				policy.Name, q.name)
+		}
 	}
 }
 

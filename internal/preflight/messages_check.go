@@ -59,6 +59,21 @@ const (
 
 	wholeNumbersOnly = "%q is %v; RabbitMQ's arguments take whole numbers, written without a point."
 
+	takenOverFromItself = "take_over_from names the pipeline itself. " +
+		"Name the other pipeline that has the queue, or leave it out."
+
+	takenOverAndDeclared = "Queue %q exists already if another pipeline has it, so it is not for this one to declare. " +
+		"If the other one declares it, set declare = false there first and apply: the queue stays. " +
+		"Then write %q = { take_over_from = ... } here, without declare; the queue %q is then managed by neither."
+
+	noPolicyToTakeOver = "A queue with attach = \"arguments\" dead-letters where it was declared to, whatever a policy says. " +
+		"Declare it without dead-letter arguments, and attach it by policy."
+
+	tildeTakenOver = "The name %q has a ~. " +
+		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
+		"which say where a queue is taken over from. " +
+		"Remove the queue from the other pipeline, then add it here: what is rejected between the two applies is lost."
+
 	tildeInName = "The name %q has a ~. " +
 		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
 		"which mark what belongs to an attachment. " +

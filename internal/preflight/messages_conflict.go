@@ -2,8 +2,23 @@ package preflight
 
 // Details of conflicts between a work queue and other pipelines or attachments.
 const (
-	otherPipelineOwnsQueue = "Queue %q %s the pipeline %q. " +
-		"A queue belongs to one pipeline: remove it from one of the two, with an apply of its own."
+	ownQueueOfAnother = "Queue %q is one of the own queues of the pipeline %q. " +
+		"Leave it out."
+
+	workQueueOfAnother = "Queue %q is a work queue of the pipeline %q, and a queue belongs to one pipeline. " +
+		"To move it without losing what is rejected meanwhile, write take_over_from = %q here and apply; " +
+		"then remove the queue from %q and apply again. The guide \"Moving work queues\" has the steps."
+
+	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q, and without take_over_from it would be undefined which of the two " +
+		"gets what is rejected. Remove the queue from %q first, with an apply of its own."
+
+	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets what is rejected in it from now on. " +
+		"Remove the queue here, with the next apply. Keep this pipeline's sidecar running until nothing waits here any more."
+
+	priorityOfOwner = "Queue %q would be taken over with priority %d, but the policy %q of the pipeline %q has priority %d: " +
+		"the pipeline that takes over needs more. " +
+		"If the other one has taken the queue over itself, remove take_over_from there first, with an apply of its own. Otherwise write:\n\n" +
+		"  policy_priority = %d"
 
 	attachedByPipelineToo = "Queue %q is also one of the work_queues of the pipeline %q. " +
 		"This is how a queue is handed over without losing a message, but remove it from one of the two in the end."

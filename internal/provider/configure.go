@@ -41,7 +41,7 @@ func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, 
 }
 
 func handOut(made *session.Session, resp *provider.ConfigureResponse) {
-	resp.ResourceData, resp.DataSourceData = made, made
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = made, made, made
 }
 
 // broker merges the configuration with the environment; what is configured wins.

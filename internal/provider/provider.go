@@ -5,13 +5,17 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/deadletteraudit"
+	providerfunction "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/function"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipelinedata"
 )
 
 type rabbitMQ struct {
@@ -20,7 +24,10 @@ type rabbitMQ struct {
 	times apply.Times
 }
 
-var _ provider.Provider = rabbitMQ{}
+var (
+	_ provider.ProviderWithFunctions     = rabbitMQ{}
+	_ provider.ProviderWithListResources = rabbitMQ{}
+)
 
 // New returns the provider's constructor.
 func New(version string) func() provider.Provider { return NewForTest(version, apply.DefaultTimes()) }
@@ -44,5 +51,15 @@ func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
 
 // DataSources lists the data sources.
 func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{deadletteraudit.New}
+	return []func() datasource.DataSource{deadletteraudit.New, retrypipelinedata.New}
+}
+
+// ListResources lists what terraform query finds.
+func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{retrypipeline.NewList, retryattachment.NewList}
+}
+
+// Functions lists the functions.
+func (rabbitMQ) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{providerfunction.NewMergePermissions}
 }

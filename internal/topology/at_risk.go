@@ -10,10 +10,7 @@ import "slices"
 // others publish to, do.
 func DeadLettersAtRisk(live, wanted Topology, vhost Vhost, shared []string) []string {
 	names := touched(live, wanted, vhost)
-	vhost.Policies, vhost.OperatorPolicies = matchingAny(vhost.Policies, names), matchingAny(vhost.OperatorPolicies, names)
-	after := vhost
-	after.Topology = Merge(vhost.Without(live), wanted)
-	before, then := NewLookup(vhost), NewLookup(after)
+	before, then, after := lookups(names, live, wanted, vhost)
 	var queues []string
 	for _, name := range names {
 		now, next := before.Queue(name), then.Queue(name)
@@ -21,11 +18,36 @@ func DeadLettersAtRisk(live, wanted Topology, vhost Vhost, shared []string) []st
 		if !now.AtLeastOnce() || !stays && !slices.Contains(shared, name) {
 			continue
 		}
-		if !stays || !next.AtLeastOnce() || leadsToNothing(next, live, after.Topology) {
+		if !stays || !next.AtLeastOnce() || leadsToNothing(next, live, after) {
 			queues = append(queues, name)
 		}
 	}
 	return queues
+}
+
+// lookups tell what applies to the queues before a change of an owner's objects and after it.
+func lookups(queues []string, live, wanted Topology, vhost Vhost) (before, then Lookup, after Topology) {
+	vhost.Policies, vhost.OperatorPolicies = matchingAny(vhost.Policies, queues), matchingAny(vhost.OperatorPolicies, queues)
+	changed := vhost
+	changed.Topology = Merge(vhost.Without(live), wanted)
+	return NewLookup(vhost), NewLookup(changed), changed.Topology
+}
+
+// DroppedDeadLetters lists those of the queues that stay, and dead-letter to nothing any more once an owner has wanted in
+// place of live: brokers drop what is rejected there.
+func DroppedDeadLetters(queues []string, live, wanted Topology, vhost Vhost) []string {
+	before, then, after := lookups(queues, live, wanted, vhost)
+	var dropped []string
+	for _, name := range queues {
+		_, stays := after.Queues[name]
+		_, had := before.Queue(name).Text("dead-letter-exchange")
+		next := then.Queue(name)
+		if _, has := next.Text("dead-letter-exchange"); stays && had && (!has || leadsToNothing(next, live, after)) {
+			dropped = append(dropped, name)
+		}
+	}
+	slices.Sort(dropped)
+	return dropped
 }
 
 // leadsToNothing reports whether a queue dead-letters to an exchange that goes.

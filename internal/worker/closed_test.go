@@ -10,6 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 // mixed is a message to retry, and every tenth time one to give up.
@@ -99,7 +100,7 @@ func TestForbiddenExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	const messages, unacceptable = 300, 3
+	const messages, unacceptable = 1000, 10
 	p.fillInbox(t, messages, func(i int) amqp.Publishing {
 		m := amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
 		if i%100 == 50 {
@@ -119,9 +120,12 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 			t.Errorf("parked with headers %v", d.Headers)
 		}
 	}
-	// What the broker took, but did not say before it closed the channel, comes twice.
-	t.Logf("%d copies", created.copies())
 	p.expectSettled(t, r)
+	// What the broker took, but did not say before it closed the channel, comes twice. The next ones of the kind are met alone.
+	t.Logf("%d copies", created.copies())
+	if n := created.copies(); n > worker.DefaultPrefetch {
+		t.Errorf("%d copies, want no more than a window", n)
+	}
 	if n := countLines(r.log.String(), "message left to the broker"); n != unacceptable {
 		t.Errorf("%d messages were left to the broker, want %d:\n%s", n, unacceptable, r.log)
 	}
@@ -183,4 +187,25 @@ func (p *testPipeline) expectSettled(t *testing.T, r *running, queues ...*arriva
 	if n := countLines(r.log.String(), "session ended"); n > 0 {
 		t.Errorf("%d sessions ended:\n%s", n, r.log)
 	}
+}
+
+// A limit of the size that was lowered makes the broker refuse what a queue has. It is not met with others under way.
+func TestLargeMessageThatTheBrokerDoesNotAcceptMakesNoCopies(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	const messages, large = 600, 16 << 20
+	p.fillInbox(t, messages, func(i int) amqp.Publishing {
+		m := amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+		if i == messages/2 {
+			m.Headers["bad"], m.Body = "x", make([]byte, large)
+		}
+		return m
+	})
+	r := p.workAs(t, p.throughProxy(t, &proxy{rewrite: invalidate}), p.spec.Worker())
+	created := p.collect(t, "orders.created")
+	created.awaitAtLeast(t, messages-1)
+	if d := p.await(t, "orders.failed"); d.Headers["bad"] != "x" || len(d.Body) != large {
+		t.Errorf("parked %d bytes with headers %v", len(d.Body), d.Headers)
+	}
+	p.expectSettled(t, r, created)
 }

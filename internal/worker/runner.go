@@ -63,9 +63,11 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 			if s.Stable() {
 				wait.Reset()
 			}
-			if settings.Careful, atHead = s.Undeliverable(); settings.Careful && s.Finished() > 0 {
+			var undelivered bool
+			if undelivered, atHead = s.Undeliverable(); undelivered && s.Finished() > 0 {
 				wait.Reset()
 			}
+			settings.Careful = undelivered || s.Searching()
 		}
 		pause := wait.NextBackOff()
 		if atHead && undeliverable.take(ctx, o, serving, p, log, watch) {

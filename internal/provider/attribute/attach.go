@@ -18,6 +18,11 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, " +
 				"or `arguments`, with which the application declares it and the provider checks that it did." + attach,
 		},
+		"take_over_from": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Name of another pipeline that has the queue and gives it up in a later apply, so that nothing is lost in between. " +
+				"The queue's policy has a priority that is higher by one. Remove it once the other pipeline has let go of the queue.",
+		},
 		"dead_letter_strategy": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, " +

@@ -31,3 +31,11 @@ func StringValues(from []string) []attr.Value {
 	}
 	return values
 }
+
+// TextValue is null for an empty text.
+func TextValue(text string) types.String {
+	if text == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(text)
+}

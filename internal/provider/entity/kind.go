@@ -60,6 +60,8 @@ type Kind[M, S any] struct {
 	// Refresh sets the computed attributes of a state from what is owned on the broker.
 	Refresh func(ctx context.Context, applier *apply.Applier, state *M, spec S, owned topology.Topology) diag.Diagnostics
 
+	// Found lists the resources in a vhost, each by the values of Parts without the vhost.
+	Found func(topology.Topology) [][]string
 	// Expand returns every object that the resource wants.
 	Expand func(S) topology.Topology
 	// Owned picks out of a whole vhost what belongs to the resource.
@@ -79,6 +81,8 @@ type Kind[M, S any] struct {
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.
 	InUse func(S, topology.Topology) *InUse
+	// LetsGo notes in the run which queues a destroy detaches, and says what is lost by it.
+	LetsGo func(run *session.Session, prior S, vhost topology.Vhost) diag.Diagnostics
 	// BindingsThatGo finds bindings of others that a destroy deletes; nil if there can be none.
 	BindingsThatGo func(S, topology.Topology) []topology.Binding
 

@@ -39,6 +39,7 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
 	diags.Append(e.warnOfDestroy(ctx, spec, vhost)...)
+	diags.Append(e.kind.LetsGo(e.session, spec, vhost)...)
 	return diags
 }
 
@@ -61,8 +62,8 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	return diags
 }
 
-// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, which has no plan
-// of its destroy. Terraform shows no warnings of the plan of its creation, so one that is asked for with -replace
+// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, and the queues that it
+// detaches, since there is no plan of its destroy. Terraform shows no warnings of the plan of its creation, so one that is asked for with -replace
 // alone goes without.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
 	if !e.session.Configured() || e.session.HasWritten() {
@@ -76,7 +77,7 @@ func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagn
 	if err != nil || diags.HasError() {
 		return diags
 	}
-	return e.warnOfBindings(spec, vhost.Topology)
+	return append(e.warnOfBindings(spec, vhost.Topology), e.kind.LetsGo(e.session, spec, vhost)...)
 }
 
 // warnOfBindings names the bindings of others that are deleted with the resource.

@@ -25,7 +25,12 @@ var (
 
 // New makes a resource of a kind. Until it is configured, it has no connection.
 func New[M, S any](kind Kind[M, S]) resource.Resource {
-	return &entity[M, S]{kind: kind, session: session.Unconnected()}
+	made := newEntity(kind)
+	return &made
+}
+
+func newEntity[M, S any](kind Kind[M, S]) entity[M, S] {
+	return entity[M, S]{kind: kind, session: session.Unconnected()}
 }
 
 // Metadata names the resource.

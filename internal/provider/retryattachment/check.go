@@ -14,8 +14,12 @@ import (
 // which pipeline the queue leaves.
 func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition"))
-	if other := run.Claim(queueKey(a), a.Pipeline); other != "" {
+	claim := session.Claim{Owner: a.Pipeline, From: a.WorkQueue.TakeOverFrom, Had: prior != nil && sameQueue(*prior, a) && prior.Pipeline == a.Pipeline}
+	if other := run.Claim(queueKey(a), claim); other != "" {
 		diags.Append(queueOfTwoPipelines(a.Queue, other))
+	}
+	if claim.From != "" && !claim.Had && run.LetsGo(queueKey(a), claim.From) {
+		diags.Append(takenOverWhileLetGo(a.Queue, claim.From))
 	}
 	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {
 		run.MarkReleased(queueKey(a), prior.Pipeline)
@@ -32,6 +36,19 @@ func checkPlan(run *session.Session, a pipeline.Attachment, prior *pipeline.Atta
 	found := preflight.CheckLiveAttachment(a, prior, vhost, leaving...)
 	found.MissingPipeline = found.MissingPipeline && !run.Plans(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
 	return report.Planned(found, places)
+}
+
+// letsGo notes that a destroy detaches the queue, and says so if its rejected messages are dropped from then on.
+func letsGo(run *session.Session, prior pipeline.Attachment, vhost topology.Vhost) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if taker := run.LetGo(queueKey(prior), prior.Pipeline); taker != "" {
+		diags.Append(letGoWhileTakenOver(prior.Queue, taker))
+	}
+	c := change(&prior, nil, vhost)
+	if dropped := topology.DroppedDeadLetters([]string{prior.Queue}, c.Live, c.Wanted, vhost); len(dropped) > 0 {
+		diags.Append(report.DeadLettersDropped(dropped))
+	}
+	return diags
 }
 
 func checkLive(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) preflight.Findings {

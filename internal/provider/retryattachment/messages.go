@@ -17,6 +17,20 @@ var policyUse = entity.PolicyUse{
 	Without: "Without policies, set attach = \"arguments\".",
 }
 
+func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Queue given up in the apply that takes it over", fmt.Sprintf(
+		"The pipeline %q takes queue %q over in this same plan. Terraform may destroy the attachment first, and what is rejected in between is lost. "+
+			"Keep the attachment, apply, and remove it with the next apply.",
+		taker, queue))
+}
+
+func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "Queue given up in the apply that takes it over", fmt.Sprintf(
+		"The pipeline %q gives queue %q up in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
+			"Leave the queue there, apply, and remove it with the next apply.",
+		owner, queue))
+}
+
 func queueOfTwoPipelines(queue, other string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("queue"), "Queue of two pipelines", fmt.Sprintf(
 		"Queue %q belongs to the pipeline %q in this configuration as well. "+

@@ -25,6 +25,7 @@ type model struct {
 	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
 	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
 	PolicyPriority     types.Int64          `tfsdk:"policy_priority"`
+	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
 	Timeouts           timeouts.Value       `tfsdk:"timeouts"`
 
 	ID       types.String `tfsdk:"id"`
@@ -43,6 +44,7 @@ func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 			Attach:             m.Attach.ValueString(),
 			DeadLetterStrategy: m.DeadLetterStrategy.ValueString(),
 			PolicyDefinition:   definition,
+			TakeOverFrom:       m.TakeOverFrom.ValueString(),
 		},
 		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
 	}, diags
@@ -50,7 +52,8 @@ func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 
 func (m model) inputsKnown() bool {
 	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Type) &&
-		attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) && !m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown()
+		attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) && !m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown() &&
+		!m.TakeOverFrom.IsUnknown()
 }
 
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
@@ -86,10 +89,8 @@ func (m *model) recover(vhost topology.Topology) error {
 	}
 	m.Type = types.StringValue(a.WorkQueue.Type)
 	m.Attach = types.StringValue(a.WorkQueue.Attach)
-	m.DeadLetterStrategy = types.StringNull()
-	if a.WorkQueue.DeadLetterStrategy != "" {
-		m.DeadLetterStrategy = types.StringValue(a.WorkQueue.DeadLetterStrategy)
-	}
+	m.DeadLetterStrategy = attribute.TextValue(a.WorkQueue.DeadLetterStrategy)
+	m.TakeOverFrom = attribute.TextValue(a.WorkQueue.TakeOverFrom)
 	m.PolicyDefinition = attribute.ArgumentsValue(a.WorkQueue.PolicyDefinition)
 	m.PolicyPriority = types.Int64Value(int64(a.PolicyPriority))
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -19,8 +20,13 @@ import (
 )
 
 // New makes the resource.
-func New() resource.Resource {
-	return entity.New(entity.Kind[model, pipeline.Attachment]{
+func New() resource.Resource { return entity.New(kind()) }
+
+// NewList makes the list resource.
+func NewList() list.ListResource { return entity.NewList(kind()) }
+
+func kind() entity.Kind[model, pipeline.Attachment] {
+	return entity.Kind[model, pipeline.Attachment]{
 		Type: "retry_attachment",
 		Kind: session.Attachment,
 		Parts: []entity.Part{
@@ -42,6 +48,7 @@ func New() resource.Resource {
 		Recover:       (*model).recover,
 		Refresh:       refresh,
 
+		Found:    found,
 		Expand:   pipeline.ExpandAttachment,
 		Owned:    pipeline.OwnedByAttachment,
 		Check:    preflight.CheckAttachment,
@@ -52,10 +59,22 @@ func New() resource.Resource {
 		Policies:  policyUse,
 		CheckPlan: checkPlan,
 		CheckLive: checkLive,
+		LetsGo:    letsGo,
 
 		Change:  change,
 		Destroy: destroy,
-	})
+	}
+}
+
+// found lists the attachments of a vhost, by pipeline.
+func found(vhost topology.Topology) [][]string {
+	var all [][]string
+	for _, name := range pipeline.Pipelines(vhost) {
+		for _, queue := range pipeline.Attached(pipeline.Names(name), vhost) {
+			all = append(all, []string{name, queue})
+		}
+	}
+	return all
 }
 
 var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue")}
@@ -77,7 +96,9 @@ func change(prior, next *pipeline.Attachment, vhost topology.Vhost) apply.Change
 	if next != nil {
 		a, wanted = next, pipeline.ExpandAttachment(*next)
 	}
-	return apply.Change{Vhost: a.Vhost, All: vhost, Live: pipeline.OwnedByAttachment(*a, vhost.Topology), Wanted: wanted}
+	return apply.Change{
+		Vhost: a.Vhost, All: vhost, Live: pipeline.OwnedByAttachment(*a, vhost.Topology), Wanted: wanted, AttachedBy: pipeline.AttachedBy,
+	}
 }
 
 // destroy detaches the queue. An attachment owns no queues, so there is nothing that force could delete.

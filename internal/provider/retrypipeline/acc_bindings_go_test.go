@@ -14,7 +14,7 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
-	config := pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = { declare = true } }`)
+	config := pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = { declare = true } }`, `force_destroy = true`)
 	tf.configure(t, config)
 	tf.apply(t)
 	tf.DeclareQueue(t, "work listener", "quorum", nil)

@@ -162,7 +162,7 @@ func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
-	work := `work_queues = { work = {} }`
+	work := "work_queues = { work = {} }\n  force_destroy = true"
 	replaced := resource.ConfigPlanChecks{
 		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
 		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},

@@ -96,8 +96,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 func TestAcc_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	work := `work_queues = { work = {} }`
+	work := `max_attempts = 3`
 	renamed := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = %q\n  delays = [\"5s\"]\n  %s\n}\n", b.Vhost, work)
 	accept(t, b,
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},

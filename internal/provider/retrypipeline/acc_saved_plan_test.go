@@ -162,10 +162,9 @@ func objectsGoBeforeUpdate(t *testing.T, tf *cli) {
 
 func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.DeclareQueue(t, "work", "quorum", nil)
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.apply(t)
-	renamed := strings.Replace(pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `name = "orders"`, `name = "bills"`, 1)
+	renamed := strings.Replace(pipelineHCL(tf.Broker, `delays = ["5s"]`), `name = "orders"`, `name = "bills"`, 1)
 	tf.configure(t, renamed)
 	tf.plan(t)
 	tf.Publish(t, "orders.failed", "k", persistent("parked"))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -35,15 +36,47 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
 	diags := report.Warnings(append(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)...))
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		key := session.Key{Kind: session.Queue, Vhost: p.Vhost, Name: name}
-		if other := run.Claim(key, p.Name); other != "" {
-			diags.Append(queueOfTwoPipelines(name, other))
-		}
+		diags.Append(claim(run, p, prior, name)...)
 	}
 	if prior != nil {
 		diags.Append(warnOfReleased(p, *prior)...)
+		diags.Append(letGo(run, *prior, p.WorkQueues)...)
 	}
 	return diags
+}
+
+// claim notes that the pipeline has a queue, and whom it takes it over from.
+func claim(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, name string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	key, from, had := queueKey(p, name), p.WorkQueues[name].TakeOverFrom, false
+	if prior != nil {
+		_, had = prior.WorkQueues[name]
+	}
+	if other := run.Claim(key, session.Claim{Owner: p.Name, From: from, Had: had}); other != "" {
+		diags.Append(queueOfTwoPipelines(name, other))
+	}
+	if from != "" && !had && run.LetsGo(key, from) {
+		diags.Append(takenOverWhileLetGo(name, from))
+	}
+	return diags
+}
+
+// letGo notes the queues that the pipeline gives up, all but those that stay.
+func letGo(run *session.Session, prior pipeline.Pipeline, stay map[string]pipeline.WorkQueue) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(prior.WorkQueues)) {
+		if _, stays := stay[name]; stays {
+			continue
+		}
+		if taker := run.LetGo(queueKey(prior, name), prior.Name); taker != "" {
+			diags.Append(letGoWhileTakenOver(name, taker))
+		}
+	}
+	return diags
+}
+
+func queueKey(p pipeline.Pipeline, queue string) session.Key {
+	return session.Key{Kind: session.Queue, Vhost: p.Vhost, Name: queue}
 }
 
 // warnOfReleased says that a queue that is not declared any more is not deleted.
@@ -61,6 +94,9 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 func checkPlan(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost, run.Removed(session.Pipeline, p.Vhost)...)
 	diags := report.Planned(found, places)
+	if prior != nil && !replaces(*prior, p) {
+		diags.Append(warnOfDropped(*prior, &p, vhost)...)
+	}
 	if len(found.Problems)+len(found.Exists)+len(found.Declared) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
@@ -76,6 +112,33 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 		diags.Append(auditFinding(f))
 	}
 	return diags
+}
+
+// letsGo notes the queues that a destroy detaches, and names those whose rejected messages are dropped from then on.
+func letsGo(run *session.Session, prior pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+	diags := letGo(run, prior, nil)
+	return append(diags, warnOfDropped(prior, nil, vhost)...)
+}
+
+// warnOfDropped names the work queues of which nobody gets what is rejected after the change, nil for a destroy.
+func warnOfDropped(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+	leaving := maps.Clone(prior.WorkQueues)
+	if next != nil {
+		maps.DeleteFunc(leaving, func(name string, _ pipeline.WorkQueue) bool { _, stays := next.WorkQueues[name]; return stays })
+	}
+	if len(leaving) == 0 {
+		return nil
+	}
+	c := change(&prior, next, vhost)
+	dropped := topology.DroppedDeadLetters(slices.Sorted(maps.Keys(leaving)), c.Live, c.Wanted, vhost)
+	switch warning := report.DeadLettersDropped(dropped); {
+	case len(dropped) == 0:
+		return nil
+	case next == nil: // there is no configuration to point to
+		return diag.Diagnostics{warning}
+	default:
+		return diag.Diagnostics{diag.WithPath(path.Root("work_queues"), warning)}
+	}
 }
 
 func checkLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) preflight.Findings {

@@ -2,6 +2,8 @@ package retrypipeline
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,12 +16,14 @@ import (
 
 // compute sets the computed attributes of a plan. It reports whether all inputs are known.
 func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
+	replacement := checkReplacement(plan, prior)
 	if !plan.inputsKnown(ctx) {
 		plan.computePartly(ctx)
-		return false, nil
+		return false, replacement
 	}
-	plan.RetiredQueues = types.MapNull(retiredType)
+	plan.RetiredQueues, plan.DetachedQueues = types.MapNull(retiredType), types.MapNull(detachedType)
 	p, diags := plan.pipeline(ctx)
+	diags.Append(replacement...)
 	if diags.HasError() {
 		return true, diags
 	}
@@ -29,17 +33,22 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 		p.Retired, more = retiredAfter(ctx, p, prior)
 		diags.Append(more...)
 	}
-	plan.show(p, pipeline.Expand(p), nil)
+	detached, more := detachedAfter(ctx, p, plan, prior)
+	diags.Append(more...)
+	p.Detached = slices.Sorted(maps.Keys(detached))
+	plan.show(p, pipeline.Expand(p), drained{detached: detached})
 	return true, diags
 }
 
-// show sets the computed attributes to a pipeline, to objects of it, and to which of its retired queues were
-// seen to be empty.
-func (m *model) show(p pipeline.Pipeline, objects topology.Topology, drained map[string]bool) {
+// drained is what was seen to be empty: retired queues, and for detached ones all that their messages may be in.
+type drained struct{ retired, detached map[string]bool }
+
+// show sets the computed attributes to a pipeline, to objects of it, and to what of it was seen to be empty.
+func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen drained) {
 	m.Topology = attribute.TopologyValue(objects)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
-	m.Worker = workerValue(p.Worker())
-	m.RetiredQueues = retiredValue(p, drained)
+	m.Worker = attribute.WorkerValue(p.Worker())
+	m.RetiredQueues, m.DetachedQueues = retiredValue(p, seen.retired), detachedValue(p, seen.detached)
 	m.showNames(p)
 }
 
@@ -48,13 +57,13 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, drained map
 func (m *model) showNames(p pipeline.Pipeline) {
 	m.DeadLetterExchange = types.StringValue(p.Names().DeadLetterExchange())
 	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
-	m.OperatorPermissions = operatorPermissionsValue(p.Names())
+	m.OperatorPermissions = attribute.OperatorPermissionsValue(p.Names())
 	if !p.HasWorker() {
-		m.InboxQueue, m.Worker, m.WorkerPermissions = types.StringNull(), types.ObjectNull(workerType), types.ObjectNull(permissionsType)
+		m.InboxQueue, m.Worker, m.WorkerPermissions = types.StringNull(), types.ObjectNull(attribute.WorkerType), types.ObjectNull(attribute.PermissionsType)
 		return
 	}
 	m.InboxQueue = types.StringValue(p.Names().Inbox())
-	m.WorkerPermissions = permissionsValue(pipeline.WorkerPermissions(p.Names()))
+	m.WorkerPermissions = attribute.PermissionsValue(pipeline.WorkerPermissions(p.Names()))
 }
 
 func (m model) inputsKnown(ctx context.Context) bool {
@@ -69,10 +78,10 @@ func (m model) inputsKnown(ctx context.Context) bool {
 func (m *model) computePartly(ctx context.Context) {
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	m.WorkerPermissions, m.OperatorPermissions = types.ObjectUnknown(permissionsType), types.MapUnknown(operatorPermissionsType)
+	m.WorkerPermissions, m.OperatorPermissions = types.ObjectUnknown(attribute.PermissionsType), types.MapUnknown(attribute.OperatorPermissionsType)
 	m.GivesUpAfter = types.StringUnknown()
-	m.Worker = types.ObjectUnknown(workerType)
-	m.RetiredQueues = types.MapUnknown(retiredType)
+	m.Worker = types.ObjectUnknown(attribute.WorkerType)
+	m.RetiredQueues, m.DetachedQueues = types.MapUnknown(retiredType), types.MapUnknown(detachedType)
 	if !attribute.Known(m.Name) {
 		return
 	}

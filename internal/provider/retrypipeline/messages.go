@@ -52,6 +52,47 @@ func queueOfTwoPipelines(queue, other string) diag.Diagnostic {
 		queue, other))
 }
 
+func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue given up in the apply that takes it over", fmt.Sprintf(
+		"The pipeline %q takes queue %q over in this same plan. Terraform may give it up here first, and what is rejected in between is lost. "+
+			"Leave the queue in this pipeline, apply, and remove it with the next apply.",
+		taker, queue))
+}
+
+func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue).AtName("take_over_from"), "Queue given up in the apply that takes it over", fmt.Sprintf(
+		"The pipeline %q gives queue %q up in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
+			"Leave the queue in %q, apply, and remove it there with the next apply.",
+		owner, queue, owner))
+}
+
+func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with work queues would be replaced", fmt.Sprintf(
+		"A change of %s replaces the pipeline, and what is rejected in its work queues between its destroy and its creation is lost:\n%s\n\n"+
+			"Keep this resource as it is, and add a second one beside it, whose work queues have take_over_from = the name of this pipeline; apply; "+
+			"then remove this one and apply again. The guide \"Moving work queues\" has the steps. "+
+			"If what is rejected meanwhile may be lost, apply force_destroy = true first.",
+		at, preflight.Bullets(queues)))
+}
+
+func replacedUnknown(at path.Path, queues []string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with work queues might be replaced", fmt.Sprintf(
+		"The value of %s is not known before the apply, and another one than now replaces the pipeline, "+
+			"with the loss of what is rejected meanwhile in its work queues:\n%s\n\n"+
+			"Make the value known to the plan: write it out, or create what it comes from with an apply of its own (-target).",
+		at, preflight.Bullets(queues)))
+}
+
+func replaced(at path.Path, force bool) diag.Diagnostic {
+	detail := "The pipeline is destroyed and re-created."
+	if force {
+		detail = "force_destroy is set: the pipeline is destroyed with the messages in it and re-created, " +
+			"and what is rejected in its work queues in between is lost. " +
+			"This fails with create_before_destroy, since a queue belongs to one pipeline."
+	}
+	return diag.NewAttributeWarningDiagnostic(at, "The pipeline is replaced", detail)
+}
+
 func scheduleReplaced() diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(path.Root("timeouts").AtName("update"), "The old retry queues stay for another apply",
 		"No delay of the old schedule is in the new one. A worker gets the new schedule after this apply, and until then "+
@@ -70,8 +111,8 @@ func auditFinding(f audit.Finding) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(path.Root("work_queues"), "Dead-letter audit: "+f.Rule, f.Message+"\n\n"+f.Remedy)
 }
 
-func cannotReadRetired(queue string, err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Cannot read a retired queue", fmt.Sprintf("Queue %q: %s", queue, err))
+func cannotReadQueue(queue string, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot read a queue", fmt.Sprintf("Queue %q: %s", queue, err))
 }
 
 // Destroys.

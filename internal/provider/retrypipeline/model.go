@@ -42,6 +42,7 @@ type model struct {
 	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
 	OperatorPermissions types.Map    `tfsdk:"operator_permissions"`
 	RetiredQueues       types.Map    `tfsdk:"retired_queues"`
+	DetachedQueues      types.Map    `tfsdk:"detached_queues"`
 }
 
 // What a destroy does.
@@ -107,5 +108,6 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 			p.Retired = append(p.Retired, delay)
 		}
 	}
+	p.Detached = slices.Sorted(maps.Keys(m.DetachedQueues.Elements()))
 	return p, diags
 }

@@ -20,7 +20,7 @@ func (m *model) recover(vhost topology.Topology) error {
 	}
 	m.Delays = types.ListValueMust(types.StringType, attribute.StringValues(delays))
 	m.MaxAttempts = types.Int64Value(int64(p.MaxAttempts))
-	m.MaxAge = ageValue(p.MaxAge.Spelling)
+	m.MaxAge = attribute.TextValue(p.MaxAge.Spelling)
 	m.RetryOn = types.SetValueMust(types.StringType, attribute.StringValues(p.RetryOn))
 	m.QueueType = types.StringValue(p.QueueType)
 	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))

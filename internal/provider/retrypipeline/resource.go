@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -12,12 +13,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // New makes the resource.
-func New() resource.Resource {
-	return entity.New(entity.Kind[model, pipeline.Pipeline]{
+func New() resource.Resource { return entity.New(kind()) }
+
+// NewList makes the list resource.
+func NewList() list.ListResource { return entity.NewList(kind()) }
+
+func kind() entity.Kind[model, pipeline.Pipeline] {
+	return entity.Kind[model, pipeline.Pipeline]{
 		Type: "retry_pipeline",
 		Kind: session.Pipeline,
 		Parts: []entity.Part{
@@ -38,6 +45,7 @@ func New() resource.Resource {
 		Recover:       (*model).recover,
 		Refresh:       refresh,
 
+		Found:     found,
 		Expand:    pipeline.Expand,
 		Owned:     pipeline.Owned,
 		Check:     checkSpecification,
@@ -47,12 +55,22 @@ func New() resource.Resource {
 		CheckPlan: checkPlan,
 		CheckLive: checkLive,
 		InUse:     inUse,
+		LetsGo:    letsGo,
 
 		BindingsThatGo: pipeline.BindingsThatGo,
 
 		Change:  change,
 		Destroy: destroy,
-	})
+	}
+}
+
+// found lists the pipelines of a vhost.
+func found(vhost topology.Topology) [][]string {
+	var names [][]string
+	for _, name := range pipeline.Pipelines(vhost) {
+		names = append(names, []string{name})
+	}
+	return names
 }
 
 // places are where the objects stand that are missing, or in the way.

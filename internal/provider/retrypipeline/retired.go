@@ -81,7 +81,7 @@ func refresh(ctx context.Context, applier *apply.Applier, state *model, p pipeli
 	var diags diag.Diagnostics
 	p.Retired = nil
 	scheduled := pipeline.Expand(p).Queues
-	drained := map[string]bool{}
+	seen := drained{retired: map[string]bool{}}
 	for queue := range owned.Queues {
 		delay, isRetry := p.Names().DelayOf(queue)
 		if _, stays := scheduled[queue]; !isRetry || stays {
@@ -90,10 +90,14 @@ func refresh(ctx context.Context, applier *apply.Applier, state *model, p pipeli
 		p.Retired = append(p.Retired, delay)
 		empty, err := applier.LooksEmpty(ctx, p.Vhost, queue)
 		if err != nil {
-			diags.Append(cannotReadRetired(queue, err))
+			diags.Append(cannotReadQueue(queue, err))
 		}
-		drained[queue] = empty
+		seen.retired[queue] = empty
 	}
-	state.show(p, owned, drained)
+	var more diag.Diagnostics
+	p.Detached = pipeline.Detached(p.Names(), owned)
+	seen.detached, more = detachedDrained(ctx, applier, p, owned)
+	diags.Append(more...)
+	state.show(p, owned, seen)
 	return diags
 }

@@ -132,7 +132,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				"In a work queue with a `max_attempts` of its own it is another."),
 			"worker": schema.ObjectAttribute{
 				Computed:       true,
-				AttributeTypes: workerType,
+				AttributeTypes: attribute.WorkerType,
 				MarkdownDescription: "The sidecar's configuration of this pipeline: " +
 					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. " +
 					"It holds no secrets.",
@@ -149,6 +149,15 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"`list` (also for `show` and `export`), `replay`, `import` and `delete`. " +
 					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
 				NestedObject: schema.NestedAttributeObject{Attributes: permissionsAttributes("Pattern of the queues that may be read.")},
+			},
+			"detached_queues": schema.MapNestedAttribute{
+				Computed: true,
+				MarkdownDescription: "Queues that are no work queues any more, by name. " +
+					"They stay bound, so that what they rejected before comes back. The sidecar has to run until they are drained.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the inbox and all retry queues were empty when they were last read. " +
+						"The next change of the pipeline then removes the binding."},
+				}},
 			},
 			"retired_queues": schema.MapNestedAttribute{
 				Computed: true,

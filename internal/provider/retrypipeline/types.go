@@ -17,29 +17,11 @@ var (
 		"dead_letter_strategy": types.StringType,
 		"policy_definition":    jsontypes.NormalizedType{},
 		"max_attempts":         types.Int64Type,
+		"take_over_from":       types.StringType,
 	}
-	workerQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"max_attempts": types.Int64Type,
-	}}
-	workerType = map[string]attr.Type{
-		"version":      types.Int64Type,
-		"name":         types.StringType,
-		"vhost":        types.StringType,
-		"delays":       types.ListType{ElemType: types.StringType},
-		"max_attempts": types.Int64Type,
-		"retry_on":     types.ListType{ElemType: types.StringType},
-		"max_age":      types.StringType,
-		"work_queues":  types.MapType{ElemType: workerQueueType},
-	}
-	permissionsType = map[string]attr.Type{
-		"configure": types.StringType,
-		"write":     types.StringType,
-		"read":      types.StringType,
-	}
-	operatorPermissionsType = types.ObjectType{AttrTypes: permissionsType}
-
 	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"delay":   types.StringType,
 		"drained": types.BoolType,
 	}}
+	detachedType = types.ObjectType{AttrTypes: map[string]attr.Type{"drained": types.BoolType}}
 )

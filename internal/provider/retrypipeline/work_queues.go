@@ -24,6 +24,7 @@ type workQueueModel struct {
 	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
 	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
 	MaxAttempts        types.Int64          `tfsdk:"max_attempts"`
+	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
 }
 
 // workQueue turns known settings into a specification. What is not set has its default.
@@ -47,6 +48,7 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 		DeadLetterStrategy: w.DeadLetterStrategy.ValueString(),
 		PolicyDefinition:   definition,
 		MaxAttempts:        int(w.MaxAttempts.ValueInt64()),
+		TakeOverFrom:       w.TakeOverFrom.ValueString(),
 	}, diags
 }
 
@@ -63,17 +65,14 @@ func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, d
 }
 
 func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
-	strategy := types.StringNull()
-	if workQueue.DeadLetterStrategy != "" {
-		strategy = types.StringValue(workQueue.DeadLetterStrategy)
-	}
 	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
 		"type":                 types.StringValue(workQueue.Type),
 		"declare":              types.BoolValue(workQueue.Declare),
 		"arguments_json":       attribute.ArgumentsValue(workQueue.Arguments),
 		"attach":               types.StringValue(workQueue.Attach),
-		"dead_letter_strategy": strategy,
+		"dead_letter_strategy": attribute.TextValue(workQueue.DeadLetterStrategy),
 		"policy_definition":    attribute.ArgumentsValue(workQueue.PolicyDefinition),
-		"max_attempts":         attemptsValue(workQueue.MaxAttempts),
+		"max_attempts":         attribute.AttemptsValue(workQueue.MaxAttempts),
+		"take_over_from":       attribute.TextValue(workQueue.TakeOverFrom),
 	})
 }

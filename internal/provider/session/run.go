@@ -28,12 +28,16 @@ type run struct {
 	mutex    sync.Mutex
 	planned  map[Key]bool
 	removed  map[Key]bool
-	claims   map[Key]string
+	claims   map[Key][]Claim
 	released map[Key]map[string]bool
+	letGo    map[Key]string
 }
 
 func newRun() run {
-	return run{planned: map[Key]bool{}, removed: map[Key]bool{}, claims: map[Key]string{}, released: map[Key]map[string]bool{}}
+	return run{
+		planned: map[Key]bool{}, removed: map[Key]bool{}, claims: map[Key][]Claim{},
+		released: map[Key]map[string]bool{}, letGo: map[Key]string{},
+	}
 }
 
 // PlannedBefore reports whether a resource of this key was planned in this run already, and remembers it.
@@ -73,16 +77,47 @@ func (s *Session) Removed(kind Kind, vhost string) []string {
 	return names
 }
 
-// Claim notes that an owner is planned to have a thing. It returns the other owner that has been
-// planned to have it in this run, "" if there is none.
-func (s *Session) Claim(key Key, owner string) (other string) {
+// Claim says that an owner is planned to have a thing.
+type Claim struct {
+	Owner string
+	// From is the other owner that it takes the thing over from, "" if none. Had means that it has it already.
+	From string
+	Had  bool
+}
+
+// Claim notes a claim. It returns the other owner that has been planned to have the thing in this run, "" if there is
+// none, or one of the two takes over from the other.
+func (s *Session) Claim(key Key, c Claim) (other string) {
 	s.run.mutex.Lock()
 	defer s.run.mutex.Unlock()
-	if claimed, is := s.run.claims[key]; is && claimed != owner {
-		return claimed
+	for _, earlier := range s.run.claims[key] {
+		if earlier.Owner != c.Owner && earlier.Owner != c.From && earlier.From != c.Owner {
+			return earlier.Owner
+		}
 	}
-	s.run.claims[key] = owner
+	s.run.claims[key] = append(s.run.claims[key], c)
 	return ""
+}
+
+// LetGo notes that an owner is planned not to have a thing any more. It returns who is planned to begin to take it over
+// in the same run, "" if nobody is.
+func (s *Session) LetGo(key Key, owner string) (taker string) {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	s.run.letGo[key] = owner
+	for _, c := range s.run.claims[key] {
+		if c.From == owner && !c.Had {
+			return c.Owner
+		}
+	}
+	return ""
+}
+
+// LetsGo reports whether an owner is planned not to have a thing any more.
+func (s *Session) LetsGo(key Key, owner string) bool {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	return s.run.letGo[key] == owner
 }
 
 // MarkReleased notes that an owner is planned to give a thing to another one.

@@ -36,12 +36,45 @@ func TestClaimOfOneOwner(t *testing.T) {
 	s := Unconnected()
 	work := Key{Queue, "/", "work"}
 	for _, c := range []struct{ owner, other string }{{"orders", ""}, {"orders", ""}, {"bills", "orders"}} {
-		if other := s.Claim(work, c.owner); other != c.other {
+		if other := s.Claim(work, Claim{Owner: c.owner}); other != c.other {
 			t.Errorf("%s: claimed by %q, want %q", c.owner, other, c.other)
 		}
 	}
-	if other := s.Claim(Key{Queue, "v", "work"}, "bills"); other != "" {
+	if other := s.Claim(Key{Queue, "v", "work"}, Claim{Owner: "bills"}); other != "" {
 		t.Errorf("a queue of another vhost is claimed by %q", other)
+	}
+}
+
+func TestClaimOfWhoTakesOver(t *testing.T) {
+	t.Parallel()
+	work := Key{Queue, "/", "work"}
+	claims := []Claim{{Owner: "old"}, {Owner: "new", From: "old"}}
+	for range 2 {
+		s := Unconnected()
+		for _, c := range claims {
+			if other := s.Claim(work, c); other != "" {
+				t.Errorf("%v is refused over %q", c, other)
+			}
+		}
+		if other := s.Claim(work, Claim{Owner: "third", From: "old"}); other != "new" {
+			t.Errorf("two take over at once: %q", other)
+		}
+		slices.Reverse(claims)
+	}
+}
+
+func TestLetGoInTheRunThatTakesOver(t *testing.T) {
+	t.Parallel()
+	work, other := Key{Queue, "/", "work"}, Key{Queue, "v", "work"}
+	for had, want := range map[bool]string{false: "new", true: ""} {
+		s := Unconnected()
+		s.Claim(work, Claim{Owner: "new", From: "old", Had: had})
+		if taker := s.LetGo(work, "old"); taker != want {
+			t.Errorf("had %t: taken by %q, want %q", had, taker, want)
+		}
+		if !s.LetsGo(work, "old") || s.LetsGo(work, "new") || s.LetsGo(other, "old") {
+			t.Error("who lets go is not remembered")
+		}
 	}
 }
 

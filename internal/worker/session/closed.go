@@ -52,6 +52,7 @@ func (s *Session) isolate(ctx context.Context, p *publisher, reason *amqp.Error)
 		culprit := p.outstanding[0]
 		p.outstanding = nil
 		p.answered()
+		p.beware(s.Prefetch)
 		if err := s.reject(culprit, reason); err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (s *Session) reopened(p *publisher, o outlet, err error) error {
 
 // release publishes as much of what waits as may be published now.
 func (s *Session) release(p *publisher) error {
-	for len(p.waiting) > 0 && p.ready() && !s.alarm.active {
+	for len(p.waiting) > 0 && p.ready(p.waiting[0]) && !s.alarm.active {
 		if err := s.sendNext(p); err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (s *Session) publish(m *message) error {
 	if p == s.directPublisher && p.forbidden {
 		return s.returned(m)
 	}
-	if !p.ready() || len(p.waiting) > 0 {
+	if !p.ready(m) || len(p.waiting) > 0 {
 		p.waiting = append(p.waiting, m)
 		return nil
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -17,7 +18,8 @@ const (
 	rampSlow = 2 * time.Second
 
 	firstTag = "rabbitmq-retry-first"
-	restTag  = "rabbitmq-retry"
+	// restTag begins the tag of the second consumer.
+	restTag = "rabbitmq-retry"
 )
 
 // intake consumes the inbox. It begins with one message in flight at a time: a message that ends the
@@ -38,6 +40,9 @@ type intake struct {
 	// first and others are the two consumers, nil when they have ended. There are no others until the
 	// window is widened.
 	first, others <-chan amqp.Delivery
+	// widenings is how many second consumers there were. Each has a tag of its own: RabbitMQ 3.10 closes the channel with
+	// 541 over one that was cancelled while it had messages in flight, and comes again.
+	widenings int
 
 	finished   int
 	receivedAt time.Time // of the latest delivery
@@ -103,6 +108,9 @@ func (i *intake) observe(now time.Time) {
 	}
 }
 
+// restTag is the tag of the second consumer.
+func (i *intake) restTag() string { return restTag + "-" + strconv.Itoa(i.widenings) }
+
 // acknowledge finishes a message that the broker has accepted again.
 func (i *intake) acknowledge(d amqp.Delivery) error {
 	i.settled(d)
@@ -133,16 +141,24 @@ func (i *intake) lost() error {
 	}
 }
 
-// cancel stops the deliveries. A consumer's channel closes when the broker has answered and what it had
-// already sent is taken.
-func (i *intake) cancel() {
-	channel := i.channel
-	go func() {
-		for _, tag := range []string{firstTag, restTag} {
-			// An error says that the channel is closed, and then so are the deliveries.
-			_ = channel.Cancel(tag, false)
-		}
-	}()
+// tags are those of the consumers.
+func (i *intake) tags() []string { return []string{firstTag, i.restTag()} }
+
+// cancelAll stops the deliveries. A consumer's channel closes when the broker has answered and what it had already sent is
+// taken.
+func cancelAll(channel *amqp.Channel, tags []string) {
+	for _, tag := range tags {
+		// An error says that the channel is closed, and then so are the deliveries.
+		_ = channel.Cancel(tag, false)
+	}
+}
+
+// consumers is how many there are.
+func (i *intake) consumers() int {
+	if i.others != nil {
+		return 2
+	}
+	return 1
 }
 
 // calling reports whether a call of the channel is under way: the library takes one at a time.
@@ -157,10 +173,11 @@ func (s *Session) widenIfDue(ctx context.Context) {
 		return
 	}
 	s.intake.widened, s.intake.widening = true, true
+	s.intake.widenings++
 	// A stopping session still has to know how it ends.
-	ctx, prefetch := context.WithoutCancel(ctx), s.intake.widen()
+	ctx, tag, prefetch := context.WithoutCancel(ctx), s.intake.restTag(), s.intake.widen()
 	go func() {
-		deliveries, err := s.intake.subscribe(ctx, restTag, prefetch, true)
+		deliveries, err := s.intake.subscribe(ctx, tag, prefetch, true)
 		s.completions <- func() error { return s.widened(deliveries, err) }
 	}()
 }
@@ -173,7 +190,7 @@ func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
 	}
 	s.intake.others = deliveries
 	if s.draining {
-		s.intake.cancel()
+		s.cancel()
 	}
 	return nil
 }
@@ -185,15 +202,15 @@ func (s *Session) narrowIfCrowded() {
 	}
 	s.Log.Info("messages are large: taking fewer at a time", "in_flight", s.intake.inFlight, "bytes", s.intake.held)
 	s.intake.narrowing, s.intake.cancelling = true, true
-	channel := s.intake.channel
+	channel, tag := s.intake.channel, s.intake.restTag()
 	go func() {
 		// An error says that the channel is closed, and then so are the deliveries.
-		_ = channel.Cancel(restTag, false)
+		_ = channel.Cancel(tag, false)
 		s.completions <- func() error {
 			s.intake.cancelling = false
 			s.narrowed()
 			if s.draining {
-				s.intake.cancel()
+				s.cancel()
 			}
 			return nil
 		}

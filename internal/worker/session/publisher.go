@@ -85,6 +85,9 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 	}
 	m.publishedAt = time.Now() // a large message may have taken long to write
 	p.outstanding = append(p.outstanding, m)
+	if m.goesAlone() {
+		p.suspects = max(1, p.suspects)
+	}
 	return nil
 }
 

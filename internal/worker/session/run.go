@@ -13,7 +13,7 @@ const tick = time.Second
 
 // drain stops the deliveries, to finish what is in flight.
 func (s *Session) drain() {
-	s.draining = true
+	s.draining, s.drainedBy = true, time.Now().Add(s.DrainTimeout)
 	s.Watch.Enter(metrics.Connected)
 	time.AfterFunc(s.DrainTimeout, func() {
 		s.completions <- func() error {
@@ -22,7 +22,7 @@ func (s *Session) drain() {
 		}
 	})
 	if !s.intake.calling() {
-		s.intake.cancel()
+		s.cancel()
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *Session) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	time.Sleep(ackGrace)
+	s.awaitAcks()
 	return s.overdue()
 }
 

@@ -29,8 +29,8 @@ type Settings struct {
 	Changes <-chan *deadletter.Pipeline
 	// Prefetch is how many messages are in flight at a time, at least 1.
 	Prefetch int
-	// Careful says that the session before ended over one of the messages that were in flight, and that all of
-	// them are at the head of the inbox: they are handled one by one.
+	// Careful says that the session before ended over one of the messages that were in flight, or while it was looking for
+	// one, and that all of them are at the head of the inbox: they are handled one by one.
 	Careful bool
 	// DrainTimeout bounds how long what is in flight is finished.
 	DrainTimeout time.Duration
@@ -75,7 +75,10 @@ type Session struct {
 	// oldest is when the oldest delivery since the last report was dead-lettered.
 	oldest   time.Time
 	draining bool
-	late     bool // to finish what is in flight
+	// drainedBy is when what is in flight has to be finished.
+	drainedBy time.Time
+	late      bool // to finish what is in flight
+	acks      acks
 }
 
 // Open connects and begins to consume. The context bounds the opening, not the session.
@@ -119,7 +122,11 @@ func (s *Session) open(ctx context.Context, uri amqpconn.URI) (err error) {
 	looking := context.WithoutCancel(ctx) // longer than the opening
 	// Not where bodies may be in the way of the answer.
 	s.rejections.look = func(names pipeline.Names) error { return lookForFailed(looking, s.publishing, names) }
-	s.intake, err = openIntake(ctx, s.consuming, s.Pipeline.Names.Inbox(), s.Prefetch, s.ramp())
+	inbox := s.Pipeline.Names.Inbox()
+	s.acks = acks{others: make(chan int, 1), count: func(until time.Time) (int, error) {
+		return countConsumers(looking, s.consuming, inbox, until)
+	}}
+	s.intake, err = openIntake(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
 	return err
 }
 

@@ -12,9 +12,8 @@ import (
 const (
 	// lastConfirms is how long a session that ends waits for the confirms that are on their way.
 	lastConfirms = 1500 * time.Millisecond
-	// ackGrace is for the broker to pass the last acknowledgements on to the inbox. RabbitMQ 3.10
-	// drops those that its channel still holds for a quorum queue when the channel closes, and
-	// delivers the messages again.
+	// ackGrace is for the broker to pass the last acknowledgements on to the inbox. It drops those that its
+	// channel still holds for a quorum queue when the channel closes, and delivers the messages again.
 	ackGrace = 500 * time.Millisecond
 )
 

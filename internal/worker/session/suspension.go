@@ -2,6 +2,14 @@ package session
 
 import "time"
 
+const (
+	// alone is how large a body is at least that goes alone: RabbitMQ from 4.0 on refuses larger ones by default, and
+	// a queue may have some of earlier times.
+	alone = 16 << 20
+	// mostWary is how many windows go one at a time at most after a message that the broker did not accept.
+	mostWary = 64
+)
+
 // suspension is what a publisher does when the broker has closed its channel over a publish: it keeps
 // what it cannot publish until the channel is open again. The others go on meanwhile.
 type suspension struct {
@@ -22,6 +30,8 @@ type suspension struct {
 	// suspects is how many go one at a time, the outstanding one included: whichever of them made the
 	// broker close the channel, the others are then not published twice without need.
 	suspects int
+	// wary is how many went one at a time since the broker did not accept a message.
+	wary int
 }
 
 // suspend makes everything outstanding wait for the next channel.
@@ -39,9 +49,19 @@ func (p *publisher) resume(o outlet) {
 	p.outlet, p.shut, p.forbidden = o, false, false
 }
 
-// ready reports whether a message can be published now.
-func (p *publisher) ready() bool {
-	return !p.shut && (p.suspects == 0 || len(p.outstanding) == 0)
+// ready reports whether the message can be published now.
+func (p *publisher) ready(m *message) bool {
+	return !p.shut && (len(p.outstanding) == 0 || p.suspects == 0 && !m.goesAlone())
+}
+
+// goesAlone reports whether the broker may refuse the message for its size: nothing else is under way then.
+func (m *message) goesAlone() bool { return len(m.delivery.Body) >= alone }
+
+// beware has messages go one at a time for a while after one that the broker did not accept, longer each time: there may be
+// more of its kind, and each would have the others published twice.
+func (p *publisher) beware(window int) {
+	p.wary = min(max(window, 2*p.wary), mostWary*window)
+	p.suspects = max(p.suspects, p.wary)
 }
 
 // cleared notes that the message that went alone, if one did, was answered.

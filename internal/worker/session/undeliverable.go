@@ -22,6 +22,17 @@ func (s *Session) Undeliverable() (ended, atHead bool) {
 	return ended, ended && !s.intake.widened
 }
 
+// Searching reports whether the session ended while it was looking for a message that the broker does not accept: the next
+// one would meet it in the middle of a window again.
+func (s *Session) Searching() bool {
+	for _, p := range s.all() {
+		if p != nil && p.suspects > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // NotDelivered reports whether the broker ended the opening of a session in the same way, over the message at the
 // head of the inbox, which it sent before it had answered.
 func NotDelivered(err error) bool {

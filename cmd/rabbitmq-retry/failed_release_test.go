@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+var update = flag.Bool("update", false, "write "+exportedByOld+" anew; only against RabbitMQ 3.10")
+
+// exportedByOld is a file of RabbitMQ 3.10.8: each type of a value, properties that are there and empty, headers nested deep,
+// and bodies of no byte and of several frames.
+const exportedByOld = "testdata/failed-3.10.8.jsonl.gz"
+
+// What was exported on the oldest release is the same on each: the same lines come out again, to the last byte. Only RabbitMQ 4,
+// and quorum queues before it, spell headers in their own way, which an id does not depend on.
+func TestFileOfTheOldestRelease(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			o := newOrders(t, queueType)
+			o.failedExchange(t)
+			if *update && queueType == "classic" {
+				o.writeExport(t)
+			}
+			want := unzip(t, exportedByOld)
+			_, errs := o.run(t, exitOK, "failed", "import", "orders", write(t, want))
+			contains(t, errs, "imported 6 of 6 messages")
+			o.await(t, 6)
+			got, _ := o.run(t, exitOK, "failed", "export", "orders")
+			if o.VersionAtLeast("4.0") || queueType == "quorum" {
+				got, want = respelled(t, got), respelled(t, want)
+			}
+			for _, line := range lines(got) {
+				if !slices.Contains(lines(want), line) {
+					t.Errorf("not in the file: %.1500s", line)
+				}
+			}
+			if len(lines(got)) != len(lines(want)) {
+				t.Errorf("%d lines, want %d", len(lines(got)), len(lines(want)))
+			}
+		})
+	}
+}
+
+func lines(text string) []string {
+	return slices.Sorted(strings.Lines(text))
+}
+
+// respelled are the lines as after a broker that has decoded headers. It may sort them, and writes both types of AMQP for
+// integers of 64 bits, L and l, as l. The encoded original has all as it was.
+func respelled(t *testing.T, text string) string {
+	t.Helper()
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		var fields map[string]any
+		decoder := json.NewDecoder(strings.NewReader(line))
+		decoder.UseNumber()
+		if err := decoder.Decode(&fields); err != nil {
+			t.Fatal(err)
+		}
+		delete(fields, "raw")
+		if types, ok := fields["types"].(map[string]any); ok {
+			maps.DeleteFunc(types, func(_ string, letter any) bool { return letter == "L" })
+		}
+		again, err := json.Marshal(fields) // sorts
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(append(again, '\n'))
+	}
+	return all.String()
+}
+
+// writeExport makes the file.
+func (o orders) writeExport(t *testing.T) {
+	t.Helper()
+	if o.VersionAtLeast("3.11") {
+		t.Fatal("this is not the oldest release")
+	}
+	for name, properties := range oddMessages() {
+		o.publishRaw(t, failed.Publishing{Exchange: "orders.failed", RoutingKey: name, Properties: properties, Body: []byte(name)})
+	}
+	o.publishRaw(t,
+		failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}, Body: bytes.Repeat([]byte{0xff}, 300<<10)},
+		failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}})
+	o.await(t, 6)
+	text, _ := o.run(t, exitOK, "failed", "export", "orders")
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(exportedByOld), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(exportedByOld, zipped.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--discard", "--yes")
+}
+
+func unzip(t *testing.T, name string) string {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	r, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

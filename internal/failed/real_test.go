@@ -1,0 +1,125 @@
+package failed_test
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+)
+
+// realFile has messages that other systems, not their documentation, have left in a queue: amqplib 0.10.9, Rascal 21.0.1,
+// @moleculer/channels 0.1.8, Watermill 1.5.1 with watermill-amqp 3.0.0, and Celery 5.2.6, on RabbitMQ 4.0.5. It is an export.
+const realFile = "other-systems.jsonl"
+
+// realMessages are those of the file, in its order.
+func realMessages(t *testing.T) (all []failed.Message) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", realFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		m, err := file.Decode(lines.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func TestRealMessages(t *testing.T) {
+	t.Parallel()
+	want := []struct {
+		entry failed.Entry
+		// headers are those that a replay leaves, besides its own.
+		headers []string
+	}{
+		{failed.Entry{System: failed.SystemBroker, Reason: "rejected", WorkQueue: "plain.work"}, []string{"n"}},
+		{
+			failed.Entry{System: failed.SystemRascal, Reason: "rejected", WorkQueue: "rascal.work", Error: "no such van"},
+			[]string{"rascal"},
+		},
+		{failed.Entry{System: failed.SystemMoleculer, Reason: "failed", WorkQueue: "billing.orders.made"}, nil},
+		{
+			failed.Entry{System: failed.SystemWatermill, Reason: "failed", WorkQueue: "wm.work", Error: "no such van"},
+			[]string{"_watermill_message_uuid", "tenant"},
+		},
+		{failed.Entry{System: failed.SystemCelery, Reason: "rejected", WorkQueue: "celery.work", Attempts: 1}, nil},
+		{failed.Entry{System: failed.SystemCelery, Reason: "rejected", WorkQueue: "celery.work", Attempts: 3}, nil},
+	}
+	messages := realMessages(t)
+	if len(messages) != len(want) {
+		t.Fatalf("%d messages, want %d", len(messages), len(want))
+	}
+	for i, m := range messages {
+		e, w := failed.Read(m), want[i].entry
+		if e.System != w.System || e.Reason != w.Reason || e.WorkQueue != w.WorkQueue || e.Error != w.Error || e.Attempts != w.Attempts {
+			t.Errorf("%s: %+v", m.Queue, e)
+		}
+		p := replayed(t, failed.Replay{}, m)
+		if p.Exchange != "" || p.RoutingKey != w.WorkQueue || string(p.Body) != string(m.Body) {
+			t.Errorf("%s: published %+v", m.Queue, p)
+		}
+		kept := names(parsed(t, p.Properties).Headers())
+		if w.System == failed.SystemCelery {
+			if !slices.Contains(kept, "task") || slices.Contains(kept, "x-death") {
+				t.Errorf("%s: headers %q", m.Queue, kept)
+			}
+			continue
+		}
+		if headers := append(want[i].headers, "replay-count", "replayed-at", "replay-id"); !slices.Equal(kept, headers) {
+			t.Errorf("%s: headers %q, want %q", m.Queue, kept, headers)
+		}
+	}
+}
+
+// Rascal rejects what it has marked so, until the broker has counted another death. A replay has no deaths, so it has no mark.
+func TestReplayOfWhatRascalHasMarked(t *testing.T) {
+	t.Parallel()
+	m := realMessages(t)[1]
+	notes := func(encoded []byte) []string {
+		value, _ := parsed(t, encoded).Headers().Get("rascal")
+		table, ok := value.Table()
+		if !ok {
+			t.Fatalf("rascal is %+v", value)
+		}
+		return names(table)
+	}
+	if before := notes(m.Properties); !slices.Contains(before, "recovery") || !slices.Contains(before, "error") {
+		t.Errorf("notes %q", before)
+	}
+	want := []string{"originalQueue", "originalVhost", "redeliveries", "originalExchange", "originalRoutingKey", "restoreRoutingHeaders"}
+	for _, pipeline := range []failed.Replay{{}, {Pipeline: "orders"}} {
+		if after := notes(replayed(t, pipeline, m).Properties); !slices.Equal(after, want) {
+			t.Errorf("notes %q, want %q", after, want)
+		}
+	}
+}
+
+// Watermill takes messages whose headers are all texts, and no others.
+func TestReplayOfWhatWatermillTakes(t *testing.T) {
+	t.Parallel()
+	m := realMessages(t)[3]
+	for range 2 { // it fails again, with the headers that the replay has added
+		p := replayed(t, failed.Replay{}, m)
+		headers := parsed(t, p.Properties).Headers()
+		for name, value := range headers.All() {
+			if _, ok := value.Text(); !ok {
+				t.Errorf("%s is %+v", name, value)
+			}
+		}
+		var again content.Properties
+		again.SetHeaders(headers.With("reason_poisoned", content.Text("no such van")).With("topic_poisoned", content.Text("wm.work")))
+		m.Properties = again.Encode()
+	}
+	if e := failed.Read(m); e.Replays != 2 {
+		t.Errorf("%d replays, want 2", e.Replays)
+	}
+}

@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+)
+
+// noName is a pattern that matches no name.
+const noName = "^$"
+
+// Permissions are the three patterns of a broker user's permissions in a vhost.
+type Permissions struct {
+	Configure string
+	Write     string
+	Read      string
+}
+
+// OperatorPermissions are the least that somebody's user needs who looks after the failed queue, by command of the
+// sidecar: "list", which show and export share, "replay", "import" and "delete".
+func OperatorPermissions(n Names) map[string]Permissions {
+	read := Permissions{Configure: noName, Write: noName, Read: exactPattern([]string{n.FailedQueue()})}
+	replay, imports := read, read
+	replay.Write = exactPattern([]string{n.ReturnExchange()})
+	imports.Write = exactPattern([]string{n.FailedExchange()})
+	return map[string]Permissions{"list": read, "replay": replay, "import": imports, "delete": read}
+}
+
+// WorkerPermissions are the least that the sidecar's user needs. The default exchange
+// (amq.default) is written only to save messages whose work queue lost its binding.
+func WorkerPermissions(n Names) Permissions {
+	return Permissions{
+		Configure: noName,
+		Write:     exactPattern([]string{"amq.default", n.FailedExchange(), n.RetryExchange(), n.ReturnExchange()}),
+		Read:      exactPattern([]string{n.Inbox()}),
+	}
+}
+
+// MergePermissions allows what any of these does, in one vhost.
+func MergePermissions(all []Permissions) Permissions {
+	var configure, write, read []string
+	for _, p := range all {
+		configure, write, read = append(configure, p.Configure), append(write, p.Write), append(read, p.Read)
+	}
+	return Permissions{Configure: mergePatterns(configure), Write: mergePatterns(write), Read: mergePatterns(read)}
+}
+
+// mergePatterns matches what any of these does. Brokers take an empty pattern for one that matches nothing.
+func mergePatterns(patterns []string) string {
+	slices.Sort(patterns)
+	patterns = slices.DeleteFunc(slices.Compact(patterns), func(p string) bool { return p == "" || p == noName })
+	if len(patterns) == 0 {
+		return noName
+	}
+	return strings.Join(patterns, "|")
+}

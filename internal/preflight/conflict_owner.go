@@ -1,0 +1,50 @@
+package preflight
+
+import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// checkOwners finds other pipelines that have the queue. It reports whether the queue can be this pipeline's all the
+// same.
+func (q liveWorkQueue) checkOwners(f *Findings) bool {
+	for _, owner := range q.others.OwnersOf(q.name) {
+		switch {
+		case !owner.AsWorkQueue:
+			q.refuseUnlessAttached(f, ownQueueOfAnother, q.name, owner.Pipeline)
+			return false
+		case q.TakeOverFrom == string(owner.Pipeline):
+			q.checkTakeOver(f, owner.Pipeline)
+		case q.wasTakenOverFrom(owner.Pipeline):
+			f.refuse(q.at("take_over_from"), "Queue has not been taken over yet", notTakenOverYet, q.name, owner.Pipeline, owner.Pipeline)
+			return false
+		case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
+			f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, owner.Pipeline)
+		default:
+			q.refuseUnlessAttached(f, workQueueOfAnother, q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline)
+			return false
+		}
+	}
+	return true
+}
+
+// refuseUnlessAttached refuses what is new. What is there already can only be warned of, or there would be no way out.
+func (q liveWorkQueue) refuseUnlessAttached(f *Findings, detail string, args ...any) {
+	report := f.refuse
+	if q.attachedBefore {
+		report = f.warn
+	}
+	report(q.at(), "Queue of another pipeline", detail, args...)
+}
+
+func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
+	return q.TakeOverFrom == "" && q.takenOverFrom == string(owner)
+}
+
+// checkTakeOver finds a policy of the pipeline that has the queue that would take precedence, or might.
+func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Names) {
+	theirs, found := pipeline.StrongestPolicy(owner, q.name, q.live.Type, q.vhost.Topology)
+	if ours := q.pipeline.PriorityOf(q.name); found && theirs.Priority >= ours {
+		f.refuse(Path{"policy_priority"}, "The other pipeline's policy would take precedence", priorityOfOwner,
+			q.name, ours, theirs.Name, owner, theirs.Priority, theirs.Priority)
+	}
+}

@@ -1,0 +1,76 @@
+package attribute
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// The types of what the sidecar and its users need of a pipeline.
+var (
+	workerQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"max_attempts": types.Int64Type,
+	}}
+	// WorkerType is the sidecar's configuration of a pipeline.
+	WorkerType = map[string]attr.Type{
+		"version":      types.Int64Type,
+		"name":         types.StringType,
+		"vhost":        types.StringType,
+		"delays":       types.ListType{ElemType: types.StringType},
+		"max_attempts": types.Int64Type,
+		"retry_on":     types.ListType{ElemType: types.StringType},
+		"max_age":      types.StringType,
+		"work_queues":  types.MapType{ElemType: workerQueueType},
+	}
+	// PermissionsType has the three patterns of a user's permissions in a vhost.
+	PermissionsType = map[string]attr.Type{
+		"configure": types.StringType,
+		"write":     types.StringType,
+		"read":      types.StringType,
+	}
+	// OperatorPermissionsType is the type of such permissions, by command of the sidecar.
+	OperatorPermissionsType = types.ObjectType{AttrTypes: PermissionsType}
+)
+
+// WorkerValue is the sidecar's configuration of a pipeline.
+func WorkerValue(worker pipeline.Worker) types.Object {
+	return types.ObjectValueMust(WorkerType, map[string]attr.Value{
+		"version":      types.Int64Value(int64(worker.Version)),
+		"name":         types.StringValue(worker.Name),
+		"vhost":        types.StringValue(worker.Vhost),
+		"delays":       types.ListValueMust(types.StringType, StringValues(worker.Delays)),
+		"max_attempts": types.Int64Value(int64(worker.MaxAttempts)),
+		"retry_on":     types.ListValueMust(types.StringType, StringValues(worker.RetryOn)),
+		"max_age":      TextValue(worker.MaxAge),
+		"work_queues": MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
+			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{"max_attempts": AttemptsValue(queue.MaxAttempts)})
+		}),
+	})
+}
+
+// AttemptsValue is null for a work queue without a number of attempts of its own.
+func AttemptsValue(attempts int) types.Int64 {
+	if attempts == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(attempts))
+}
+
+// PermissionsValue is an object of PermissionsType.
+func PermissionsValue(permissions pipeline.Permissions) types.Object {
+	return types.ObjectValueMust(PermissionsType, map[string]attr.Value{
+		"configure": types.StringValue(permissions.Configure),
+		"write":     types.StringValue(permissions.Write),
+		"read":      types.StringValue(permissions.Read),
+	})
+}
+
+// OperatorPermissionsValue is by command.
+func OperatorPermissionsValue(n pipeline.Names) types.Map {
+	values := map[string]attr.Value{}
+	for command, permissions := range pipeline.OperatorPermissions(n) {
+		values[command] = PermissionsValue(permissions)
+	}
+	return types.MapValueMust(OperatorPermissionsType, values)
+}

@@ -1,0 +1,58 @@
+// Package function has the provider's functions.
+package function
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/function"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+)
+
+// mergePermissions is the function merge_permissions.
+type mergePermissions struct{}
+
+var _ function.Function = mergePermissions{}
+
+// NewMergePermissions makes the function merge_permissions.
+func NewMergePermissions() function.Function { return mergePermissions{} }
+
+// Metadata names the function.
+func (mergePermissions) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "merge_permissions"
+}
+
+// Definition describes the function.
+func (mergePermissions) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Merge permissions in a vhost",
+		MarkdownDescription: "A broker user has one set of permissions in a vhost. " +
+			"This makes one of several: each of its patterns matches what any of theirs does.",
+		VariadicParameter: function.ObjectParameter{
+			Name: "permissions", AttributeTypes: attribute.PermissionsType,
+			MarkdownDescription: "`worker_permissions` of a pipeline, or an element of its `operator_permissions`. All of them are of the same vhost.",
+		},
+		Return: function.ObjectReturn{AttributeTypes: attribute.PermissionsType},
+	}
+}
+
+// permissions are the attributes of attribute.PermissionsType.
+type permissions struct {
+	Configure string `tfsdk:"configure"`
+	Write     string `tfsdk:"write"`
+	Read      string `tfsdk:"read"`
+}
+
+// Run merges the permissions.
+func (mergePermissions) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var given []permissions
+	if resp.Error = req.Arguments.Get(ctx, &given); resp.Error != nil {
+		return
+	}
+	all := make([]pipeline.Permissions, len(given))
+	for i, p := range given {
+		all[i] = pipeline.Permissions(p)
+	}
+	resp.Error = resp.Result.Set(ctx, permissions(pipeline.MergePermissions(all)))
+}

@@ -1,0 +1,55 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+// Three states get a pipeline with the same work queue at the same time, which none of their plans can see. The applies
+// wait for one another before they attach the queue. Whoever does not keep it is told who else has it, and leaves nothing.
+func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
+	first := newCLI(t, settings)
+	first.DeclareQueue(t, "work", "quorum", nil)
+	var arrived, done sync.WaitGroup
+	outputs, codes := make([]string, 3), make([]int, 3)
+	arrived.Add(len(codes))
+	for i, name := range []string{"orders", "bills", "mails"} {
+		tf := newCLI(t, settings)
+		tf.configure(t, strings.ReplaceAll(pipelineHCL(first.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `"orders"`, fmt.Sprintf("%q", name)))
+		var once sync.Once
+		endpoint := first.Before(t, func(r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/"+name+".return/q/work") {
+				once.Do(func() { arrived.Done(); arrived.Wait() })
+			}
+		})
+		tf.env = append(tf.env, "RABBITMQ_ENDPOINT="+endpoint)
+		done.Go(func() { outputs[i], codes[i] = tf.run(t, "apply", "-input=false", "-auto-approve") })
+	}
+	done.Wait()
+	succeeded := 0
+	for i, code := range codes {
+		if code == 0 {
+			succeeded++
+		} else if !strings.Contains(outputs[i], `queue "work" was attached to the pipeline`) {
+			t.Errorf("the error does not say who else has the queue:\n%s", outputs[i])
+		}
+	}
+	returning := 0
+	for _, b := range first.bindings(t) {
+		if strings.Contains(b, ".return work ") {
+			returning++
+		}
+	}
+	if succeeded > 1 || returning != succeeded {
+		t.Errorf("%d applies succeeded, and %d pipelines have the queue:\n%s", succeeded, returning, strings.Join(outputs, "\n"))
+	}
+}

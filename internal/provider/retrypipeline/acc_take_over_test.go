@@ -1,0 +1,170 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// pipelineNamed is the configuration of a pipeline, under its own name in Terraform.
+func pipelineNamed(b *brokertest.Broker, name string, lines ...string) string {
+	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"1s\"]\n  %s\n}\n",
+		name, name, b.Vhost, strings.Join(lines, "\n  "))
+}
+
+// reject puts a message through the work queue, and has a consumer reject it.
+func reject(t *testing.T, b *brokertest.Broker, body string) {
+	t.Helper()
+	ch := b.Channel(t)
+	b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body)})
+	d, ok, err := ch.Get("work", false)
+	if err != nil || !ok {
+		t.Fatalf("get: %v, %t", err, ok)
+	}
+	if err := d.Reject(false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expectIn(t *testing.T, b *brokertest.Broker, queue, body string) {
+	t.Helper()
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		if m, ok := b.Get(t, queue); !ok || string(m.Body) != body {
+			return fmt.Errorf("got %q, %t from %s, want %q", m.Body, ok, queue, body)
+		}
+		return nil
+	})
+}
+
+// A queue moves from one pipeline to another in three applies. At each moment one of them gets what is rejected, and the
+// old one stays bound until nothing waits in it.
+func TestAcc_WorkQueueMovesWithoutAGap(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	has, hasNot := `work_queues = { work = {} }`, `work_queues = {}`
+	takesOver := `work_queues = { work = { take_over_from = "old" } }`
+	detached := func(drained bool) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("rabbitmq_retry_pipeline.old", tfjsonpath.New("detached_queues"), knownvalue.MapExact(map[string]knownvalue.Check{
+			"work": knownvalue.ObjectExact(map[string]knownvalue.Check{"drained": knownvalue.Bool(drained)}),
+		}))
+	}
+	waiting := amqp.Publishing{
+		DeliveryMode: amqp.Persistent, Body: []byte("waiting"), Expiration: "1", Headers: amqp.Table{"CC": []any{"delay:1s", "return:work"}},
+	}
+	accept(t, b,
+		resource.TestStep{Config: pipelineNamed(b, "old", has)},
+		resource.TestStep{
+			PreConfig: func() { reject(t, b, "to the old one"); expectIn(t, b, "old.inbox", "to the old one") },
+			Config:    pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver),
+		},
+		// Import reads the mark.
+		resource.TestStep{
+			Config:       pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver),
+			ResourceName: "rabbitmq_retry_pipeline.new", ImportState: true, ImportStateId: importID(b.Vhost, "new"),
+			ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				reject(t, b, "to the new one")
+				expectIn(t, b, "new.inbox", "to the new one")
+				b.Publish(t, "", "old.inbox", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("still to be judged")})
+				eventuallyReported(t, b, "old.inbox", 1)
+			},
+			Config:            pipelineNamed(b, "old", hasNot) + pipelineNamed(b, "new", takesOver),
+			ConfigStateChecks: []statecheck.StateCheck{detached(false)},
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "old.retry", "key", waiting)
+				expectIn(t, b, "work", "waiting")
+				reject(t, b, "to the new one again")
+				expectIn(t, b, "new.inbox", "to the new one again")
+				expectIn(t, b, "old.inbox", "still to be judged")
+				eventuallyReported(t, b, "old.inbox", 0)
+			},
+			Config:            pipelineNamed(b, "old", hasNot) + pipelineNamed(b, "new", has),
+			ConfigStateChecks: []statecheck.StateCheck{detached(true)},
+		},
+		// The next change of the old one takes the binding along.
+		resource.TestStep{
+			Config: pipelineNamed(b, "old", hasNot, `max_age = "1h"`) + pipelineNamed(b, "new", has),
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue("rabbitmq_retry_pipeline.old", tfjsonpath.New("detached_queues"), knownvalue.MapExact(map[string]knownvalue.Check{})),
+			},
+		},
+		resource.TestStep{
+			PreConfig: func() { reject(t, b, "for good"); expectIn(t, b, "new.inbox", "for good") },
+			Config:    pipelineNamed(b, "new", has),
+		},
+	)
+}
+
+// Mistakes in either order end in a text that says what to do, and change nothing.
+func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	has, hasNot := `work_queues = { work = {} }`, `work_queues = {}`
+	takesOver := `work_queues = { work = { take_over_from = "old" } }`
+	fails := func(config, text string) resource.TestStep {
+		return resource.TestStep{Config: config, ExpectError: regexp.MustCompile(strings.ReplaceAll(text, " ", `\s+`))}
+	}
+	acceptQuickly(t, b,
+		resource.TestStep{Config: pipelineNamed(b, "old", has)},
+		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", has), `Queue of two pipelines|take_over_from = "old" here`),
+		fails(pipelineNamed(b, "old", hasNot)+pipelineNamed(b, "new", takesOver), `given up in the apply that takes it over`),
+		fails(pipelineNamed(b, "new", takesOver), `given up in the apply that takes it over`),
+		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", `work_queues = { work = { take_over_from = "odl" } }`), `Queue of two pipelines|take_over_from = "old"`),
+		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", takesOver, `policy_priority = 500`), `policy_priority = 1000`),
+		resource.TestStep{Config: pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver)},
+		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", has), `Queue of two pipelines|has not been taken over yet`),
+		resource.TestStep{
+			Config:           pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+	)
+}
+
+// A pipeline with work queues is not replaced, whatever lifecycle says. One without may be.
+func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	has := `work_queues = { work = {} }`
+	renamed := func(name string, lines ...string) string {
+		return strings.Replace(pipelineNamed(b, name, lines...), fmt.Sprintf("%q %q", "rabbitmq_retry_pipeline", name), `"rabbitmq_retry_pipeline" "it"`, 1)
+	}
+	refused := regexp.MustCompile(`A\s+pipeline\s+with\s+work\s+queues\s+would\s+be\s+replaced`)
+	steps := []resource.TestStep{{Config: renamed("first", has)}}
+	for _, lines := range [][]string{{has}, {has, `lifecycle { create_before_destroy = true }`}, {`work_queues = {}`}} {
+		steps = append(steps, resource.TestStep{Config: renamed("second", lines...), ExpectError: refused})
+	}
+	steps = append(steps,
+		resource.TestStep{Config: renamed("first", has, `queue_type = "classic"`), ExpectError: refused},
+		resource.TestStep{
+			Config:           renamed("first", has),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		},
+		resource.TestStep{Config: renamed("first", has, `force_destroy = true`)},
+		resource.TestStep{Config: renamed("second", has)},
+		resource.TestStep{
+			PreConfig: func() { b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil) },
+			Config:    renamed("second", `work_queues = {}`),
+		},
+		resource.TestStep{Config: renamed("third", `work_queues = {}`, `lifecycle { create_before_destroy = true }`)},
+	)
+	acceptQuickly(t, b, steps...)
+}

@@ -1,0 +1,81 @@
+package retrypipeline
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+type detachedModel struct {
+	Drained types.Bool `tfsdk:"drained"`
+}
+
+// detachedAfter lists the queues that have to stay bound although they are no work queues, and says which of them were
+// seen to be drained. Those are the queues that leave with this change, and those that left before. One that is drained
+// stays until something else changes, too: its binding does no harm, and is not worth an apply. A binding that is gone is
+// not restored: it went with its queue.
+func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model) (map[string]bool, diag.Diagnostics) {
+	if !prior.isOf(p) {
+		return nil, nil
+	}
+	before, diags := prior.pipeline(ctx)
+	var listed map[string]detachedModel
+	diags.Append(prior.DetachedQueues.ElementsAs(ctx, &listed, false)...)
+	if diags.HasError() {
+		return nil, diags
+	}
+	detached := map[string]bool{}
+	for queue, d := range listed {
+		_, returns := p.WorkQueues[queue]
+		if drained := d.Drained.ValueBool(); !returns && (!drained || !plan.changes(prior)) {
+			detached[queue] = drained
+		}
+	}
+	bindings, _ := prior.Topology.Attributes()["bindings"].(types.Set)
+	for _, queue := range pipeline.Leaving(before, p, func(b topology.Binding) bool {
+		return slices.ContainsFunc(bindings.Elements(), types.StringValue(b.String()).Equal)
+	}) {
+		detached[queue] = false
+	}
+	return detached, diags
+}
+
+// changes reports whether an input that the topology depends on differs.
+func (m *model) changes(prior *model) bool {
+	return !m.Delays.Equal(prior.Delays) || !m.MaxAttempts.Equal(prior.MaxAttempts) || !m.MaxAge.Equal(prior.MaxAge) ||
+		!m.RetryOn.Equal(prior.RetryOn) || !m.WorkQueues.Equal(prior.WorkQueues) ||
+		!m.PolicyPriority.Equal(prior.PolicyPriority) || !m.PolicyDefinition.Equal(prior.PolicyDefinition)
+}
+
+// detachedDrained says of the detached queues whether nothing waits for them. Counts are by queue, so all of the pipeline
+// has to be empty.
+func detachedDrained(
+	ctx context.Context, applier *apply.Applier, p pipeline.Pipeline, owned topology.Topology,
+) (map[string]bool, diag.Diagnostics) {
+	drained := map[string]bool{}
+	if len(p.Detached) == 0 {
+		return drained, nil
+	}
+	for queue := range owned.Queues {
+		if !p.Names().OwnsQueue(queue) || queue == p.Names().FailedQueue() {
+			continue
+		}
+		empty, err := applier.LooksEmpty(ctx, p.Vhost, queue)
+		if err != nil {
+			return drained, diag.Diagnostics{cannotReadQueue(queue, err)}
+		}
+		if !empty {
+			return drained, nil
+		}
+	}
+	for _, queue := range p.Detached {
+		drained[queue] = true
+	}
+	return drained, nil
+}

@@ -1,0 +1,40 @@
+package retrypipeline
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+)
+
+// checkReplacement refuses to replace a pipeline that has work queues: whichever of the two Terraform does first, destroy
+// or create, nobody catches for a while what consumers reject.
+func checkReplacement(plan, prior *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if prior == nil {
+		return nil
+	}
+	queues, force := slices.Sorted(maps.Keys(prior.WorkQueues.Elements())), prior.ForceDestroy.ValueBool()
+	for _, a := range []struct {
+		at        path.Path
+		now, then attr.Value
+	}{
+		{path.Root("name"), prior.Name, plan.Name},
+		{path.Root("vhost"), prior.Vhost, plan.Vhost},
+		{path.Root("queue_type"), prior.QueueType, plan.QueueType},
+	} {
+		switch refused := len(queues) > 0 && !force; {
+		case a.now.Equal(a.then):
+		case a.then.IsUnknown() && refused:
+			diags.Append(replacedUnknown(a.at, queues))
+		case a.then.IsUnknown():
+		case refused:
+			diags.Append(replacedWithWorkQueues(a.at, queues))
+		default:
+			diags.Append(replaced(a.at, force && len(queues) > 0))
+		}
+	}
+	return diags
+}

@@ -1,0 +1,128 @@
+package worker_test
+
+import (
+	endian "encoding/binary"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Methods of AMQP: class and number.
+const (
+	basicCancelOK = 60<<16 | 31
+	basicAck      = 60<<16 | 80
+)
+
+// method is that of a frame, 0 if it has none.
+func method(frame []byte) uint32 {
+	if frame[0] != 1 {
+		return 0
+	}
+	return endian.BigEndian.Uint32(frame[7:])
+}
+
+// lateAcks is what a broker that is slow sees of a worker that stops: the last acknowledgements come once nothing is consumed
+// any more, a while after they were sent, and with them all that the worker sent meanwhile.
+type lateAcks struct {
+	by        time.Duration
+	stopping  atomic.Bool
+	cancelled chan struct{}
+	consumers atomic.Int32
+	late      sync.Once
+	held      atomic.Int32
+}
+
+// toWorker holds confirms back until the consumers have ended.
+func (l *lateAcks) toWorker(frame []byte) {
+	switch method(frame) {
+	case basicCancelOK:
+		if l.consumers.Add(1) == 2 {
+			close(l.cancelled)
+		}
+	case basicAck:
+		if l.stopping.Load() {
+			select {
+			case <-l.cancelled:
+			case <-time.After(patience):
+			}
+		}
+	}
+}
+
+func (l *lateAcks) toBroker(frame []byte) {
+	if method(frame) != basicAck {
+		return
+	}
+	select {
+	case <-l.cancelled:
+		l.late.Do(func() { time.Sleep(l.by) })
+		l.held.Add(1)
+	default:
+	}
+}
+
+// A worker that stops waits until the inbox has its acknowledgements, however late they come, also beside other consumers.
+func TestLateAcknowledgements(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		queueType string
+		others    int
+	}{
+		"quorum":               {topology.Quorum, 0},
+		"quorum, with another": {topology.Quorum, 1},
+		"classic":              {topology.Classic, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPipelineOf(t, newSpec(test.queueType, []string{"100ms"}, 3, "orders.created"))
+			const messages = 10_000
+			p.fillInbox(t, messages, func(int) amqp.Publishing {
+				return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+			})
+			letGo := p.holdOne(t, test.others)
+			a := p.collect(t, "orders.created")
+			l := &lateAcks{by: 2 * time.Second, cancelled: make(chan struct{})}
+			r := p.workAs(t, p.throughProxy(t, &proxy{rewrite: l.toBroker, rewriteBack: l.toWorker}), p.spec.Worker())
+			a.awaitAtLeast(t, 1000)
+			l.stopping.Store(true)
+			r.stop(t)
+			if r.err != nil || strings.Contains(r.log.String(), "nobody knows") {
+				t.Errorf("error %v, log:\n%s", r.err, r.log)
+			}
+			if n := l.held.Load(); n < 100 {
+				t.Errorf("only %d acknowledgements were late", n)
+			}
+			letGo()
+			p.work(t)
+			a.awaitAtLeast(t, messages)
+			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+			if doubled := a.copies(); doubled > 0 {
+				t.Errorf("%d messages are doubled", doubled)
+			}
+		})
+	}
+}
+
+// holdOne has other consumers hold a message of the inbox each, until the function that it returns is called.
+func (p *testPipeline) holdOne(t *testing.T, consumers int) (letGo func()) {
+	t.Helper()
+	ch := p.Channel(t)
+	if err := ch.Qos(1, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	for range consumers {
+		deliveries, err := ch.Consume(p.names.Inbox(), "", false, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-deliveries
+	}
+	return func() { _ = ch.Close() }
+}
