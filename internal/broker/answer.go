@@ -76,7 +76,7 @@ func (a answer) failedRequest() error {
 	reason, ours := a.reason()
 	switch a.status {
 	case http.StatusProxyAuthRequired:
-		return a.foreign(loginAtProxy)
+		return a.foreign("T" + loginAtProxy[1:])
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		if !ours {
 			return a.foreign(lookAtGateway)
@@ -97,7 +97,7 @@ func (a answer) failedRequest() error {
 func (a answer) lookAt() string {
 	text := strings.ToLower(string(a.content))
 	if a.status == http.StatusBadRequest && strings.Contains(text, "http request") && strings.Contains(text, "https") {
-		return writeHTTPS
+		return "T" + writeHTTPS[1:]
 	}
 	return lookAtEndpoint
 }
