@@ -76,7 +76,7 @@ func (a answer) failedRequest() error {
 	reason, ours := a.reason()
 	switch a.status {
 	case http.StatusProxyAuthRequired:
-		return a.foreign(loginAtProxy)
+		return a.foreign("T" + loginAtProxy[1:])
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		if !ours {
 			return a.foreign(lookAtGateway)
@@ -86,7 +86,10 @@ func (a answer) failedRequest() error {
 			return a.foreign(a.lookAt())
 		}
 	}
-	return a.refusal(reason + a.remedy(reason))
+	if remedy := a.remedy(reason); remedy != "" {
+		reason = strings.TrimSuffix(reason, ".") + remedy
+	}
+	return a.refusal(reason)
 }
 
 // lookAt says what to do about an answer that is not RabbitMQ's: servers other than RabbitMQ tell those who come to their
@@ -94,7 +97,7 @@ func (a answer) failedRequest() error {
 func (a answer) lookAt() string {
 	text := strings.ToLower(string(a.content))
 	if a.status == http.StatusBadRequest && strings.Contains(text, "http request") && strings.Contains(text, "https") {
-		return writeHTTPS
+		return "T" + writeHTTPS[1:]
 	}
 	return lookAtEndpoint
 }

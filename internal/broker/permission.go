@@ -8,7 +8,7 @@ import (
 )
 
 // grantAccess is for requests of which nothing else is known.
-const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: see rabbitmqctl set_user_tags and set_permissions"
+const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: see rabbitmqctl set_user_tags and set_permissions, which replace what the user has"
 
 // lacking says which permission a request needs that the broker refuses a known user.
 func lacking(method, path string) string {

@@ -63,10 +63,11 @@ func (c *Client) unreached(err error) *UnreachedError {
 	return &UnreachedError{err, remedy, false}
 }
 
-// IsUnreached reports whether a request got no answer, so that nothing is known of the broker.
+// IsUnreached reports whether a request got no answer although nothing is known to be wrong with the configuration: the
+// broker may be away.
 func IsUnreached(err error) bool {
 	var unreached *UnreachedError
-	return errors.As(err, &unreached)
+	return errors.As(err, &unreached) && unreached.remedy == lookAtNetwork
 }
 
 // IsProxys reports whether a proxy is in the way.

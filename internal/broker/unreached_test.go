@@ -53,8 +53,8 @@ func TestUnreachedSaysWhatToSet(t *testing.T) {
 		"nobody there":                     {Config{Endpoint: address}, "check that RabbitMQ runs", false},
 		"endpoint with /api":               {Config{Endpoint: b.Endpoint + "/api/"}, "Let the endpoint end before /api", false},
 		"endpoint with a prefix":           {Config{Endpoint: b.Endpoint + "/rabbit"}, "with the prefix if RabbitMQ's management.path_prefix", false},
-		"proxy that wants a user":          {Config{Endpoint: b.Endpoint, Proxy: asking.URL}, "the proxy asks for a user and a password", true},
-		"the same, through CONNECT":        {Config{Endpoint: "https://rabbitmq.example.com", Proxy: asking.URL}, "the proxy asks for a user and a password", true},
+		"proxy that wants a user":          {Config{Endpoint: b.Endpoint, Proxy: asking.URL}, "he proxy asks for a user and a password", true},
+		"the same, through CONNECT":        {Config{Endpoint: "https://rabbitmq.example.com", Proxy: asking.URL}, "he proxy asks for a user and a password", true},
 		"no proxy":                         {Config{Endpoint: b.Endpoint, Proxy: address}, "the proxy cannot be reached: correct proxy in the provider block", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,8 @@ func TestUnreachedSaysWhatToSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = client.User(t.Context())
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") || IsProxys(err) != c.proxys {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") || IsProxys(err) != c.proxys ||
+				IsUnreached(err) != (name == "nobody there") {
 				t.Errorf("got %v", err)
 			}
 		})
