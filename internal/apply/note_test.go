@@ -155,7 +155,7 @@ func TestBindingsComeBackExactly(t *testing.T) {
 }
 
 // A note about what the provider never deletes binds nothing, and goes. So does one about a queue that is gone, and that an
-// application has made anew.
+// application has re-created.
 func TestNotesAboutOthersBindNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

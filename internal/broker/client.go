@@ -162,7 +162,10 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 	if err != nil {
 		return 0, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
-	a := answer{method: method, path: path, status: response.StatusCode, location: redactedLocation(response), content: content, read: into != nil}
+	a := answer{
+		method: method, path: path, status: response.StatusCode, location: redactedLocation(response),
+		content: content, read: into != nil,
+	}
 	if err := a.failure(); err != nil {
 		return a.status, err
 	}

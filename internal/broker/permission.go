@@ -8,7 +8,8 @@ import (
 )
 
 // grantAccess is for requests of which nothing else is known.
-const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: see rabbitmqctl set_user_tags and set_permissions, which replace what the user has"
+const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: " +
+	"see rabbitmqctl set_user_tags and set_permissions, which replace what the user has"
 
 // lacking says which permission a request needs that the broker refuses a known user.
 func lacking(method, path string) string {
@@ -21,7 +22,8 @@ func lacking(method, path string) string {
 	case parts[0] == "policies":
 		return fmt.Sprintf("The user needs the tag policymaker, and any permission in the vhost %q", parts[1])
 	case parts[0] == "bindings" && len(parts) >= 6:
-		return fmt.Sprintf("The user needs the permission read on %q and write on %q in the vhost %q; %s", parts[3], parts[5], parts[1], setPermissions)
+		return fmt.Sprintf("The user needs the permission read on %q and write on %q in the vhost %q; %s",
+			parts[3], parts[5], parts[1], setPermissions)
 	case len(parts) < 3:
 		return grantAccess
 	case parts[len(parts)-1] == "contents", parts[len(parts)-1] == "get":

@@ -36,7 +36,8 @@ func ParseMaxAge(s string) (time.Duration, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a duration: write a number and a unit, such as \"30m\" or \"24h\"", s)
 	case d == math.MaxInt64:
-		return 0, fmt.Errorf("%q is too long: write %s (292 years) or less, or leave it out", s, FormatDelay(time.Duration(math.MaxInt64).Truncate(time.Second)))
+		return 0, fmt.Errorf("%q is too long: write %s (292 years) or less, or leave it out",
+			s, FormatDelay(time.Duration(math.MaxInt64).Truncate(time.Second)))
 	case d <= 0:
 		return 0, fmt.Errorf("%q is not positive: no message would ever be retried", s)
 	case d%time.Millisecond != 0:

@@ -152,7 +152,7 @@ const (
 		"Remove that binding."
 
 	damagedDefinition = "The definition on the broker is not the one that was applied: %s. " +
-		"Apply writes it anew from the configuration, and deletes nothing else. " +
+		"Apply restores it from the configuration, and deletes nothing else. " +
 		"If a newer release of the provider has written it, use that one instead."
 	// GarbledNote stands in the way of a destroy, too.
 	GarbledNote = "There is a binding %q. " +

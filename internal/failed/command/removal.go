@@ -103,7 +103,8 @@ func (r *removal) report(p pass.Result, meant int) {
 		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
 	}
 	if p.Doubled > 0 {
-		r.console.Say("%s deleted that may be in %s still: others took part, or the connection was lost", failed.Messages(p.Doubled), r.place.Name)
+		r.console.Say("%s deleted that may be in %s still: others took part, or the connection was lost",
+			failed.Messages(p.Doubled), r.place.Name)
 	}
 	if p.Unverified {
 		r.console.Say("up to %s deleted that may be in %s still", failed.Messages(min(p.Dropped, pass.MayDouble)), r.place.Name)

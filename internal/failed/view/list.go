@@ -126,7 +126,8 @@ func (l List) table(w io.Writer, now time.Time) error {
 	}
 	for _, r := range l.Rows {
 		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), cell(r.WorkQueue), cell(r.RoutingKey), cell(r.MessageID), Bytes(r.BodyBytes))
+			r.ID, moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), cell(r.WorkQueue), cell(r.RoutingKey), cell(r.MessageID),
+			Bytes(r.BodyBytes))
 	}
 	return columns.Flush()
 }

@@ -31,7 +31,9 @@ type listModel struct {
 }
 
 // ListResourceConfigSchema describes a list block.
-func (l *listing[M, S]) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+func (l *listing[M, S]) ListResourceConfigSchema(
+	_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse,
+) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists what the broker has in a virtual host, whoever made it, for `terraform query`.",
 		Attributes: map[string]schema.Attribute{
@@ -90,7 +92,9 @@ func (l *listing[M, S]) result(ctx context.Context, req list.ListRequest, parts 
 	return result
 }
 
-func (l *listing[M, S]) include(ctx context.Context, resource *tfsdk.Resource, values []types.String, vhost topology.Topology) diag.Diagnostics {
+func (l *listing[M, S]) include(
+	ctx context.Context, resource *tfsdk.Resource, values []types.String, vhost topology.Topology,
+) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for i, part := range l.kind.Parts {
 		diags.Append(resource.SetAttribute(ctx, path.Root(part.Name), values[i])...)

@@ -62,9 +62,9 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	return diags
 }
 
-// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, and the queues that it
-// detaches, since there is no plan of its destroy. Terraform shows no warnings of the plan of its creation, so one that is asked for with -replace
-// alone goes without.
+// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, and the queues that
+// it detaches, since there is no plan of its destroy. Terraform shows no warnings of the plan of its creation, so one
+// that is asked for with -replace alone goes without.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
 	if !e.session.Configured() || e.session.HasWritten() {
 		return nil

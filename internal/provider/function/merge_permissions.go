@@ -31,7 +31,8 @@ func (mergePermissions) Definition(_ context.Context, _ function.DefinitionReque
 			"This makes one of several: each of its patterns matches what any of theirs does.",
 		VariadicParameter: function.ObjectParameter{
 			Name: "permissions", AttributeTypes: attribute.PermissionsType,
-			MarkdownDescription: "`worker_permissions` of a pipeline, or an element of its `operator_permissions`. All of them are of the same vhost.",
+			MarkdownDescription: "`worker_permissions` of a pipeline, or an element of its `operator_permissions`. " +
+				"All of them are of the same vhost.",
 		},
 		Return: function.ObjectReturn{AttributeTypes: attribute.PermissionsType},
 	}

@@ -14,11 +14,12 @@ import (
 // which pipeline the queue leaves.
 func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition"))
-	claim := session.Claim{Owner: a.Pipeline, From: a.WorkQueue.TakeOverFrom, Had: prior != nil && sameQueue(*prior, a) && prior.Pipeline == a.Pipeline}
+	had := prior != nil && sameQueue(*prior, a) && prior.Pipeline == a.Pipeline
+	claim := session.Claim{Owner: a.Pipeline, From: a.WorkQueue.TakeOverFrom, Had: had}
 	if other := run.Claim(queueKey(a), claim); other != "" {
 		diags.Append(queueOfTwoPipelines(a.Queue, other))
 	}
-	if claim.From != "" && !claim.Had && run.LetsGo(queueKey(a), claim.From) {
+	if claim.From != "" && !had && run.LetsGo(queueKey(a), claim.From) {
 		diags.Append(takenOverWhileLetGo(a.Queue, claim.From))
 	}
 	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {

@@ -19,7 +19,8 @@ var policyUse = entity.PolicyUse{
 
 func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Queue given up in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q takes queue %q over in this same plan. Terraform may destroy the attachment first, and what is rejected in between is lost. "+
+		"The pipeline %q takes queue %q over in this same plan. "+
+			"Terraform may destroy the attachment first, and what is rejected in between is lost. "+
 			"Keep the attachment, apply, and remove it with the next apply.",
 		taker, queue))
 }

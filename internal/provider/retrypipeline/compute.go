@@ -59,7 +59,8 @@ func (m *model) showNames(p pipeline.Pipeline) {
 	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(p.Names())
 	if !p.HasWorker() {
-		m.InboxQueue, m.Worker, m.WorkerPermissions = types.StringNull(), types.ObjectNull(attribute.WorkerType), types.ObjectNull(attribute.PermissionsType)
+		m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
+		m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)
 		return
 	}
 	m.InboxQueue = types.StringValue(p.Names().Inbox())
@@ -78,7 +79,8 @@ func (m model) inputsKnown(ctx context.Context) bool {
 func (m *model) computePartly(ctx context.Context) {
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	m.WorkerPermissions, m.OperatorPermissions = types.ObjectUnknown(attribute.PermissionsType), types.MapUnknown(attribute.OperatorPermissionsType)
+	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
+	m.OperatorPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
 	m.GivesUpAfter = types.StringUnknown()
 	m.Worker = types.ObjectUnknown(attribute.WorkerType)
 	m.RetiredQueues, m.DetachedQueues = types.MapUnknown(retiredType), types.MapUnknown(detachedType)

@@ -60,7 +60,8 @@ func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
 }
 
 func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue).AtName("take_over_from"), "Queue given up in the apply that takes it over", fmt.Sprintf(
+	at := workQueuePath(queue).AtName("take_over_from")
+	return diag.NewAttributeErrorDiagnostic(at, "Queue given up in the apply that takes it over", fmt.Sprintf(
 		"The pipeline %q gives queue %q up in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
 			"Leave the queue in %q, apply, and remove it there with the next apply.",
 		owner, queue, owner))
@@ -69,7 +70,8 @@ func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
 func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with work queues would be replaced", fmt.Sprintf(
 		"A change of %s replaces the pipeline, and what is rejected in its work queues between its destroy and its creation is lost:\n%s\n\n"+
-			"Keep this resource as it is, and add a second one beside it, whose work queues have take_over_from = the name of this pipeline; apply; "+
+			"Keep this resource as it is, and add a second one beside it, whose work queues have take_over_from = the name of this pipeline; "+
+			"apply; "+
 			"then remove this one and apply again. The guide \"Moving work queues\" has the steps. "+
 			"If what is rejected meanwhile may be lost, apply force_destroy = true first.",
 		at, preflight.Bullets(queues)))

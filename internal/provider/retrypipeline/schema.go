@@ -155,7 +155,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Queues that are no work queues any more, by name. " +
 					"They stay bound, so that what they rejected before comes back. The sidecar has to run until they are drained.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the inbox and all retry queues were empty when they were last read. " +
+					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the inbox and all retry queues " +
+						"were empty when they were last read. " +
 						"The next change of the pipeline then removes the binding."},
 				}},
 			},
