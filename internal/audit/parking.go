@@ -1,5 +1,7 @@
 package audit
 
+import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+
 // findParking finds the queues where dead letters come to rest: they get some, and have no dead-letter
 // exchange of their own, or are failed queues, whose dead-letter exchange leads back to them. A queue whose
 // messages only come out of a delay, and that has other ways in, is one that somebody works on.
@@ -32,11 +34,11 @@ func (g graph) failedQueues() map[string]bool {
 }
 
 // hasOtherWaysIn reports whether messages reach the queue otherwise than through these exchanges. One
-// without bindings is published to by name.
+// without bindings is published to by name; so is one that only a pipeline returns messages to, which it has from there.
 func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 	bound := false
 	for _, b := range g.vhost.Bindings {
-		if b.ToExchange || b.Destination != queue || b.Source == "" {
+		if _, returned := pipeline.ReturnedBy(b); returned || b.ToExchange || b.Destination != queue || b.Source == "" {
 			continue
 		}
 		bound = true

@@ -81,11 +81,18 @@ func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 // AttachedBy is the pipeline that has the queue to which a binding leads because of that binding, "" if none, or if it has
 // let go of the queue.
 func AttachedBy(b topology.Binding) string {
-	name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
-	if !returns || b.ToExchange || b.RoutingKey != ReturnKey(b.Destination) || b.Equal(Names(name).detachedBinding(b.Destination)) {
+	n, returns := ReturnedBy(b)
+	if !returns || b.Equal(n.detachedBinding(b.Destination)) {
 		return ""
 	}
-	return name
+	return string(n)
+}
+
+// ReturnedBy is the pipeline whose messages return to a queue by a binding, whether it has the queue still or has let go
+// of it; false if it is no such binding.
+func ReturnedBy(b topology.Binding) (Names, bool) {
+	name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
+	return Names(name), returns && !b.ToExchange && b.RoutingKey == ReturnKey(b.Destination)
 }
 
 // Returns reports whether a binding is one that the pipeline itself makes to bring messages back to a work queue,

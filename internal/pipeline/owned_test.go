@@ -222,7 +222,7 @@ func TestQueuesWithATildeHaveNoMarkedBinding(t *testing.T) {
 	p := orders()
 	p.WorkQueues = map[string]WorkQueue{"a~b": {Type: topology.Quorum, Declare: true}}
 	vhost := Expand(p)
-	if n := p.Names(); !slices.ContainsFunc(vhost.Bindings, n.ReturnBinding("a~b").Equal) || n.declares("a~b", vhost) {
+	if n := p.Names(); !slices.ContainsFunc(vhost.Bindings, n.ReturnBinding("a~b").Equal) || n.Declares("a~b", vhost) {
 		t.Errorf("%v", vhost.Bindings)
 	}
 }

@@ -132,7 +132,7 @@ func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueu
 	policy, hasPolicy := PolicyOf(p.Names(), name, vhost)
 	live := vhost.Queues[name]
 	w := recoverFrom(p, live, policy, hasPolicy)
-	if p.Names().declares(name, vhost) {
+	if p.Names().Declares(name, vhost) {
 		w.Declare, w.Arguments = true, declaredArguments(w, live)
 	}
 	return w
@@ -143,9 +143,9 @@ func (n Names) Declared(queue topology.Queue) bool {
 	return queue.Arguments[DeclaredByArgument] == string(n)
 }
 
-// declares reports whether the pipeline declares a work queue, and has not released it: a change in either
+// Declares reports whether the pipeline declares a work queue, and has not released it: a change in either
 // direction that was interrupted leaves both return bindings.
-func (n Names) declares(workQueue string, vhost topology.Topology) bool {
+func (n Names) Declares(workQueue string, vhost topology.Topology) bool {
 	return n.Declared(vhost.Queues[workQueue]) &&
 		slices.ContainsFunc(vhost.Bindings, n.DeclaredBinding(workQueue).Equal) &&
 		!slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(workQueue).Equal)

@@ -1,6 +1,9 @@
 package preflight
 
 import (
+	"maps"
+	"strings"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -18,7 +21,7 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 			f.refuse(q.at("take_over_from"), "Queue has not been taken over yet", notTakenOverYet, q.name, owner.Pipeline, owner.Pipeline)
 			return false
 		case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
-			f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, owner.Pipeline)
+			q.checkBeingTakenOver(f, owner.Pipeline)
 		default:
 			q.refuseUnlessAttached(f, workQueueOfAnother, q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline)
 			return false
@@ -40,11 +43,35 @@ func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
 	return q.TakeOverFrom == "" && q.takenOverFrom == string(owner)
 }
 
-// checkTakeOver finds a policy of the pipeline that has the queue that would take precedence, or might.
+// checkTakeOver finds what the pipeline that has the queue would do to it: a policy that would take precedence, or might; keys
+// of that policy that would no longer apply; and the deletion of a queue that it declares, as soon as it lets go.
 func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Names) {
+	if owner.Declares(q.name, q.vhost.Topology) {
+		f.refuse(q.at("take_over_from"), "The other pipeline declares the queue", declaredByOwner, owner, q.name)
+	}
 	theirs, found := pipeline.StrongestPolicy(owner, q.name, q.live.Type, q.vhost.Topology)
-	if ours := q.pipeline.PriorityOf(q.name); found && theirs.Priority >= ours {
+	if !found {
+		return
+	}
+	if ours := q.pipeline.PriorityOf(q.name); theirs.Priority >= ours {
 		f.refuse(Path{"policy_priority"}, "The other pipeline's policy would take precedence", priorityOfOwner,
 			q.name, ours, theirs.Name, owner, theirs.Priority, theirs.Priority)
 	}
+	extra := maps.Clone(theirs.Definition)
+	maps.DeleteFunc(extra, func(key string, value any) bool {
+		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && value == "reject-publish"
+	})
+	theirs.Definition = extra
+	q.checkShadowed(f, theirs)
+}
+
+// checkBeingTakenOver finds a policy that would get the queue back from the pipeline that takes it over.
+func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
+	theirs, found := pipeline.StrongestPolicy(taker, q.name, q.live.Type, q.vhost.Topology)
+	if ours := q.pipeline.PriorityOf(q.name); found && ours >= theirs.Priority {
+		f.refuse(Path{"policy_priority"}, "The pipeline's policy would take precedence", priorityOverTaker,
+			taker, q.name, theirs.Priority, ours, theirs.Priority-1)
+		return
+	}
+	f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, taker)
 }

@@ -73,6 +73,10 @@ func TestCheckLiveFinds(t *testing.T) {
 		return v
 	}
 	takesOver := pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bills"}
+	takenWithKeys := takenBy(1000, nil)
+	takenWithKeys.Policies["retry/bills/queues"].Definition["delivery-limit"] = int64(5)
+	declaredByBills := takenBy(1000, topology.Arguments{pipeline.DeclaredArgument: "bills"})
+	declaredByBills.Queues["work"] = topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{pipeline.DeclaredByArgument: "bills"}}
 
 	tapped := with(topology.Queue{Type: topology.Quorum}, nil)
 	tapped.Bindings = []topology.Binding{{Source: "orders.retry", Destination: "work", RoutingKey: "delay:1s"}}
@@ -145,6 +149,8 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a queue of another pipeline":           {one(quorum), taken, `is a work queue of the pipeline "bills"`, ""},
 		"the same, taken over":                  {one(takesOver), takenBy(1000, nil), "", ""},
 		"taken over from a stronger one":        {one(takesOver), takenBy(1001, nil), "policy_priority = 1001", ""},
+		"taken over with its keys":              {one(takesOver), takenWithKeys, `Policy "retry/bills/queues"`, ""},
+		"taken over from who declares it":       {one(takesOver), declaredByBills, "deletes it as soon as it lets go of it", ""},
 		"taken over from another":               {one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bilsl"}), takenBy(1000, nil), `take_over_from = "bills"`, ""},
 		"taken over from whom that takes it":    {one(quorum), takenBy(1000, topology.Arguments{pipeline.TakeOverArgument: "orders"}), `is a work queue of the pipeline "bills"`, ""},
 		"a queue that the other one let go":     {one(quorum), takenBy(1000, topology.Arguments{pipeline.DetachedArgument: "bills"}), "", ""},
@@ -166,6 +172,12 @@ func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 	plain, takesOver := pipeline.WorkQueue{Type: topology.Quorum}, pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bills"}
 	vhost := func(arguments topology.Arguments) topology.Vhost {
 		v := topology.Vhost{Name: "/", Nodes: 1, Topology: pipeline.Expand(one(takesOver))}
+		v.Policies["retry/bills/queue/work"] = topology.Policy{Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "bills.dlx"}}
+		if arguments[pipeline.TakeOverArgument] != nil {
+			taken := v.Policies["retry/bills/queue/work"]
+			taken.Priority = 1001
+			v.Policies["retry/bills/queue/work"] = taken
+		}
 		v.Queues["work"] = topology.Queue{Type: topology.Quorum}
 		v.Bindings = append(v.Bindings,
 			topology.Binding{Source: "bills.dlx", Destination: "bills.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}},
@@ -440,5 +452,20 @@ func TestNoPolicyWhereArgumentsTakePrecedence(t *testing.T) {
 		if len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Detail, test.want) {
 			t.Errorf("%s: %+v", name, found.Problems)
 		}
+	}
+}
+
+// Whoever lets another pipeline take its queue over does not get it back by a higher priority.
+func TestPriorityOverWhoTakesOver(t *testing.T) {
+	t.Parallel()
+	prior := one(pipeline.WorkQueue{Type: topology.Quorum})
+	taker := one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "orders"})
+	taker.Name = "bills"
+	vhost := topology.Vhost{Name: "/", Nodes: 1, Topology: topology.Merge(pipeline.Expand(prior), pipeline.Expand(taker))}
+	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
+	for priority, refused := range map[int]string{1000: "", 1001: "Leave policy_priority at 1000 or less"} {
+		next := prior
+		next.PolicyPriority = priority
+		expectSaid(t, "refused", CheckLive(next, &prior, vhost).Problems, refused)
 	}
 }

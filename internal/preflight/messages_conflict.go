@@ -15,6 +15,12 @@ const (
 	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets what is rejected in it from now on. " +
 		"Remove the queue here, with the next apply. Keep this pipeline's sidecar running until nothing waits here any more."
 
+	declaredByOwner = "The pipeline %q declares queue %q, and deletes it as soon as it lets go of it. " +
+		"Set declare = false there first, with an apply of its own: the queue stays."
+
+	priorityOverTaker = "The pipeline %q takes queue %q over with priority %d, and this one's policy would have %d. " +
+		"Leave policy_priority at %d or less until the queue is removed here."
+
 	priorityOfOwner = "Queue %q would be taken over with priority %d, but the policy %q of the pipeline %q has priority %d: " +
 		"the pipeline that takes over needs more. " +
 		"If the other one has taken the queue over itself, remove take_over_from there first, with an apply of its own. Otherwise write:\n\n" +

@@ -12,7 +12,7 @@ func TestHeadersOfAnotherPipelineOrQueueAreDropped(t *testing.T) {
 	tests := map[string]amqp.Table{
 		"copied from another queue": {"retry-pipeline": "orders", "retry-queue": "orders.paid", "retry-count": int64(2)},
 		"copied from another pipeline": {
-			"retry-pipeline": "other", "retry-queue": "orders.created", "retry-count": int64(2), "retry-routing-key": "secret",
+			"retry-pipeline": "other", "retry-queue": "other.created", "retry-count": int64(2), "retry-routing-key": "secret",
 		},
 		"without a pipeline": {
 			"retry-queue": "orders.created", "retry-count": int64(2), "retry-routing-key": "forged", "retry-exchange": "forged",

@@ -42,7 +42,7 @@ func boxKind() Kind[box, string] {
 		Validate: func(context.Context, box) diag.Diagnostics { return nil },
 		Identity: func(b box) []types.String { return []types.String{b.Vhost, b.Shelf, b.Name} },
 		Lifecycle: func(_ context.Context, b box) (Lifecycle, diag.Diagnostics) {
-			return Lifecycle{Retain: b.OnDestroy.ValueString() == "retain"}, nil
+			return Lifecycle{Retain: b.OnDestroy.ValueString() == "retain", Force: b.OnDestroy.ValueString() == "force"}, nil
 		},
 		Compute: func(_ context.Context, plan, _ *box) (bool, diag.Diagnostics) {
 			plan.Label = types.StringValue("box " + plan.Name.ValueString())

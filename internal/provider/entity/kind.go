@@ -25,8 +25,8 @@ type Kind[M, S any] struct {
 	Type string
 	// Kind is what messages call it, and what the run knows it as.
 	Kind session.Kind
-	// Parts are those of its identity and of its import id, in the order of the id. The first is the vhost;
-	// the last is the name that only one resource of this kind has in a vhost.
+	// Parts are those of its identity and of its import id, in the order of the id. The first is the vhost,
+	// the last is what messages call it by.
 	Parts []Part
 	// Places are the attributes that name objects which are missing, or in the way.
 	Places report.Places

@@ -52,7 +52,7 @@ func (e *entity[M, S]) checkDuplicate(plan M) diag.Diagnostics {
 			return nil
 		}
 	}
-	if key := e.key(plan); e.session.PlannedBefore(key) {
+	if key := e.key(plan); e.session.PlannedBefore(e.wholeKey(plan)) {
 		return diag.Diagnostics{e.configuredTwice(key)}
 	}
 	return nil
@@ -111,7 +111,9 @@ func (e *entity[M, S]) markReplaced(ctx context.Context, prior M) diag.Diagnosti
 		diags.Append(e.cannotReplaceRetained())
 		return diags
 	}
-	e.session.MarkRemoved(e.key(prior))
+	if lifecycle.Force {
+		e.session.MarkRemoved(e.key(prior))
+	}
 	diags.Append(e.warnOfReplacement(ctx, prior)...)
 	return diags
 }

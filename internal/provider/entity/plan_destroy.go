@@ -28,7 +28,9 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 	if diags.HasError() || lifecycle.Retain {
 		return diags
 	}
-	e.session.MarkRemoved(e.key(state))
+	if lifecycle.Force {
+		e.session.MarkRemoved(e.key(state))
+	}
 	user, more := e.reachForPlan(ctx)
 	diags.Append(more...)
 	if user == nil {

@@ -25,9 +25,10 @@ func TestPlanOfTheSameNameTwice(t *testing.T) {
 	c := newBox(t)
 	refused(t, c.plan(t, aBox("a"), nil).Diagnostics, "", path.Empty())
 	refused(t, c.plan(t, aBox("b"), nil).Diagnostics, "", path.Empty())
+	refused(t, c.plan(t, aBox("a"), nil).Diagnostics, "Box configured twice", path.Root("name"))
 	otherShelf := aBox("a")
 	otherShelf.Shelf = types.StringValue("bottom")
-	refused(t, c.plan(t, otherShelf, nil).Diagnostics, "Box configured twice", path.Root("name"))
+	refused(t, c.plan(t, otherShelf, nil).Diagnostics, "", path.Empty())
 }
 
 // A name that is known only later cannot be compared.
@@ -44,11 +45,14 @@ func TestPlanOfUnknownNames(t *testing.T) {
 func TestPlanOfAReplacement(t *testing.T) {
 	t.Parallel()
 	c := newBox(t)
-	refused(t, c.plan(t, aBox("b"), aBox("a")).Diagnostics, "", path.Empty())
+	forced := aBox("a")
+	forced.OnDestroy = types.StringValue("force")
+	refused(t, c.plan(t, aBox("b"), forced).Diagnostics, "", path.Empty())
+	refused(t, c.plan(t, aBox("f"), aBox("e")).Diagnostics, "", path.Empty())
 	if removed := c.session.Removed("box", "/"); len(removed) != 1 || removed[0] != "a" {
 		t.Errorf("removed: %q", removed)
 	}
-	if !c.session.Plans(session.Key{Kind: "box", Vhost: "/", Name: "b"}) {
+	if !c.session.Plans(session.Key{Kind: "box", Vhost: "/", Name: "top/b"}) {
 		t.Error("the plan is not noted")
 	}
 	retained := aBox("c")

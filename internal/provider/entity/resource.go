@@ -2,6 +2,7 @@ package entity
 
 import (
 	"context"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -65,6 +66,17 @@ func (e *entity[M, S]) ValidateConfig(ctx context.Context, req resource.Validate
 func (e *entity[M, S]) key(m M) session.Key {
 	values := e.kind.Identity(m)
 	return session.Key{Kind: e.kind.Kind, Vhost: values[0].ValueString(), Name: values[len(values)-1].ValueString()}
+}
+
+// wholeKey is the key with all parts of the identity in its name: two pipelines may have attachments of one queue for a
+// while.
+func (e *entity[M, S]) wholeKey(m M) session.Key {
+	key, parts := e.key(m), []string(nil)
+	for _, value := range e.kind.Identity(m)[1:] {
+		parts = append(parts, value.ValueString())
+	}
+	key.Name = strings.Join(parts, "/")
+	return key
 }
 
 // specifications reads a model and, if there is one, the one before it.

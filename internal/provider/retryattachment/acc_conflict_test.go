@@ -73,22 +73,25 @@ func TestAcc_HandOverOfADeclaredQueue(t *testing.T) {
 	b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
 }
 
-// An attachment goes from one pipeline to another, and with its pipeline to another name.
+// A queue does not leave its pipeline by a replacement, of the attachment or of the pipeline. It goes by a second attachment that
+// takes it over.
 func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
 	both := with(b, "orders", "") + with(b, "bills", "")
-	replaced := resource.ConfigPlanChecks{
-		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
-		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-	}
+	refused := regexp.MustCompile(`The\s+queue\s+would\s+be\s+detached\s+before\s+it\s+is\s+attached\s+again`)
+	toBills := attachment(b, "rabbitmq_retry_pipeline.bills.name", "")
+	taker := strings.Replace(attachment(b, "rabbitmq_retry_pipeline.bills.name", `take_over_from = "orders"`), `"work" {`, `"taker" {`, 1)
+	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	renamed := strings.Replace(with(b, "orders", ""), `name = "orders"`, `name = "renamed"`, 1)
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: both + attachment(b, reference, "")},
-		resource.TestStep{Config: both + attachment(b, "rabbitmq_retry_pipeline.bills.name", ""), ConfigPlanChecks: replaced},
-		resource.TestStep{Config: both + attachment(b, reference, ""), ConfigPlanChecks: replaced},
-		resource.TestStep{Config: renamed + attachment(b, reference, ""), ConfigPlanChecks: replaced},
+		resource.TestStep{Config: both + toBills, ExpectError: refused},
+		resource.TestStep{Config: both + strings.Replace(toBills, "queue =", "lifecycle { create_before_destroy = true }\n  queue =", 1), ExpectError: refused},
+		resource.TestStep{Config: renamed + attachment(b, reference, ""), ExpectError: refused},
+		resource.TestStep{Config: both + attachment(b, reference, "") + taker, ConfigPlanChecks: empty},
+		resource.TestStep{Config: both + taker, ConfigPlanChecks: empty},
 	)
 }
 

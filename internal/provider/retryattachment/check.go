@@ -5,13 +5,14 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// checkRun finds a queue that a pipeline of this configuration has, or another pipeline's attachment, and notes
-// which pipeline the queue leaves.
+// checkRun finds a queue that a pipeline of this configuration has, or another pipeline's attachment. A queue does not
+// leave its pipeline by a replacement: whichever Terraform does first, destroy or create, nobody has it for a while.
 func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition"))
 	had := prior != nil && sameQueue(*prior, a) && prior.Pipeline == a.Pipeline
@@ -23,7 +24,7 @@ func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attac
 		diags.Append(takenOverWhileLetGo(a.Queue, claim.From))
 	}
 	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {
-		run.MarkReleased(queueKey(a), prior.Pipeline)
+		diags.Append(movedByReplacement(a.Queue, prior.Pipeline))
 	}
 	return diags
 }
@@ -33,8 +34,7 @@ func checkPlan(run *session.Session, a pipeline.Attachment, prior *pipeline.Atta
 	if prior != nil && (!sameQueue(*prior, a) || prior.Pipeline != a.Pipeline) {
 		prior = nil
 	}
-	leaving := append(run.Removed(session.Pipeline, a.Vhost), run.ReleasedBy(queueKey(a))...)
-	found := preflight.CheckLiveAttachment(a, prior, vhost, leaving...)
+	found := preflight.CheckLiveAttachment(a, prior, vhost, run.Removed(session.Pipeline, a.Vhost)...)
 	found.MissingPipeline = found.MissingPipeline && !run.Plans(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
 	return report.Planned(found, places)
 }
@@ -45,8 +45,7 @@ func letsGo(run *session.Session, prior pipeline.Attachment, vhost topology.Vhos
 	if taker := run.LetGo(queueKey(prior), prior.Pipeline); taker != "" {
 		diags.Append(letGoWhileTakenOver(prior.Queue, taker))
 	}
-	c := change(&prior, nil, vhost)
-	if dropped := topology.DroppedDeadLetters([]string{prior.Queue}, c.Live, c.Wanted, vhost); len(dropped) > 0 {
+	if dropped := entity.DroppedDeadLetters(run, change(&prior, nil, vhost), []string{prior.Queue}); len(dropped) > 0 {
 		diags.Append(report.DeadLettersDropped(dropped))
 	}
 	return diags

@@ -17,7 +17,10 @@ func compute(_ context.Context, plan, _ *model) (known bool, diags diag.Diagnost
 	plan.ID = plan.id()
 	if !plan.inputsKnown() {
 		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
-		return false, nil
+		if plan.TakeOverFrom.IsUnknown() {
+			diags.Append(unknownTakeOver())
+		}
+		return false, diags
 	}
 	a, diags := plan.attachment()
 	if !diags.HasError() {

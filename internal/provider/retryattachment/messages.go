@@ -25,6 +25,19 @@ func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
 		taker, queue))
 }
 
+func movedByReplacement(queue, from string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
+		"A change of pipeline replaces the attachment, and what is rejected in queue %q in between is lost. "+
+			"Keep this attachment as it is, and add a second one, or a work queue of the other pipeline, with take_over_from = %q; apply; "+
+			"then remove this one and apply again. The guide \"Moving work queues\" has the steps.",
+		queue, from))
+}
+
+func unknownTakeOver() diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "take_over_from is not known yet",
+		"Which pipeline the queue is taken over from has to be known when the plan is made: write its name out.")
+}
+
 func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "Queue given up in the apply that takes it over", fmt.Sprintf(
 		"The pipeline %q gives queue %q up in this same plan. Terraform may do that first, and what is rejected in between is lost. "+

@@ -28,7 +28,8 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"pipeline": schema.StringAttribute{
 				Required: true, PlanModifiers: replaces,
-				MarkdownDescription: "Name of the pipeline. Changing it replaces the attachment.",
+				MarkdownDescription: "Name of the pipeline. Changing it is refused, since the queue would belong to neither for a while: " +
+					"add a second attachment with `take_over_from` instead.",
 			},
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true, PlanModifiers: replaces,

@@ -95,12 +95,29 @@ func checkPlan(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeli
 	found := preflight.CheckLive(p, prior, vhost, run.Removed(session.Pipeline, p.Vhost)...)
 	diags := report.Planned(found, places)
 	if prior != nil && !replaces(*prior, p) {
-		diags.Append(warnOfDropped(*prior, &p, vhost)...)
+		diags.Append(warnOfDropped(run, *prior, &p, vhost)...)
 	}
 	if len(found.Problems)+len(found.Exists)+len(found.Declared) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
 	return diags
+}
+
+// leaving lists the queues that a change detaches. With a destroy, those go that dead-letter to the pipeline by their own
+// arguments, too, whether they are work queues or not.
+func leaving(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vhost) []string {
+	queues := slices.Collect(maps.Keys(prior.WorkQueues))
+	if next != nil {
+		queues = slices.DeleteFunc(queues, func(name string) bool { _, stays := next.WorkQueues[name]; return stays })
+	} else {
+		for name, queue := range vhost.Queues {
+			if queue.Arguments["x-dead-letter-exchange"] == prior.Names().DeadLetterExchange() {
+				queues = append(queues, name)
+			}
+		}
+	}
+	slices.Sort(queues)
+	return slices.Compact(queues)
 }
 
 // auditPlan follows the messages of the pipeline through the vhost as it is planned. What it finds lies with
@@ -117,20 +134,16 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 // letsGo notes the queues that a destroy detaches, and names those whose rejected messages are dropped from then on.
 func letsGo(run *session.Session, prior pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	diags := letGo(run, prior, nil)
-	return append(diags, warnOfDropped(prior, nil, vhost)...)
+	return append(diags, warnOfDropped(run, prior, nil, vhost)...)
 }
 
 // warnOfDropped names the work queues of which nobody gets what is rejected after the change, nil for a destroy.
-func warnOfDropped(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
-	leaving := maps.Clone(prior.WorkQueues)
-	if next != nil {
-		maps.DeleteFunc(leaving, func(name string, _ pipeline.WorkQueue) bool { _, stays := next.WorkQueues[name]; return stays })
-	}
+func warnOfDropped(run *session.Session, prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+	leaving := leaving(prior, next, vhost)
 	if len(leaving) == 0 {
 		return nil
 	}
-	c := change(&prior, next, vhost)
-	dropped := topology.DroppedDeadLetters(slices.Sorted(maps.Keys(leaving)), c.Live, c.Wanted, vhost)
+	dropped := entity.DroppedDeadLetters(run, change(&prior, next, vhost), leaving)
 	switch warning := report.DeadLettersDropped(dropped); {
 	case len(dropped) == 0:
 		return nil

@@ -59,6 +59,11 @@ func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
 		taker, queue))
 }
 
+func unknownTakeOver(queue string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue).AtName("take_over_from"), "take_over_from is not known yet",
+		"Which pipeline the queue is taken over from has to be known when the plan is made: write its name out.")
+}
+
 func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
 	at := workQueuePath(queue).AtName("take_over_from")
 	return diag.NewAttributeErrorDiagnostic(at, "Queue given up in the apply that takes it over", fmt.Sprintf(
@@ -90,7 +95,8 @@ func replaced(at path.Path, force bool) diag.Diagnostic {
 	if force {
 		detail = "force_destroy is set: the pipeline is destroyed with the messages in it and re-created, " +
 			"and what is rejected in its work queues in between is lost. " +
-			"This fails with create_before_destroy, since a queue belongs to one pipeline."
+			"It fails with create_before_destroy, since a queue belongs to one pipeline: " +
+			"where that is set, destroy the pipeline first, by removing it from the configuration."
 	}
 	return diag.NewAttributeWarningDiagnostic(at, "The pipeline is replaced", detail)
 }

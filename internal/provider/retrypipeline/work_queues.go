@@ -64,6 +64,22 @@ func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, d
 	return workQueues, diags
 }
 
+// unknownTakeOvers finds work queues of which it is not known yet whom they are taken over from: what the other pipeline
+// does in the same apply could not be checked.
+func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
+	var models map[string]workQueueModel
+	if m.WorkQueues.IsUnknown() || m.WorkQueues.ElementsAs(ctx, &models, true).HasError() {
+		return nil
+	}
+	var diags diag.Diagnostics
+	for name, w := range models {
+		if w.TakeOverFrom.IsUnknown() {
+			diags.Append(unknownTakeOver(name))
+		}
+	}
+	return diags
+}
+
 func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
 	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
 		"type":                 types.StringValue(workQueue.Type),

@@ -25,18 +25,18 @@ type Key struct {
 // run is what the resources of one run have said about their plans. Terraform plans them one beside
 // the other, so each of them knows of those that were planned before it, and of no others.
 type run struct {
-	mutex    sync.Mutex
-	planned  map[Key]bool
-	removed  map[Key]bool
-	claims   map[Key][]Claim
-	released map[Key]map[string]bool
-	letGo    map[Key]string
+	mutex   sync.Mutex
+	planned map[Key]bool
+	removed map[Key]bool
+	claims  map[Key][]Claim
+	letGo   map[Key]map[string]bool
+	going   map[Key]map[string]bool
 }
 
 func newRun() run {
 	return run{
 		planned: map[Key]bool{}, removed: map[Key]bool{}, claims: map[Key][]Claim{},
-		released: map[Key]map[string]bool{}, letGo: map[Key]string{},
+		letGo: map[Key]map[string]bool{}, going: map[Key]map[string]bool{},
 	}
 }
 
@@ -56,7 +56,7 @@ func (s *Session) Plans(key Key) bool {
 	return s.run.planned[key]
 }
 
-// MarkRemoved notes that a resource is planned to be removed.
+// MarkRemoved notes that a resource is planned to be removed, whatever is lost by it.
 func (s *Session) MarkRemoved(key Key) {
 	s.run.mutex.Lock()
 	defer s.run.mutex.Unlock()
@@ -91,7 +91,8 @@ func (s *Session) Claim(key Key, c Claim) (other string) {
 	s.run.mutex.Lock()
 	defer s.run.mutex.Unlock()
 	for _, earlier := range s.run.claims[key] {
-		if earlier.Owner != c.Owner && earlier.Owner != c.From && earlier.From != c.Owner {
+		gives, takes := earlier.Owner == c.From, earlier.From == c.Owner
+		if earlier.Owner != c.Owner && gives == takes { // both would be a cycle
 			return earlier.Owner
 		}
 	}
@@ -104,7 +105,7 @@ func (s *Session) Claim(key Key, c Claim) (other string) {
 func (s *Session) LetGo(key Key, owner string) (taker string) {
 	s.run.mutex.Lock()
 	defer s.run.mutex.Unlock()
-	s.run.letGo[key] = owner
+	mark(s.run.letGo, key, owner)
 	for _, c := range s.run.claims[key] {
 		if c.From == owner && !c.Had {
 			return c.Owner
@@ -117,22 +118,23 @@ func (s *Session) LetGo(key Key, owner string) (taker string) {
 func (s *Session) LetsGo(key Key, owner string) bool {
 	s.run.mutex.Lock()
 	defer s.run.mutex.Unlock()
-	return s.run.letGo[key] == owner
+	return s.run.letGo[key][owner]
 }
 
-// MarkReleased notes that an owner is planned to give a thing to another one.
-func (s *Session) MarkReleased(key Key, owner string) {
+// Goes notes policies that are planned not to apply to a queue any more, and returns all that have been noted of it in
+// this run: each of two owners who let go finds the other's policy still there.
+func (s *Session) Goes(queue Key, policies ...string) []string {
 	s.run.mutex.Lock()
 	defer s.run.mutex.Unlock()
-	if s.run.released[key] == nil {
-		s.run.released[key] = map[string]bool{}
+	for _, policy := range policies {
+		mark(s.run.going, queue, policy)
 	}
-	s.run.released[key][owner] = true
+	return slices.Sorted(maps.Keys(s.run.going[queue]))
 }
 
-// ReleasedBy lists the owners that are known to give a thing away in this run.
-func (s *Session) ReleasedBy(key Key) []string {
-	s.run.mutex.Lock()
-	defer s.run.mutex.Unlock()
-	return slices.Sorted(maps.Keys(s.run.released[key]))
+func mark(marks map[Key]map[string]bool, key Key, value string) {
+	if marks[key] == nil {
+		marks[key] = map[string]bool{}
+	}
+	marks[key][value] = true
 }

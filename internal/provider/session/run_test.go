@@ -59,6 +59,9 @@ func TestClaimOfWhoTakesOver(t *testing.T) {
 		if other := s.Claim(work, Claim{Owner: "third", From: "old"}); other != "new" {
 			t.Errorf("two take over at once: %q", other)
 		}
+		if other := s.Claim(work, Claim{Owner: "old", From: "new"}); other != "new" {
+			t.Errorf("a cycle: %q", other)
+		}
 		slices.Reverse(claims)
 	}
 }
@@ -78,20 +81,16 @@ func TestLetGoInTheRunThatTakesOver(t *testing.T) {
 	}
 }
 
-// What one queue leaves is none of the removed pipelines: its other queues stay.
-func TestReleasedIsNotRemoved(t *testing.T) {
+// Each of two owners who let go of a queue has to know of the other.
+func TestPoliciesThatGoFromAQueue(t *testing.T) {
 	t.Parallel()
 	s := Unconnected()
 	work := Key{Queue, "/", "work"}
-	s.MarkReleased(work, "orders")
-	s.MarkReleased(work, "bills")
-	if got := s.ReleasedBy(work); !slices.Equal(got, []string{"bills", "orders"}) {
-		t.Errorf("released by %q", got)
+	if got := s.Goes(work, "retry/a/queues"); !slices.Equal(got, []string{"retry/a/queues"}) {
+		t.Errorf("goes: %q", got)
 	}
-	if got := s.ReleasedBy(Key{Queue, "/", "other"}); len(got) > 0 {
-		t.Errorf("another queue is released by %q", got)
-	}
-	if got := s.Removed(Pipeline, "/"); len(got) > 0 {
-		t.Errorf("removed: %q", got)
+	s.Goes(Key{Queue, "v", "work"}, "retry/other/queues")
+	if got := s.Goes(work, "retry/b/queues"); !slices.Equal(got, []string{"retry/a/queues", "retry/b/queues"}) {
+		t.Errorf("goes: %q", got)
 	}
 }
