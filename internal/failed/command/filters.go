@@ -2,10 +2,13 @@ package command
 
 import (
 	"bufio"
+	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +46,40 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	complete(cmd, "reason", deadletter.FailReasons()...)
 }
 
+// words are the flags as they are written on a command line, but for the reasons and the limit.
+func (f *filters) words() string {
+	var text strings.Builder
+	add := func(flag string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				text.WriteString(" --" + flag + " " + pasted(value))
+			}
+		}
+	}
+	add("from-queue", quoted(f.queues))
+	add("since", f.since)
+	add("until", f.until)
+	add("older-than", f.olderThan)
+	add("header", f.headers...)
+	add("routing-key", f.routingKey)
+	add("message-id", quoted(f.messageIDs))
+	add("error", f.error)
+	add("ids", f.ids)
+	if f.scan > 0 {
+		add("scan", strconv.Itoa(f.scan))
+	}
+	return text.String()
+}
+
+// quoted is the value of a flag with a list, which is read as a line of CSV.
+func quoted(values []string) string {
+	var text strings.Builder
+	lines := csv.NewWriter(&text)
+	_ = lines.Write(values) // to memory
+	lines.Flush()
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
 // filter reads the flags.
 func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
 	filter = failed.Filter{
@@ -60,6 +97,9 @@ func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, 
 			return filter, fmt.Errorf("--older-than %q: must be a duration, such as 48h", f.olderThan)
 		}
 		filter.Until = now.Add(-age)
+	}
+	if !filter.Since.IsZero() && !filter.Until.IsZero() && filter.Since.After(filter.Until) {
+		return filter, fmt.Errorf("--since %s: is later than the end, %s: no message is within", f.since, cmp.Or(f.until, f.olderThan))
 	}
 	for _, header := range f.headers {
 		key, value, ok := strings.Cut(header, "=")

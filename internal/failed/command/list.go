@@ -112,7 +112,7 @@ func (o *listOptions) summary(s *survey, result pass.Result, list view.List) {
 	}
 	text += "; " + s.back() + "."
 	if len(list.Groups) > 0 && s.place.Pipeline != "" {
-		text += " " + next(list.Groups, s.place.argument())
+		text += " " + o.next(list.Groups, s.place.argument())
 	}
 	s.console.Say("%s", text)
 	if result.Ready > result.Seen {
@@ -121,12 +121,19 @@ func (o *listOptions) summary(s *survey, result pass.Result, list view.List) {
 	s.sayHidden(result)
 }
 
-// next is what one does next.
-func next(groups []failed.Group, queue string) string {
+// next is what one does next, with the same messages.
+func (o *listOptions) next(groups []failed.Group, queue string) string {
 	const show, replay = "Next: rabbitmq-retry failed show ", ", or rabbitmq-retry failed replay "
-	i := slices.IndexFunc(groups, func(g failed.Group) bool { return g.Reason != "" })
-	if i < 0 {
-		return show + queue + " ID"
+	if o.source.File != "" {
+		queue += " --config " + pasted(o.source.File)
 	}
-	return show + queue + " ID" + replay + queue + " --reason " + pasted(groups[i].Reason) + " --limit 1"
+	shown := queue + " ID"
+	if o.scan > 0 {
+		shown += fmt.Sprint(" --scan ", o.scan)
+	}
+	i := slices.IndexFunc(groups, func(g failed.Group) bool { return g.Reason != "" })
+	if i < 0 || o.ids == "-" { // which cannot be read twice
+		return show + shown
+	}
+	return show + shown + replay + queue + " --reason " + pasted(quoted([]string{groups[i].Reason})) + o.words() + " --limit 1"
 }

@@ -24,7 +24,8 @@ A message whose work queue has no binding to the pipeline's return exchange goes
 it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
-read on the queue, write on amq.default. With --wait: read on <pipeline>.inbox, to say whether a worker consumes it.`
+read on the queue, write on amq.default. Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on
+RabbitMQ 4.3 only to a user who may read that queue.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
   export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
@@ -206,7 +207,7 @@ func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict
 // finish leaves the record, and says by its error whether all is done.
 func (r *replay) finish(record console.Record, p pass.Result, again, total int, err error) error {
 	record.Counts = map[string]int{
-		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused,
+		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "duplicated": p.Doubled, "acknowledged_again": p.Again, "back": again,
 	}
 	err = r.recordEnd(record, r.auditLog, err)

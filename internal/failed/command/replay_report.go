@@ -57,6 +57,7 @@ func (r *replay) report(p pass.Result, total int) {
 	if p.Refused > 0 {
 		r.console.Say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
 	}
+	r.sayOversized(p)
 	if p.Uncertain > 0 {
 		r.console.Say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.place.Name)
 	}

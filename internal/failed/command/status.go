@@ -43,7 +43,7 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 the retry queues come from the worker's configuration. Exit code 1 says that a queue is missing, or that
 nothing consumes the inbox.
 
-Needs: read on each of these queues.`,
+Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for it.`,
 		Example: statusExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

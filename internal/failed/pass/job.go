@@ -112,6 +112,8 @@ type Result struct {
 	Confirmed, Dropped int
 	// Returned found no queue, and Refused were nacked: they stay.
 	Returned, Refused int
+	// Oversized are larger than the broker takes: they stay, too.
+	Oversized []Oversized
 	// Uncertain were published, and nobody knows whether they arrived: they stay, and may be there twice.
 	Uncertain int
 	// Again were published, came back because their acknowledgement was lost, and were acknowledged again.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -49,7 +50,8 @@ type run struct {
 // selected is a message that is to be acknowledged.
 type selected struct {
 	arrival
-	id string
+	id, messageID string
+	position      int
 }
 
 // Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
@@ -87,6 +89,7 @@ func (r *run) rounds(ctx context.Context) error {
 			return err
 		}
 		next.surveyed, r.round = surveyed, next
+		r.forgetWhatStays()
 		r.accounted = r.accounts(count)
 		ended := r.consume(ctx)
 		again := errors.Is(ended, errNext) || timedOut(ended) && time.Since(r.began) > worthwhile
@@ -107,6 +110,12 @@ func (r *run) rounds(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// forgetWhatStays leaves what the round before has done: what it put back comes again.
+func (r *run) forgetWhatStays() {
+	r.result.Selected = r.result.Confirmed + r.result.Dropped
+	r.result.Returned, r.result.Refused, r.result.Oversized = 0, 0, nil
 }
 
 // accounts reports whether what a look has seen, and what was done since, is what is in the queue: nothing else came or went.
@@ -151,7 +160,7 @@ func (r *run) consume(ctx context.Context) error {
 		case reason := <-r.in.broken:
 			return r.brokenBy(reason)
 		case _, ok := <-r.out.confirms:
-			err = r.confirm(ok)
+			err = r.confirm(context.WithoutCancel(ctx), ok)
 		case b, ok := <-r.out.blocked:
 			r.alarm(b.Reason, b.Active, ok)
 		case c := <-r.counts:
@@ -187,7 +196,7 @@ func (r *run) taking() <-chan arrival {
 func (r *run) take(ctx context.Context, a arrival) error {
 	entry := failed.Read(a.Message)
 	r.note(a, entry.ID)
-	s := selected{a, entry.ID}
+	s := selected{arrival: a, id: entry.ID, messageID: entry.MessageID, position: r.seen}
 	var verdict Verdict
 	if !r.ledger.done(s.id, a.Redelivered) {
 		verdict = r.job.Decide(&entry)
@@ -197,6 +206,10 @@ func (r *run) take(ctx context.Context, a arrival) error {
 		r.in.stop()
 	}
 	switch {
+	case verdict.Publish != nil && r.out.exceeds(len(verdict.Publish.Body)):
+		r.result.Selected++
+		r.oversized(s, *verdict.Publish)
+		r.in.widenIfFull(ctx, r.held)
 	case verdict.Publish != nil:
 		r.result.Selected++
 		r.pace()
@@ -232,10 +245,31 @@ func (r *run) pace() {
 	r.next = r.next.Add(time.Duration(float64(time.Second) / r.job.Rate))
 }
 
+// oversized leaves a message that the broker does not take.
+func (r *run) oversized(s selected, p failed.Publishing) {
+	r.held++
+	r.result.Oversized = append(r.result.Oversized, Oversized{
+		Size: len(p.Body), Max: r.out.max, ID: s.id, MessageID: strings.Clone(s.messageID), Position: s.position,
+	})
+	r.done(p, TooLarge)
+}
+
+func (r *run) done(p failed.Publishing, o Outcome) {
+	if r.job.Done != nil {
+		r.job.Done(p, o)
+	}
+}
+
 // confirm handles the broker's answer to a publish.
-func (r *run) confirm(ok bool) error {
+func (r *run) confirm(ctx context.Context, ok bool) error {
 	if !ok {
-		return r.out.unpublished(r.result.Confirmed + r.result.Returned + r.result.Refused)
+		s, reason := r.out.oversized(ctx)
+		if s == nil {
+			return r.out.unpublished(r.result.Confirmed+r.result.Returned+r.result.Refused, reason)
+		}
+		r.oversized(s.what, s.Publishing)
+		r.out.proceed()
+		return nil
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {
@@ -251,10 +285,9 @@ func (r *run) confirm(ok bool) error {
 	case Refused:
 		r.result.Refused++
 		r.held++
+	case TooLarge: // the broker has no answer to it
 	}
-	if r.job.Done != nil {
-		r.job.Done(s.Publishing, outcome)
-	}
+	r.done(s.Publishing, outcome)
 	return nil
 }
 
