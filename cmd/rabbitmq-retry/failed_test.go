@@ -202,6 +202,6 @@ func TestNextKeepsTheFilters(t *testing.T) {
 	}
 	_, errs := o.run(t, exitOK, append([]string{"failed", "list", "orders", "--reason", "exhausted,malformed"}, filters...)...)
 	contains(t, errs, " ID --scan 9, or rabbitmq-retry failed replay orders --vhost "+o.Vhost+" --reason exhausted "+
-		"--from-queue 'orders.created,a b' --since 2h --until 0s --header retry-publish-id=order-1 --routing-key 'order.*' "+
-		"--message-id order-1 --scan 9 --limit 1")
+		"--from-queue 'orders.created,a b' --header retry-publish-id=order-1 --message-id order-1 --routing-key 'order.*' "+
+		"--scan 9 --since 2h --until 0s --limit 1")
 }

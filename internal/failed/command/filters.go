@@ -3,16 +3,15 @@ package command
 import (
 	"bufio"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -47,37 +46,26 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 }
 
 // words are the flags as they are written on a command line, but for the reasons and the limit.
-func (f *filters) words() string {
+func words(flags *pflag.FlagSet) string {
 	var text strings.Builder
-	add := func(flag string, values ...string) {
-		for _, value := range values {
-			if value != "" {
-				text.WriteString(" --" + flag + " " + pasted(value))
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		switch f.Name {
+		case "config", "error", "ids", "older-than", "routing-key", "scan", "since", "until":
+		case "from-queue", "message-id": // a line of CSV
+			values[0] = strings.TrimSuffix(strings.TrimPrefix(values[0], "["), "]")
+		case "header":
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				values = list.GetSlice()
 			}
+		default:
+			return
 		}
-	}
-	add("from-queue", quoted(f.queues))
-	add("since", f.since)
-	add("until", f.until)
-	add("older-than", f.olderThan)
-	add("header", f.headers...)
-	add("routing-key", f.routingKey)
-	add("message-id", quoted(f.messageIDs))
-	add("error", f.error)
-	add("ids", f.ids)
-	if f.scan > 0 {
-		add("scan", strconv.Itoa(f.scan))
-	}
+		for _, value := range values {
+			text.WriteString(" --" + f.Name + " " + pasted(value))
+		}
+	})
 	return text.String()
-}
-
-// quoted is the value of a flag with a list, which is read as a line of CSV.
-func quoted(values []string) string {
-	var text strings.Builder
-	lines := csv.NewWriter(&text)
-	_ = lines.Write(values) // to memory
-	lines.Flush()
-	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // filter reads the flags.

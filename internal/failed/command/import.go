@@ -274,7 +274,7 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 			}
 		},
 		Progress: func(p pass.Progress) {
-			i.sayBlocked(p)
+			i.sayWaiting(p)
 			i.console.Line(fmt.Sprintf("%d/%d%s", p.Confirmed, meant, waiting(p)))
 		},
 	})

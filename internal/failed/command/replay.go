@@ -180,7 +180,7 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 		Before: &before, Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
 		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
 		Progress: func(p pass.Progress) {
-			r.sayBlocked(p)
+			r.sayWaiting(p)
 			r.console.Line(progressLine(p, total, time.Since(began)))
 		},
 	}
@@ -210,6 +210,7 @@ func (r *replay) finish(record console.Record, p pass.Result, again, total int, 
 		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "duplicated": p.Doubled, "acknowledged_again": p.Again, "back": again,
 	}
+	countUnverified(record, p)
 	err = r.recordEnd(record, r.auditLog, err)
 	if err == nil && (p.Confirmed < total || p.Doubled > 0 || again > 0 || len(r.skipped) > 0) {
 		err = errors.New("not all messages were replayed for good")

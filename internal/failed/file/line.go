@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -121,25 +122,24 @@ func parse(text []byte) (line, error) {
 
 // read reads an object by its keys. The decoder alone would take "Body" for "body", and of two the last one.
 func (l *line) read(decoder *json.Decoder) error {
-	keys := l.keys()
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
 		return cmp.Or(err, errNoObject)
 	}
-	for decoder.More() {
+	for seen := ""; decoder.More(); {
 		token, err := decoder.Token()
 		if err != nil {
 			return err
 		}
 		key, _ := token.(string)
-		value, left := keys[key]
-		switch {
-		case left:
-		case (&line{}).keys()[key] != nil:
+		value := l.value(key)
+		switch word := " " + key + " "; {
+		case value == nil:
+			return fmt.Errorf("there is no key %.100q", key)
+		case strings.Contains(seen, word):
 			return fmt.Errorf("the key %q is there twice", key)
 		default:
-			return fmt.Errorf("there is no key %.100q", key)
+			seen += word
 		}
-		delete(keys, key)
 		if err := decoder.Decode(value); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -148,13 +148,33 @@ func (l *line) read(decoder *json.Decoder) error {
 	return err
 }
 
-// keys are where the values of a line go.
-func (l *line) keys() map[string]any {
-	return map[string]any{
-		"v": &l.Version, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
-		"routing_key": &l.RoutingKey, "routing_key_base64": &l.RawKey,
-		"properties": &l.Properties, "types": &l.Types, "raw": &l.Raw, "body": &l.Body, "body_base64": &l.BodyBase64,
+// value is where that of a key goes, nil if there is no such key.
+func (l *line) value(key string) any {
+	switch key {
+	case "v":
+		return &l.Version
+	case "id":
+		return &l.ID
+	case "queue":
+		return &l.Queue
+	case "exchange":
+		return &l.Exchange
+	case "routing_key":
+		return &l.RoutingKey
+	case "routing_key_base64":
+		return &l.RawKey
+	case "properties":
+		return &l.Properties
+	case "types":
+		return &l.Types
+	case "raw":
+		return &l.Raw
+	case "body":
+		return &l.Body
+	case "body_base64":
+		return &l.BodyBase64
 	}
+	return nil
 }
 
 func (l *line) body() ([]byte, error) {

@@ -31,7 +31,7 @@ func identity(p failed.Publishing) string {
 }
 
 // identity is asked for only when messages are returned: it takes longer than all else.
-func (s *sent[T]) identity() string {
+func (s *sent) identity() string {
 	if s.id == "" {
 		s.id = identity(s.Publishing)
 	}
@@ -53,9 +53,10 @@ const (
 )
 
 // sent is a publish without a confirm. Its confirmation is there once it is on its way.
-type sent[T any] struct {
+type sent struct {
 	failed.Publishing
-	what         T
+	// what is acknowledged then; nothing of what comes from no queue.
+	what         selected
 	id           string
 	onItsWay     chan struct{}
 	confirmation *amqp.DeferredConfirmation
@@ -63,7 +64,7 @@ type sent[T any] struct {
 }
 
 // outlet publishes. It has a connection of its own: during an alarm, the broker stops reading from it.
-type outlet[T any] struct {
+type outlet struct {
 	conn     amqpconn.Raw
 	channel  *amqp.Channel
 	returns  chan amqp.Return
@@ -72,20 +73,20 @@ type outlet[T any] struct {
 	blocked  chan amqp.Blocking
 
 	// outstanding are in the order of publishing, which is that of confirms. The first ones are flying: sent.
-	outstanding []*sent[T]
+	outstanding []*sent
 	flying      int
 	bytes       int
 	// accepted is the largest body that the broker has answered to, max its max_message_size, 0 if that is not known.
 	accepted, max int
 	// sending goes to a goroutine of its own, since a broker that does not read blocks who writes.
-	sending chan *sent[T]
+	sending chan *sent
 }
 
-func openOutlet[T any](ctx context.Context, conn amqpconn.Raw) (*outlet[T], error) {
-	o := &outlet[T]{
+func openOutlet(ctx context.Context, conn amqpconn.Raw) (*outlet, error) {
+	o := &outlet{
 		conn:    conn,
 		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
-		sending: make(chan *sent[T], Window),
+		sending: make(chan *sent, Window),
 	}
 	if err := o.open(ctx); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func openOutlet[T any](ctx context.Context, conn amqpconn.Raw) (*outlet[T], erro
 }
 
 // open opens a channel. Nothing may be on its way to the one before.
-func (o *outlet[T]) open(ctx context.Context) error {
+func (o *outlet) open(ctx context.Context) error {
 	channel, err := amqpconn.OpenChannel(ctx, o.conn.Connection)
 	if err != nil {
 		return err
@@ -113,17 +114,17 @@ func (o *outlet[T]) open(ctx context.Context) error {
 }
 
 // full says that no more may be published now.
-func (o *outlet[T]) full() bool {
+func (o *outlet) full() bool {
 	return len(o.outstanding) >= Window || o.bytes > windowBytes || o.flying < len(o.outstanding)
 }
 
-func (o *outlet[T]) publish(p failed.Publishing, what T) {
-	o.outstanding = append(o.outstanding, &sent[T]{Publishing: p, what: what, onItsWay: make(chan struct{})})
+func (o *outlet) publish(p failed.Publishing, what selected) {
+	o.outstanding = append(o.outstanding, &sent{Publishing: p, what: what, onItsWay: make(chan struct{})})
 	o.bytes += size(p)
 	o.proceed()
 }
 
-func (o *outlet[T]) send() {
+func (o *outlet) send() {
 	const mandatory, immediate = true, false
 	for s := range o.sending {
 		// An error says that the channel is closed, which is noticed where confirms are awaited.
@@ -134,7 +135,7 @@ func (o *outlet[T]) send() {
 }
 
 // settle takes the message that a confirm is for.
-func (o *outlet[T]) settle() (s *sent[T], outcome Outcome, err error) {
+func (o *outlet) settle() (s *sent, outcome Outcome, err error) {
 	if len(o.outstanding) == 0 {
 		return nil, 0, errors.New("the broker has confirmed what was not published")
 	}
@@ -154,7 +155,7 @@ func (o *outlet[T]) settle() (s *sent[T], outcome Outcome, err error) {
 }
 
 // pop takes the first one.
-func (o *outlet[T]) pop() *sent[T] {
+func (o *outlet) pop() *sent {
 	s := o.outstanding[0]
 	o.outstanding[0] = nil // or the body would stay in memory
 	o.outstanding = o.outstanding[1:]
@@ -163,7 +164,7 @@ func (o *outlet[T]) pop() *sent[T] {
 	return s
 }
 
-func (o *outlet[T]) drainReturns() {
+func (o *outlet) drainReturns() {
 	for {
 		select {
 		case r, ok := <-o.returns:
@@ -179,7 +180,7 @@ func (o *outlet[T]) drainReturns() {
 
 // noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
 // and none may be taken for kept.
-func (o *outlet[T]) noteReturn(r amqp.Return) {
+func (o *outlet) noteReturn(r amqp.Return) {
 	id := identity(failed.Publishing{
 		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
 	})
@@ -195,13 +196,13 @@ func (o *outlet[T]) noteReturn(r amqp.Return) {
 }
 
 // close may be called once nothing more is published.
-func (o *outlet[T]) close() {
+func (o *outlet) close() {
 	close(o.sending)
 	amqpconn.HangUp(o.conn.Connection)
 }
 
 // unpublished explains why the broker has closed the channel, after so many answers.
-func (o *outlet[T]) unpublished(answers int, reason error) error {
+func (o *outlet) unpublished(answers int, reason error) error {
 	o.forgetUnsent()
 	name := ""
 	if len(o.outstanding) > 0 {
@@ -221,7 +222,7 @@ func (o *outlet[T]) unpublished(answers int, reason error) error {
 }
 
 // forgetUnsent leaves what may have arrived.
-func (o *outlet[T]) forgetUnsent() {
+func (o *outlet) forgetUnsent() {
 	for _, s := range o.outstanding[o.flying:] {
 		o.bytes -= size(s.Publishing)
 	}
@@ -229,7 +230,7 @@ func (o *outlet[T]) forgetUnsent() {
 }
 
 // unanswered says from which line of a file on nothing is known.
-func (o *outlet[T]) unanswered() string {
+func (o *outlet) unanswered() string {
 	if len(o.outstanding) == 0 || o.outstanding[0].Line == 0 {
 		return ""
 	}

@@ -35,7 +35,7 @@ type run struct {
 	job    Job
 	result Result
 	ledger *ledger
-	out    *outlet[selected]
+	out    *outlet
 	// interval is how long a round lasts at most, 0 for any time.
 	interval time.Duration
 	// accounted says that the queue had exactly what was expected when the round began.
@@ -44,6 +44,17 @@ type run struct {
 	next time.Time
 	// ended says that the last message was decided about.
 	ended bool
+	// stopped is closed when the pass is to end.
+	stopped <-chan struct{}
+	// dry says that messages vanished: what is left of the queue is what was put back.
+	dry bool
+	// hurried says that large messages were given up early, since the pass was to end: they may come later.
+	hurried bool
+	// missing is how many messages are awaited, phase is what the pass does.
+	missing int
+	phase   Phase
+	// shown is when it was last said how far the pass is.
+	shown time.Time
 	*round
 }
 
@@ -57,19 +68,22 @@ type selected struct {
 // Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
 // the pass in good order.
 func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
-	r := &run{queue: queue, job: job, interval: job.interval(), ledger: newLedger(job.Before)}
+	r := &run{queue: queue, job: job, interval: job.interval(), ledger: newLedger(job.Before), stopped: ctx.Done()}
+	if job.Before != nil {
+		r.result.Largest = job.Before.Largest
+	}
 	if job.Publishes {
 		conn, err := queue.Open(ctx, "publish")
 		if err != nil {
 			return r.result, err
 		}
-		if r.out, err = openOutlet[selected](ctx, conn); err != nil {
+		if r.out, err = openOutlet(ctx, conn); err != nil {
 			amqpconn.HangUp(conn.Connection)
 			return r.result, err
 		}
 		defer r.out.close()
 	} else {
-		r.out = &outlet[selected]{}
+		r.out = &outlet{}
 	}
 	err := r.rounds(ctx)
 	whole := !r.ledger.shared && !r.ledger.missed && r.result.Seen >= r.result.Ready
@@ -83,7 +97,9 @@ func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
 // rounds consumes the queue until there is nothing more to do.
 func (r *run) rounds(ctx context.Context) error {
 	for surveyed := r.job.Before != nil; ; surveyed = true {
-		next, count, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, r.job.prefetch)
+		r.phase = Reading
+		next, count, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, r.job.prefetch, r.waitsFor)
+		r.missing = 0
 		r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
 		if err != nil || next == nil {
 			return err
@@ -92,6 +108,7 @@ func (r *run) rounds(ctx context.Context) error {
 		r.forgetWhatStays()
 		r.accounted = r.accounts(count)
 		ended := r.consume(ctx)
+		r.noteVanished()
 		again := errors.Is(ended, errNext) || timedOut(ended) && time.Since(r.began) > worthwhile
 		if again {
 			// Shorter than what the broker has shown that it bears.
@@ -102,6 +119,7 @@ func (r *run) rounds(ctx context.Context) error {
 		}
 		err = r.explain(errors.Join(ended, r.finish(ctx)))
 		r.result.Seen, r.result.Consumers = max(r.result.Seen, r.seen), max(r.result.Consumers, r.consumers)
+		r.result.Largest = max(r.result.Largest, r.largest)
 		r.ledger.partial = r.ledger.partial || !surveyed && r.seen < count.Ready
 		if len(r.ledger.confirmed) > 0 && !r.ended {
 			err = errors.Join(err, r.verify(context.WithoutCancel(ctx)))
@@ -109,6 +127,38 @@ func (r *run) rounds(ctx context.Context) error {
 		if !again || err != nil || ctx.Err() != nil {
 			return err
 		}
+	}
+}
+
+// noteVanished notes what was counted and did not come: somebody has purged the queue, or messages have expired.
+func (r *run) noteVanished() {
+	if vanished := r.atMost - r.seen; r.empty && vanished > 0 && !r.ledger.shared {
+		r.result.Vanished += vanished
+		r.dry, r.accounted = true, false
+	}
+}
+
+// waitsFor says how many messages are awaited, and whether to wait for longer.
+func (r *run) waitsFor(missing int, quiet time.Duration) bool {
+	r.missing = missing
+	if r.shownBefore(time.Second) {
+		r.show(r.phase)
+	}
+	if !r.stops() {
+		return quiet < Patience(r.result.Largest)
+	}
+	const large = 1 << 20
+	r.hurried = r.hurried || quiet >= hurried && r.result.Largest >= large
+	return quiet < hurried
+}
+
+// stops says that the pass is to end.
+func (r *run) stops() bool {
+	select {
+	case <-r.stopped:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -126,8 +176,11 @@ func (r *run) accounts(c Count) bool {
 
 // expected is how many messages ought to be in the queue, 0 if others may have taken any.
 func (r *run) expected() int {
-	if r.ledger.shared {
+	switch {
+	case r.ledger.shared:
 		return 0
+	case r.dry:
+		return r.held
 	}
 	seen := r.result.Seen
 	if r.job.Before != nil {
@@ -336,10 +389,10 @@ func (r *run) tick(ctx context.Context) error {
 		r.last = time.Now()
 	}
 	quiet := time.Since(r.last)
-	if quiet > idle || time.Since(r.shown) >= time.Second {
+	if quiet > idle || r.shownBefore(time.Second) {
 		r.count(ctx)
 	}
-	if time.Since(r.shown) >= time.Second {
+	if r.shownBefore(time.Second) {
 		r.show(Reading)
 	}
 	switch {
@@ -353,12 +406,20 @@ func (r *run) tick(ctx context.Context) error {
 	return nil
 }
 
+// shownBefore says that it was not said for so long how far the pass is.
+func (r *run) shownBefore(age time.Duration) bool { return time.Since(r.shown) >= age }
+
 func (r *run) show(phase Phase) {
-	r.shown = time.Now()
+	r.shown, r.phase = time.Now(), phase
 	if r.job.Progress == nil {
 		return
 	}
-	p := Progress{Result: r.result, Phase: phase, Blocked: r.blocked, Waiting: time.Since(r.last) > time.Second}
-	p.Seen = max(p.Seen, r.seen)
+	p := Progress{Result: r.result, Phase: phase, Missing: r.missing, Waiting: r.missing > 0}
+	if r.round != nil {
+		p.Blocked, p.Seen = r.blocked, max(p.Seen, r.seen)
+		if phase == Reading && r.missing == 0 && time.Since(r.last) > time.Second {
+			p.Waiting, p.Missing = true, max(0, r.atMost-r.seen)
+		}
+	}
 	r.job.Progress(p)
 }

@@ -25,7 +25,7 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out, err := openOutlet[struct{}](ctx, conn)
+	out, err := openOutlet(ctx, conn)
 	if err != nil {
 		amqpconn.HangUp(conn.Connection)
 		return Result{}, err
@@ -42,7 +42,7 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 // sender is a sending under way.
 type sender struct {
 	Sending
-	out     *outlet[struct{}]
+	out     *outlet
 	result  Result
 	blocked string
 	// next is to be published, nil if there is nothing more.
@@ -91,7 +91,7 @@ func (r *sender) publish() error {
 	if r.out.exceeds(len(r.next.Body)) {
 		r.oversized(*r.next)
 	} else {
-		r.out.publish(*r.next, struct{}{})
+		r.out.publish(*r.next, selected{})
 	}
 	return r.advance()
 }

@@ -27,10 +27,10 @@ type Oversized struct {
 
 // untried says that no body as large as this one was accepted yet. The broker closes the channel over one that is larger than
 // its max_message_size, which it tells nobody before, and takes its answers to those before with it: so it goes alone.
-func (o *outlet[T]) untried(s *sent[T]) bool { return len(s.Body) > max(modest, o.accepted) }
+func (o *outlet) untried(s *sent) bool { return len(s.Body) > max(modest, o.accepted) }
 
 // proceed sends what may be sent now.
-func (o *outlet[T]) proceed() {
+func (o *outlet) proceed() {
 	for o.flying < len(o.outstanding) {
 		next := o.outstanding[o.flying]
 		if o.flying > 0 && (o.untried(next) || o.untried(o.outstanding[0])) {
@@ -42,11 +42,11 @@ func (o *outlet[T]) proceed() {
 }
 
 // exceeds says that the broker would not take a body of this size, as it has said of another one.
-func (o *outlet[T]) exceeds(size int) bool { return o.max > 0 && size > o.max }
+func (o *outlet) exceeds(size int) bool { return o.max > 0 && size > o.max }
 
 // oversized takes the message over whose size the broker has closed the channel, and opens another one. It is nil, and the
 // error is why the channel is closed, if that has another reason, or it is unknown over which message.
-func (o *outlet[T]) oversized(ctx context.Context) (*sent[T], error) {
+func (o *outlet) oversized(ctx context.Context) (*sent, error) {
 	reason := closedError(nil)
 	if closed := <-o.closed; closed != nil {
 		reason = closed
