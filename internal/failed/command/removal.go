@@ -96,10 +96,11 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int, to 
 
 func (r *removal) report(p pass.Result, meant int) {
 	if p.Interrupted && p.Dropped < meant {
-		r.console.Say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped))
+		r.console.Say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped-p.Vanished))
 	} else {
 		r.console.Say("deleted %d of %d", p.Dropped, meant)
 	}
+	r.sayVanished(p)
 	if r.file != "" && p.Dropped > 0 {
 		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
 	}

@@ -24,15 +24,13 @@ func (r *replay) destination() string {
 
 // report says what was done.
 func (r *replay) report(p pass.Result, total int) {
-	stay := max(0, total-p.Confirmed)
+	stay := max(0, total-p.Confirmed-p.Vanished)
 	if p.Interrupted && stay > 0 {
 		r.console.Say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated(p))
 	} else {
 		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
 	}
-	if p.Vanished > 0 {
-		r.console.Say("%s counted that did not come: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))
-	}
+	r.sayVanished(p)
 	if p.Returned > 0 {
 		r.console.Say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), r.missingQueue())
 	}

@@ -168,9 +168,7 @@ func (s *survey) sayHidden(r pass.Result) {
 	if r.Consumers > 0 {
 		s.console.Say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
-	if r.Vanished > 0 {
-		s.console.Say("%s counted that did not come: somebody took them or purged the queue, or they expired.", failed.Messages(r.Vanished))
-	}
+	s.sayVanished(r)
 	if s.selector == nil {
 		return
 	}

@@ -72,7 +72,7 @@ func waiting(p pass.Progress) string {
 	case p.Blocked != "":
 		return "  the broker accepts no messages (" + p.Blocked + "): waiting"
 	case p.Waiting && p.Missing > 0:
-		return fmt.Sprintf("  waiting for %s that the queue had when they were counted", failed.Messages(p.Missing))
+		return fmt.Sprintf("  waiting for %s counted before", failed.Messages(p.Missing))
 	case p.Waiting:
 		return "  waiting for the broker"
 	default:
@@ -94,4 +94,11 @@ func (s *survey) sayWaiting(p pass.Progress) {
 		s.console.Say("the broker accepts messages again")
 	}
 	s.blocked = p.Blocked
+}
+
+// sayVanished says that messages were counted and did not come.
+func (s *survey) sayVanished(p pass.Result) {
+	if p.Vanished > 0 {
+		s.console.Say("%s did not come after all: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))
+	}
 }

@@ -17,8 +17,8 @@ const (
 	// seen before may at most; see [Patience].
 	settling  = time.Second
 	returning = 20 * time.Second
-	// hurried is how long none of them may come for somebody who wants to stop.
-	hurried = 1500 * time.Millisecond
+	// hurry is how long none of them may come for somebody who wants to stop.
+	hurry = 1500 * time.Millisecond
 	// sharing is after which time a consumer is another's.
 	sharing = 2 * time.Second
 	// settlingPoll is how often they are counted meanwhile.

@@ -148,8 +148,8 @@ func (r *run) waitsFor(missing int, quiet time.Duration) bool {
 		return quiet < Patience(r.result.Largest)
 	}
 	const large = 1 << 20
-	r.hurried = r.hurried || quiet >= hurried && r.result.Largest >= large
-	return quiet < hurried
+	r.hurried = r.hurried || quiet >= hurry && r.result.Largest >= large
+	return quiet < hurry
 }
 
 // stops says that the pass is to end.

@@ -68,7 +68,7 @@ func (r *run) complete(ctx context.Context) (bool, error) {
 	}
 	defer amqpconn.HangUp(conn.Connection)
 	complete, err := r.queue.stays(ctx, conn, expected, r.waitsFor)
-	if r.missing > 0 { // and will not come
+	if r.missing > 0 && !complete { // they will not come
 		r.dry, r.held = true, 0
 	}
 	r.missing = 0
@@ -135,7 +135,7 @@ func (v *round) present(ctx context.Context, stops func() bool) (map[string][]ar
 			switch quiet := time.Since(v.last); {
 			case quiet > stuck:
 				return nil, errStuck
-			case quiet > hurried && stops():
+			case quiet > hurry && stops():
 				return nil, errStopped
 			}
 			v.count(ctx)
