@@ -52,8 +52,9 @@ func claim(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, 
 	if prior != nil {
 		_, had = prior.WorkQueues[name]
 	}
-	if other := run.Claim(key, session.Claim{Owner: p.Name, From: from, Had: had}); other != "" {
-		diags.Append(queueOfTwoPipelines(name, other))
+	mine := session.Claim{Owner: p.Name, From: from, Had: had}
+	if other, conflicts := run.Claim(key, mine); conflicts {
+		diags.Append(report.QueueOfTwo(workQueuePath(name), name, mine, other))
 	}
 	if from != "" && !had && run.LetsGo(key, from) {
 		diags.Append(takenOverWhileLetGo(name, from))
@@ -91,13 +92,17 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 }
 
 // checkPlan compares the plan with the broker.
-func checkPlan(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+func checkPlan(
+	run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, lifecycle entity.Lifecycle,
+) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost, run.Removed(session.Pipeline, p.Vhost)...)
-	diags := report.Planned(found, places)
+	// Where a forced replacement creates first, apply plans the creation once more, beside the old pipeline. An error of
+	// that plan would leave the old one in the state as a deposed object; one of Create puts it back.
+	diags := report.Planned(found, places, prior == nil && lifecycle.Force)
 	if prior != nil && !replaces(*prior, p) {
 		diags.Append(warnOfDropped(run, *prior, &p, vhost)...)
 	}
-	if len(found.Problems)+len(found.Exists)+len(found.Declared) == 0 {
+	if len(found.Problems)+len(found.Owned)+len(found.Exists)+len(found.Declared) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
 	return diags

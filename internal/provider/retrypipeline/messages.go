@@ -45,13 +45,6 @@ func unknownOnDestroy(value string) diag.Diagnostic {
 
 // Plans.
 
-func queueOfTwoPipelines(queue, other string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue of two pipelines", fmt.Sprintf(
-		"Queue %q is a work queue of the pipeline %q in this configuration as well. "+
-			"A queue belongs to one pipeline: remove it from one of the two.",
-		queue, other))
-}
-
 func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue given up in the apply that takes it over", fmt.Sprintf(
 		"The pipeline %q takes queue %q over in this same plan. Terraform may give it up here first, and what is rejected in between is lost. "+
@@ -78,7 +71,7 @@ func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {
 			"Keep this resource as it is, and add a second one beside it, whose work queues have take_over_from = the name of this pipeline; "+
 			"apply; "+
 			"then remove this one and apply again. The guide \"Moving work queues\" has the steps. "+
-			"If what is rejected meanwhile may be lost, apply force_destroy = true first.",
+			"If what is rejected meanwhile may be lost, apply force_destroy = true first, and leave it there.",
 		at, preflight.Bullets(queues)))
 }
 
@@ -95,8 +88,8 @@ func replaced(at path.Path, force bool) diag.Diagnostic {
 	if force {
 		detail = "force_destroy is set: the pipeline is destroyed with the messages in it and re-created, " +
 			"and what is rejected in its work queues in between is lost. " +
-			"It fails with create_before_destroy, since a queue belongs to one pipeline: " +
-			"where that is set, destroy the pipeline first, by removing it from the configuration."
+			"With create_before_destroy, which a resource can have from one that refers to it, apply fails and changes nothing, " +
+			"since a queue belongs to one pipeline: there, add a second pipeline, as the guide \"Moving work queues\" shows."
 	}
 	return diag.NewAttributeWarningDiagnostic(at, "The pipeline is replaced", detail)
 }

@@ -16,7 +16,8 @@ func checkReplacement(plan, prior *model) diag.Diagnostics {
 	if prior == nil {
 		return nil
 	}
-	queues, force := slices.Sorted(maps.Keys(prior.WorkQueues.Elements())), prior.ForceDestroy.ValueBool()
+	queues := slices.Sorted(maps.Keys(prior.WorkQueues.Elements()))
+	force := prior.ForceDestroy.ValueBool() && plan.ForceDestroy.ValueBool()
 	for _, a := range []struct {
 		at        path.Path
 		now, then attr.Value
