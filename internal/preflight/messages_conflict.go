@@ -13,8 +13,8 @@ const (
 		"Remove the queue from %q and apply; remove take_over_from in %q and apply; then write take_over_from = %q here."
 
 	undefinedOwner = "The pipeline %q has queue %q, but its definition is gone: " +
-		"the binding from %q to %q with the argument retry-definition. Apply the configuration that has this pipeline, which restores the binding. " +
-		"If none has it any more, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
+		"the binding from %q to %q with the argument retry-definition. Apply the configuration that has this pipeline, which restores " +
+		"the binding. If none has it any more, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
 
 	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q, and without take_over_from it would be undefined which of the two " +
 		"gets what is rejected. To complete the move, remove the queue from %q first, with an apply of its own. " +
