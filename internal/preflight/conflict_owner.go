@@ -84,7 +84,9 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && value == "reject-publish"
 	})
 	theirs.Definition = extra
-	q.checkShadowed(f, theirs)
+	var shadowed Findings
+	q.checkShadowed(&shadowed, theirs)
+	f.Owned, f.Warnings = append(f.Owned, shadowed.Problems...), append(f.Warnings, shadowed.Warnings...)
 }
 
 // refusePriority says what to do about a policy of the pipeline that has the queue, which would take precedence: as a rule

@@ -21,7 +21,8 @@ func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attac
 	if other, conflicts := run.Claim(queueKey(a), claim); conflicts {
 		diags.Append(report.QueueOfTwo(path.Root("queue"), a.Queue, claim, other))
 	}
-	if claim.From != "" && !had && run.LetsGo(queueKey(a), claim.From) {
+	giver := session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: claim.From}
+	if claim.From != "" && !had && run.LetsGo(queueKey(a), claim.From) && !run.IsRemoved(giver) {
 		diags.Append(takenOverWhileLetGo(a.Queue, claim.From))
 	}
 	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {

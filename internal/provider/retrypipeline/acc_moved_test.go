@@ -78,7 +78,7 @@ func forcedReplacementCreatesFirst(t *testing.T, tf *cli) {
 	tf.apply(t)
 	before := list(t, tf.Broker)
 	tf.configure(t, renamed(append(lines, first)...))
-	if printed := tf.plan(t); !strings.Contains(printed, "With create_before_destroy") {
+	if printed := tf.plan(t); !strings.Contains(printed, `each work queue needs take_over_from = "orders"`) {
 		t.Errorf("the plan does not warn:\n%s", printed)
 	}
 	tf.refuses(t, saved, "Queue of another pipeline", `take_over_from = "orders"`)
@@ -92,6 +92,10 @@ func forcedReplacementCreatesFirst(t *testing.T, tf *cli) {
 	tf.configure(t, renamed(lines...))
 	tf.apply(t)
 	tf.settled(t)
+	tf.configure(t, pipelineHCL(tf.Broker, lines[0], lines[2], first, `work_queues = { work = { take_over_from = "renamed" } }`))
+	tf.apply(t)
+	tf.settled(t)
+	eventuallyPolicy(t, tf.Broker, "work", "retry/orders/queue/work")
 }
 
 // A pipeline of another state that takes a queue over at-most-once would delete its pending dead letters: it is refused

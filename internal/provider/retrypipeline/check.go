@@ -56,20 +56,21 @@ func claim(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, 
 	if other, conflicts := run.Claim(key, mine); conflicts {
 		diags.Append(report.QueueOfTwo(workQueuePath(name), name, mine, other))
 	}
-	if from != "" && !had && run.LetsGo(key, from) {
+	if from != "" && !had && run.LetsGo(key, from) && !run.IsRemoved(pipelineKey(p.Vhost, from)) {
 		diags.Append(takenOverWhileLetGo(name, from))
 	}
 	return diags
 }
 
-// letGo notes the queues that the pipeline gives up, all but those that stay.
+// letGo notes the queues that the pipeline gives up, all but those that stay. Of one that is removed by force, whoever
+// takes a queue over comes first where Terraform creates before it destroys; otherwise loss is what was asked for.
 func letGo(run *session.Session, prior pipeline.Pipeline, stay map[string]pipeline.WorkQueue) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(prior.WorkQueues)) {
 		if _, stays := stay[name]; stays {
 			continue
 		}
-		if taker := run.LetGo(queueKey(prior, name), prior.Name); taker != "" {
+		if taker := run.LetGo(queueKey(prior, name), prior.Name); taker != "" && !run.IsRemoved(pipelineKey(prior.Vhost, prior.Name)) {
 			diags.Append(letGoWhileTakenOver(name, taker))
 		}
 	}
@@ -78,6 +79,10 @@ func letGo(run *session.Session, prior pipeline.Pipeline, stay map[string]pipeli
 
 func queueKey(p pipeline.Pipeline, queue string) session.Key {
 	return session.Key{Kind: session.Queue, Vhost: p.Vhost, Name: queue}
+}
+
+func pipelineKey(vhost, name string) session.Key {
+	return session.Key{Kind: session.Pipeline, Vhost: vhost, Name: name}
 }
 
 // warnOfReleased says that a queue that is not declared any more is not deleted.

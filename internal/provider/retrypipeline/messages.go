@@ -83,13 +83,15 @@ func replacedUnknown(at path.Path, queues []string) diag.Diagnostic {
 		at, preflight.Bullets(queues)))
 }
 
-func replaced(at path.Path, force bool) diag.Diagnostic {
+func replaced(at path.Path, from string, force bool) diag.Diagnostic {
 	detail := "The pipeline is destroyed and re-created."
 	if force {
 		detail = "force_destroy is set: the pipeline is destroyed with the messages in it and re-created, " +
-			"and what is rejected in its work queues in between is lost. " +
-			"With create_before_destroy, which a resource can have from one that refers to it, apply fails and changes nothing, " +
-			"since a queue belongs to one pipeline: there, add a second pipeline, as the guide \"Moving work queues\" shows."
+			"and what is rejected in its work queues in between is lost."
+	}
+	if force && at.Equal(path.Root("name")) {
+		detail += fmt.Sprintf(" With create_before_destroy, which a resource can have from one that refers to it, nothing is lost in between, "+
+			"but each work queue needs take_over_from = %q: otherwise apply fails, and changes nothing.", from)
 	}
 	return diag.NewAttributeWarningDiagnostic(at, "The pipeline is replaced", detail)
 }

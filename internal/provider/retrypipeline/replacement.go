@@ -34,7 +34,7 @@ func checkReplacement(plan, prior *model) diag.Diagnostics {
 		case refused:
 			diags.Append(replacedWithWorkQueues(a.at, queues))
 		default:
-			diags.Append(replaced(a.at, force && len(queues) > 0))
+			diags.Append(replaced(a.at, prior.Name.ValueString(), force && len(queues) > 0))
 		}
 	}
 	return diags

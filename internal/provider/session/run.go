@@ -77,6 +77,13 @@ func (s *Session) Removed(kind Kind, vhost string) []string {
 	return names
 }
 
+// IsRemoved reports whether a resource is known to be removed in this run, whatever is lost by it.
+func (s *Session) IsRemoved(key Key) bool {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	return s.run.removed[key]
+}
+
 // Claim says that an owner is planned to have a thing.
 type Claim struct {
 	Owner string
