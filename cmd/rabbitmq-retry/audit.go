@@ -88,6 +88,9 @@ func (o auditOptions) check() error {
 // run audits the vhosts one after the other.
 func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, error) {
 	all := results{Findings: []vhostFinding{}}
+	if _, err := client.User(ctx); err != nil { // which tells best what is wrong with the endpoint
+		return all, err
+	}
 	vhosts := o.vhosts
 	if o.allVhosts {
 		var err error

@@ -118,6 +118,8 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"argument":             {with(nil), []string{"x"}, "unknown command"},
 		"wrong password":       {with(nil), nil, "401"},
 		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, `vhost "no such vhost" does not exist`},
+		"another prefix":       {with(map[string]string{envEndpoint: b.Endpoint + "/rabbitmq"}), nil, "there is no management API below"},
+		"endpoint with /api":   {with(map[string]string{envEndpoint: b.Endpoint + "/api"}), nil, "Let the endpoint end before /api"},
 		"broker that is away":  {with(map[string]string{envEndpoint: "http://127.0.0.1:1"}), nil, "no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,12 @@ api() {
   curl --silent --show-error --fail --request PUT --header 'Content-Type: application/json' --data-binary @- \
     ${RABBITMQ_CACERT:+--cacert "$RABBITMQ_CACERT"} \
     ${RABBITMQ_CLIENTCERT:+--cert "$RABBITMQ_CLIENTCERT"} ${RABBITMQ_CLIENTKEY:+--key "$RABBITMQ_CLIENTKEY"} \
-    --config <(printf 'user = "%s"\n' "$(escaped "${RABBITMQ_USERNAME-}:${RABBITMQ_PASSWORD-}")") "${RABBITMQ_ENDPOINT%/}/api/$1"
+    --config <(printf 'user = "%s"\n' "$(escaped "${RABBITMQ_USERNAME-}:${RABBITMQ_PASSWORD-}")") "${RABBITMQ_ENDPOINT%/}/api/$1" ||
+    {
+      echo "${0##*/}: PUT ${RABBITMQ_ENDPOINT%/}/api/$1 failed. RABBITMQ_ENDPOINT has to end before /api, the user has to be" \
+        "an administrator, and with TLS see RABBITMQ_CACERT, RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY." >&2
+      return 1
+    }
 }
 
 # escape percent-encodes a name for a URL.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -14,7 +15,8 @@ import (
 const (
 	noAMQP = "nothing there speaks AMQP without TLS: use the AMQP port, 5672, or amqps:// at a port with TLS, such as 5671; " +
 		"15672 and 15671 are the management API's"
-	noTLS = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
+	noAMQPWithTLS = "the port has TLS, but nothing there speaks AMQP: use the AMQP port with TLS, such as 5671; 15671 is the management API's"
+	noTLS         = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
 )
 
 // explain adds what to do to an error of connecting. The library reports whatever goes wrong while it reads as a
@@ -29,6 +31,9 @@ func explain(uri URI, err error) error {
 		err = errors.New(reading.Reason)
 		if uri.tls == nil {
 			return fmt.Errorf("%w; %s", err, noAMQP)
+		}
+		if err.Error() == io.EOF.Error() {
+			return fmt.Errorf("%w; %s", err, noAMQPWithTLS)
 		}
 	}
 	if remedy := certificates.Remedy(err); remedy != "" {

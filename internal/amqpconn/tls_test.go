@@ -1,21 +1,14 @@
 package amqpconn_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	endian "encoding/binary"
 	"io"
-	"math/big"
 	"net"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -44,8 +37,8 @@ func TestTLSIsVerified(t *testing.T) {
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	oldest := good.Clone()
 	oldest.MaxVersion = tls.VersionTLS12
-	trusted, cert, key := clientCertificate(t)
-	_, otherCert, otherKey := clientCertificate(t)
+	trusted, cert, key := brokertest.ClientCertificate(t)
+	_, otherCert, otherKey := brokertest.ClientCertificate(t)
 	mutual := good.Clone()
 	mutual.ClientAuth, mutual.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	mutual.MaxVersion = tls.VersionTLS12 // which tells a client during the handshake that it is refused
@@ -87,7 +80,7 @@ func TestTLSIsVerified(t *testing.T) {
 func TestWrongPortSaysWhatToWrite(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	server, _ := brokertest.ServerTLS(t)
+	server, ca := brokertest.ServerTLS(t)
 	plain, err := url.Parse(b.URI)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +91,7 @@ func TestWrongPortSaysWhatToWrite(t *testing.T) {
 		"amqp to the management API":   {strings.Replace(b.Endpoint, "http", "amqp", 1), "15672 and 15671 are the management API's"},
 		"amqps to a port without TLS":  {"amqps://" + plain.Host, "there is no TLS at this port: write amqp://"},
 		"amqps to the management API":  {strings.Replace(b.Endpoint, "http", "amqps", 1), "there is no TLS at this port"},
+		"amqps to another's TLS port":  {"amqps://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 8)); _ = conn.Close() }) + "?cacertfile=" + ca, "nothing there speaks AMQP: use the AMQP port with TLS"},
 		"amqp to a port that hangs up": {"amqp://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _ = conn.Close() }), "nothing there speaks AMQP without TLS"},
 		"the port, with a wrong user":  {"amqp://nobody:s3cret@" + plain.Host, "username or password not allowed"},
 	} {
@@ -112,7 +106,7 @@ func TestCertificatesBesidesTheURI(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	server, ca := brokertest.ServerTLS(t)
-	trusted, cert, key := clientCertificate(t)
+	trusted, cert, key := brokertest.ClientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	text, err := os.ReadFile(key)
 	if err != nil {
@@ -142,7 +136,7 @@ func TestCertificatesBesidesTheURI(t *testing.T) {
 func TestLoginByCertificate(t *testing.T) {
 	t.Parallel()
 	server, ca := brokertest.ServerTLS(t)
-	trusted, cert, key := clientCertificate(t)
+	trusted, cert, key := brokertest.ClientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	logins := make(chan string, 1)
 	address := brokertest.ListenTLS(t, server, func(conn net.Conn) { logins <- firstLogin(conn) })
@@ -155,35 +149,6 @@ func TestLoginByCertificate(t *testing.T) {
 	if !strings.HasPrefix(login, "CN=retry ") || !strings.Contains(login, "\x08EXTERNAL") || strings.Contains(login, "s3cret") {
 		t.Errorf("login %q", login)
 	}
-}
-
-// clientCertificate makes one, signed by itself.
-func clientCertificate(t *testing.T) (trusted *x509.CertPool, certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "retry"}, NotAfter: time.Now().Add(time.Hour),
-		BasicConstraintsValid: true, IsCA: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusted = x509.NewCertPool()
-	trusted.AddCert(parsed)
-	return trusted, brokertest.PEMFile(t, "CERTIFICATE", der), brokertest.PEMFile(t, "PRIVATE KEY", encoded)
 }
 
 // firstLogin greets a client as a broker with several mechanisms does, and returns who it is and the

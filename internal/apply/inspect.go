@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -55,6 +56,19 @@ func (c Change) pendingChecks(wanted topology.Topology) emptinessChecks {
 	return checksOf(pendingDeadLetters, topology.DeadLettersAtRisk(c.Live, wanted, c.All, c.SharedQueues)...)
 }
 
+// notAccepted ends what an inspection says of pending dead letters.
+const notAccepted = " not accepted yet"
+
+// PendingOnly reports whether these descriptions of queues are about pending dead letters alone.
+func PendingOnly(queues map[string]string) bool {
+	for _, found := range queues {
+		if !strings.HasSuffix(found, notAccepted) {
+			return false
+		}
+	}
+	return len(queues) > 0
+}
+
 // inspection is what one read of a queue says. Both texts are empty if nothing was found.
 type inspection struct {
 	// found says what is in the queue.
@@ -98,7 +112,7 @@ func inspectPending(q broker.QueueInfo) inspection {
 		return inspection{unknown: "the broker does not report how many dead letters are pending"}
 	case *q.MessagesDLX > 0:
 		what := count(*q.MessagesDLX, "dead letter that its target has", "dead letters that their targets have")
-		return inspection{found: what + " not accepted yet"}
+		return inspection{found: what + notAccepted}
 	case len(q.Online) != len(q.Members):
 		return inspection{unknown: fmt.Sprintf("%d of its %d members are online", len(q.Online), len(q.Members))}
 	}

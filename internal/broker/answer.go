@@ -64,6 +64,8 @@ func (a answer) remedy(reason string) string {
 		return ""
 	case slices.Contains([]string{"", "Login failed", "Not_Authorized"}, reason):
 		return ". " + setCredentials
+	case strings.Contains(reason, "access virtual host"):
+		return ". " + grantVhost
 	case strings.Contains(reason, "refused"):
 		return ". " + lacking(a.method, a.path)
 	}

@@ -61,11 +61,14 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	withoutTags, password := b.User(t, "", "", "", "")
+	elsewhere, anotherPassword := b.User(t, "management", "", "", "")
+	b.Call(t, http.MethodDelete, b.Path("permissions", elsewhere), nil, nil)
 	mayNotConfigure, itsPassword := b.User(t, "management", "^$", "^$", "^$")
 	for name, c := range map[string]struct{ user, password, want string }{
 		"wrong password": {b.Username, "wrong", "set username and password"},
 		"unknown user":   {"nobody of that name", "wrong", "set username and password"},
 		"no tag":         {withoutTags, password, "lacks a tag, or a permission"},
+		"no vhost":       {elsewhere, anotherPassword, "The user has no permissions in the vhost"},
 		"no permission":  {mayNotConfigure, itsPassword, `configure on "x" in the vhost`},
 	} {
 		client, err := New(Config{Endpoint: b.Endpoint, Username: c.user, Password: c.password})

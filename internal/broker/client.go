@@ -44,7 +44,8 @@ type Client struct {
 func New(config Config) (*Client, error) {
 	base, err := url.Parse(config.Endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, errors.New("the endpoint must be a URL such as http://localhost:15672 or https://rabbitmq.example.com:15671")
+		return nil, errors.New("the endpoint (RABBITMQ_ENDPOINT) must be a URL such as http://localhost:15672 or " +
+			"https://rabbitmq.example.com:15671")
 	}
 	if base.User != nil {
 		return nil, errors.New("the endpoint must not contain credentials: use username and password")

@@ -11,6 +11,9 @@ import (
 const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: " +
 	"see rabbitmqctl set_user_tags and set_permissions, which replace what the user has"
 
+// grantVhost is for users without any permission in the vhost.
+const grantVhost = "The user has no permissions in the vhost: see rabbitmqctl set_permissions"
+
 // lacking says which permission a request needs that the broker refuses a known user.
 func lacking(method, path string) string {
 	parts := pathParts(path)

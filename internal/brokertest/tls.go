@@ -1,8 +1,14 @@
 package brokertest
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
+	"math/big"
 	"net"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 // ServerTLS has a certificate for 127.0.0.1 and example.com, which is in the file, too.
@@ -45,6 +52,45 @@ func (b *Broker) ThroughTLS(t testing.TB, config *tls.Config, parameters ...stri
 	}
 	u.RawQuery = query.Encode()
 	return u.String()
+}
+
+// EndpointThroughTLS is the management API with TLS in front of it.
+func (b *Broker) EndpointThroughTLS(t testing.TB, config *tls.Config) string {
+	t.Helper()
+	u, err := url.Parse(b.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "https://" + ListenTLS(t, config, dialing(u.Host, join))
+}
+
+// ClientCertificate makes a certificate, signed by itself, with its key: a server that has it among the trusted lets the client in.
+func ClientCertificate(t testing.TB) (trusted *x509.CertPool, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "retry"}, NotAfter: time.Now().Add(time.Hour),
+		BasicConstraintsValid: true, IsCA: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted = x509.NewCertPool()
+	trusted.AddCert(parsed)
+	return trusted, PEMFile(t, "CERTIFICATE", der), PEMFile(t, "PRIVATE KEY", encoded)
 }
 
 // ListenTLS serves connections until the test ends, and returns the address.

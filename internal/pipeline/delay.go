@@ -58,8 +58,9 @@ func parseDuration(s string) (time.Duration, error) {
 		}
 		return r
 	}
-	switch _, wrong := time.ParseDuration(strings.Map(digits, s)); {
-	case wrong != nil:
+	zeros := strings.Map(digits, s)
+	switch _, wrong := time.ParseDuration(zeros); {
+	case wrong != nil, strings.TrimLeft(zeros, "+-") == "0": // which needs no unit
 		return 0, err
 	case strings.HasPrefix(s, "-"):
 		return math.MinInt64, nil

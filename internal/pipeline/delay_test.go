@@ -41,12 +41,12 @@ func TestParseDelayRefuses(t *testing.T) {
 // What Go cannot hold is a duration all the same.
 func TestDurationsThatAreTooLongSaySo(t *testing.T) {
 	t.Parallel()
-	for spelling, want := range map[string]string{"9999999h": "87600h", "1h9999999999999999999s": "87600h", "-9999999h": "is negative", "9999999": "is not a duration"} {
+	for spelling, want := range map[string]string{"9999999h": "87600h", "1h9999999999999999999s": "87600h", "-9999999h": "is negative", "9999999": "is not a duration", "5": "is not a duration", "-5": "is not a duration"} {
 		if _, err := ParseDelay(spelling); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("delay %q: %v", spelling, err)
 		}
 	}
-	for spelling, want := range map[string]string{"9999999h": "2562047h47m16s", "-9999999h": "is not positive", "9999999": "is not a duration"} {
+	for spelling, want := range map[string]string{"9999999h": "2562047h47m16s", "-9999999h": "is not positive", "9999999": "is not a duration", "5": "is not a duration"} {
 		if _, err := ParseMaxAge(spelling); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("age %q: %v", spelling, err)
 		}

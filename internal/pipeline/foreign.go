@@ -11,7 +11,7 @@ import (
 
 // Foreign is what belongs to somebody else than the pipeline in question.
 type Foreign struct {
-	// pipelines are the names of the other pipelines in the vhost.
+	// pipelines are the names of the other pipelines in the vhost, those without a definition included.
 	pipelines []Names
 	// returning are their work queues, each with the pipelines that messages return to it from.
 	returning map[string][]Owner
@@ -21,21 +21,42 @@ type Foreign struct {
 
 // ForeignTo finds what belongs to others than these pipelines.
 func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
-	o, pipelines := Foreign{Policies: maps.Clone(vhost.Policies)}, Pipelines(vhost.Topology)
-	defined := map[string]bool{}
-	for _, name := range pipelines {
+	o, defined := Foreign{Policies: maps.Clone(vhost.Policies)}, map[string]bool{}
+	for _, name := range Pipelines(vhost.Topology) {
 		defined[name] = true
 	}
+	for _, name := range undefined(defined, vhost.Topology) {
+		defined[name] = false
+	}
 	maps.DeleteFunc(o.Policies, func(name string, policy topology.Policy) bool {
-		return defined[ofPipeline(name, policy)] || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
+		_, is := defined[ofPipeline(name, policy)]
+		return is || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
 	})
-	for _, name := range pipelines {
+	for _, name := range slices.Sorted(maps.Keys(defined)) {
 		if !slices.Contains(mine, name) {
 			o.pipelines = append(o.pipelines, Names(name))
 		}
 	}
-	o.returning = returning(o.pipelines, vhost.Topology)
+	o.returning = returning(o.pipelines, defined, vhost.Topology)
 	return o
+}
+
+// undefined lists pipelines whose definition is gone, and nothing else: one of their policies is there, and they return
+// messages to a queue. What is left of a pipeline that was deleted has no such binding.
+func undefined(defined map[string]bool, vhost topology.Topology) []string {
+	left := map[string]string{}
+	for name, policy := range vhost.Policies {
+		if of := ofPipeline(name, policy); of != "" && !defined[of] {
+			left[Names(of).ReturnExchange()] = of
+		}
+	}
+	var names []string
+	for _, b := range vhost.Bindings {
+		if of, is := left[b.Source]; is && b.RoutingKey == ReturnKey(b.Destination) {
+			names = append(names, of)
+		}
+	}
+	return names
 }
 
 // Owner is a pipeline that has a queue.
@@ -45,10 +66,12 @@ type Owner struct {
 	AsWorkQueue bool
 	// TakesOverFrom is the pipeline that it takes the work queue over from, "" if none.
 	TakesOverFrom string
+	// Undefined says that its definition is gone.
+	Undefined bool
 }
 
 // returning finds the work queues of these pipelines, in one pass: a vhost has many of both.
-func returning(pipelines []Names, vhost topology.Topology) map[string][]Owner {
+func returning(pipelines []Names, defined map[string]bool, vhost topology.Topology) map[string][]Owner {
 	exchanges, found := map[string]Names{}, map[string][]Owner{}
 	for _, n := range pipelines {
 		exchanges[n.ReturnExchange()] = n
@@ -57,7 +80,9 @@ func returning(pipelines []Names, vhost topology.Topology) map[string][]Owner {
 		n, returns := exchanges[b.Source]
 		if returns && b.RoutingKey == ReturnKey(b.Destination) && !b.Equal(n.detachedBinding(b.Destination)) {
 			from, _ := takenOverFrom(b)
-			found[b.Destination] = append(found[b.Destination], Owner{Pipeline: n, AsWorkQueue: true, TakesOverFrom: from})
+			found[b.Destination] = append(found[b.Destination], Owner{
+				Pipeline: n, AsWorkQueue: true, TakesOverFrom: from, Undefined: !defined[string(n)],
+			})
 		}
 	}
 	return found

@@ -13,6 +13,8 @@ import (
 type Findings struct {
 	// Problems cannot be solved by anything that the same apply may do before.
 	Problems []Problem
+	// Owned are problems with other pipelines that have a work queue. What destroys those before solves them.
+	Owned []Problem
 	// Warnings are what may cost messages, or what somebody should know.
 	Warnings []Problem
 	// Exists lists objects that are to be created but exist already.
@@ -71,6 +73,10 @@ func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, v
 
 func (f *Findings) refuse(at Path, summary, detail string, args ...any) {
 	f.Problems = append(f.Problems, problem(at, summary, detail, args...))
+}
+
+func (f *Findings) owned(at Path, summary, detail string, args ...any) {
+	f.Owned = append(f.Owned, problem(at, summary, detail, args...))
 }
 
 func (f *Findings) warn(at Path, summary, detail string, args ...any) {

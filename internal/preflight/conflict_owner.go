@@ -2,37 +2,60 @@ package preflight
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // checkOwners finds other pipelines that have the queue. It reports whether the queue can be this pipeline's all the
 // same.
 func (q liveWorkQueue) checkOwners(f *Findings) bool {
-	for _, owner := range q.others.OwnersOf(q.name) {
+	owners := q.others.OwnersOf(q.name)
+	for _, owner := range owners {
+		if owner.Undefined {
+			f.warn(q.at(), "Definition of another pipeline is gone", undefinedOwner, owner.Pipeline, q.name,
+				owner.Pipeline.DeadLetterExchange(), owner.Pipeline.Inbox(), owner.Pipeline, owner.Pipeline.ReturnExchange())
+		}
+	}
+	if giver, taker, moves := moveAmong(owners); moves && !q.attachedBefore {
+		f.owned(q.at(), "Queue is being moved already", moveOfOthers, q.name, giver, taker, giver, taker, taker)
+		return false
+	}
+	for _, owner := range owners {
 		switch {
 		case !owner.AsWorkQueue:
 			q.refuseUnlessAttached(f, ownQueueOfAnother, q.name, owner.Pipeline)
 			return false
 		case q.TakeOverFrom == string(owner.Pipeline):
-			q.checkTakeOver(f, owner.Pipeline)
+			q.checkTakeOver(f, owner)
 		case q.wasTakenOverFrom(owner.Pipeline):
 			f.refuse(q.at("take_over_from"), "Queue has not been taken over yet", notTakenOverYet, q.name, owner.Pipeline, owner.Pipeline)
 			return false
 		case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
 			q.checkBeingTakenOver(f, owner.Pipeline)
 		default:
-			q.refuseUnlessAttached(f, workQueueOfAnother, q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline)
+			q.refuseUnlessAttached(f, workQueueOfAnother, q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline, owner.Pipeline)
 			return false
 		}
 	}
 	return true
 }
 
+// moveAmong finds a move of the queue between two others.
+func moveAmong(owners []pipeline.Owner) (giver, taker pipeline.Names, moves bool) {
+	for _, owner := range owners {
+		if slices.ContainsFunc(owners, func(o pipeline.Owner) bool { return string(o.Pipeline) == owner.TakesOverFrom }) {
+			return pipeline.Names(owner.TakesOverFrom), owner.Pipeline, true
+		}
+	}
+	return "", "", false
+}
+
 // refuseUnlessAttached refuses what is new. What is there already can only be warned of, or there would be no way out.
 func (q liveWorkQueue) refuseUnlessAttached(f *Findings, detail string, args ...any) {
-	report := f.refuse
+	report := f.owned
 	if q.attachedBefore {
 		report = f.warn
 	}
@@ -45,24 +68,40 @@ func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
 
 // checkTakeOver finds what the pipeline that has the queue would do to it: a policy that would take precedence, or might; keys
 // of that policy that would no longer apply; and the deletion of a queue that it declares, as soon as it lets go.
-func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Names) {
-	if owner.Declares(q.name, q.vhost.Topology) {
-		f.refuse(q.at("take_over_from"), "The other pipeline declares the queue", declaredByOwner, owner, q.name)
+func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
+	if owner.Pipeline.Declares(q.name, q.vhost.Topology) {
+		f.owned(q.at("take_over_from"), "The other pipeline declares the queue", declaredByOwner, owner.Pipeline, q.name)
 	}
-	theirs, found := pipeline.StrongestPolicy(owner, q.name, q.live.Type, q.vhost.Topology)
+	theirs, found := pipeline.StrongestPolicy(owner.Pipeline, q.name, q.live.Type, q.vhost.Topology)
 	if !found {
 		return
 	}
 	if ours := q.pipeline.PriorityOf(q.name); theirs.Priority >= ours {
-		f.refuse(Path{"policy_priority"}, "The other pipeline's policy would take precedence", priorityOfOwner,
-			q.name, ours, theirs.Name, owner, theirs.Priority, theirs.Priority)
+		q.refusePriority(f, owner, theirs, ours)
 	}
 	extra := maps.Clone(theirs.Definition)
 	maps.DeleteFunc(extra, func(key string, value any) bool {
 		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && value == "reject-publish"
 	})
 	theirs.Definition = extra
-	q.checkShadowed(f, theirs)
+	var shadowed Findings
+	q.checkShadowed(&shadowed, theirs)
+	f.Owned, f.Warnings = append(f.Owned, shadowed.Problems...), append(f.Warnings, shadowed.Warnings...)
+}
+
+// refusePriority says what to do about a policy of the pipeline that has the queue, which would take precedence: as a rule
+// that pipeline has taken the queue over itself.
+func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs topology.NamedPolicy, ours int) {
+	switch {
+	case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
+		f.owned(q.at("take_over_from"), "Queue is being taken over", takenOverBoth, owner.Pipeline, q.name, owner.Pipeline, owner.Pipeline)
+	case owner.TakesOverFrom != "":
+		f.owned(q.at("take_over_from"), "The other pipeline still takes the queue over", stillTakingOver,
+			owner.Pipeline, q.name, owner.TakesOverFrom, theirs.Priority, owner.Pipeline)
+	default:
+		f.owned(Path{"policy_priority"}, "The other pipeline's policy would take precedence", priorityOfOwner,
+			q.name, ours, theirs.Name, owner.Pipeline, theirs.Priority, theirs.Priority)
+	}
 }
 
 // checkBeingTakenOver finds a policy that would get the queue back from the pipeline that takes it over.
@@ -73,5 +112,5 @@ func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 			taker, q.name, theirs.Priority, ours, theirs.Priority-1)
 		return
 	}
-	f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, taker)
+	f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, taker, taker)
 }

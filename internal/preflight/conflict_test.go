@@ -149,6 +149,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a queue of another pipeline":           {one(quorum), taken, `is a work queue of the pipeline "bills"`, ""},
 		"the same, taken over":                  {one(takesOver), takenBy(1000, nil), "", ""},
 		"taken over from a stronger one":        {one(takesOver), takenBy(1001, nil), "policy_priority = 1001", ""},
+		"taken over from who took it over":      {one(takesOver), takenBy(1001, topology.Arguments{pipeline.TakeOverArgument: "third"}), `Remove take_over_from in "bills" first`, ""},
 		"taken over with its keys":              {one(takesOver), takenWithKeys, `Policy "retry/bills/queues"`, ""},
 		"taken over from who declares it":       {one(takesOver), declaredByBills, "deletes it as soon as it lets go of it", ""},
 		"taken over from another":               {one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bilsl"}), takenBy(1000, nil), `take_over_from = "bills"`, ""},
@@ -160,7 +161,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found := CheckLive(test.pipeline, nil, test.vhost)
-			expectSaid(t, "refused", found.Problems, test.refused)
+			expectSaid(t, "refused", found.refused(), test.refused)
 			expectSaid(t, "warned", found.Warnings, test.warned)
 		})
 	}
@@ -189,9 +190,10 @@ func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 		theirs          topology.Arguments
 		refused, warned string
 	}{
-		"being taken over":       {plain, plain, topology.Arguments{pipeline.TakeOverArgument: "orders"}, "", `The pipeline "bills" takes queue "work" over`},
+		"being taken over":       {plain, plain, topology.Arguments{pipeline.TakeOverArgument: "orders"}, "", `To cancel it, remove the queue from "bills" instead.`},
+		"taking back":            {plain, takesOver, topology.Arguments{pipeline.TakeOverArgument: "orders"}, `To cancel that, remove the queue from "bills", and leave take_over_from out here`, ""},
 		"taking over":            {takesOver, takesOver, nil, "", ""},
-		"taking over no more":    {takesOver, plain, nil, "is still a work queue of the pipeline \"bills\"", ""},
+		"taking over no more":    {takesOver, plain, nil, "To cancel it, remove the queue here.", ""},
 		"both without a mark":    {plain, plain, nil, "", `is a work queue of the pipeline "bills"`},
 		"taken over, other left": {takesOver, plain, topology.Arguments{pipeline.DetachedArgument: "bills"}, "", ""},
 	} {
@@ -199,11 +201,14 @@ func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 		found := CheckLive(one(test.next), &prior, vhost(test.theirs))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectSaid(t, "refused", found.Problems, test.refused)
+			expectSaid(t, "refused", found.refused(), test.refused)
 			expectSaid(t, "warned", found.Warnings, test.warned)
 		})
 	}
 }
+
+// refused are all problems.
+func (f Findings) refused() []Problem { return slices.Concat(f.Problems, f.Owned) }
 
 func expectSaid(t *testing.T, what string, problems []Problem, part string) {
 	t.Helper()
@@ -416,8 +421,8 @@ func TestQueueUnderAnotherPipelinesPolicyCannotBeAttached(t *testing.T) {
 		if covered {
 			want = fmt.Sprintf(`Queue %q is one of the own queues of the pipeline "bills"`, queue)
 		}
-		expectSaid(t, queue, CheckLive(p, nil, vhost).Problems, want)
-		expectSaid(t, queue+" by an attachment", CheckLiveAttachment(a, nil, vhost).Problems, want)
+		expectSaid(t, queue, CheckLive(p, nil, vhost).refused(), want)
+		expectSaid(t, queue+" by an attachment", CheckLiveAttachment(a, nil, vhost).refused(), want)
 	}
 }
 

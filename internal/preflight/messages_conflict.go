@@ -6,14 +6,30 @@ const (
 		"Leave it out."
 
 	workQueueOfAnother = "Queue %q is a work queue of the pipeline %q, and a queue belongs to one pipeline. " +
-		"To move it without losing what is rejected meanwhile, write take_over_from = %q here and apply; " +
+		"To move it without losing what is rejected meanwhile, leave it in %q for now, write take_over_from = %q here and apply; " +
 		"then remove the queue from %q and apply again. The guide \"Moving work queues\" has the steps."
 
+	moveOfOthers = "Queue %q is on its way from the pipeline %q to %q, and one move ends before the next one begins. " +
+		"Remove the queue from %q and apply; remove take_over_from in %q and apply; then write take_over_from = %q here."
+
+	undefinedOwner = "The pipeline %q has queue %q, but its definition is gone: " +
+		"the binding from %q to %q with the argument retry-definition. Apply the configuration that has this pipeline, which restores " +
+		"the binding. If none has it any more, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
+
 	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q, and without take_over_from it would be undefined which of the two " +
-		"gets what is rejected. Remove the queue from %q first, with an apply of its own."
+		"gets what is rejected. To complete the move, remove the queue from %q first, with an apply of its own. " +
+		"To cancel it, remove the queue here."
 
 	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets what is rejected in it from now on. " +
-		"Remove the queue here, with the next apply. Keep this pipeline's sidecar running until nothing waits here any more."
+		"To complete the move, remove the queue here with the next apply, and keep this pipeline's sidecar running until nothing waits " +
+		"here any more. To cancel it, remove the queue from %[3]q instead."
+
+	takenOverBoth = "The pipeline %q takes queue %q over from this one. " +
+		"To cancel that, remove the queue from %q, and leave take_over_from out here: this pipeline has the queue still. " +
+		"To complete it, remove the queue here; take_over_from in %q then has to go before the queue can come back."
+
+	stillTakingOver = "The pipeline %q has queue %q with take_over_from = %q, which raises the priority of its policy to %d. " +
+		"Remove take_over_from in %q first, with an apply of its own."
 
 	declaredByOwner = "The pipeline %q declares queue %q, and deletes it as soon as it lets go of it. " +
 		"Set declare = false there first, with an apply of its own: the queue stays."
@@ -22,8 +38,7 @@ const (
 		"Leave policy_priority at %d or less until the queue is removed here."
 
 	priorityOfOwner = "Queue %q would be taken over with priority %d, but the policy %q of the pipeline %q has priority %d: " +
-		"the pipeline that takes over needs more. " +
-		"If the other one has taken the queue over itself, remove take_over_from there first, with an apply of its own. Otherwise write:\n\n" +
+		"the pipeline that takes over needs more. Write:\n\n" +
 		"  policy_priority = %d"
 
 	attachedByPipelineToo = "Queue %q is also one of the work_queues of the pipeline %q. " +

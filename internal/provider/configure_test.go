@@ -99,7 +99,7 @@ func TestConfigureChecksCertificates(t *testing.T) {
 		"key alone":             {map[string]any{"clientkey_pem": privateKey}, "set clientcert_file or clientcert_pem"},
 		"proxy without scheme":  {map[string]any{"proxy": "u:s3cret@proxy.example.com:3128"}, "proxy (RABBITMQ_PROXY) must be a URL"},
 		"endpoint with a user":  {map[string]any{"endpoint": "http://me:s3cret@127.0.0.1:1"}, "must not contain credentials"},
-		"endpoint is no URL":    {map[string]any{"endpoint": "127.0.0.1:1"}, "the endpoint must be a URL"},
+		"endpoint is no URL":    {map[string]any{"endpoint": "127.0.0.1:1"}, "the endpoint (RABBITMQ_ENDPOINT) must be a URL"},
 		"certificate, no login": {map[string]any{"username": nil, "password": nil, "clientkey_pem": privateKey, "clientcert_pem": "no PEM"}, "clientcert_pem must be PEM text"},
 	} {
 		got := newServer(t).configure(t, false, away(c.values))

@@ -45,6 +45,6 @@ func (t timeout) ValidateString(ctx context.Context, req validator.StringRequest
 	}
 	written := req.ConfigValue.ValueString()
 	if wait, err := time.ParseDuration(written); err != nil || wait < 0 {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid timeout", fmt.Sprintf("%q %s.", written, t.Description(ctx)))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid timeout", fmt.Sprintf("%s is %q. It %s.", req.Path, written, t.Description(ctx)))
 	}
 }

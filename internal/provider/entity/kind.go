@@ -76,7 +76,7 @@ type Kind[M, S any] struct {
 	Replaces func(prior, next S) bool
 	// CheckPlan compares a plan with a vhost as it was listed for the plan. What the same apply may still do
 	// before, as far as the run knows, is no error.
-	CheckPlan func(run *session.Session, next S, prior *S, vhost topology.Vhost) diag.Diagnostics
+	CheckPlan func(run *session.Session, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
 	// CheckLive compares what is about to be applied with the vhost as it is.
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.

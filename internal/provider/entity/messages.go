@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,6 +178,11 @@ func (e *entity[M, S]) destroyWithoutRefresh() diag.Diagnostic {
 // Changes.
 
 func (e *entity[M, S]) cannotCreate(key session.Key, err error) diag.Diagnostic {
+	var kept *apply.KeptError
+	if errors.As(err, &kept) {
+		return diag.NewErrorDiagnostic("The change would lose messages",
+			fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), e.notEmpty(kept.Queues)))
+	}
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot create the %s", e.kind.Kind),
 		fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), err))
 }
@@ -223,10 +229,17 @@ func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
 
 // notEmpty says which queues stand in the way of a change, and what to do.
 func (e *entity[M, S]) notEmpty(queues map[string]string) string {
-	return "These queues are not empty, or not proved to be:\n" + apply.Describe(queues) +
-		"\n\nNothing is deleted while messages would be lost. " +
-		e.kind.Remedy
+	listed := "These queues are not empty, or not proved to be:\n" + apply.Describe(queues) +
+		"\n\nNothing is deleted while messages would be lost. "
+	if apply.PendingOnly(queues) {
+		return listed + remedyForPending
+	}
+	return listed + e.kind.Remedy
 }
+
+const remedyForPending = "Dead letters stay in their queue until its dead-letter exchange leads to a queue that accepts them: " +
+	"the plan of the pipeline that gets them shows what is missing there, and its apply restores it. Brokers send them again every three " +
+	"minutes. They also stay where a pipeline has the queue with dead_letter_strategy = \"at-least-once\" after the change."
 
 func queuesKept(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Queues are kept",

@@ -62,6 +62,8 @@ func (e *entity[M, S]) checkDuplicate(plan M) diag.Diagnostics {
 // broker.
 func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) diag.Diagnostics {
 	next, prior, diags := e.specifications(ctx, plan, priorModel)
+	lifecycle, more := e.kind.Lifecycle(ctx, plan)
+	diags.Append(more...)
 	if diags.HasError() {
 		return diags
 	}
@@ -91,7 +93,7 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 	case err != nil:
 		diags.Append(cannotListForPlan(name, err))
 	default:
-		diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost)...)
+		diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)...)
 		if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
 			diags.Append(e.destroyWithoutRefresh())
 		}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -11,10 +13,16 @@ import (
 type Places struct{ Missing, Exists path.Path }
 
 // Planned reports what a live vhost means for a plan. What the same apply may still solve is a warning, one
-// for all objects, since Terraform folds warnings of one summary.
-func Planned(f preflight.Findings, at Places) diag.Diagnostics {
+// for all objects, since Terraform folds warnings of one summary. OwnersMayGo says that the pipelines which have a work
+// queue may be destroyed by it.
+func Planned(f preflight.Findings, at Places, ownersMayGo bool) diag.Diagnostics {
 	diags := Errors(f.Problems)
 	diags.Append(Warnings(f.Warnings)...)
+	if ownersMayGo {
+		diags.Append(Warnings(unlessDestroyed(f.Owned))...)
+	} else {
+		diags.Append(Errors(f.Owned)...)
+	}
 	if f.MissingPipeline {
 		diags.AddAttributeWarning(pipelinePath, "Pipeline does not exist yet", missingPipeline+orMadeBefore)
 	}
@@ -32,7 +40,7 @@ func Planned(f preflight.Findings, at Places) diag.Diagnostics {
 
 // Applied reports what stands in the way of a change that is about to begin.
 func Applied(f preflight.Findings, at Places) diag.Diagnostics {
-	diags := Errors(f.Problems)
+	diags := Errors(slices.Concat(f.Problems, f.Owned))
 	if f.MissingPipeline {
 		diags.AddAttributeError(pipelinePath, "Pipeline does not exist", missingPipeline+makePipeline)
 	}

@@ -2,9 +2,11 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
 const (
@@ -16,6 +18,8 @@ const (
 	orAllMadeBefore = "\n\nApply fails unless something else in the same apply makes them first."
 	makeQueues      = "\n\nNothing was changed. " +
 		"Make them first, or have the pipeline make them: declare = true in its work_queues."
+
+	orOwnerDestroyed = "\n\nApply fails, and changes nothing here, unless that pipeline is destroyed before."
 
 	declaredSummary = "Work queues exist already"
 	orAttached      = "\n\nApply fails with declare = true."
@@ -43,6 +47,15 @@ func wayOut(f preflight.Findings) string {
 		return fmt.Sprintf(deleteThem, f.NotImportable)
 	}
 	return importThem
+}
+
+// unlessDestroyed are problems with other pipelines that may be gone when the apply comes to this one.
+func unlessDestroyed(owned []problem.Problem) []problem.Problem {
+	warnings := slices.Clone(owned)
+	for i := range warnings {
+		warnings[i].Detail += orOwnerDestroyed
+	}
+	return warnings
 }
 
 func missingQueues(queues []string) string {

@@ -2,6 +2,7 @@ package retryattachment
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
@@ -17,10 +18,11 @@ func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attac
 	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition"))
 	had := prior != nil && sameQueue(*prior, a) && prior.Pipeline == a.Pipeline
 	claim := session.Claim{Owner: a.Pipeline, From: a.WorkQueue.TakeOverFrom, Had: had}
-	if other := run.Claim(queueKey(a), claim); other != "" {
-		diags.Append(queueOfTwoPipelines(a.Queue, other))
+	if other, conflicts := run.Claim(queueKey(a), claim); conflicts {
+		diags.Append(report.QueueOfTwo(path.Root("queue"), a.Queue, claim, other))
 	}
-	if claim.From != "" && !had && run.LetsGo(queueKey(a), claim.From) {
+	giver := session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: claim.From}
+	if claim.From != "" && !had && run.LetsGo(queueKey(a), claim.From) && !run.IsRemoved(giver) {
 		diags.Append(takenOverWhileLetGo(a.Queue, claim.From))
 	}
 	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {
@@ -30,13 +32,15 @@ func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attac
 }
 
 // checkPlan compares the plan with the broker.
-func checkPlan(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) diag.Diagnostics {
+func checkPlan(
+	run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, _ entity.Lifecycle,
+) diag.Diagnostics {
 	if prior != nil && (!sameQueue(*prior, a) || prior.Pipeline != a.Pipeline) {
 		prior = nil
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost, run.Removed(session.Pipeline, a.Vhost)...)
 	found.MissingPipeline = found.MissingPipeline && !run.Plans(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
-	return report.Planned(found, places)
+	return report.Planned(found, places, false)
 }
 
 // letsGo notes that a destroy detaches the queue, and says so if its rejected messages are dropped from then on.

@@ -44,10 +44,3 @@ func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
 			"Leave the queue there, apply, and remove it with the next apply.",
 		owner, queue))
 }
-
-func queueOfTwoPipelines(queue, other string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("queue"), "Queue of two pipelines", fmt.Sprintf(
-		"Queue %q belongs to the pipeline %q in this configuration as well. "+
-			"A queue belongs to one pipeline: remove it from one of the two.",
-		queue, other))
-}

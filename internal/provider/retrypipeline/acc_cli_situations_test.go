@@ -28,6 +28,8 @@ func TestAcc_SituationsOfTheCLI(t *testing.T) {
 			"a pipeline is moved":                          pipelineMoves,
 			"a key changes without a moved block":          keyChangesWithoutMove,
 			"a replacement creates before it destroys":     replacementCreatesFirst,
+			"a forced replacement creates first":           forcedReplacementCreatesFirst,
+			"dead letters pend when a queue is taken over": takenOverWhileDeadLettersPend,
 			"somebody listens to dead letters":             anotherListens,
 			"a client copies x-death":                      clientCopiesDeaths,
 			"an age is below the first delay":              ageBelowTheFirstDelay,

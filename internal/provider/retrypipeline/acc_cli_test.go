@@ -21,10 +21,17 @@ type cli struct {
 
 func newCLI(t *testing.T, settings string) *cli {
 	t.Helper()
-	tf := &cli{Broker: brokertest.NewNamed(t, "cli"), dir: t.TempDir()}
+	tf := &cli{Broker: brokertest.NewNamed(t, "cli")}
 	tf.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
-	write(t, filepath.Join(tf.dir, "versions.tf"), "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n")
-	return tf
+	return tf.beside(t)
+}
+
+// beside is the same with a state of its own.
+func (tf *cli) beside(t *testing.T) *cli {
+	t.Helper()
+	other := &cli{Broker: tf.Broker, dir: t.TempDir(), env: tf.env}
+	write(t, filepath.Join(other.dir, "versions.tf"), "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n")
+	return other
 }
 
 func write(t *testing.T, file, content string) {

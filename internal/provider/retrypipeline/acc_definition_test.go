@@ -14,16 +14,23 @@ import (
 // define puts these in the place of the pipeline's definition.
 func define(t *testing.T, b *brokertest.Broker, definitions ...any) {
 	t.Helper()
+	deleteDefinition(t, b, "orders")
 	bindings := b.Path("bindings", "e", "orders.dlx", "q", "orders.inbox")
-	var before []struct {
-		Key string `json:"properties_key"`
-	}
-	b.Call(t, http.MethodGet, bindings, nil, &before)
-	for _, binding := range before {
-		b.Call(t, http.MethodDelete, bindings+"/"+binding.Key, nil, nil)
-	}
 	for _, definition := range definitions {
 		b.Call(t, http.MethodPost, bindings, map[string]any{"arguments": map[string]any{"retry-definition": definition}}, nil)
+	}
+}
+
+// deleteDefinition deletes the binding that identifies a pipeline.
+func deleteDefinition(t *testing.T, b *brokertest.Broker, name string) {
+	t.Helper()
+	address := b.Path("bindings", "e", name+".dlx", "q", name+".inbox")
+	var bindings []struct {
+		Key string `json:"properties_key"`
+	}
+	b.Call(t, http.MethodGet, address, nil, &bindings)
+	for _, binding := range bindings {
+		b.Call(t, http.MethodDelete, address+"/"+binding.Key, nil, nil)
 	}
 }
 

@@ -159,7 +159,8 @@ func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},
 		resource.TestStep{Config: renamed("first", has, `force_destroy = true`)},
-		resource.TestStep{Config: renamed("second", has)},
+		resource.TestStep{Config: renamed("second", has), ExpectError: refused},
+		resource.TestStep{Config: renamed("second", has, `force_destroy = true`)},
 		resource.TestStep{
 			PreConfig: func() { b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil) },
 			Config:    renamed("second", `work_queues = {}`),
@@ -167,4 +168,23 @@ func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 		resource.TestStep{Config: renamed("third", `work_queues = {}`, `lifecycle { create_before_destroy = true }`)},
 	)
 	acceptQuickly(t, b, steps...)
+}
+
+// The definition of either pipeline, deleted by hand during a move, comes back with the next apply of both. It makes no
+// step of the move count as done.
+func TestAcc_DefinitionDeletedDuringAMove(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	old, taker := pipelineNamed(b, "old", `work_queues = { work = {} }`), pipelineNamed(b, "new", `work_queues = { work = { take_over_from = "old" } }`)
+	early := pipelineNamed(b, "new", `work_queues = { work = {} }`)
+	undefine := func(name string) func() { return func() { deleteDefinition(t, b, name) } }
+	acceptQuickly(t, b,
+		resource.TestStep{Config: old},
+		resource.TestStep{PreConfig: undefine("old"), Config: old + taker},
+		resource.TestStep{PreConfig: undefine("old"), Config: old + early, ExpectError: regexp.MustCompile(`Queue\s+of\s+two\s+pipelines|not\s+been\s+taken\s+over\s+yet`)},
+		resource.TestStep{Config: old + taker},
+		resource.TestStep{PreConfig: undefine("new"), Config: old + taker},
+		resource.TestStep{PreConfig: undefine("new"), Config: pipelineNamed(b, "old", `work_queues = {}`) + taker},
+	)
 }

@@ -52,23 +52,25 @@ func claim(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, 
 	if prior != nil {
 		_, had = prior.WorkQueues[name]
 	}
-	if other := run.Claim(key, session.Claim{Owner: p.Name, From: from, Had: had}); other != "" {
-		diags.Append(queueOfTwoPipelines(name, other))
+	mine := session.Claim{Owner: p.Name, From: from, Had: had}
+	if other, conflicts := run.Claim(key, mine); conflicts {
+		diags.Append(report.QueueOfTwo(workQueuePath(name), name, mine, other))
 	}
-	if from != "" && !had && run.LetsGo(key, from) {
+	if from != "" && !had && run.LetsGo(key, from) && !run.IsRemoved(pipelineKey(p.Vhost, from)) {
 		diags.Append(takenOverWhileLetGo(name, from))
 	}
 	return diags
 }
 
-// letGo notes the queues that the pipeline gives up, all but those that stay.
+// letGo notes the queues that the pipeline gives up, all but those that stay. Of one that is removed by force, whoever
+// takes a queue over comes first where Terraform creates before it destroys; otherwise loss is what was asked for.
 func letGo(run *session.Session, prior pipeline.Pipeline, stay map[string]pipeline.WorkQueue) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(prior.WorkQueues)) {
 		if _, stays := stay[name]; stays {
 			continue
 		}
-		if taker := run.LetGo(queueKey(prior, name), prior.Name); taker != "" {
+		if taker := run.LetGo(queueKey(prior, name), prior.Name); taker != "" && !run.IsRemoved(pipelineKey(prior.Vhost, prior.Name)) {
 			diags.Append(letGoWhileTakenOver(name, taker))
 		}
 	}
@@ -77,6 +79,10 @@ func letGo(run *session.Session, prior pipeline.Pipeline, stay map[string]pipeli
 
 func queueKey(p pipeline.Pipeline, queue string) session.Key {
 	return session.Key{Kind: session.Queue, Vhost: p.Vhost, Name: queue}
+}
+
+func pipelineKey(vhost, name string) session.Key {
+	return session.Key{Kind: session.Pipeline, Vhost: vhost, Name: name}
 }
 
 // warnOfReleased says that a queue that is not declared any more is not deleted.
@@ -91,13 +97,17 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 }
 
 // checkPlan compares the plan with the broker.
-func checkPlan(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+func checkPlan(
+	run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, lifecycle entity.Lifecycle,
+) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost, run.Removed(session.Pipeline, p.Vhost)...)
-	diags := report.Planned(found, places)
+	// Where a forced replacement creates first, apply plans the creation once more, beside the old pipeline. An error of
+	// that plan would leave the old one in the state as a deposed object; one of Create puts it back.
+	diags := report.Planned(found, places, prior == nil && lifecycle.Force)
 	if prior != nil && !replaces(*prior, p) {
 		diags.Append(warnOfDropped(run, *prior, &p, vhost)...)
 	}
-	if len(found.Problems)+len(found.Exists)+len(found.Declared) == 0 {
+	if len(found.Problems)+len(found.Owned)+len(found.Exists)+len(found.Declared) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
 	return diags

@@ -45,13 +45,6 @@ func unknownOnDestroy(value string) diag.Diagnostic {
 
 // Plans.
 
-func queueOfTwoPipelines(queue, other string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue of two pipelines", fmt.Sprintf(
-		"Queue %q is a work queue of the pipeline %q in this configuration as well. "+
-			"A queue belongs to one pipeline: remove it from one of the two.",
-		queue, other))
-}
-
 func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue given up in the apply that takes it over", fmt.Sprintf(
 		"The pipeline %q takes queue %q over in this same plan. Terraform may give it up here first, and what is rejected in between is lost. "+
@@ -78,7 +71,7 @@ func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {
 			"Keep this resource as it is, and add a second one beside it, whose work queues have take_over_from = the name of this pipeline; "+
 			"apply; "+
 			"then remove this one and apply again. The guide \"Moving work queues\" has the steps. "+
-			"If what is rejected meanwhile may be lost, apply force_destroy = true first.",
+			"If what is rejected meanwhile may be lost, apply force_destroy = true first, and leave it there.",
 		at, preflight.Bullets(queues)))
 }
 
@@ -90,13 +83,15 @@ func replacedUnknown(at path.Path, queues []string) diag.Diagnostic {
 		at, preflight.Bullets(queues)))
 }
 
-func replaced(at path.Path, force bool) diag.Diagnostic {
+func replaced(at path.Path, from string, force bool) diag.Diagnostic {
 	detail := "The pipeline is destroyed and re-created."
 	if force {
 		detail = "force_destroy is set: the pipeline is destroyed with the messages in it and re-created, " +
-			"and what is rejected in its work queues in between is lost. " +
-			"It fails with create_before_destroy, since a queue belongs to one pipeline: " +
-			"where that is set, destroy the pipeline first, by removing it from the configuration."
+			"and what is rejected in its work queues in between is lost."
+	}
+	if force && at.Equal(path.Root("name")) {
+		detail += fmt.Sprintf(" With create_before_destroy, which a resource can have from one that refers to it, nothing is lost in between, "+
+			"but each work queue needs take_over_from = %q: otherwise apply fails, and changes nothing.", from)
 	}
 	return diag.NewAttributeWarningDiagnostic(at, "The pipeline is replaced", detail)
 }

@@ -16,7 +16,8 @@ func checkReplacement(plan, prior *model) diag.Diagnostics {
 	if prior == nil {
 		return nil
 	}
-	queues, force := slices.Sorted(maps.Keys(prior.WorkQueues.Elements())), prior.ForceDestroy.ValueBool()
+	queues := slices.Sorted(maps.Keys(prior.WorkQueues.Elements()))
+	force := prior.ForceDestroy.ValueBool() && plan.ForceDestroy.ValueBool()
 	for _, a := range []struct {
 		at        path.Path
 		now, then attr.Value
@@ -33,7 +34,7 @@ func checkReplacement(plan, prior *model) diag.Diagnostics {
 		case refused:
 			diags.Append(replacedWithWorkQueues(a.at, queues))
 		default:
-			diags.Append(replaced(a.at, force && len(queues) > 0))
+			diags.Append(replaced(a.at, prior.Name.ValueString(), force && len(queues) > 0))
 		}
 	}
 	return diags

@@ -77,6 +77,13 @@ func (s *Session) Removed(kind Kind, vhost string) []string {
 	return names
 }
 
+// IsRemoved reports whether a resource is known to be removed in this run, whatever is lost by it.
+func (s *Session) IsRemoved(key Key) bool {
+	s.run.mutex.Lock()
+	defer s.run.mutex.Unlock()
+	return s.run.removed[key]
+}
+
 // Claim says that an owner is planned to have a thing.
 type Claim struct {
 	Owner string
@@ -85,19 +92,19 @@ type Claim struct {
 	Had  bool
 }
 
-// Claim notes a claim. It returns the other owner that has been planned to have the thing in this run, "" if there is
-// none, or one of the two takes over from the other.
-func (s *Session) Claim(key Key, c Claim) (other string) {
+// Claim notes a claim. It returns an earlier one of this run that another owner has to the thing, unless one of the two
+// takes over from the other.
+func (s *Session) Claim(key Key, c Claim) (other Claim, conflicts bool) {
 	s.run.mutex.Lock()
 	defer s.run.mutex.Unlock()
 	for _, earlier := range s.run.claims[key] {
 		gives, takes := earlier.Owner == c.From, earlier.From == c.Owner
 		if earlier.Owner != c.Owner && gives == takes { // both would be a cycle
-			return earlier.Owner
+			return earlier, true
 		}
 	}
 	s.run.claims[key] = append(s.run.claims[key], c)
-	return ""
+	return Claim{}, false
 }
 
 // LetGo notes that an owner is planned not to have a thing any more. It returns who is planned to begin to take it over

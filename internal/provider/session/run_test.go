@@ -36,12 +36,12 @@ func TestClaimOfOneOwner(t *testing.T) {
 	s := Unconnected()
 	work := Key{Queue, "/", "work"}
 	for _, c := range []struct{ owner, other string }{{"orders", ""}, {"orders", ""}, {"bills", "orders"}} {
-		if other := s.Claim(work, Claim{Owner: c.owner}); other != c.other {
-			t.Errorf("%s: claimed by %q, want %q", c.owner, other, c.other)
+		if other, _ := s.Claim(work, Claim{Owner: c.owner}); other.Owner != c.other {
+			t.Errorf("%s: claimed by %+v, want %q", c.owner, other, c.other)
 		}
 	}
-	if other := s.Claim(Key{Queue, "v", "work"}, Claim{Owner: "bills"}); other != "" {
-		t.Errorf("a queue of another vhost is claimed by %q", other)
+	if other, conflicts := s.Claim(Key{Queue, "v", "work"}, Claim{Owner: "bills"}); conflicts {
+		t.Errorf("a queue of another vhost is claimed by %+v", other)
 	}
 }
 
@@ -52,15 +52,15 @@ func TestClaimOfWhoTakesOver(t *testing.T) {
 	for range 2 {
 		s := Unconnected()
 		for _, c := range claims {
-			if other := s.Claim(work, c); other != "" {
-				t.Errorf("%v is refused over %q", c, other)
+			if other, conflicts := s.Claim(work, c); conflicts {
+				t.Errorf("%v is refused over %+v", c, other)
 			}
 		}
-		if other := s.Claim(work, Claim{Owner: "third", From: "old"}); other != "new" {
-			t.Errorf("two take over at once: %q", other)
+		if other, conflicts := s.Claim(work, Claim{Owner: "third", From: "old"}); !conflicts || other.Owner != "new" {
+			t.Errorf("two take over at once: %+v", other)
 		}
-		if other := s.Claim(work, Claim{Owner: "old", From: "new"}); other != "new" {
-			t.Errorf("a cycle: %q", other)
+		if other, conflicts := s.Claim(work, Claim{Owner: "old", From: "new"}); !conflicts || other.Owner != "new" {
+			t.Errorf("a cycle: %+v", other)
 		}
 		slices.Reverse(claims)
 	}

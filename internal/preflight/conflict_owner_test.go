@@ -1,0 +1,79 @@
+package preflight
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// named is a pipeline that has the queue "work", taken over or not.
+func named(name, from string) pipeline.Pipeline {
+	p := one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: from})
+	p.Name = name
+	return p
+}
+
+func vhostOf(pipelines ...pipeline.Pipeline) topology.Vhost {
+	v := topology.Vhost{Name: "/", Nodes: 1}
+	for _, p := range pipelines {
+		v.Topology = topology.Merge(v.Topology, pipeline.Expand(p))
+	}
+	v.Queues["work"] = topology.Queue{Type: topology.Quorum}
+	return v
+}
+
+// While a queue moves from one pipeline to another, a third one is told how that move ends, whatever it wrote.
+func TestMoveOfOthersEndsFirst(t *testing.T) {
+	t.Parallel()
+	vhost := vhostOf(named("a", ""), named("b", "a"))
+	for _, from := range []string{"", "a", "b"} {
+		found := CheckLive(named("c", from), nil, vhost)
+		expectSaid(t, "from "+from, found.refused(), `Remove the queue from "a" and apply; remove take_over_from in "b" and apply; then write take_over_from = "b" here.`)
+	}
+}
+
+// withoutDefinition is a vhost in which somebody has deleted the definition of a pipeline.
+func withoutDefinition(of string, vhost topology.Vhost) topology.Vhost {
+	vhost.Bindings = slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
+		return b.Source == pipeline.Names(of).DeadLetterExchange() && b.Arguments[pipeline.DefinitionArgument] != nil
+	})
+	return vhost
+}
+
+// A definition that is gone while a queue moves does not make its pipeline another's: an apply of it restores the
+// definition, so nothing may stand in the way of that, and a step that would lose messages is refused as before.
+func TestDefinitionGoneWhileAQueueMoves(t *testing.T) {
+	t.Parallel()
+	giver, taker := named("a", ""), named("b", "a")
+	for name, test := range map[string]struct {
+		had             bool
+		next            pipeline.Pipeline
+		undefined       string
+		live            []pipeline.Pipeline
+		refused, warned string
+	}{
+		"the taker, while the giver's is gone": {true, taker, "a", []pipeline.Pipeline{giver, taker}, "", `The pipeline "a" has queue "work", but its definition is gone`},
+		"the giver, while its own is gone":     {true, giver, "a", []pipeline.Pipeline{giver, taker}, "", "Queue is being taken over"},
+		"the giver, while the taker's is gone": {true, giver, "b", []pipeline.Pipeline{giver, taker}, "", `To cancel it, remove the queue from "b"`},
+		"the taker, while its own is gone":     {true, taker, "b", []pipeline.Pipeline{giver, taker}, "", ""},
+		"a third one":                          {false, named("c", "b"), "a", []pipeline.Pipeline{giver, taker}, "Queue is being moved already", "its definition is gone"},
+		"begun while the giver's is gone":      {false, taker, "a", []pipeline.Pipeline{giver}, "", "Apply the configuration that has this pipeline"},
+		"the queue of another":                 {false, named("c", ""), "a", []pipeline.Pipeline{giver}, `is a work queue of the pipeline "a"`, "its definition is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var prior *pipeline.Pipeline
+			if test.had {
+				prior = &test.next
+			}
+			found := CheckLive(test.next, prior, withoutDefinition(test.undefined, vhostOf(test.live...)))
+			expectSaid(t, "refused", found.refused(), test.refused)
+			expectSaid(t, "warned", found.Warnings, test.warned)
+		})
+	}
+	early := named("b", "")
+	found := CheckLive(early, &taker, withoutDefinition("a", vhostOf(giver, taker)))
+	expectSaid(t, "ended too early", found.refused(), "Queue has not been taken over yet")
+}
