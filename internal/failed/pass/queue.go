@@ -65,6 +65,28 @@ func (q Queue) count(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
+// HasExchange asks whether there is an exchange, in the vhost of the queue. That takes no permission.
+func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
+	conn, err := q.Open(ctx, "look")
+	if err != nil {
+		return false, err
+	}
+	defer amqpconn.HangUp(conn.Connection)
+	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
+	if err != nil {
+		return false, err
+	}
+	_, err = amqpconn.Await(ctx, fmt.Sprintf("look at exchange %q", name), func() (struct{}, error) {
+		defer func() { _ = channel.Close() }()
+		return struct{}{}, channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
+	}, func(struct{}) {})
+	var reason *amqp.Error
+	if errors.As(err, &reason) && reason.Code == amqp.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // settled counts the messages once that does not change. Those that another pass has just put back come bit by
 // bit, and its consumer is counted for a moment longer; at least so many are expected, and one in any case. What
 // consumers take meanwhile is taken by others, who may have what is expected.

@@ -14,7 +14,7 @@ import (
 // define puts these in the place of the pipeline's definition.
 func define(t *testing.T, b *brokertest.Broker, definitions ...any) {
 	t.Helper()
-	bindings := b.Path("bindings", "e", "orders.dlx", "q", "orders.inbox")
+	bindings := b.Path("bindings", "e", "orders.failed", "q", "orders.failed")
 	var before []struct {
 		Key string `json:"properties_key"`
 	}
@@ -33,7 +33,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 	t.Parallel()
 	const (
 		healthy = `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
-		at      = `the argument retry-definition of the binding from "orders.dlx" to "orders.inbox" `
+		at      = `the argument retry-definition of the binding from "orders.failed" to "orders.failed" `
 	)
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["5s"]`)
@@ -49,7 +49,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 		{[]any{strings.Replace(healthy, ":2,", ":-5,", 1)}, at + `has a wrong number of attempts, -5`},
 		{[]any{strings.Replace(healthy, "5s", "5 s", 1)}, at + `has a wrong delay 0: "5 s" is not a duration`},
 		{[]any{strings.Replace(healthy, `["5s"]`, "[]", 1)}, at + `lacks delays`},
-		{[]any{healthy, "{"}, `several bindings from "orders.dlx" to "orders.inbox"`},
+		{[]any{healthy, "{"}, `several bindings from "orders.failed" to "orders.failed"`},
 	} {
 		var before listing
 		steps = append(steps,
