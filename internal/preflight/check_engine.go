@@ -122,8 +122,11 @@ func CallOf(p pipeline.Pipeline, at Path) Problem {
 	case pipeline.EngineNative:
 		return problem(at, "Consumers have to call basic.reject(requeue=true)", callNative, p.Names().FailedQueue())
 	case pipeline.EngineConsumer:
-		return problem(at, "Consumers have to count, and to call basic.nack(requeue=false)", callConsumer,
-			p.MaxAttempts, p.Names().FailedExchange())
+		attempts := "max_attempts"
+		if p.MaxAttempts > 0 { // an attachment does not know it
+			attempts = fmt.Sprintf("max_attempts = %d", p.MaxAttempts)
+		}
+		return problem(at, "Consumers have to count, and to call basic.nack(requeue=false)", callConsumer, attempts, p.Names().FailedExchange())
 	}
 	return problem(at, "Consumers have to call basic.nack(requeue=false)", callWorker)
 }

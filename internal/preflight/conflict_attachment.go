@@ -47,7 +47,11 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 func (f *Findings) checkEngineOf(a pipeline.Attachment, vhost topology.Vhost) {
 	checkRelease(f, a.Engine, vhost)
 	p, err := pipeline.Defined(a.Names(), vhost.Topology)
-	if engine := a.AsPipeline().EngineName(); err == nil && p.EngineName() != engine {
+	switch {
+	case err != nil || p.EngineName() == a.AsPipeline().EngineName():
+	case p.Engine == pipeline.EngineNative:
+		f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
+	default:
 		f.refuse(Path{"engine"}, "Pipeline of another engine", engineOfPipeline, a.Pipeline, p.EngineName())
 	}
 }

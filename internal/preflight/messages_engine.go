@@ -60,7 +60,7 @@ const (
 		"With requeue=false it goes to %q at its first failure, without a retry."
 
 	callConsumer = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
-		"Nobody enforces max_attempts = %d: the consumer reads from x-death how often its queue has rejected the message, " +
+		"Nobody enforces %s: the consumer reads from x-death how often its queue has rejected the message, " +
 		"and after the last attempt publishes it to the exchange %q and acknowledges it. " +
 		"The guide \"Which engine\" has the code. " +
 		"A consumer without it gets a message that always fails for ever."

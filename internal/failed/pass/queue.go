@@ -65,7 +65,8 @@ func (q Queue) count(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
-// HasExchange asks whether there is an exchange, in the vhost of the queue. That takes no permission.
+// HasExchange asks whether there is an exchange, in the vhost of the queue. Anybody hears of one that exists; who may not
+// create it does not hear that it is missing, but is refused.
 func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
 	conn, err := q.Open(ctx, "look")
 	if err != nil {
@@ -81,7 +82,7 @@ func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
 		return struct{}{}, channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
 	}, func(struct{}) {})
 	var reason *amqp.Error
-	if errors.As(err, &reason) && reason.Code == amqp.NotFound {
+	if errors.As(err, &reason) && (reason.Code == amqp.NotFound || reason.Code == amqp.AccessRefused) {
 		return false, nil
 	}
 	return err == nil, err

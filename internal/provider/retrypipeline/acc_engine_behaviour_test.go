@@ -2,6 +2,7 @@ package retrypipeline_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -140,6 +141,51 @@ func TestAcc_NativeCrashes(t *testing.T) {
 	}, `engine = "native"`, `delays = ["200ms"]`, `max_attempts = 3`, `work_queues = { work = {} }`)
 }
 
+// delay has a message of the work queue delayed by the queue itself.
+func delay(t *testing.T, b *brokertest.Broker, queue, body string) {
+	t.Helper()
+	b.Publish(t, "", queue, persistent(body))
+	ch := b.Channel(t)
+	defer func() { _ = ch.Close() }()
+	if d, ok, err := ch.Get(queue, false); err != nil || !ok || d.Reject(true) != nil {
+		t.Fatal(err, ok)
+	}
+}
+
+// A message that a queue delays keeps it from being deleted, although nobody sees it but in the count of all messages. A
+// queue that leaves the pipeline keeps such a message, and delivers it.
+func TestAcc_NativeDelaysAreContents(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.3.1") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	config := func(wait, queues string) string {
+		return pipelineHCL(b, `engine = "native"`, fmt.Sprintf("delays = [%q]", wait), fmt.Sprintf("work_queues = { %s }", queues))
+	}
+	accept(t, b,
+		resource.TestStep{Config: config("10s", `work = {}, own = { declare = true }`)},
+		resource.TestStep{
+			PreConfig: func() {
+				delay(t, b, "own", "kept")
+				delay(t, b, "work", "released")
+				if _, ok := b.Get(t, "own"); ok {
+					t.Error("the message is not delayed")
+				}
+				eventuallyReported(t, b, "own", 1)
+			},
+			Config: config("10s", `work = {}, own = { declare = true }`), Destroy: true,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*own: 1 message`),
+		},
+		resource.TestStep{Config: config("10s", `own = { declare = true }`)},
+		resource.TestStep{
+			PreConfig: func() { expectIn(t, b, "work", "released"); expectIn(t, b, "own", "kept") },
+			Config:    config("10s", ""),
+		},
+	)
+}
+
 // attemptsBefore reads how often the queue rejected the message before, as a consumer that counts does.
 func attemptsBefore(d amqp.Delivery, queue string) int64 {
 	deaths, _ := d.Headers["x-death"].([]any)
@@ -211,6 +257,41 @@ func TestAcc_ConsumersCount(t *testing.T) {
 				fmt.Sprintf("work_queues = { work = { %s } }", settings))
 		})
 	}
+}
+
+// The one delay changes in place: what waits in the old queue comes back from there, and the queue goes once it is empty.
+func TestAcc_ConsumersScheduleChanges(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.0") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	config := func(wait string) string {
+		return pipelineHCL(b, `engine = "consumer"`, fmt.Sprintf("delays = [%q]", wait), `work_queues = { work = {} }`)
+	}
+	accept(t, b,
+		resource.TestStep{Config: config("15s")},
+		resource.TestStep{
+			PreConfig: func() { reject(t, b, "in the old queue"); eventuallyReported(t, b, "orders.retry.15s", 1) },
+			Config:    config("1s"),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				reject(t, b, "in the new queue")
+				expectIn(t, b, "work", "in the new queue")
+				expectIn(t, b, "work", "in the old queue")
+				eventuallyReported(t, b, "orders.retry.15s", 0)
+			},
+			Config: config("1s"),
+		},
+		resource.TestStep{Config: config("1s"), Check: func(*terraform.State) error {
+			if slices.Contains(names(t, b, "queues"), "orders.retry.15s") {
+				t.Error("the old retry queue is still there")
+			}
+			return nil
+		}},
+	)
 }
 
 // crash takes so many messages and ends without a word.

@@ -79,6 +79,13 @@ func TestAcc_EngineWithoutWorker(t *testing.T) {
 				}},
 				{Config: config, PlanOnly: true},
 				{
+					Config: config + fmt.Sprintf("data \"rabbitmq_retry_pipeline\" \"same\" {\n  name = \"orders\"\n  vhost = %q\n}\n", b.Vhost),
+					ConfigStateChecks: []statecheck.StateCheck{
+						statecheck.ExpectKnownValue("data.rabbitmq_retry_pipeline.same", tfjsonpath.New("engine"), knownvalue.StringExact(c.engine)),
+						statecheck.ExpectKnownValue("data.rabbitmq_retry_pipeline.same", tfjsonpath.New("worker"), knownvalue.Null()),
+					},
+				},
+				{
 					Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"),
 					ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 				},
