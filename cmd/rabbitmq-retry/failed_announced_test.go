@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // What is parked after somebody has agreed to a number of messages stays, however long the run takes.
@@ -85,5 +88,43 @@ func TestTargetsAndFilesThatAreRefused(t *testing.T) {
 	exported, _ := o.run(t, exitOK, "failed", "export", "orders", "--output", "-")
 	if !strings.Contains(exported, "order-1") || len(o.contents(t)) != 1 {
 		t.Errorf("exported %q", exported)
+	}
+}
+
+// What somebody purges meanwhile is given up soon, and the summary says how much it was.
+func TestPurgedMeanwhile(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	const messages = 200
+	for i := range messages {
+		o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
+	}
+	ended := make(chan string)
+	go func() {
+		_, errs := o.run(t, exitError, "failed", "replay", "orders", "--rate", "10/s", "--yes")
+		ended <- errs
+	}()
+	brokertest.Eventually(t, 20*time.Second, func() error {
+		if _, ok := o.Get(t, "orders.created"); !ok {
+			return errors.New("nothing was replayed yet")
+		}
+		return nil
+	})
+	if _, err := o.Channel(t).QueuePurge("orders.failed", false); err != nil {
+		t.Fatal(err)
+	}
+	purged := time.Now()
+	errs := <-ended
+	// It holds 40 messages, which take four seconds.
+	if took := time.Since(purged); took > 18*time.Second {
+		t.Errorf("ended after %s", took)
+	}
+	var replayed, vanished int
+	said := regexp.MustCompile(`(?s)replayed \d+ of 200.*\d+ messages did not come after all`).FindString(errs)
+	said = strings.NewReplacer("replayed ", "", " of 200", " ").Replace(said)
+	_, _ = fmt.Sscan(said, &replayed)
+	_, _ = fmt.Sscan(said[strings.LastIndex(said, "\n")+1:], &vanished)
+	if replayed == 0 || vanished == 0 || replayed+vanished != messages {
+		t.Errorf("replayed %d, vanished %d:\n%s", replayed, vanished, errs)
 	}
 }

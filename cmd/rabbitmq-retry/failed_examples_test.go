@@ -65,14 +65,16 @@ func TestExamplesOfHelp(t *testing.T) {
 func TestHelpNamesPermissions(t *testing.T) {
 	t.Parallel()
 	needs := regexp.MustCompile(`(?m)^Needs: `)
-	for _, command := range []string{"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "status"} {
+	for _, command := range []string{
+		"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "failed repair", "status",
+	} {
 		if _, help, _ := execute(t.Context(), map[string]string{}, append(strings.Fields(command), "--help")...); !needs.MatchString(help) {
 			t.Errorf("%s does not say what it needs:\n%s", command, help)
 		}
 	}
 	for _, args := range [][]string{{"help", "failed"}, {"failed", "help"}, {"failed"}, {"failed", "--help"}} {
 		_, help, _ := execute(t.Context(), map[string]string{}, args...)
-		contains(t, help, "read on <pipeline>.failed, write on <pipeline>.return", "anything with --queue")
+		contains(t, help, "read on <pipeline>.failed, write on <pipeline>.return", "With --queue:")
 	}
 	if code, _, errs := execute(t.Context(), map[string]string{}, "failed", "lits"); code != exitUsage {
 		t.Errorf("a slip ends with %d: %s", code, errs)

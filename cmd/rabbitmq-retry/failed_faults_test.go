@@ -139,46 +139,6 @@ func clientCertificate(t *testing.T) (trusted *x509.CertPool, certFile, keyFile 
 	return trusted, brokertest.PEMFile(t, "CERTIFICATE", der), brokertest.PEMFile(t, "PRIVATE KEY", encoded)
 }
 
-// as is the commands run by a user with these permissions.
-func (o orders) as(t *testing.T, write, read string) orders {
-	t.Helper()
-	name, password := o.User(t, "", "", write, read)
-	other := o
-	other.env = with(o.env, cli.EnvURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
-	return other
-}
-
-// Each command names the permission that it lacks, and does nothing without it.
-func TestMissingPermissions(t *testing.T) {
-	t.Parallel()
-	o := newOrders(t, "quorum")
-	o.failedExchange(t)
-	o.park(t, "exhausted", "order-1")
-	file := exported(t, o)
-	const failedOnly = "^orders\\.failed$"
-	for name, test := range map[string]struct {
-		write, read string
-		args        []string
-		want        string
-	}{
-		"list":        {".*", "", []string{"failed", "list", "orders"}, `needs: read on "orders.failed"`},
-		"show":        {".*", "", []string{"failed", "show", "orders", "1234"}, `needs: read on "orders.failed"`},
-		"export":      {".*", "", []string{"failed", "export", "orders"}, `needs: read on "orders.failed"`},
-		"delete":      {".*", "", []string{"failed", "delete", "orders", "--all", "--discard", "--yes"}, `needs: read on "orders.failed"`},
-		"replay":      {"", failedOnly, []string{"failed", "replay", "orders", "--yes"}, `needs: write on "orders.return"`},
-		"replay --to": {"", failedOnly, []string{"failed", "replay", "orders", "--to", "orders.created", "--yes"}, `needs: write on "amq.default"`},
-		"import":      {"", failedOnly, []string{"failed", "import", "orders", file}, `needs: write on "orders.failed"`},
-	} {
-		_, errs := o.as(t, test.write, test.read).run(t, exitError, test.args...)
-		if !strings.Contains(errs, test.want) {
-			t.Errorf("%s: %q is not in:\n%s", name, test.want, errs)
-		}
-	}
-	if left := o.contents(t); len(left) != 1 {
-		t.Errorf("%d messages are left", len(left))
-	}
-}
-
 // What cannot be replayed is named, and stays.
 func TestReplayTexts(t *testing.T) {
 	t.Parallel()

@@ -172,6 +172,8 @@ func TestFailedTexts(t *testing.T) {
 		"no pipeline": {[]string{"failed", "list"}, "which pipeline? Write its name, or --queue"},
 		"both":        {[]string{"failed", "list", "orders", "--queue", "q"}, "with --queue there is no pipeline to name"},
 		"format":      {[]string{"failed", "list", "orders", "-o", "xml"}, `-o "xml": must be one of table, json, jsonl, id`},
+		"no time":     {[]string{"failed", "list", "orders", "--since", "1h", "--until", "2h"}, "--since 1h: is later than the end, 2h: no message"},
+		"no age":      {[]string{"failed", "replay", "orders", "--since", "1h", "--older-than", "2h", "--yes"}, "--since 1h: is later than the end, 2h"},
 		"time":        {[]string{"failed", "list", "orders", "--since", "yesterday"}, `--since "yesterday": must be a time`},
 		"rate":        {[]string{"failed", "replay", "orders", "--rate", "fast"}, `--rate "fast": must be messages a second`},
 		"id":          {[]string{"failed", "replay", "orders", "--ids", write(t, "57f4\n")}, `--ids: line 1: "57f4" is not an id`},
@@ -184,4 +186,22 @@ func TestFailedTexts(t *testing.T) {
 			contains(t, errs, test.want)
 		})
 	}
+}
+
+// What is to be done next is done with the messages that were listed.
+func TestNextKeepsTheFilters(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "json")
+	contains(t, out, `"groups": []`, `"rows": []`)
+	o.park(t, "exhausted", "order-1")
+	o.park(t, "exhausted", "order-2")
+	filters := []string{
+		"--from-queue", "orders.created,a b", "--since", "2h", "--until", "0s", "--header", "retry-publish-id=order-1",
+		"--routing-key", "order.*", "--message-id", "order-1", "--scan", "9",
+	}
+	_, errs := o.run(t, exitOK, append([]string{"failed", "list", "orders", "--reason", "exhausted,malformed"}, filters...)...)
+	contains(t, errs, " ID --scan 9, or rabbitmq-retry failed replay orders --vhost "+o.Vhost+" --reason exhausted "+
+		"--from-queue 'orders.created,a b' --header retry-publish-id=order-1 --message-id order-1 --routing-key 'order.*' "+
+		"--scan 9 --since 2h --until 0s --limit 1")
 }

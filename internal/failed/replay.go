@@ -28,6 +28,8 @@ type Publishing struct {
 	Exchange, RoutingKey string
 	Properties           []byte
 	Body                 []byte
+	// Line is where it stands in a file, 0 if it comes from a queue.
+	Line int
 }
 
 // Replay says how messages are replayed.

@@ -18,10 +18,16 @@ not read the failed queue. Needs, in the vhost:
 
   list, show, export, delete   read on <pipeline>.failed
   replay                       read on <pipeline>.failed, write on <pipeline>.return
+  replay --to                  read on <pipeline>.failed, write on amq.default
   import                       write on <pipeline>.failed; with --skip-present also read
   import --replay              write on <pipeline>.return
-  replay --to                  read on <pipeline>.failed, write on amq.default
-  anything with --queue        read on the queue, write on amq.default
+  repair                       read on <pipeline>.failed, write on <pipeline>.failed
+
+With --queue:
+
+  list, show, export, delete   read on the queue; write on amq.default if it is a quorum queue
+  replay                       read on the queue, write on amq.default
+  import                       write on amq.default; with --skip-present also read on the queue
 
 The vhost is that of the pipeline in the configuration, if there is one ($RABBITMQ_RETRY_CONFIG or --config),
 and else --vhost.

@@ -100,7 +100,7 @@ func (o *exportOptions) export(s *survey, filter failed.Filter, stdout console.O
 		_, copied := io.Copy(stdout, spool)
 		err = errors.Join(err, rewound, copied)
 	}
-	if err = errors.Join(err, to.close()); err != nil {
+	if err = to.closeAfter(err); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
 	s.sayHidden(result)

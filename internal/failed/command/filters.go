@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -43,6 +45,29 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	complete(cmd, "reason", deadletter.FailReasons()...)
 }
 
+// words are the flags as they are written on a command line, but for the reasons and the limit.
+func words(flags *pflag.FlagSet) string {
+	var text strings.Builder
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		switch f.Name {
+		case "config", "error", "ids", "older-than", "routing-key", "scan", "since", "until":
+		case "from-queue", "message-id": // a line of CSV
+			values[0] = strings.TrimSuffix(strings.TrimPrefix(values[0], "["), "]")
+		case "header":
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				values = list.GetSlice()
+			}
+		default:
+			return
+		}
+		for _, value := range values {
+			text.WriteString(" --" + f.Name + " " + pasted(value))
+		}
+	})
+	return text.String()
+}
+
 // filter reads the flags.
 func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
 	filter = failed.Filter{
@@ -60,6 +85,9 @@ func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, 
 			return filter, fmt.Errorf("--older-than %q: must be a duration, such as 48h", f.olderThan)
 		}
 		filter.Until = now.Add(-age)
+	}
+	if !filter.Since.IsZero() && !filter.Until.IsZero() && filter.Since.After(filter.Until) {
+		return filter, fmt.Errorf("--since %s: is later than the end, %s: no message is within", f.since, cmp.Or(f.until, f.olderThan))
 	}
 	for _, header := range f.headers {
 		key, value, ok := strings.Cut(header, "=")

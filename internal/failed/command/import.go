@@ -27,8 +27,8 @@ queues instead.
 The whole file is read first: nothing is published of a damaged one. To import a file twice duplicates its messages;
 --skip-present leaves out those that are in the queue.
 
-Needs: write on the exchange <pipeline>.failed. With --skip-present: also read on the queue <pipeline>.failed. With
---replay: write on <pipeline>.return instead. With --queue: write on amq.default.`
+Needs: write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With --queue: write on amq.default
+instead. With --skip-present: also read on <pipeline>.failed, or on the queue of --queue.`
 
 const importExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
   rabbitmq-retry failed import orders unrecoverable.jsonl
@@ -173,6 +173,8 @@ func (i *imports) run(ctx context.Context) error {
 	result, err := i.publish(ctx, meant)
 	i.console.Say("imported %d of %s into %s", result.Confirmed, failed.Messages(total), where)
 	i.say()
+	i.sayOversized(result)
+	i.sayHowToContinue(result, total)
 	return i.finish(record, result, total, err)
 }
 
@@ -212,6 +214,7 @@ func (i *imports) messages(from io.Reader) func() (failed.Publishing, bool, erro
 		if p, ok, err = i.publishing(m); err != nil {
 			err = fmt.Errorf("line %d: %w", reader.Line, err)
 		}
+		p.Line = reader.Line
 		return p, ok, err
 	}
 }
@@ -271,7 +274,7 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 			}
 		},
 		Progress: func(p pass.Progress) {
-			i.sayBlocked(p)
+			i.sayWaiting(p)
 			i.console.Line(fmt.Sprintf("%d/%d%s", p.Confirmed, meant, waiting(p)))
 		},
 	})
@@ -288,15 +291,23 @@ func (i *imports) say() {
 	}
 }
 
+// sayHowToContinue says how what is not imported can be, without importing the rest twice.
+func (i *imports) sayHowToContinue(p pass.Result, total int) {
+	if p.Confirmed+i.skipped < total && p.Confirmed+p.Uncertain > 0 && !i.replay {
+		i.console.Say("To continue: the same command with --skip-present, which leaves out what is in %s.", i.place.Name)
+	}
+}
+
 // finish leaves the record, and says by its error whether all is done.
 func (i *imports) finish(record console.Record, p pass.Result, total int, err error) error {
 	record.Counts = map[string]int{
-		"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "unconfirmed": p.Uncertain,
-		"present": i.skipped,
+		"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
+		"unconfirmed": p.Uncertain, "present": i.skipped,
 	}
 	err = i.recordEnd(record, i.auditLog, err)
 	if err == nil && p.Confirmed+i.skipped < total {
-		err = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d unconfirmed", p.Returned, p.Refused, p.Uncertain)
+		err = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
+			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)
 	}
 	if err != nil {
 		return cli.RuntimeError{Err: i.place.unknown(err)}

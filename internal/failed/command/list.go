@@ -97,7 +97,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if printed := list.Write(console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
-	o.summary(survey, result, list)
+	o.summary(survey, result, list, words(cmd.Flags()))
 	if err == nil {
 		err = errors.Join(survey.notBack(), survey.notFound())
 	}
@@ -105,28 +105,34 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // summary says what else there is to know.
-func (o *listOptions) summary(s *survey, result pass.Result, list view.List) {
+func (o *listOptions) summary(s *survey, result pass.Result, list view.List, filters string) {
 	text := failed.Messages(result.Seen) + " in " + list.Queue
 	if list.Selected < result.Seen {
 		text += fmt.Sprintf(", %d of them meant", list.Selected)
 	}
 	text += "; " + s.back() + "."
 	if len(list.Groups) > 0 && s.place.Pipeline != "" {
-		text += " " + next(list.Groups, s.place.argument())
+		text += " " + o.next(list.Groups, s.place.argument(), filters)
 	}
 	s.console.Say("%s", text)
-	if result.Ready > result.Seen {
+	if result.Ready > result.Seen+result.Vanished {
 		s.console.Say("Only the first %d of %d were looked at: --scan %d for all.", result.Seen, result.Ready, result.Ready)
 	}
 	s.sayHidden(result)
 }
 
-// next is what one does next.
-func next(groups []failed.Group, queue string) string {
-	const show, replay = "Next: rabbitmq-retry failed show ", ", or rabbitmq-retry failed replay "
-	i := slices.IndexFunc(groups, func(g failed.Group) bool { return g.Reason != "" })
-	if i < 0 {
-		return show + queue + " ID"
+// next is what one does next, with the same messages.
+func (o *listOptions) next(groups []failed.Group, queue, filters string) string {
+	text := "Next: rabbitmq-retry failed show " + queue + " ID"
+	if o.source.File != "" {
+		text += " --config " + pasted(o.source.File)
 	}
-	return show + queue + " ID" + replay + queue + " --reason " + pasted(groups[i].Reason) + " --limit 1"
+	if o.scan > 0 {
+		text += fmt.Sprint(" --scan ", o.scan)
+	}
+	i := slices.IndexFunc(groups, func(g failed.Group) bool { return g.Reason != "" })
+	if i < 0 || o.ids == "-" { // which cannot be read twice
+		return text
+	}
+	return text + ", or rabbitmq-retry failed replay " + queue + " --reason " + pasted(groups[i].Reason) + filters + " --limit 1"
 }

@@ -78,6 +78,7 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int, to 
 		Before: &before, Drops: true, Scan: r.scan(), Limit: meant,
 		Decide: func(e *failed.Entry) pass.Verdict { return pass.Verdict{Drop: selector.Selects(e)} },
 		Progress: func(p pass.Progress) {
+			r.sayWaiting(p)
 			r.console.Line(fmt.Sprintf("%d/%d  %s%s", p.Dropped, meant, p.Phase, waiting(p)))
 		},
 	}
@@ -95,19 +96,20 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int, to 
 
 func (r *removal) report(p pass.Result, meant int) {
 	if p.Interrupted && p.Dropped < meant {
-		r.console.Say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped))
+		r.console.Say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped-p.Vanished))
 	} else {
 		r.console.Say("deleted %d of %d", p.Dropped, meant)
 	}
+	r.sayVanished(p)
 	if r.file != "" && p.Dropped > 0 {
 		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
 	}
-	if p.Doubled > 0 {
+	if p.Doubled > 0 && !p.Unverified {
 		r.console.Say("%s deleted that may be in %s still: others took part, or the connection was lost",
 			failed.Messages(p.Doubled), r.place.Name)
 	}
 	if p.Unverified {
-		r.console.Say("up to %s deleted that may be in %s still", failed.Messages(min(p.Dropped, pass.MayDouble)), r.place.Name)
+		r.console.Say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
 	}
 }
 
@@ -116,6 +118,7 @@ func (r *removal) finish(record console.Record, p pass.Result, meant int, err er
 	record.Counts = map[string]int{
 		"selected": p.Selected, "deleted": p.Dropped, "duplicated": p.Doubled, "acknowledged_again": p.Again,
 	}
+	countUnverified(record, p)
 	err = r.recordEnd(record, r.auditLog, err)
 	if err == nil && (p.Dropped < meant || p.Doubled > 0) {
 		err = errors.New("not all messages were deleted for good")

@@ -20,7 +20,9 @@ import (
 const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can. A message that was published over AMQP 1.0
 can have what AMQP 0-9-1 has not, such as a UUID: the broker closes the connection of the other commands over it.
 The copy has the same body; its dead-letter-error says what had to change. An original is taken out only after the
-broker has confirmed its copy. All other messages stay as they are.`
+broker has confirmed its copy. All other messages stay as they are.
+
+Needs: read on <pipeline>.failed, write on <pipeline>.failed.`
 
 const repairExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed repair orders`
 

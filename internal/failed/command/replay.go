@@ -24,7 +24,8 @@ A message whose work queue has no binding to the pipeline's return exchange goes
 it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
-read on the queue, write on amq.default. With --wait: read on <pipeline>.inbox, to say whether a worker consumes it.`
+read on the queue, write on amq.default. Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on
+RabbitMQ 4.3 only to a user who may read that queue.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
   export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
@@ -179,7 +180,7 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 		Before: &before, Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
 		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
 		Progress: func(p pass.Progress) {
-			r.sayBlocked(p)
+			r.sayWaiting(p)
 			r.console.Line(progressLine(p, total, time.Since(began)))
 		},
 	}
@@ -206,9 +207,10 @@ func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict
 // finish leaves the record, and says by its error whether all is done.
 func (r *replay) finish(record console.Record, p pass.Result, again, total int, err error) error {
 	record.Counts = map[string]int{
-		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused,
+		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "duplicated": p.Doubled, "acknowledged_again": p.Again, "back": again,
 	}
+	countUnverified(record, p)
 	err = r.recordEnd(record, r.auditLog, err)
 	if err == nil && (p.Confirmed < total || p.Doubled > 0 || again > 0 || len(r.skipped) > 0) {
 		err = errors.New("not all messages were replayed for good")

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
@@ -23,51 +22,41 @@ func (r *replay) destination() string {
 	return strings.Join(queues, ", ")
 }
 
-// pace says how long it takes.
-func (r *replay) pace(total int) string {
-	if r.rate == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" at %s, about %s", r.replayOptions.rate, (time.Duration(float64(total)/r.rate) * time.Second).Round(time.Second))
-}
-
-func progressLine(p pass.Progress, total int, since time.Duration) string {
-	rate := float64(p.Confirmed) / max(since.Seconds(), 1)
-	eta := ""
-	if rate > 0 && p.Confirmed < total {
-		eta = "  eta " + (time.Duration(float64(total-p.Confirmed)/rate) * time.Second).String()
-	}
-	if p.Phase != pass.Reading {
-		eta = "  " + string(p.Phase)
-	}
-	return fmt.Sprintf("%d/%d  %.0f/s  %d returned%s%s", p.Confirmed, total, rate, p.Returned, eta, waiting(p))
-}
-
 // report says what was done.
 func (r *replay) report(p pass.Result, total int) {
-	stay := max(0, total-p.Confirmed)
+	stay := max(0, total-p.Confirmed-p.Vanished)
 	if p.Interrupted && stay > 0 {
-		r.console.Say("stopped: %d replayed, %d left, %d duplicated. Run the same command again to continue.", p.Confirmed, stay, p.Doubled)
+		r.console.Say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated(p))
 	} else {
 		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
 	}
+	r.sayVanished(p)
 	if p.Returned > 0 {
 		r.console.Say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), r.missingQueue())
 	}
 	if p.Refused > 0 {
 		r.console.Say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
 	}
+	r.sayOversized(p)
 	if p.Uncertain > 0 {
 		r.console.Say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.place.Name)
 	}
-	if p.Doubled > 0 {
+	if p.Doubled > 0 && !p.Unverified {
 		r.console.Say("%s duplicated: replayed, and perhaps in %s still, since others took part or the connection was lost. "+
 			"Look for replay-id %s.", failed.Messages(p.Doubled), r.place.Name, r.how.ID)
 	}
 	if p.Unverified {
-		r.console.Say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(min(p.Confirmed, pass.MayDouble)), r.place.Name)
+		r.console.Say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
 	}
 	r.saySkipped()
+}
+
+// duplicated is how many there are, as far as that is known.
+func duplicated(p pass.Result) string {
+	if p.Unverified {
+		return fmt.Sprintf("up to %d", p.MostDoubled())
+	}
+	return fmt.Sprint(p.Doubled)
 }
 
 func (r *replay) saySkipped() {

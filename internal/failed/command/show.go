@@ -40,7 +40,7 @@ func newShow(caller caller) *cobra.Command {
 		Short: "Show one failed message",
 		Long: `Shows why a message failed, its history, headers and body. ID may be a unique prefix of at least 4 digits.
 
-Needs: read on <pipeline>.failed.`,
+Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`,
 		Example: showExample,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },

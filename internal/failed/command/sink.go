@@ -89,7 +89,19 @@ func (s *sink) close() error {
 // closeOrRemove leaves no empty file.
 func (s *sink) closeOrRemove() {
 	_ = s.close() // what counts was kept before
-	if s.kept == 0 {
+	s.removeIfEmpty()
+}
+
+// closeAfter leaves no empty file after an error: the next run could not create it.
+func (s *sink) closeAfter(err error) error {
+	if err = errors.Join(err, s.close()); err != nil {
+		s.removeIfEmpty()
+	}
+	return err
+}
+
+func (s *sink) removeIfEmpty() {
+	if s.kept == 0 && s.name != "" {
 		_ = os.Remove(s.name)
 	}
 }

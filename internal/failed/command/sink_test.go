@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,5 +56,24 @@ func TestSinkOfAFullDisk(t *testing.T) {
 	text, err := os.ReadFile(name)
 	if lines := strings.Split(string(text), "\n"); err != nil || len(lines) != 2 || lines[1] != "" {
 		t.Errorf("error %v, file:\n%s", err, text)
+	}
+}
+
+// A file in which nothing is would keep the same command from being run again.
+func TestSinkWithoutRoomForAnything(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "failed.jsonl")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sinkTo(&fullDisk{f, 10}, name)
+	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte("x")})
+	s.write(&e)
+	if err := s.closeAfter(nil); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
 	}
 }

@@ -44,7 +44,7 @@ the retry queues come from the worker's configuration. Exit code 1 says that a q
 nothing consumes the inbox. A pipeline of an engine without a worker has no inbox. What a quorum queue itself
 delays (engine native) is not ready, and not counted.
 
-Needs: read on each of these queues.`,
+Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for it.`,
 		Example: statusExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -29,15 +29,12 @@ type survey struct {
 	limited bool
 	// missing is how many messages were seen by the last look, and are not back.
 	missing int
-	// blocked is why the broker accepts no messages, as it was said last.
+	// vanished is how many were counted by the last look, and did not come.
+	vanished int
+	// blocked is why the broker accepts no messages, and awaits whether messages are awaited, as it was said last.
 	blocked string
+	awaits  bool
 }
-
-const (
-	// returning is how long messages that were put back may take to be counted again, large ones in particular.
-	returning     = 20 * time.Second
-	returningPoll = 100 * time.Millisecond
-)
 
 // newConsole talks to the one who runs the command. Yes answers every question.
 func newConsole(cmd *cobra.Command, yes bool) *console.Console {
@@ -90,51 +87,6 @@ func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*fai
 	return result, s.await(ctx, result)
 }
 
-// await waits until the queue counts again what was put back. A queue with a delivery limit may have deleted it, and
-// AMQP does not tell the limit.
-func (s *survey) await(ctx context.Context, seen pass.Result) error {
-	s.missing = 0
-	if seen.Consumers > 0 || seen.Confirmed > 0 { // others take messages, or copies were made
-		return nil
-	}
-	for deadline := time.Now().Add(returning); ; {
-		count, err := s.place.Count(ctx)
-		if err != nil {
-			return cli.RuntimeError{Err: s.place.unknown(err)}
-		}
-		missing := seen.Seen - count.Ready
-		switch late := time.Now().After(deadline); {
-		case missing <= 0 || late && count.Consumers > 0: // the look's own consumer is counted for a moment longer
-			return nil
-		case late:
-			s.missing = missing
-			return nil
-		}
-		select {
-		case <-time.After(returningPoll):
-		case <-ctx.Done():
-			return cli.RuntimeError{Err: ctx.Err()}
-		}
-	}
-}
-
-// back says where the messages are that were looked at.
-func (s *survey) back() string {
-	if s.missing == 0 {
-		return "all put back"
-	}
-	return fmt.Sprintf("%d of them not back: they expired, somebody took them, or the queue has a delivery limit and "+
-		"deletes what is looked at too often", s.missing)
-}
-
-// notBack is an error if messages that were looked at are not back.
-func (s *survey) notBack() error {
-	if s.missing == 0 {
-		return nil
-	}
-	return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.missing), s.place.Name)}
-}
-
 // notFound is an error if messages that were named are not there.
 func (s *survey) notFound() error {
 	missing := s.selector.Missing()
@@ -185,6 +137,14 @@ func (s *survey) recordEnd(r console.Record, auditLog string, ended error) error
 	return errors.Join(ended, s.record(r, auditLog))
 }
 
+// countUnverified leaves no number of what nobody knows, but the most that it can be.
+func countUnverified(r console.Record, p pass.Result) {
+	if p.Unverified {
+		delete(r.Counts, "duplicated")
+		r.Counts["duplicated_at_most"] = p.MostDoubled()
+	}
+}
+
 func (s *survey) record(r console.Record, auditLog string) error {
 	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
 	return s.console.Audit(r, auditLog)
@@ -199,19 +159,8 @@ func (s *survey) scan() int {
 }
 
 func (s *survey) progress(p pass.Progress) {
+	s.sayWaiting(p)
 	s.console.Line(fmt.Sprintf("%s %d/%d%s", p.Phase, p.Seen, p.Ready, waiting(p)))
-}
-
-// waiting is why it does not go on.
-func waiting(p pass.Progress) string {
-	switch {
-	case p.Blocked != "":
-		return "  the broker accepts no messages (" + p.Blocked + "): waiting"
-	case p.Waiting:
-		return "  waiting for the broker"
-	default:
-		return ""
-	}
 }
 
 // sayHidden says what a look cannot show.
@@ -219,6 +168,7 @@ func (s *survey) sayHidden(r pass.Result) {
 	if r.Consumers > 0 {
 		s.console.Say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
+	s.sayVanished(r)
 	if s.selector == nil {
 		return
 	}

@@ -2,11 +2,13 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -18,20 +20,20 @@ const version = 1
 
 // line is a message as it is in the file; see [Encode] for the order of the keys.
 type line struct {
-	Version    int             `json:"v"`
-	ID         string          `json:"id"`
-	Queue      string          `json:"queue"`
-	Exchange   string          `json:"exchange"`
-	RoutingKey string          `json:"routing_key"`
-	RawKey     []byte          `json:"routing_key_base64"`
-	Properties json.RawMessage `json:"properties"`
-	Types      types           `json:"types"`
-	Raw        []byte          `json:"raw"`
-	Body       *string         `json:"body"`
-	BodyBase64 *[]byte         `json:"body_base64"`
+	Version             int
+	ID, Queue, Exchange string
+	RoutingKey          string
+	RawKey, Raw         []byte
+	Properties          json.RawMessage
+	Types               types
+	Body                *string
+	BodyBase64          *[]byte
 }
 
-var errNotTheSame = errors.New("the message cannot be written as a line of a file")
+var (
+	errNotTheSame = errors.New("the message cannot be written as a line of a file")
+	errNoObject   = errors.New("it does not begin with {")
+)
 
 // Encode writes a message as a line, without its end. The line is read again, and compared.
 func Encode(m failed.Message, id string) ([]byte, error) {
@@ -103,8 +105,7 @@ func parse(text []byte) (line, error) {
 		return l, errors.New("is not UTF-8")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&l); err != nil {
+	if err := l.read(decoder); err != nil {
 		return l, fmt.Errorf("is not a message: %w", err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
@@ -117,6 +118,63 @@ func parse(text []byte) (line, error) {
 		return l, fmt.Errorf("its exchange or routing key is longer than %d bytes", maxShort)
 	}
 	return l, nil
+}
+
+// read reads an object by its keys. The decoder alone would take "Body" for "body", and of two the last one.
+func (l *line) read(decoder *json.Decoder) error {
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
+		return cmp.Or(err, errNoObject)
+	}
+	for seen := ""; decoder.More(); {
+		token, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := token.(string)
+		value := l.value(key)
+		switch word := " " + key + " "; {
+		case value == nil:
+			return fmt.Errorf("there is no key %.100q", key)
+		case strings.Contains(seen, word):
+			return fmt.Errorf("the key %q is there twice", key)
+		default:
+			seen += word
+		}
+		if err := decoder.Decode(value); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	_, err := decoder.Token()
+	return err
+}
+
+// value is where that of a key goes, nil if there is no such key.
+func (l *line) value(key string) any {
+	switch key {
+	case "v":
+		return &l.Version
+	case "id":
+		return &l.ID
+	case "queue":
+		return &l.Queue
+	case "exchange":
+		return &l.Exchange
+	case "routing_key":
+		return &l.RoutingKey
+	case "routing_key_base64":
+		return &l.RawKey
+	case "properties":
+		return &l.Properties
+	case "types":
+		return &l.Types
+	case "raw":
+		return &l.Raw
+	case "body":
+		return &l.Body
+	case "body_base64":
+		return &l.BodyBase64
+	}
+	return nil
 }
 
 func (l *line) body() ([]byte, error) {

@@ -27,7 +27,7 @@ func isCode(err error, code int) bool {
 func (r *run) finish(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	r.show(Finishing)
-	err := r.takeConfirms()
+	err := r.takeConfirms(ctx)
 	if !r.lost {
 		err = errors.Join(err, r.drop())
 	}
@@ -42,13 +42,13 @@ func (r *run) finish(ctx context.Context) error {
 }
 
 // takeConfirms waits for the broker's answers, for a while.
-func (r *run) takeConfirms() error {
+func (r *run) takeConfirms(ctx context.Context) error {
 	deadline := time.NewTimer(lastConfirms)
 	defer deadline.Stop()
 	for len(r.out.outstanding) > 0 {
 		select {
 		case _, ok := <-r.out.confirms:
-			if err := r.confirm(ok); err != nil {
+			if err := r.confirm(ctx, ok); err != nil {
 				return r.uncertain(err)
 			}
 		case a := <-r.in.arriving:
@@ -67,7 +67,8 @@ func (r *run) takeConfirms() error {
 
 // uncertain gives up what has no answer.
 func (r *run) uncertain(err error) error {
+	r.out.forgetUnsent()
 	r.result.Uncertain += len(r.out.outstanding)
-	r.out.outstanding, r.out.bytes = nil, 0
+	r.out.outstanding, r.out.flying, r.out.bytes = nil, 0, 0
 	return err
 }

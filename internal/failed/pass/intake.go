@@ -66,7 +66,9 @@ type intake struct {
 // lane is a consumer on a channel of its own: the broker searches what a channel holds for each
 // acknowledgement.
 type lane struct {
-	channel    *amqp.Channel
+	channel *amqp.Channel
+	// asking is held while the broker's answer is awaited: a channel has one at a time.
+	asking     sync.Mutex
 	prefetch   int
 	deliveries <-chan amqp.Delivery
 	closed     chan *amqp.Error
@@ -168,7 +170,7 @@ func (i *intake) widenIfFull(ctx context.Context, held int) {
 	i.next = 0
 	go func() {
 		if oneCame { // or it would keep a single active consumer from becoming active
-			_ = first.channel.Cancel(consumerTag, false) // an error says that the channel is closed
+			_ = first.cancel() // an error says that the channel is closed
 		}
 		l, err := i.openLane(ctx, prefetch)
 		if err != nil {
@@ -227,6 +229,32 @@ func (i *intake) putBack(ctx context.Context, held func(arrival)) error {
 	}
 }
 
+func (l *lane) cancel() error {
+	l.asking.Lock()
+	defer l.asking.Unlock()
+	return l.channel.Cancel(consumerTag, false)
+}
+
+// count asks how much is in the queue, through a channel on which messages come: the answer comes after those that were on
+// their way when the broker was asked before.
+func (l *lane) count(ctx context.Context, queue Queue) (Count, error) {
+	return queue.ask(ctx, func() (amqp.Queue, error) {
+		l.asking.Lock()
+		defer l.asking.Unlock()
+		return queue.declared(l.channel)
+	})
+}
+
+// count asks through each lane.
+func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error) {
+	for _, l := range lanes {
+		if c, err = l.count(ctx, queue); err != nil {
+			break
+		}
+	}
+	return c, err
+}
+
 // consumers is how many of the lanes consume.
 func (i *intake) consumers() int {
 	if i.queue.OneFirst && len(i.lanes) > 1 {
@@ -245,7 +273,7 @@ func (i *intake) stop() {
 // cancel waits until everything that was delivered has been handed over.
 func (i *intake) cancel() error {
 	for _, l := range i.lanes {
-		if err := l.channel.Cancel(consumerTag, false); err != nil {
+		if err := l.cancel(); err != nil {
 			return fmt.Errorf("cancel: %w", err)
 		}
 	}

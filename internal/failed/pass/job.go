@@ -86,8 +86,9 @@ type Progress struct {
 	Phase Phase
 	// Blocked is the broker's reason for accepting no messages, "" if it does.
 	Blocked string
-	// Waiting says that nothing comes, although messages are ready.
+	// Waiting says that nothing comes, and Missing how many messages are awaited: they were counted.
 	Waiting bool
+	Missing int
 }
 
 // Phase is a part of a pass.
@@ -108,20 +109,34 @@ type Result struct {
 	Consumers int
 	Seen      int
 	Selected  int
+	// Vanished were counted and did not come: somebody has purged the queue, or they have expired.
+	Vanished int
+	// Largest is the size of the largest message in bytes.
+	Largest int
 	// Confirmed were published, Dropped acknowledged without.
 	Confirmed, Dropped int
 	// Returned found no queue, and Refused were nacked: they stay.
 	Returned, Refused int
+	// Oversized are larger than the broker takes: they stay, too.
+	Oversized []Oversized
 	// Uncertain were published, and nobody knows whether they arrived: they stay, and may be there twice.
 	Uncertain int
 	// Again were published, came back because their acknowledgement was lost, and were acknowledged again.
 	Again int
 	// Doubled were published, and seem to be in the queue still.
 	Doubled int
-	// Unverified says that nobody knows how many are doubled.
+	// Unverified says that nobody knows how many are doubled; see [Result.MostDoubled].
 	Unverified bool
 	// Interrupted says that the context ended the pass.
 	Interrupted bool
 	// Census has what was seen.
 	Census *Census
+}
+
+// MostDoubled is how many are doubled at most.
+func (r Result) MostDoubled() int {
+	if r.Unverified {
+		return min(r.Confirmed+r.Dropped, MayDouble)
+	}
+	return r.Doubled
 }

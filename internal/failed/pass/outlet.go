@@ -31,7 +31,7 @@ func identity(p failed.Publishing) string {
 }
 
 // identity is asked for only when messages are returned: it takes longer than all else.
-func (s *sent[T]) identity() string {
+func (s *sent) identity() string {
 	if s.id == "" {
 		s.id = identity(s.Publishing)
 	}
@@ -48,12 +48,15 @@ const (
 	Returned
 	// Refused was nacked: the queue is full, or has no leader.
 	Refused
+	// TooLarge has a body larger than the broker takes.
+	TooLarge
 )
 
 // sent is a publish without a confirm. Its confirmation is there once it is on its way.
-type sent[T any] struct {
+type sent struct {
 	failed.Publishing
-	what         T
+	// what is acknowledged then; nothing of what comes from no queue.
+	what         selected
 	id           string
 	onItsWay     chan struct{}
 	confirmation *amqp.DeferredConfirmation
@@ -61,7 +64,7 @@ type sent[T any] struct {
 }
 
 // outlet publishes. It has a connection of its own: during an alarm, the broker stops reading from it.
-type outlet[T any] struct {
+type outlet struct {
 	conn     amqpconn.Raw
 	channel  *amqp.Channel
 	returns  chan amqp.Return
@@ -69,46 +72,59 @@ type outlet[T any] struct {
 	closed   chan *amqp.Error
 	blocked  chan amqp.Blocking
 
-	// outstanding are in the order of publishing, which is that of confirms.
-	outstanding []*sent[T]
+	// outstanding are in the order of publishing, which is that of confirms. The first ones are flying: sent.
+	outstanding []*sent
+	flying      int
 	bytes       int
+	// accepted is the largest body that the broker has answered to, max its max_message_size, 0 if that is not known.
+	accepted, max int
 	// sending goes to a goroutine of its own, since a broker that does not read blocks who writes.
-	sending chan *sent[T]
+	sending chan *sent
 }
 
-func openOutlet[T any](ctx context.Context, conn amqpconn.Raw) (*outlet[T], error) {
-	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
-	if err != nil {
-		return nil, err
+func openOutlet(ctx context.Context, conn amqpconn.Raw) (*outlet, error) {
+	o := &outlet{
+		conn:    conn,
+		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
+		sending: make(chan *sent, Window),
 	}
-	if _, err := amqpconn.Await(ctx, "turn publisher confirms on", func() (any, error) {
-		return nil, channel.Confirm(false)
-	}, func(any) {}); err != nil {
+	if err := o.open(ctx); err != nil {
 		return nil, err
-	}
-	o := &outlet[T]{
-		conn: conn, channel: channel,
-		returns:  channel.NotifyReturn(make(chan amqp.Return, Window)),
-		confirms: channel.NotifyPublish(make(chan amqp.Confirmation, Window)),
-		closed:   channel.NotifyClose(make(chan *amqp.Error, 1)),
-		blocked:  conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
-		sending:  make(chan *sent[T], Window),
 	}
 	go o.send()
 	return o, nil
 }
 
-// full says that no more may be published now.
-func (o *outlet[T]) full() bool { return len(o.outstanding) >= Window || o.bytes > windowBytes }
-
-func (o *outlet[T]) publish(p failed.Publishing, what T) {
-	s := &sent[T]{Publishing: p, what: what, onItsWay: make(chan struct{})}
-	o.outstanding = append(o.outstanding, s)
-	o.bytes += size(p)
-	o.sending <- s // has room for the whole window
+// open opens a channel. Nothing may be on its way to the one before.
+func (o *outlet) open(ctx context.Context) error {
+	channel, err := amqpconn.OpenChannel(ctx, o.conn.Connection)
+	if err != nil {
+		return err
+	}
+	if _, err := amqpconn.Await(ctx, "turn publisher confirms on", func() (any, error) {
+		return nil, channel.Confirm(false)
+	}, func(any) {}); err != nil {
+		return err
+	}
+	o.channel = channel
+	o.returns = channel.NotifyReturn(make(chan amqp.Return, Window))
+	o.confirms = channel.NotifyPublish(make(chan amqp.Confirmation, Window))
+	o.closed = channel.NotifyClose(make(chan *amqp.Error, 1))
+	return nil
 }
 
-func (o *outlet[T]) send() {
+// full says that no more may be published now.
+func (o *outlet) full() bool {
+	return len(o.outstanding) >= Window || o.bytes > windowBytes || o.flying < len(o.outstanding)
+}
+
+func (o *outlet) publish(p failed.Publishing, what selected) {
+	o.outstanding = append(o.outstanding, &sent{Publishing: p, what: what, onItsWay: make(chan struct{})})
+	o.bytes += size(p)
+	o.proceed()
+}
+
+func (o *outlet) send() {
 	const mandatory, immediate = true, false
 	for s := range o.sending {
 		// An error says that the channel is closed, which is noticed where confirms are awaited.
@@ -119,16 +135,15 @@ func (o *outlet[T]) send() {
 }
 
 // settle takes the message that a confirm is for.
-func (o *outlet[T]) settle() (s *sent[T], outcome Outcome, err error) {
+func (o *outlet) settle() (s *sent, outcome Outcome, err error) {
 	if len(o.outstanding) == 0 {
 		return nil, 0, errors.New("the broker has confirmed what was not published")
 	}
 	o.drainReturns() // a return comes before its confirm
-	s = o.outstanding[0]
-	o.outstanding[0] = nil // or the body would stay in memory
-	o.outstanding = o.outstanding[1:]
-	o.bytes -= size(s.Publishing)
+	s = o.pop()
 	<-s.onItsWay
+	o.accepted = max(o.accepted, len(s.Body))
+	o.proceed()
 	switch {
 	case s.confirmation == nil || !s.confirmation.Acked():
 		return s, Refused, nil
@@ -139,7 +154,17 @@ func (o *outlet[T]) settle() (s *sent[T], outcome Outcome, err error) {
 	}
 }
 
-func (o *outlet[T]) drainReturns() {
+// pop takes the first one.
+func (o *outlet) pop() *sent {
+	s := o.outstanding[0]
+	o.outstanding[0] = nil // or the body would stay in memory
+	o.outstanding = o.outstanding[1:]
+	o.flying--
+	o.bytes -= size(s.Publishing)
+	return s
+}
+
+func (o *outlet) drainReturns() {
 	for {
 		select {
 		case r, ok := <-o.returns:
@@ -155,7 +180,7 @@ func (o *outlet[T]) drainReturns() {
 
 // noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
 // and none may be taken for kept.
-func (o *outlet[T]) noteReturn(r amqp.Return) {
+func (o *outlet) noteReturn(r amqp.Return) {
 	id := identity(failed.Publishing{
 		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
 	})
@@ -171,24 +196,20 @@ func (o *outlet[T]) noteReturn(r amqp.Return) {
 }
 
 // close may be called once nothing more is published.
-func (o *outlet[T]) close() {
+func (o *outlet) close() {
 	close(o.sending)
 	amqpconn.HangUp(o.conn.Connection)
 }
 
-// unpublished explains why the broker has closed the channel, after so many answers. It may only be called once confirms
-// is closed.
-func (o *outlet[T]) unpublished(answers int) error {
-	reason := closedError(nil)
-	if closed := <-o.closed; closed != nil {
-		reason = closed
-	}
+// unpublished explains why the broker has closed the channel, after so many answers.
+func (o *outlet) unpublished(answers int, reason error) error {
+	o.forgetUnsent()
 	name := ""
 	if len(o.outstanding) > 0 {
 		name = o.outstanding[0].Exchange
 	}
 	if answers == 0 && (isCode(reason, accessRefused) || isCode(reason, notFound)) {
-		o.outstanding = nil // nothing can have arrived
+		o.outstanding, o.flying = nil, 0 // nothing can have arrived
 	}
 	switch {
 	case isCode(reason, accessRefused):
@@ -196,6 +217,22 @@ func (o *outlet[T]) unpublished(answers int) error {
 	case isCode(reason, notFound):
 		return fmt.Errorf("exchange %q does not exist: run terraform apply (%w)", name, reason)
 	default:
-		return fmt.Errorf("publish: %w", reason)
+		return fmt.Errorf("publish: %w%s", reason, o.unanswered())
 	}
+}
+
+// forgetUnsent leaves what may have arrived.
+func (o *outlet) forgetUnsent() {
+	for _, s := range o.outstanding[o.flying:] {
+		o.bytes -= size(s.Publishing)
+	}
+	o.outstanding = o.outstanding[:o.flying]
+}
+
+// unanswered says from which line of a file on nothing is known.
+func (o *outlet) unanswered() string {
+	if len(o.outstanding) == 0 || o.outstanding[0].Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", without an answer to line %d", o.outstanding[0].Line)
 }

@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// settling is how long messages that were put back may take to be counted again, and returning how long those
-	// that were seen before may: large ones take longer.
+	// settling is how long messages that were put back may take to be counted again, and returning how long those that were
+	// seen before may at most; see [Patience].
 	settling  = time.Second
 	returning = 20 * time.Second
+	// hurry is how long none of them may come for somebody who wants to stop.
+	hurry = 1500 * time.Millisecond
 	// sharing is after which time a consumer is another's.
 	sharing = 2 * time.Second
 	// settlingPoll is how often they are counted meanwhile.
@@ -58,10 +60,14 @@ func (q Queue) count(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	if err != nil {
 		return Count{}, err
 	}
-	declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", q.Name), func() (amqp.Queue, error) {
+	return q.ask(ctx, func() (amqp.Queue, error) {
 		defer func() { _ = channel.Close() }()
-		return channel.QueueDeclarePassive(q.Name, true, false, false, false, nil)
-	}, func(amqp.Queue) {})
+		return q.declared(channel)
+	})
+}
+
+func (q Queue) ask(ctx context.Context, declare func() (amqp.Queue, error)) (Count, error) {
+	declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", q.Name), declare, func(amqp.Queue) {})
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
@@ -88,15 +94,32 @@ func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
+func (q Queue) declared(channel *amqp.Channel) (amqp.Queue, error) {
+	return channel.QueueDeclarePassive(q.Name, true, false, false, false, nil)
+}
+
+// Patience is for how long none of the messages that were put back may be counted again, if others are to come: a large one
+// takes long.
+func Patience(largest int) time.Duration {
+	const each, perMiB = 5 * time.Second, time.Second
+	return min(each+time.Duration(largest>>20)*perMiB, returning)
+}
+
+// goesOn is asked whether to wait for so many messages, when none of them has come for so long.
+type goesOn func(missing int, quiet time.Duration) bool
+
 // settled counts the messages once that does not change. Those that another pass has just put back come bit by
 // bit, and its consumer is counted for a moment longer; at least so many are expected, and one in any case. What
 // consumers take meanwhile is taken by others, who may have what is expected.
-func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int) (Count, error) {
-	began := time.Now()
+func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int, wait goesOn) (Count, error) {
+	began, came, most := time.Now(), time.Now(), 0
 	for before := -1; ; {
 		count, err := q.count(ctx, conn)
 		if count.Ready < before && count.Consumers > 0 {
 			expected = 0
+		}
+		if count.Ready > most {
+			came, most = time.Now(), count.Ready
 		}
 		late := time.Since(began)
 		switch {
@@ -104,6 +127,7 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int) (Co
 			count.Ready == before && count.Ready >= max(1, expected) && count.Consumers == 0,
 			late > settling && expected <= 0,
 			late > sharing && count.Consumers > 0,
+			late > settling && count.Ready < expected && !wait(expected-count.Ready, time.Since(came)),
 			late > returning:
 			return count, err
 		}
@@ -117,8 +141,8 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int) (Co
 }
 
 // stays reports whether there are exactly so many messages, and go on to be, and nobody consumes them.
-func (q Queue) stays(ctx context.Context, conn amqpconn.Raw, expected int) (bool, error) {
-	count, err := q.settled(ctx, conn, expected)
+func (q Queue) stays(ctx context.Context, conn amqpconn.Raw, expected int, wait goesOn) (bool, error) {
+	count, err := q.settled(ctx, conn, expected, wait)
 	for began := time.Now(); err == nil && count.Ready == expected && count.Consumers == 0; count, err = q.count(ctx, conn) {
 		if time.Since(began) > lastAcks {
 			return true, nil

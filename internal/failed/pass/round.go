@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -17,10 +18,10 @@ const (
 	unread = 8 << 20
 	// idle is after which time without a message it is asked whether there are any.
 	idle = 200 * time.Millisecond
-	// underway is how long messages that are delivered may be on their way: a queue without ready messages may be one
-	// whose last message is large. Where others consume, too, it is likelier that they have it.
-	underway       = 20 * time.Second
-	underwayShared = time.Second
+	// dry is how often the queue is asked, one answer after the other, before it is believed that it has no ready messages, and
+	// none on their way; and dryAfter is for how long none has come then. The first answer may overtake a message.
+	dry      = 3
+	dryAfter = time.Second
 	// stuck is how long messages that are ready may not come.
 	stuck = 30 * time.Second
 )
@@ -51,6 +52,8 @@ type round struct {
 	ledger *ledger
 	// atMost is how many messages are looked at: more may come while it lasts.
 	atMost, seen, held int
+	// largest is the size of the largest message.
+	largest int
 	// surveyed says that what was delivered before is known.
 	surveyed bool
 
@@ -61,26 +64,28 @@ type round struct {
 	acked time.Time
 	// blocked is why the broker accepts no messages.
 	blocked string
-	// shown is when it was last said how far the pass is.
-	shown time.Time
 	// lost says that the broker has ended the round.
 	lost bool
 
-	counts    chan Count
-	counting  bool
-	last      time.Time // when a message came
+	counts   chan Count
+	counting bool
+	last     time.Time // when a message came
+	// zeros is how many answers in a row said that the queue has no ready messages.
+	zeros     int
 	empty     bool
 	consumers int
 }
 
 // begin opens a connection, and consumes what is there: fewer if scan is not 0.
-func begin(ctx context.Context, q Queue, l *ledger, expected, scan int, prefetch func(ready int) int) (*round, Count, error) {
+func begin(
+	ctx context.Context, q Queue, l *ledger, expected, scan int, prefetch func(ready int) int, wait goesOn,
+) (*round, Count, error) {
 	conn, err := q.Open(ctx, "consume")
 	if err != nil {
 		return nil, Count{}, err
 	}
 	conn.Limit(unread)
-	r, count, err := beginOn(ctx, q, conn, l, expected, scan, prefetch)
+	r, count, err := beginOn(ctx, q, conn, l, expected, scan, prefetch, wait)
 	if err != nil || r == nil {
 		amqpconn.HangUp(conn.Connection)
 	}
@@ -88,9 +93,9 @@ func begin(ctx context.Context, q Queue, l *ledger, expected, scan int, prefetch
 }
 
 func beginOn(
-	ctx context.Context, q Queue, conn amqpconn.Raw, l *ledger, expected, scan int, prefetch func(ready int) int,
+	ctx context.Context, q Queue, conn amqpconn.Raw, l *ledger, expected, scan int, prefetch func(ready int) int, wait goesOn,
 ) (*round, Count, error) {
-	count, err := q.settled(ctx, conn, expected)
+	count, err := q.settled(ctx, conn, expected, wait)
 	if err != nil {
 		return nil, count, err
 	}
@@ -117,7 +122,8 @@ func (r *round) over() bool { return r.seen >= r.atMost || r.empty }
 func (r *round) note(a arrival, id string) {
 	r.ledger.saw(id, a.Redelivered, r.surveyed)
 	r.in.conn.Release(a.size())
-	r.last, r.empty = time.Now(), false
+	r.last, r.empty, r.zeros = time.Now(), false, 0
+	r.largest = max(r.largest, a.size())
 	r.seen++
 }
 
@@ -127,8 +133,9 @@ func (r *round) count(ctx context.Context) {
 		return
 	}
 	r.counting = true
+	lanes := slices.Clone(r.in.lanes)
 	go func() {
-		count, err := r.queue.count(ctx, r.in.conn)
+		count, err := count(ctx, lanes, r.queue)
 		if err != nil {
 			count.Ready = -1
 		}
@@ -145,11 +152,11 @@ func (r *round) counted(c Count) {
 	if others := c.Consumers - r.in.consumers(); others > 0 && !r.in.widening {
 		r.ledger.shared, r.consumers = true, max(r.consumers, others)
 	}
-	patience := underway
-	if r.ledger.shared {
-		patience = underwayShared
+	// A quorum queue without a leader says that it has nothing, not even consumers.
+	if r.zeros++; c.Ready > 0 || c.Consumers == 0 {
+		r.zeros = 0
 	}
-	r.empty = c.Ready == 0 && time.Since(r.last) > patience
+	r.empty = r.zeros >= dry && time.Since(r.last) > dryAfter
 }
 
 // brokenBy explains why the deliveries ended.
@@ -179,7 +186,10 @@ func (r *round) explain(err error) error {
 // end puts back what is held and hangs up.
 func (r *round) end(ctx context.Context) error {
 	defer amqpconn.HangUp(r.in.conn.Connection)
-	err := r.in.putBack(ctx, func(a arrival) { r.ledger.saw(failed.ID(a.Message), a.Redelivered, r.surveyed) })
+	err := r.in.putBack(ctx, func(a arrival) {
+		r.ledger.saw(failed.ID(a.Message), a.Redelivered, r.surveyed)
+		r.held++
+	})
 	if err != nil {
 		r.ledger.missed = true
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -34,7 +35,7 @@ type run struct {
 	job    Job
 	result Result
 	ledger *ledger
-	out    *outlet[selected]
+	out    *outlet
 	// interval is how long a round lasts at most, 0 for any time.
 	interval time.Duration
 	// accounted says that the queue had exactly what was expected when the round began.
@@ -43,31 +44,46 @@ type run struct {
 	next time.Time
 	// ended says that the last message was decided about.
 	ended bool
+	// stopped is closed when the pass is to end.
+	stopped <-chan struct{}
+	// dry says that messages vanished: what is left of the queue is what was put back.
+	dry bool
+	// hurried says that large messages were given up early, since the pass was to end: they may come later.
+	hurried bool
+	// missing is how many messages are awaited, phase is what the pass does.
+	missing int
+	phase   Phase
+	// shown is when it was last said how far the pass is.
+	shown time.Time
 	*round
 }
 
 // selected is a message that is to be acknowledged.
 type selected struct {
 	arrival
-	id string
+	id, messageID string
+	position      int
 }
 
 // Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
 // the pass in good order.
 func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
-	r := &run{queue: queue, job: job, interval: job.interval(), ledger: newLedger(job.Before)}
+	r := &run{queue: queue, job: job, interval: job.interval(), ledger: newLedger(job.Before), stopped: ctx.Done()}
+	if job.Before != nil {
+		r.result.Largest = job.Before.Largest
+	}
 	if job.Publishes {
 		conn, err := queue.Open(ctx, "publish")
 		if err != nil {
 			return r.result, err
 		}
-		if r.out, err = openOutlet[selected](ctx, conn); err != nil {
+		if r.out, err = openOutlet(ctx, conn); err != nil {
 			amqpconn.HangUp(conn.Connection)
 			return r.result, err
 		}
 		defer r.out.close()
 	} else {
-		r.out = &outlet[selected]{}
+		r.out = &outlet{}
 	}
 	err := r.rounds(ctx)
 	whole := !r.ledger.shared && !r.ledger.missed && r.result.Seen >= r.result.Ready
@@ -81,14 +97,18 @@ func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
 // rounds consumes the queue until there is nothing more to do.
 func (r *run) rounds(ctx context.Context) error {
 	for surveyed := r.job.Before != nil; ; surveyed = true {
-		next, count, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, r.job.prefetch)
+		r.phase = Reading
+		next, count, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, r.job.prefetch, r.waitsFor)
+		r.missing = 0
 		r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
 		if err != nil || next == nil {
 			return err
 		}
 		next.surveyed, r.round = surveyed, next
+		r.forgetWhatStays()
 		r.accounted = r.accounts(count)
 		ended := r.consume(ctx)
+		r.noteVanished()
 		again := errors.Is(ended, errNext) || timedOut(ended) && time.Since(r.began) > worthwhile
 		if again {
 			// Shorter than what the broker has shown that it bears.
@@ -99,6 +119,7 @@ func (r *run) rounds(ctx context.Context) error {
 		}
 		err = r.explain(errors.Join(ended, r.finish(ctx)))
 		r.result.Seen, r.result.Consumers = max(r.result.Seen, r.seen), max(r.result.Consumers, r.consumers)
+		r.result.Largest = max(r.result.Largest, r.largest)
 		r.ledger.partial = r.ledger.partial || !surveyed && r.seen < count.Ready
 		if len(r.ledger.confirmed) > 0 && !r.ended {
 			err = errors.Join(err, r.verify(context.WithoutCancel(ctx)))
@@ -109,6 +130,44 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
+// noteVanished notes what was counted and did not come: somebody has purged the queue, or messages have expired.
+func (r *run) noteVanished() {
+	if vanished := r.atMost - r.seen; r.empty && vanished > 0 && !r.ledger.shared {
+		r.result.Vanished += vanished
+		r.dry, r.accounted = true, false
+	}
+}
+
+// waitsFor says how many messages are awaited, and whether to wait for longer.
+func (r *run) waitsFor(missing int, quiet time.Duration) bool {
+	r.missing = missing
+	if r.shownBefore(time.Second) {
+		r.show(r.phase)
+	}
+	if !r.stops() {
+		return quiet < Patience(r.result.Largest)
+	}
+	const large = 1 << 20
+	r.hurried = r.hurried || quiet >= hurry && r.result.Largest >= large
+	return quiet < hurry
+}
+
+// stops says that the pass is to end.
+func (r *run) stops() bool {
+	select {
+	case <-r.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// forgetWhatStays leaves what the round before has done: what it put back comes again.
+func (r *run) forgetWhatStays() {
+	r.result.Selected = r.result.Confirmed + r.result.Dropped
+	r.result.Returned, r.result.Refused, r.result.Oversized = 0, 0, nil
+}
+
 // accounts reports whether what a look has seen, and what was done since, is what is in the queue: nothing else came or went.
 func (r *run) accounts(c Count) bool {
 	before := r.job.Before
@@ -117,8 +176,11 @@ func (r *run) accounts(c Count) bool {
 
 // expected is how many messages ought to be in the queue, 0 if others may have taken any.
 func (r *run) expected() int {
-	if r.ledger.shared {
+	switch {
+	case r.ledger.shared:
 		return 0
+	case r.dry:
+		return r.held
 	}
 	seen := r.result.Seen
 	if r.job.Before != nil {
@@ -151,7 +213,7 @@ func (r *run) consume(ctx context.Context) error {
 		case reason := <-r.in.broken:
 			return r.brokenBy(reason)
 		case _, ok := <-r.out.confirms:
-			err = r.confirm(ok)
+			err = r.confirm(context.WithoutCancel(ctx), ok)
 		case b, ok := <-r.out.blocked:
 			r.alarm(b.Reason, b.Active, ok)
 		case c := <-r.counts:
@@ -187,7 +249,7 @@ func (r *run) taking() <-chan arrival {
 func (r *run) take(ctx context.Context, a arrival) error {
 	entry := failed.Read(a.Message)
 	r.note(a, entry.ID)
-	s := selected{a, entry.ID}
+	s := selected{arrival: a, id: entry.ID, messageID: entry.MessageID, position: r.seen}
 	var verdict Verdict
 	if !r.ledger.done(s.id, a.Redelivered) {
 		verdict = r.job.Decide(&entry)
@@ -197,6 +259,10 @@ func (r *run) take(ctx context.Context, a arrival) error {
 		r.in.stop()
 	}
 	switch {
+	case verdict.Publish != nil && r.out.exceeds(len(verdict.Publish.Body)):
+		r.result.Selected++
+		r.oversized(s, *verdict.Publish)
+		r.in.widenIfFull(ctx, r.held)
 	case verdict.Publish != nil:
 		r.result.Selected++
 		r.pace()
@@ -232,10 +298,31 @@ func (r *run) pace() {
 	r.next = r.next.Add(time.Duration(float64(time.Second) / r.job.Rate))
 }
 
+// oversized leaves a message that the broker does not take.
+func (r *run) oversized(s selected, p failed.Publishing) {
+	r.held++
+	r.result.Oversized = append(r.result.Oversized, Oversized{
+		Size: len(p.Body), Max: r.out.max, ID: s.id, MessageID: strings.Clone(s.messageID), Position: s.position,
+	})
+	r.done(p, TooLarge)
+}
+
+func (r *run) done(p failed.Publishing, o Outcome) {
+	if r.job.Done != nil {
+		r.job.Done(p, o)
+	}
+}
+
 // confirm handles the broker's answer to a publish.
-func (r *run) confirm(ok bool) error {
+func (r *run) confirm(ctx context.Context, ok bool) error {
 	if !ok {
-		return r.out.unpublished(r.result.Confirmed + r.result.Returned + r.result.Refused)
+		s, reason := r.out.oversized(ctx)
+		if s == nil {
+			return r.out.unpublished(r.result.Confirmed+r.result.Returned+r.result.Refused, reason)
+		}
+		r.oversized(s.what, s.Publishing)
+		r.out.proceed()
+		return nil
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {
@@ -251,10 +338,9 @@ func (r *run) confirm(ok bool) error {
 	case Refused:
 		r.result.Refused++
 		r.held++
+	case TooLarge: // the broker has no answer to it
 	}
-	if r.job.Done != nil {
-		r.job.Done(s.Publishing, outcome)
-	}
+	r.done(s.Publishing, outcome)
 	return nil
 }
 
@@ -303,10 +389,10 @@ func (r *run) tick(ctx context.Context) error {
 		r.last = time.Now()
 	}
 	quiet := time.Since(r.last)
-	if quiet > idle || time.Since(r.shown) >= time.Second {
+	if quiet > idle || r.shownBefore(time.Second) {
 		r.count(ctx)
 	}
-	if time.Since(r.shown) >= time.Second {
+	if r.shownBefore(time.Second) {
 		r.show(Reading)
 	}
 	switch {
@@ -320,12 +406,20 @@ func (r *run) tick(ctx context.Context) error {
 	return nil
 }
 
+// shownBefore says that it was not said for so long how far the pass is.
+func (r *run) shownBefore(age time.Duration) bool { return time.Since(r.shown) >= age }
+
 func (r *run) show(phase Phase) {
-	r.shown = time.Now()
+	r.shown, r.phase = time.Now(), phase
 	if r.job.Progress == nil {
 		return
 	}
-	p := Progress{Result: r.result, Phase: phase, Blocked: r.blocked, Waiting: time.Since(r.last) > time.Second}
-	p.Seen = max(p.Seen, r.seen)
+	p := Progress{Result: r.result, Phase: phase, Missing: r.missing, Waiting: r.missing > 0}
+	if r.round != nil {
+		p.Blocked, p.Seen = r.blocked, max(p.Seen, r.seen)
+		if phase == Reading && r.missing == 0 && time.Since(r.last) > time.Second {
+			p.Waiting, p.Missing = true, max(0, r.atMost-r.seen)
+		}
+	}
 	r.job.Progress(p)
 }

@@ -25,7 +25,7 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out, err := openOutlet[struct{}](ctx, conn)
+	out, err := openOutlet(ctx, conn)
 	if err != nil {
 		amqpconn.HangUp(conn.Connection)
 		return Result{}, err
@@ -33,6 +33,7 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 	defer out.close()
 	r := &sender{Sending: s, out: out}
 	err = r.run(ctx)
+	out.forgetUnsent()
 	r.result.Uncertain = len(out.outstanding)
 	r.result.Interrupted = ctx.Err() != nil
 	return r.result, err
@@ -41,7 +42,7 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 // sender is a sending under way.
 type sender struct {
 	Sending
-	out     *outlet[struct{}]
+	out     *outlet
 	result  Result
 	blocked string
 	// next is to be published, nil if there is nothing more.
@@ -56,9 +57,7 @@ func (r *sender) run(ctx context.Context) error {
 	stopped := ctx.Done()
 	for err == nil && (r.next != nil || len(r.out.outstanding) > 0) {
 		if r.next != nil && !r.out.full() && r.blocked == "" {
-			r.result.Selected++
-			r.out.publish(*r.next, struct{}{})
-			err = r.advance()
+			err = r.publish()
 			select {
 			case <-stopped: // is looked at below, before more is published
 			default:
@@ -69,7 +68,7 @@ func (r *sender) run(ctx context.Context) error {
 		}
 		select {
 		case _, ok := <-r.out.confirms:
-			err = errors.Join(err, r.confirm(ok))
+			err = errors.Join(err, r.confirm(context.WithoutCancel(ctx), ok))
 		case b, ok := <-r.out.blocked:
 			if r.blocked = b.Reason; !ok {
 				r.out.blocked, r.blocked = nil, ""
@@ -86,6 +85,17 @@ func (r *sender) run(ctx context.Context) error {
 	return err
 }
 
+// publish publishes the next message, unless it is known that the broker does not take it.
+func (r *sender) publish() error {
+	r.result.Selected++
+	if r.out.exceeds(len(r.next.Body)) {
+		r.oversized(*r.next)
+	} else {
+		r.out.publish(*r.next, selected{})
+	}
+	return r.advance()
+}
+
 func (r *sender) advance() error {
 	r.next = nil
 	p, ok, err := r.Next()
@@ -95,9 +105,27 @@ func (r *sender) advance() error {
 	return err
 }
 
-func (r *sender) confirm(ok bool) error {
+// oversized leaves a message that the broker does not take.
+func (r *sender) oversized(p failed.Publishing) {
+	r.result.Oversized = append(r.result.Oversized, Oversized{Size: len(p.Body), Max: r.out.max, Line: p.Line})
+	r.done(p, TooLarge)
+}
+
+func (r *sender) done(p failed.Publishing, o Outcome) {
+	if r.Done != nil {
+		r.Done(p, o)
+	}
+}
+
+func (r *sender) confirm(ctx context.Context, ok bool) error {
 	if !ok {
-		return r.out.unpublished(r.result.Confirmed + r.result.Returned + r.result.Refused)
+		s, reason := r.out.oversized(ctx)
+		if s == nil {
+			return r.out.unpublished(r.result.Confirmed+r.result.Returned+r.result.Refused, reason)
+		}
+		r.oversized(s.Publishing)
+		r.out.proceed()
+		return nil
 	}
 	s, outcome, err := r.out.settle()
 	if err != nil {
@@ -110,10 +138,9 @@ func (r *sender) confirm(ok bool) error {
 		r.result.Returned++
 	case Refused:
 		r.result.Refused++
+	case TooLarge: // the broker has no answer to it
 	}
-	if r.Done != nil {
-		r.Done(s.Publishing, outcome)
-	}
+	r.done(s.Publishing, outcome)
 	return nil
 }
 

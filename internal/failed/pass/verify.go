@@ -2,6 +2,7 @@ package pass
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,24 +13,45 @@ import (
 // verifications is how often acknowledgements are repeated at most.
 const verifications = 5
 
+var errStopped = errors.New("stopped while messages were awaited")
+
 // verify acknowledges what was published and is in the queue still: its acknowledgement was lost. It reads what was delivered
 // before, unless the number of messages alone tells that there is none.
 func (r *run) verify(ctx context.Context) error {
 	if complete, err := r.complete(ctx); err == nil && complete {
 		return nil
 	}
+	var err error
 	for range verifications {
-		again, err := r.verifyOnce(ctx)
-		if err != nil {
-			r.result.Unverified = true
-			return fmt.Errorf("look whether acknowledgements were lost: %w", err)
-		}
-		if again == 0 {
+		var again int
+		if again, err = r.verifyOnce(ctx); err == nil && again == 0 {
+			r.result.Unverified = r.hurried
 			return nil
 		}
 		r.result.Again += again
+		if err != nil && !r.mayTryAgain(err) {
+			break
+		}
 	}
-	return nil
+	if err != nil {
+		r.result.Unverified = true
+		err = fmt.Errorf("look whether acknowledgements were lost: %w", err)
+	}
+	return err
+}
+
+// mayTryAgain waits, unless that is of no use: a connection that was cut can be opened again.
+func (r *run) mayTryAgain(err error) bool {
+	var unreadable *UnreadableError
+	if errors.As(err, &unreadable) {
+		return false
+	}
+	select {
+	case <-r.stopped:
+		return false
+	case <-time.After(time.Second):
+		return true
+	}
 }
 
 // complete reports whether the queue has as many messages as it ought to. That is no proof if the broker has ended the round,
@@ -45,18 +67,24 @@ func (r *run) complete(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer amqpconn.HangUp(conn.Connection)
-	return r.queue.stays(ctx, conn, expected)
+	complete, err := r.queue.stays(ctx, conn, expected, r.waitsFor)
+	if r.missing > 0 && !complete { // they will not come
+		r.dry, r.held = true, 0
+	}
+	r.missing = 0
+	return complete, err
 }
 
 func (r *run) verifyOnce(ctx context.Context) (again int, err error) {
 	r.show(Verifying)
 	// What was published was among the first messages, and comes back there.
-	v, _, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, func(ready int) int { return ready })
+	v, _, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, func(ready int) int { return ready }, r.waitsFor)
+	r.missing = 0
 	if err != nil || v == nil {
 		return 0, err
 	}
 	v.surveyed = true
-	present, err := v.present(ctx)
+	present, err := v.present(ctx, r.stops)
 	if err != nil {
 		v.abandon()
 		return 0, v.explain(err)
@@ -76,11 +104,13 @@ func (r *run) verifyOnce(ctx context.Context) (again int, err error) {
 	if again > 0 {
 		time.Sleep(lastAcks)
 	}
-	return again, v.end(ctx)
+	// What is held comes back also if the connection is cut now, and what was acknowledged is looked at again.
+	_ = v.end(ctx)
+	return again, nil
 }
 
 // present reads the queue, and returns what was delivered before of the messages that were published.
-func (v *round) present(ctx context.Context) (map[string][]arrival, error) {
+func (v *round) present(ctx context.Context, stops func() bool) (map[string][]arrival, error) {
 	tick := time.NewTicker(idle)
 	defer tick.Stop()
 	present := map[string][]arrival{}
@@ -102,8 +132,11 @@ func (v *round) present(ctx context.Context) (map[string][]arrival, error) {
 		case c := <-v.counts:
 			v.counted(c)
 		case <-tick.C:
-			if time.Since(v.last) > stuck {
+			switch quiet := time.Since(v.last); {
+			case quiet > stuck:
 				return nil, errStuck
+			case quiet > hurry && stops():
+				return nil, errStopped
 			}
 			v.count(ctx)
 		case <-ctx.Done():

@@ -32,9 +32,10 @@ type List struct {
 	Messages int `json:"messages"`
 	Selected int `json:"selected"`
 	// Consumers is how many others hold messages that were not seen.
-	Consumers int            `json:"other_consumers"`
-	Groups    []failed.Group `json:"groups,omitempty"`
-	Rows      []Row          `json:"rows,omitempty"`
+	Consumers int `json:"other_consumers"`
+	// Groups and Rows are arrays also if they are empty: who reads JSON goes over them.
+	Groups []failed.Group `json:"groups"`
+	Rows   []Row          `json:"rows"`
 }
 
 // Row is a message.
@@ -67,6 +68,7 @@ func NewRow(e *failed.Entry) Row {
 func (l List) Write(w io.Writer, format string, now time.Time) error {
 	switch format {
 	case JSON:
+		l.Groups, l.Rows = append([]failed.Group{}, l.Groups...), append([]Row{}, l.Rows...)
 		return encode(w, l, "  ")
 	case JSONL:
 		return l.lines(w)

@@ -157,7 +157,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"operator_permissions": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "The least permissions in the vhost of who looks after the failed queue, by command of `rabbitmq-retry failed`: " +
-					"`list` (also for `show` and `export`), `replay`, `import` and `delete`. " +
+					"`list` (also for `show` and `export`), `replay`, `import` (also for its `--skip-present`, which reads, and for `repair`) " +
+					"and `delete`. " +
 					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
 				NestedObject: schema.NestedAttributeObject{Attributes: permissionsAttributes("Pattern of the queues that may be read.")},
 			},

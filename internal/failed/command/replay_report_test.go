@@ -1,0 +1,49 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+// What the summary says of duplicates is what the record says.
+func TestDuplicatesInSummaryAndRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		result pass.Result
+		want   []string
+		not    string
+	}{
+		"unknown": {
+			pass.Result{Confirmed: 7, Unverified: true, Interrupted: true},
+			[]string{"stopped: 7 replayed, 2 left, up to 7 duplicated.", "up to 7 messages duplicated", `"duplicated_at_most":7`},
+			`"duplicated":`,
+		},
+		"none": {pass.Result{Confirmed: 7, Interrupted: true}, []string{"7 replayed, 2 left, 0 duplicated.", `"duplicated":0`}, "up to"},
+		"some": {pass.Result{Confirmed: 9, Doubled: 3}, []string{"replayed 9 of 9", "3 messages duplicated", `"duplicated":3`}, "up to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said strings.Builder
+			r := &replay{
+				replayOptions: &replayOptions{}, meant: map[string]int{"orders.created": 9},
+				survey: &survey{place: &place{Queue: pass.Queue{Name: "orders.failed"}}, console: &console.Console{Err: &said}},
+			}
+			const total = 9
+			r.report(c.result, total)
+			if err := r.finish(console.Record{}, c.result, 0, total, nil); err == nil {
+				t.Error("no error")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(said.String(), want) {
+					t.Errorf("%q is not in:\n%s", want, said.String())
+				}
+			}
+			if strings.Contains(said.String(), c.not) {
+				t.Errorf("%q is in:\n%s", c.not, said.String())
+			}
+		})
+	}
+}
