@@ -44,13 +44,13 @@ func TestAuditFinds(t *testing.T) {
 func TestAuditFindsADamagedDefinition(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	b.Call(t, "PUT", b.Path("exchanges", "orders.dlx"), map[string]any{"type": "fanout", "durable": true}, nil)
-	b.DeclareQueue(t, "orders.inbox", "classic", nil)
+	b.Call(t, "PUT", b.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true}, nil)
+	b.DeclareQueue(t, "orders.failed", "classic", nil)
 	arguments := map[string]any{"retry-definition": strings.Repeat("x", 4000)}
-	b.Call(t, "POST", b.Path("bindings", "e", "orders.dlx", "q", "orders.inbox"), map[string]any{"arguments": arguments}, nil)
+	b.Call(t, "POST", b.Path("bindings", "e", "orders.failed", "q", "orders.failed"), map[string]any{"arguments": arguments}, nil)
 
 	_, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost)
-	if !strings.Contains(stdout, `pipeline-definition-unreadable`) || !strings.Contains(stdout, `"orders.dlx" to "orders.inbox" cannot be read`) ||
+	if !strings.Contains(stdout, `pipeline-definition-unreadable`) || !strings.Contains(stdout, `"orders.failed" to "orders.failed" cannot be read`) ||
 		!strings.Contains(stdout, "Run terraform apply") {
 		t.Errorf("%s%s", stdout, stderr)
 	}

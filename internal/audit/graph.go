@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -19,6 +20,8 @@ type graph struct {
 	alternates map[string]string
 	// arrivalKeys are the keys with which messages arrive in a queue.
 	arrivalKeys map[string]map[key]bool
+	// defined are the pipelines whose definition can be read.
+	defined map[pipeline.Names]pipeline.Pipeline
 	// parking has the queues where dead letters come to rest.
 	parking map[string]bool
 }
@@ -28,6 +31,7 @@ func newGraph(vhost topology.Vhost) graph {
 		vhost: vhost, lookup: topology.NewLookup(vhost),
 		settings: map[string]topology.Settings{}, bindings: map[string][]topology.Binding{},
 		alternates: map[string]string{}, arrivalKeys: map[string]map[key]bool{}, parking: map[string]bool{},
+		defined: map[pipeline.Names]pipeline.Pipeline{},
 	}
 	for name := range vhost.Queues {
 		g.settings[name] = g.lookup.Queue(name)
@@ -45,6 +49,7 @@ func newGraph(vhost topology.Vhost) graph {
 			g.bindings[b.Source] = append(g.bindings[b.Source], b)
 		}
 	}
+	g.readPipelines()
 	g.findArrivalKeys()
 	g.findParking()
 	return g

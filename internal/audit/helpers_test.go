@@ -65,12 +65,15 @@ func all(parts ...part) part {
 }
 
 // expanded is a whole retry pipeline "orders" with the work queue "work", which it declares.
-func expanded(queueType string) part {
+func expanded(queueType string) part { return expandedWith(pipeline.EngineWorker, queueType, nil) }
+
+// expandedWith is the same for an engine, and for more arguments of the work queue.
+func expandedWith(engine, queueType string, arguments args) part {
 	return func(v *topology.Vhost) {
 		p := pipeline.Pipeline{
-			Name: "orders", Vhost: "/", MaxAttempts: 3, RetryOn: []string{pipeline.ReasonRejected}, QueueType: queueType,
+			Name: "orders", Vhost: "/", Engine: engine, MaxAttempts: 3, RetryOn: []string{pipeline.ReasonRejected}, QueueType: queueType,
 			Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, PolicyPriority: pipeline.DefaultPolicyPriority,
-			WorkQueues: map[string]pipeline.WorkQueue{"work": {Type: queueType, Declare: true}},
+			WorkQueues: map[string]pipeline.WorkQueue{"work": {Type: queueType, Declare: true, Arguments: arguments}},
 		}
 		v.Topology = topology.Merge(v.Topology, pipeline.Expand(p))
 	}

@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Dead-letter exchanges. Messages of these findings end with what becomes of the dead letters.
@@ -164,15 +166,21 @@ const (
 		"They go to the failed queue at once, as long as the alternate exchange leads there."
 
 	failedUnbound = "Queue %q is not bound to %q: messages of pipeline %q that are no longer retried have nowhere to go. " +
-		"The sidecar keeps them unacknowledged. " +
+		"A sidecar keeps them unacknowledged. " +
 		"Messages that the broker itself moves there are dropped, or stay pending dead letters."
 
 	delayUnbound = "Retry queue %q is not bound to %q with the key %q. " +
 		"Messages that should wait there wait in another retry queue, or go to the failed queue if there is none."
 
-	returnUnbound = "Queue %q dead-letters to pipeline %q but is not bound to %q with the key %q. " +
-		"After each delay its messages go to the sidecar a second time, " +
-		"which publishes them to the queue by name, or parks them if it has no permission to."
+	rejectedUnbound = "Retry queue %q is not bound to %q as the pipeline makes it. " +
+		"What consumers reject in pipeline %q goes to the failed queue without a retry."
+
+	returnUnbound = "Queue %q dead-letters to pipeline %q but is not bound to %q with the key %q. "
+
+	retryIneffective = "Queue %q is a work queue of pipeline %q, whose retries need settings that are not in force there: %s. " +
+		"Its messages wait another time than configured, come back at once, or are parked too early."
+	retryIneffectiveRemedy = "Run terraform apply: the plan shows a policy that differs. " +
+		"If it shows none, look for an argument of the queue, or an operator policy."
 	returnUnboundRemedy = "Add the queue to the pipeline's work_queues, or attach it with rabbitmq_retry_attachment. " +
 		"If it is there already, run terraform apply."
 
@@ -184,6 +192,14 @@ const (
 	definitionUnreadableRemedy = "Run terraform apply: the plan shows the binding and restores it. " +
 		`If no state has the pipeline, write the definition anew, as the guide "Import" says.`
 )
+
+// consequences are what becomes of messages whose work queue is not bound, by engine.
+var consequences = map[string]string{
+	pipeline.EngineWorker: "After each delay its messages go to the sidecar a second time, " +
+		"which publishes them to the queue by name, or parks them if it has no permission to.",
+	pipeline.EngineNative:   "Messages that are replayed are parked again.",
+	pipeline.EngineConsumer: "After the delay its messages are parked.",
+}
 
 // maxListed is how many names a message lists.
 const maxListed = 5

@@ -1,22 +1,26 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // pipelines lists the retry pipelines in the vhost. A pipeline is recognized by its definition, or, if
-// that is missing, by the exchange that returns messages with its alternate exchange.
+// that is missing, by the exchange that returns messages with its alternate exchange: a worker's inbox, or the failed
+// queue where there is no worker.
 func (g graph) pipelines() []pipeline.Names {
 	found := pipeline.Pipelines(g.vhost.Topology)
 	for exchange := range g.vhost.Exchanges {
 		name, isReturn := strings.CutSuffix(exchange, pipeline.Names("").ReturnExchange())
-		if isReturn && g.alternates[exchange] == pipeline.Names(name).DeadLetterExchange() {
+		n, alternate := pipeline.Names(name), g.alternates[exchange]
+		if isReturn && (alternate == n.DeadLetterExchange() || alternate == n.FailedExchange()) {
 			found = append(found, name)
 		}
 	}
@@ -26,6 +30,30 @@ func (g graph) pipelines() []pipeline.Names {
 		names = append(names, pipeline.Names(name))
 	}
 	return names
+}
+
+// readPipelines reads all pipelines as their definitions have them.
+func (g graph) readPipelines() {
+	for _, n := range g.pipelines() {
+		if p, err := pipeline.Defined(n, g.vhost.Topology); err == nil {
+			g.defined[n] = p
+		}
+	}
+}
+
+// read returns the pipeline as its definition has it. Without a readable one, its exchanges tell the engine.
+func (g graph) read(n pipeline.Names) (p pipeline.Pipeline, defined bool) {
+	if p, defined = g.defined[n]; defined {
+		return p, true
+	}
+	p = pipeline.Pipeline{Name: string(n)}
+	if g.alternates[n.ReturnExchange()] == n.FailedExchange() {
+		p.Engine = pipeline.EngineNative
+		if g.vhost.Exchanges[n.RetryExchange()].Type == "headers" {
+			p.Engine = pipeline.EngineConsumer
+		}
+	}
+	return p, false
 }
 
 // bound reports whether a binding certainly brings a message with the key from the exchange to the queue.
@@ -39,7 +67,7 @@ func (g graph) bound(exchange, queue string, k key) bool {
 func unboundInboxes(g graph) []Finding {
 	var found []Finding
 	for _, n := range g.pipelines() {
-		if !g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
+		if p, _ := g.read(n); p.HasWorker() && !g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
 			found = append(found, onPipeline(n, fmt.Sprintf(inboxUnbound, n.Inbox(), n.DeadLetterExchange(), n), runApply))
 		}
 	}
@@ -61,33 +89,96 @@ func unboundFailedQueues(g graph) []Finding {
 func unboundDelays(g graph) []Finding {
 	var found []Finding
 	for _, n := range g.pipelines() {
+		p, defined := g.read(n)
 		for _, queue := range slices.Sorted(maps.Keys(g.vhost.Queues)) {
 			delay, isRetry := n.DelayOf(queue)
-			if isRetry && !g.bound(n.RetryExchange(), queue, known(pipeline.DelayKey(delay))) {
-				found = append(found, onQueue(queue,
-					fmt.Sprintf(delayUnbound, queue, n.RetryExchange(), pipeline.DelayKey(delay)), runApply))
+			switch {
+			case !isRetry:
+			case p.HasWorker() && !g.bound(n.RetryExchange(), queue, known(pipeline.DelayKey(delay))):
+				found = append(found, onQueue(queue, fmt.Sprintf(delayUnbound, queue, n.RetryExchange(), pipeline.DelayKey(delay)), runApply))
+			case defined && !p.HasWorker() && slices.Contains(p.Waits(), delay) && !g.letsRejectedIn(n, delay):
+				found = append(found, onQueue(queue, fmt.Sprintf(rejectedUnbound, queue, n.RetryExchange(), n), runApply))
 			}
 		}
 	}
 	return found
 }
 
-// attached lists the queues that dead-letter to the pipeline, other than its own.
+// letsRejectedIn reports whether what consumers reject comes to the retry queue of the delay.
+func (g graph) letsRejectedIn(n pipeline.Names, delay time.Duration) bool {
+	return slices.ContainsFunc(g.bindings[n.RetryExchange()], n.RejectedBinding(delay).Equal)
+}
+
+// attached lists the queues that dead-letter to the pipeline to be retried, other than its own. A queue that only parks in
+// the failed queue of a pipeline whose work queues delay by themselves is none of those.
 func (g graph) attached(n pipeline.Names) []string {
+	p, _ := g.read(n)
 	return slices.DeleteFunc(g.deadLettering(), func(queue string) bool {
 		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
-		return exchange != n.DeadLetterExchange() || n.OwnsQueue(queue)
+		_, delays := g.settings[queue].Text("delayed-retry-type")
+		parks := exchange == n.FailedExchange() && !delays
+		return exchange != p.DeadLetterExchange() || n.OwnsQueue(queue) || parks
 	})
 }
 
-// unboundReturns finds work queues to which messages come back only through the sidecar.
+// ineffectiveRetries finds work queues that the broker does not retry as the pipeline is defined, where it is the broker
+// that does: an argument, a policy or an operator policy has another value.
+func ineffectiveRetries(g graph) []Finding {
+	var found []Finding
+	for _, n := range g.pipelines() {
+		p, defined := g.read(n)
+		if !defined {
+			continue
+		}
+		for _, queue := range g.returnedTo(p) {
+			if different := g.otherThan(p.BrokerKeys(queue), queue); len(different) > 0 {
+				found = append(found, onQueue(queue, fmt.Sprintf(retryIneffective, queue, n, strings.Join(different, ", ")), retryIneffectiveRemedy))
+			}
+		}
+	}
+	return found
+}
+
+// returnedTo lists the queues of a pipeline that dead-letter to it. One that another pipeline takes over does not.
+func (g graph) returnedTo(p pipeline.Pipeline) []string {
+	var queues []string
+	for _, b := range g.bindings[p.Names().ReturnExchange()] {
+		exchange, _ := g.settings[b.Destination].Text("dead-letter-exchange")
+		if pipeline.AttachedBy(b) == p.Name && exchange == p.DeadLetterExchange() {
+			queues = append(queues, b.Destination)
+		}
+	}
+	slices.Sort(queues)
+	return slices.Compact(queues)
+}
+
+// otherThan says which of these keys have another value in force on a queue.
+func (g graph) otherThan(keys topology.Arguments, queue string) []string {
+	var different []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		var inForce any
+		if _, isText := keys[key].(string); isText {
+			inForce, _ = g.settings[queue].Text(key)
+		} else if number, has := g.settings[queue].Number(key); has {
+			inForce = number
+		}
+		if inForce != keys[key] {
+			different = append(different, fmt.Sprintf("%s is %v instead of %v", key, cmp.Or(inForce, any("not set")), keys[key]))
+		}
+	}
+	return different
+}
+
+// unboundReturns finds work queues to which messages do not come back by themselves.
 func unboundReturns(g graph) []Finding {
 	var found []Finding
 	for _, n := range g.pipelines() {
+		p, _ := g.read(n)
 		for _, queue := range g.attached(n) {
 			k := known(pipeline.ReturnKey(queue))
 			if !g.bound(n.ReturnExchange(), queue, k) && !g.route(n.ReturnExchange(), k).nowhere {
-				found = append(found, onQueue(queue, fmt.Sprintf(returnUnbound, queue, n, n.ReturnExchange(), k), returnUnboundRemedy))
+				message := fmt.Sprintf(returnUnbound, queue, n, n.ReturnExchange(), k) + consequences[p.EngineName()]
+				found = append(found, onQueue(queue, message, returnUnboundRemedy))
 			}
 		}
 	}
@@ -108,13 +199,13 @@ func lostReturns(g graph) []Finding {
 	return found
 }
 
-// unreadableDefinitions finds pipelines that cannot be read back from the broker. An inbox that is not bound has
+// unreadableDefinitions finds pipelines that cannot be read back from the broker. A failed queue that is not bound has
 // a finding of its own.
 func unreadableDefinitions(g graph) []Finding {
 	var found []Finding
 	for _, n := range g.pipelines() {
 		_, err := pipeline.FindDefinition(n, g.vhost.Topology)
-		if err != nil && g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
+		if err != nil && g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
 			found = append(found, onPipeline(n, fmt.Sprintf(definitionUnreadable, n, err), definitionUnreadableRemedy))
 		}
 	}

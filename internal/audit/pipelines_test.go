@@ -1,12 +1,14 @@
 package audit_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -35,6 +37,34 @@ func TestPipelinesOnABroker(t *testing.T) {
 			s.settles(c.queue, func() int { return s.count(c.queue) }, 1)
 		})
 	}
+}
+
+// A queue's own limit is lower than the attempts of a pipeline whose queues count: it parks too early.
+func TestIneffectiveRetry(t *testing.T) {
+	t.Parallel()
+	s := createVhost(t, expandedWith(pipeline.EngineNative, topology.Quorum, args{"x-delivery-limit": number(1)}))
+	if !s.VersionAtLeast("4.3.1") {
+		t.Skip("no broker of this release delays by itself")
+	}
+	expectRules(t, s.audit(), "pipeline-retry-ineffective")
+	published(1)(s)
+	for range 2 {
+		s.returned("work")
+	}
+	s.settles("orders.failed", func() int { return s.count("orders.failed") }, 1)
+}
+
+// returned takes the next message as soon as it comes, and returns it so that the queue counts that.
+func (s *liveVhost) returned(queue string) {
+	s.Helper()
+	ch := s.Channel(s.T)
+	brokertest.Eventually(s.T, 20*time.Second, func() error {
+		d, ok, err := ch.Get(queue, false)
+		if err != nil || !ok {
+			return fmt.Errorf("nothing in %s: %w", queue, err)
+		}
+		return d.Reject(true)
+	})
 }
 
 // The sidecar hears of a delay that is not bound, since it publishes mandatory.
@@ -70,7 +100,7 @@ func TestDamagedDefinition(t *testing.T) {
 			found := s.audit()
 			expectRules(t, found, "pipeline-definition-unreadable")
 			for _, f := range found {
-				if !strings.Contains(f.Message, `"orders.dlx" to "orders.inbox"`) {
+				if !strings.Contains(f.Message, `"orders.failed" to "orders.failed"`) {
 					t.Error(f.Message)
 				}
 			}
@@ -84,7 +114,7 @@ func TestDamagedDefinition(t *testing.T) {
 func defined(definition any) part {
 	return func(v *topology.Vhost) {
 		for i, b := range v.Bindings {
-			if b.Source == "orders.dlx" && b.Destination == "orders.inbox" {
+			if b.Source == "orders.failed" && b.Destination == "orders.failed" {
 				v.Bindings[i].Arguments = args{pipeline.DefinitionArgument: definition}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -39,6 +40,10 @@ func TestQuiet(t *testing.T) {
 		"keys of passing queues":    all(passing("amq.gen"), exchange("dead", "direct", nil), bind("dead", "parked", "dead"), parked, policy("dead", "^amq", 0, args{"dead-letter-exchange": "dead"})),
 		"a quorum pipeline":         expanded(topology.Quorum),
 		"a classic pipeline":        expanded(topology.Classic),
+		"a native pipeline":         expandedWith(pipeline.EngineNative, topology.Quorum, nil),
+		"a counting pipeline":       expandedWith(pipeline.EngineConsumer, topology.Quorum, nil),
+		"a classic counting one":    expandedWith(pipeline.EngineConsumer, topology.Classic, nil),
+		"parking in a native one":   all(expandedWith(pipeline.EngineNative, topology.Quorum, nil), classic("other", args{"x-dead-letter-exchange": "orders.failed"})),
 		"a pipeline of 3.10":        all(expanded(topology.Quorum), version(3, 10)),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,6 +46,7 @@ var rules = []rule{
 	{"pipeline-delay-unbound", Warning, unboundDelays},
 	{"pipeline-return-unbound", Warning, unboundReturns},
 	{"pipeline-return-nowhere", Error, lostReturns},
+	{"pipeline-retry-ineffective", Warning, ineffectiveRetries},
 	{"pipeline-definition-unreadable", Warning, unreadableDefinitions},
 }
 

@@ -47,7 +47,7 @@ func (c *Client) askVersion(ctx context.Context) (topology.Version, error) {
 		return topology.Version{}, err
 	}
 	var version topology.Version
-	if _, err := fmt.Sscanf(info.RabbitMQ, "%d.%d", &version.Major, &version.Minor); err != nil {
+	if n, err := fmt.Sscanf(info.RabbitMQ, "%d.%d.%d", &version.Major, &version.Minor, &version.Patch); n < 2 { // a patch may be missing
 		return topology.Version{}, fmt.Errorf("the broker's version %q is not of the form 4.3.6: %w", info.RabbitMQ, err)
 	}
 	return version, nil

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Headers of other systems. Those that a replay removes are in isFault.
@@ -52,8 +54,8 @@ var deadLetterSuffixes = []string{"_error", "_skipped", ".dlq", ".failed"}
 // readForeign reads what others have put into a queue.
 func (e *Entry) readForeign(f fields, deaths []death) {
 	if len(deaths) > 0 {
-		last := deaths[0]
-		e.System, e.Reason, e.FailedAt = SystemBroker, last.reason, last.at
+		last := e.failure(deaths)
+		e.System, e.Reason, e.FailedAt = SystemBroker, last.reason, deaths[0].at
 		e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = last.queue, last.exchange, last.key
 	}
 	letter, inBody := babelLetter(e.Body)
@@ -77,6 +79,19 @@ func (e *Entry) readForeign(f fields, deaths []death) {
 		e.Attempts = f.positive(celeryRetries) + 1
 		e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
 	}
+}
+
+// failure is the death of the message in a queue of an application, the newest one: in the failed queue of a pipeline
+// whose consumers count, the last death is the end of a wait.
+func (e *Entry) failure(deaths []death) death {
+	if name, isFailed := strings.CutSuffix(e.Queue, pipeline.Names("").FailedQueue()); isFailed && name != "" {
+		for _, d := range deaths {
+			if !pipeline.Names(name).OwnsQueue(d.queue) {
+				return d
+			}
+		}
+	}
+	return deaths[0]
 }
 
 func (e *Entry) readNServiceBus(f fields) {

@@ -37,7 +37,7 @@ func Read(m Message) Entry {
 	case len(deaths) > 0 && inboxOf(m.Queue) == deaths[0].queue:
 		e.readInbox(f, deaths)
 	case f.text(deadletter.HeaderDeadLetterReason) != "":
-		e.readWorker(f)
+		e.readWorker(f, deaths)
 	default:
 		e.readForeign(f, deaths)
 	}
@@ -53,12 +53,20 @@ func inboxOf(queue string) string {
 	return pipeline.Names(name).Inbox()
 }
 
-// readWorker reads what a worker has parked.
-func (e *Entry) readWorker(f fields) {
+// readWorker reads what a worker has parked, or a consumer that counts. The latter does not say how the message was
+// published first; its deaths do.
+func (e *Entry) readWorker(f fields, deaths []death) {
 	e.System = SystemWorker
 	e.Reason = f.text(deadletter.HeaderDeadLetterReason)
 	e.WorkQueue = f.text(deadletter.HeaderQueue)
 	e.FailedAt = f.millis(deadletter.HeaderDeadLetterAt)
+	if f.text(deadletter.HeaderPipeline) == "" && len(deaths) > 0 {
+		d := e.failure(deaths)
+		e.FirstExchange, e.FirstRoutingKey = d.exchange, d.key
+		if e.WorkQueue == "" {
+			e.WorkQueue = d.queue
+		}
+	}
 	e.readProgress(f)
 }
 
@@ -68,7 +76,9 @@ func (e *Entry) readProgress(f fields) {
 	e.Attempts, e.MaxAttempts = f.positive(deadletter.HeaderCount), f.positive(deadletter.HeaderMaxAttempts)
 	e.FirstFailedAt = f.millis(deadletter.HeaderFirstFailedAt)
 	e.History = deadletter.ParseHistory(f.text(deadletter.HeaderHistory))
-	e.FirstExchange = f.text(deadletter.HeaderExchange)
+	if exchange, ok := f[deadletter.HeaderExchange].Text(); ok {
+		e.FirstExchange = exchange
+	}
 	if key, ok := f[deadletter.HeaderRoutingKey].Text(); ok {
 		e.FirstRoutingKey = key
 	}

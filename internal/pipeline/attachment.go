@@ -15,8 +15,10 @@ const AttachmentArgument = "retry-attachment"
 
 // Attachment joins one work queue to a pipeline that is configured elsewhere.
 type Attachment struct {
-	Pipeline       string
-	Vhost          string
+	Pipeline string
+	Vhost    string
+	// Engine is the pipeline's, that of the worker if it is empty.
+	Engine         string
 	Queue          string
 	WorkQueue      WorkQueue
 	PolicyPriority int
@@ -28,7 +30,7 @@ func (a Attachment) Names() Names { return Names(a.Pipeline) }
 // AsPipeline is the attachment as a pipeline of this one work queue.
 func (a Attachment) AsPipeline() Pipeline {
 	return Pipeline{
-		Name: a.Pipeline, Vhost: a.Vhost, PolicyPriority: a.PolicyPriority,
+		Name: a.Pipeline, Vhost: a.Vhost, Engine: a.Engine, PolicyPriority: a.PolicyPriority,
 		WorkQueues: map[string]WorkQueue{a.Queue: a.WorkQueue},
 	}
 }
@@ -80,7 +82,8 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 			a.Names().ReturnExchange(), queue, AttachmentArgument)
 	}
 	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]
-	a.WorkQueue = recoverFrom(a.AsPipeline(), vhost.Queues[queue], policy, hasPolicy)
+	a.Engine = engineOf(a.Names(), policy.Definition["dead-letter-exchange"], vhost)
+	a.WorkQueue = recoverFrom(a.AsPipeline(), queue, vhost.Queues[queue], policy, hasPolicy)
 	for _, b := range OwnedByAttachment(a, vhost).Bindings {
 		a.WorkQueue.TakeOverFrom, _ = takenOverFrom(b)
 	}
@@ -107,4 +110,15 @@ func Attached(n Names, vhost topology.Topology) []string {
 	}
 	slices.Sort(queues)
 	return slices.Compact(queues)
+}
+
+// engineOf is the engine of an attachment: that of its pipeline, or of the policy if there is no pipeline.
+func engineOf(n Names, deadLetterExchange any, vhost topology.Topology) string {
+	if p, err := Defined(n, vhost); err == nil {
+		return p.Engine
+	}
+	if deadLetterExchange == n.RetryExchange() {
+		return EngineConsumer
+	}
+	return ""
 }

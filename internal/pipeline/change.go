@@ -62,6 +62,6 @@ func RestoresDeadLetterRoute(p Pipeline, live topology.Topology) bool {
 	_, noInbox := missing.Queues[n.Inbox()]
 	_, noFailed := missing.Queues[n.FailedQueue()]
 	// What the worker publishes to the retry exchange never becomes a pending dead letter.
-	isRoute := func(b topology.Binding) bool { return b.Source != n.RetryExchange() }
+	isRoute := func(b topology.Binding) bool { return !p.HasWorker() || b.Source != n.RetryExchange() }
 	return noInbox || noFailed || len(missing.Exchanges)+len(changes.Replace.Exchanges) > 0 || slices.ContainsFunc(missing.Bindings, isRoute)
 }

@@ -21,13 +21,13 @@ func defined(definitions ...any) topology.Topology {
 	})
 	var bindings []topology.Binding
 	for _, b := range vhost.Bindings {
-		if b.Destination != "orders.inbox" {
+		if b.Destination != "orders.failed" {
 			bindings = append(bindings, b)
 		}
 	}
 	for _, definition := range definitions {
 		bindings = append(bindings, topology.Binding{
-			Source: "orders.dlx", Destination: "orders.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
+			Source: "orders.failed", Destination: "orders.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
 		})
 	}
 	vhost.Bindings = bindings
@@ -52,7 +52,8 @@ func TestRecoverRefusesDamagedDefinitions(t *testing.T) {
 		{map[string]any{"version": int64(1)}, "is no text"},
 		{strings.Replace(healthy, `["5s"]`, `"5s"`, 1), "by hand: json: cannot unmarshal string"},
 		{strings.Replace(healthy, `:2,`, `:2.5,`, 1), "by hand: json: cannot unmarshal number 2.5"},
-		{strings.Replace(healthy, `}`, `,"engine":"x"}`, 1), "by hand: json: unknown field"},
+		{strings.Replace(healthy, `}`, `,"counter":"x"}`, 1), "by hand: json: unknown field"},
+		{strings.Replace(healthy, `}`, `,"engine":"x"}`, 1), `has an engine "x"`},
 		{strings.Replace(healthy, `["5s"]`, `[]`, 1), "lacks delays or max_attempts"},
 		{strings.Replace(healthy, `"max_attempts":2,`, ``, 1), "lacks delays or max_attempts"},
 		{strings.Replace(healthy, `5s`, `5 s`, 1), `has a wrong delay 0: "5 s" is not a duration`},
@@ -69,7 +70,7 @@ func TestRecoverRefusesDamagedDefinitions(t *testing.T) {
 		{strings.Replace(healthy, `}`, `,"policy_definition":[]}`, 1), "by hand: json: cannot unmarshal array into Go struct"},
 	} {
 		_, err := pipeline.Recover("orders", "/", defined(c.definition))
-		if err == nil || !strings.Contains(err.Error(), `binding from "orders.dlx" to "orders.inbox" `) || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), `binding from "orders.failed" to "orders.failed" `) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v instead of %s", c.definition, err, c.want)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// DefinitionArgument is the argument of the binding from the dead-letter exchange to the inbox
-// that holds the pipeline's definition, so that the broker describes itself: imports are exact and
-// tools need no Terraform.
+// DefinitionArgument is the argument of the binding from the failed exchange to the failed queue that holds the
+// pipeline's definition, so that the broker describes itself: imports are exact and tools need no Terraform. A
+// pipeline of every engine has that binding, and the exchange is a fanout, which ignores arguments.
 const DefinitionArgument = "retry-definition"
 
 // maxDefinition is how long a definition may be, in bytes, and maxDefinitionSent how long within a
@@ -33,10 +33,30 @@ func (d Definition) Fits() bool {
 
 const definitionVersion = 1
 
+// definitionBinding holds the pipeline's definition.
+func (p Pipeline) definitionBinding() topology.Binding {
+	return topology.Binding{
+		Source: p.Names().FailedExchange(), Destination: p.Names().FailedQueue(),
+		Arguments: topology.Arguments{DefinitionArgument: p.Definition().String()},
+	}
+}
+
+// definedBy is the pipeline that has its definition in a binding, "" if none. The same argument anywhere else says
+// nothing.
+func definedBy(b topology.Binding) string {
+	name, isFailed := strings.CutSuffix(b.Source, Names("").FailedExchange())
+	if _, defines := b.Arguments[DefinitionArgument]; !defines || !isFailed || b.ToExchange || b.Destination != Names(name).FailedQueue() {
+		return ""
+	}
+	return name
+}
+
 // Definition is the part of a pipeline that its objects do not show. It grows only with those work
 // queues that have a number of attempts of their own.
 type Definition struct {
-	Version     int      `json:"version"`
+	Version int `json:"version"`
+	// Engine is empty for the default one.
+	Engine      string   `json:"engine,omitempty"`
 	Delays      []string `json:"delays"`
 	MaxAttempts int      `json:"max_attempts"`
 	RetryOn     []string `json:"retry_on"`
@@ -63,6 +83,9 @@ func (p Pipeline) Definition() Definition {
 		if workQueue.MaxAttempts != 0 {
 			d.QueueMaxAttempts[name] = workQueue.MaxAttempts
 		}
+	}
+	if p.EngineName() != EngineWorker {
+		d.Engine = p.Engine
 	}
 	if p.PolicyPriority != DefaultPolicyPriority {
 		d.PolicyPriority = p.PolicyPriority
@@ -108,6 +131,9 @@ func ParseDefinition(text string) (Definition, error) {
 
 // check finds what no release writes: somebody changed the definition by hand.
 func (d Definition) check() error {
+	if _, known := engines[d.Engine]; !known {
+		return fmt.Errorf("has an engine %q, which this release does not know: upgrade", d.Engine)
+	}
 	if len(d.Delays) == 0 || d.MaxAttempts == 0 {
 		return errors.New("lacks delays or max_attempts")
 	}

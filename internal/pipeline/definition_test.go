@@ -34,7 +34,7 @@ func TestRecoverRefusesAnAgeThatIsNone(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	p.MaxAge = Delay{time.Hour, "soon"}
-	if _, err := Recover("orders", "/", liveVhost(p)); err == nil || !strings.Contains(err.Error(), `"orders.dlx" to "orders.inbox" has a wrong max_age: "soon"`) {
+	if _, err := Recover("orders", "/", liveVhost(p)); err == nil || !strings.Contains(err.Error(), `"orders.failed" to "orders.failed" has a wrong max_age: "soon"`) {
 		t.Error(err)
 	}
 }
@@ -43,10 +43,11 @@ func TestRecoverRefusesAnAgeThatIsNone(t *testing.T) {
 func TestDefinitionOfANewerReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"engine":"native"}`: "newer release",
-		`{"version":2,"delays":["5s"],"engine":"native"}`:                                          "version 2",
-		`{"version":1,"delays":["5s"]}`:                                                            "lacks delays or max_attempts",
-		`{"version":1`:                                                                             "cannot be read",
+		`{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"counter":"native"}`: "newer release",
+		`{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"engine":"newer"}`:   "does not know",
+		`{"version":2,"delays":["5s"],"engine":"newer"}`:                                            "version 2",
+		`{"version":1,"delays":["5s"]}`:                                                             "lacks delays or max_attempts",
+		`{"version":1`:                                                                              "cannot be read",
 	} {
 		if _, err := ParseDefinition(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

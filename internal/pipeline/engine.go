@@ -1,67 +1,67 @@
 package pipeline
 
 import (
-	"slices"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// engine is a way to retry messages: which objects a pipeline takes, which of a vhost are its own, and how
-// its specification is read back from them.
+// Engines: who counts the attempts, and where messages wait.
+const (
+	// EngineWorker counts by the sidecar, and works on every release.
+	EngineWorker = "worker"
+	// EngineNative lets quorum queues count and delay what is returned to them.
+	EngineNative = "native"
+	// EngineConsumer lets consumers count what the broker notes.
+	EngineConsumer = "consumer"
+)
+
+// Engines lists all engines, the default one first.
+func Engines() []string { return []string{EngineWorker, EngineNative, EngineConsumer} }
+
+// engine is a way to retry messages: what a pipeline takes besides the failed exchange, the failed queue and the
+// bindings by which messages return, which all of them have.
 type engine interface {
-	// expand returns every object that the pipeline owns. It is a pure function of the specification.
-	expand(Pipeline) topology.Topology
-	// identity returns the objects that runs looks for.
-	identity(Pipeline) topology.Topology
-	// guard returns the policies over the pipeline's own queues, in the form that covers those alone.
-	guard(Pipeline) map[string]topology.Policy
-	// owned picks out of a whole vhost what belongs to the pipeline.
-	owned(Pipeline, topology.Topology) topology.Topology
-	// runs reports whether the vhost has the definition of a pipeline of this name and engine.
-	runs(Names, topology.Topology) bool
-	// recovered reads the specification back from a vhost that holds it.
-	recovered(name, vhostName string, vhost topology.Topology) (Pipeline, error)
+	// exchanges are those of the pipeline. They depend on nothing but its name.
+	exchanges(Names) map[string]topology.Exchange
+	// addQueues adds the own queues, but for the failed queue, and what leads to them.
+	addQueues(*topology.Topology, Pipeline)
+	// deadLetterExchange is where work queues dead-letter to.
+	deadLetterExchange(Names) string
+	// guardedExchange is what the policy over the own queues says so that it says something: their own arguments
+	// take precedence over it.
+	guardedExchange(Names) string
+	// workQueueKeys are those of a work queue's policy that only this engine needs. The name is empty for what all
+	// work queues have in common.
+	workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments
+	// notePlaces are the pairs of exchanges between which notes are, so that one of them outlives each exchange.
+	notePlaces(Names) []notePlace
 	// hasWorker reports whether a worker counts attempts. If not, there is no inbox, nor a configuration or
 	// permissions of a worker.
 	hasWorker() bool
 }
 
-// engines are all there are, the default one first.
-var engines = []engine{workerEngine{}}
+var engines = map[string]engine{
+	"": workerEngine{}, EngineWorker: workerEngine{}, EngineNative: nativeEngine{}, EngineConsumer: consumerEngine{},
+}
 
-func (p Pipeline) engine() engine { return engines[0] }
-
-// Expand returns every object that the pipeline owns. It is a pure function of the specification.
-func Expand(p Pipeline) topology.Topology { return p.engine().expand(p) }
-
-// Identity returns the objects from which the pipeline can be read back: as soon as they are there, it can be
-// imported.
-func Identity(p Pipeline) topology.Topology { return p.engine().identity(p) }
-
-// Guard returns the policies that keep those of others off the pipeline's own queues, by name, in the form
-// that covers these queues alone.
-func Guard(p Pipeline) map[string]topology.Policy { return p.engine().guard(p) }
-
-// Owned picks out of a whole vhost what belongs to the pipeline. Objects of others are left out even where
-// they meet the pipeline's: a foreign queue bound to the dead-letter exchange is not ours.
-func Owned(p Pipeline, vhost topology.Topology) topology.Topology { return p.engine().owned(p, vhost) }
-
-// Recover reads a pipeline's specification back from a vhost that holds it.
-func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
-	i := slices.IndexFunc(engines, func(e engine) bool { return e.runs(Names(name), vhost) })
-	return engines[max(i, 0)].recovered(name, vhostName, vhost) // which says what is missing
+// engine is that of the worker for one that nobody knows, which is refused elsewhere.
+func (p Pipeline) engine() engine {
+	if e, known := engines[p.Engine]; known {
+		return e
+	}
+	return workerEngine{}
 }
 
 // HasWorker reports whether a worker counts the pipeline's attempts: only then it has an inbox, and a
 // configuration and permissions of a worker.
 func (p Pipeline) HasWorker() bool { return p.engine().hasWorker() }
 
-// workerEngine retries by a worker, which counts attempts, and by retry queues whose messages expire. The
-// definition is an argument of the binding from the dead-letter exchange to the inbox.
-type workerEngine struct{}
-
-func (workerEngine) hasWorker() bool { return true }
-
-func (workerEngine) runs(n Names, vhost topology.Topology) bool {
-	return len(definitions(n, vhost)) > 0
+// EngineName is the engine, written out.
+func (p Pipeline) EngineName() string {
+	if p.Engine == "" {
+		return EngineWorker
+	}
+	return p.Engine
 }
+
+// DeadLetterExchange is where the pipeline's work queues dead-letter to.
+func (p Pipeline) DeadLetterExchange() string { return p.engine().deadLetterExchange(p.Names()) }

@@ -23,68 +23,41 @@ const (
 	failedDeliveryLimit = topology.UnreachableDeliveryLimit
 )
 
-func (workerEngine) expand(p Pipeline) topology.Topology {
-	t := workerEngine{}.identity(p)
-	addExchanges(t, p.Names())
-	addFailedQueue(&t, p)
-	addRetryQueues(&t, p, p.Waits())
-	addRetryQueues(&t, p, p.Retired)
+// Expand returns every object that the pipeline owns. It is a pure function of the specification.
+func Expand(p Pipeline) topology.Topology {
+	t := Identity(p)
+	maps.Copy(t.Exchanges, ExpandExchanges(p))
+	p.engine().addQueues(&t, p)
 	addWorkQueues(&t, p)
 	addPolicies(t, p)
 	topology.SortBindings(t.Bindings)
 	return t
 }
 
-// identity has the definition, and what it takes to store it.
-func (workerEngine) identity(p Pipeline) topology.Topology {
+// Identity returns the objects from which the pipeline can be read back: as soon as they are there, it can be
+// imported. They have the definition, and are the same for every engine.
+func Identity(p Pipeline) topology.Topology {
 	n, t := p.Names(), topology.New()
-	t.Exchanges[n.DeadLetterExchange()] = deadLetterExchange(n)
-	t.Queues[n.Inbox()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": inboxDeliveryLimit})
-	t.Bindings = []topology.Binding{{
-		Source: n.DeadLetterExchange(), Destination: n.Inbox(),
-		Arguments: topology.Arguments{DefinitionArgument: p.Definition().String()},
-	}}
+	t.Exchanges[n.FailedExchange()] = failedExchange()
+	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
+	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	t.Bindings = []topology.Binding{p.definitionBinding()}
 	return t
 }
 
-// ExpandExchanges returns the exchanges alone, which depend on nothing but the name.
-func ExpandExchanges(name Names) map[string]topology.Exchange {
-	t := topology.New()
-	addExchanges(t, name)
-	return t.Exchanges
+// ExpandExchanges returns the exchanges alone, which depend on nothing but the name and the engine.
+func ExpandExchanges(p Pipeline) map[string]topology.Exchange { return p.engine().exchanges(p.Names()) }
+
+func failedExchange() topology.Exchange { return topology.Exchange{Type: "fanout"} }
+
+// alternate are the arguments of an exchange whose messages go elsewhere if it leads them nowhere.
+func alternate(exchange string) topology.Arguments {
+	return topology.Arguments{"alternate-exchange": exchange}
 }
 
-func addExchanges(t topology.Topology, n Names) {
-	t.Exchanges[n.DeadLetterExchange()] = deadLetterExchange(n)
-	t.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
-	// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
-	// that is not bound.
-	t.Exchanges[n.RetryExchange()] = topology.Exchange{Type: "direct"}
-	// A message whose work queue lost its binding goes back to the worker, which saves it.
-	t.Exchanges[n.ReturnExchange()] = topology.Exchange{
-		Type:      "direct",
-		Arguments: topology.Arguments{"alternate-exchange": n.DeadLetterExchange()},
-	}
-}
-
-func deadLetterExchange(n Names) topology.Exchange {
-	return topology.Exchange{Type: "fanout", Arguments: topology.Arguments{"alternate-exchange": n.FailedExchange()}}
-}
-
-func addFailedQueue(t *topology.Topology, p Pipeline) {
+func addRetryQueue(t *topology.Topology, p Pipeline, wait time.Duration) {
 	n := p.Names()
-	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
-	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
-	t.Bindings = append(t.Bindings, topology.Binding{Source: n.FailedExchange(), Destination: n.FailedQueue()})
-}
-
-func addRetryQueues(t *topology.Topology, p Pipeline, waits []time.Duration) {
-	n := p.Names()
-	for _, wait := range waits {
-		queue := n.RetryQueue(wait)
-		t.Queues[queue] = ownQueue(p.QueueType, n.ReturnExchange(), topology.Arguments{"x-message-ttl": wait.Milliseconds()}, nil)
-		t.Bindings = append(t.Bindings, topology.Binding{Source: n.RetryExchange(), Destination: queue, RoutingKey: DelayKey(wait)})
-	}
+	t.Queues[n.RetryQueue(wait)] = ownQueue(p.QueueType, n.ReturnExchange(), topology.Arguments{"x-message-ttl": wait.Milliseconds()}, nil)
 }
 
 // ownQueue builds one of the pipeline's own queues. What only quorum queues take is left out for
@@ -113,7 +86,7 @@ func addWorkQueues(t *topology.Topology, p Pipeline) {
 		arguments := topology.Arguments{DeclaredByArgument: p.Name}
 		maps.Copy(arguments, workQueue.Arguments)
 		if !workQueue.ByPolicy() {
-			maps.Copy(arguments, workQueue.DeadLetterArguments(p.Names()))
+			maps.Copy(arguments, p.DeadLetterArguments(name))
 		}
 		t.Queues[name] = topology.Queue{Type: workQueue.Type, Arguments: arguments}
 	}

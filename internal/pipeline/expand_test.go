@@ -34,8 +34,8 @@ func TestExpandQuorum(t *testing.T) {
 			"paid":            "quorum x-retry-declared-by=orders x-single-active-consumer=true",
 		},
 		Bindings: []string{
-			`orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","0s","60s","5000ms"],"max_attempts":4,"retry_on":["rejected"]}'`,
-			"orders.failed -> orders.failed",
+			"orders.dlx -> orders.inbox",
+			`orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s","0s","60s","5000ms"],"max_attempts":4,"retry_on":["rejected"]}'`,
 			"orders.retry -> orders.retry.1m [delay:1m]",
 			"orders.retry -> orders.retry.5s [delay:5s]",
 			"orders.return -> a|b.c [return:a|b.c]",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -93,8 +92,7 @@ func returning(pipelines []Names, defined map[string]bool, vhost topology.Topolo
 func Pipelines(vhost topology.Topology) []string {
 	var names []string
 	for _, b := range vhost.Bindings {
-		name, isDLX := strings.CutSuffix(b.Source, Names("").DeadLetterExchange())
-		if _, defined := b.Arguments[DefinitionArgument]; defined && isDLX && name != "" && b.Destination == Names(name).Inbox() {
+		if name := definedBy(b); name != "" {
 			names = append(names, name)
 		}
 	}
@@ -105,7 +103,8 @@ func Pipelines(vhost topology.Topology) []string {
 // ofPipeline is the pipeline that a policy belongs to, "" if none. The name alone does not decide.
 func ofPipeline(name string, policy topology.Policy) string {
 	parsed, is := parsePolicyName(name)
-	if is && policy.Definition["dead-letter-exchange"] == parsed.pipeline.DeadLetterExchange() {
+	exchange, _ := policy.Definition["dead-letter-exchange"].(string)
+	if is && slices.Contains(parsed.pipeline.deadLetterExchanges(), exchange) {
 		return string(parsed.pipeline)
 	}
 	return ""

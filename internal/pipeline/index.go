@@ -165,7 +165,6 @@ func (s *surroundings) addDefinition(name string) {
 // definitionsIn are the bindings that hold the pipeline's definition.
 func definitionsIn(n Names, bindings []topology.Binding) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool {
-		_, defines := b.Arguments[DefinitionArgument]
-		return !defines || b.Source != n.DeadLetterExchange() || b.Destination != n.Inbox()
+		return definedBy(b) != string(n)
 	})
 }

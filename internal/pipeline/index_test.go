@@ -42,7 +42,7 @@ func tangled(random *rand.Rand) (topology.Vhost, []Pipeline) {
 	tangle(random, vhost.Topology)
 	if random.IntN(4) == 0 {
 		vhost.Bindings = append(vhost.Bindings, topology.Binding{
-			Source: ".dlx", Destination: ".inbox", Arguments: topology.Arguments{DefinitionArgument: "of no pipeline"},
+			Source: ".failed", Destination: ".failed", Arguments: topology.Arguments{DefinitionArgument: "of no pipeline"},
 		})
 	}
 	for range random.IntN(6) {

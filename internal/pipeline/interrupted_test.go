@@ -12,12 +12,12 @@ func TestInterruptedCreation(t *testing.T) {
 	n, whole := p.Names(), Expand(p)
 	onlyExchange := func() topology.Topology {
 		v := topology.New()
-		v.Exchanges[n.DeadLetterExchange()] = whole.Exchanges[n.DeadLetterExchange()]
+		v.Exchanges[n.FailedExchange()] = whole.Exchanges[n.FailedExchange()]
 		return v
 	}
 	with := func(change func(*topology.Topology)) topology.Topology {
 		v := onlyExchange()
-		v.Queues[n.Inbox()] = whole.Queues[n.Inbox()]
+		v.Queues[n.FailedQueue()] = whole.Queues[n.FailedQueue()]
 		change(&v)
 		return v
 	}
@@ -27,23 +27,25 @@ func TestInterruptedCreation(t *testing.T) {
 	}{
 		"nothing":                {topology.New(), false},
 		"the exchange":           {onlyExchange(), true},
-		"the inbox, too":         {with(func(*topology.Topology) {}), true},
+		"the failed queue, too":  {with(func(*topology.Topology) {}), true},
 		"the guard, too":         {with(func(v *topology.Topology) { v.Policies = Guard(p) }), true},
 		"objects of others, too": {with(func(v *topology.Topology) { v.Queues["other"] = topology.Queue{Type: topology.Classic} }), true},
 		"the definition, too":    {Identity(p), false},
-		"the failed queue, too":  {with(func(v *topology.Topology) { v.Queues[n.FailedQueue()] = whole.Queues[n.FailedQueue()] }), false},
+		"the inbox, too":         {with(func(v *topology.Topology) { v.Queues[n.Inbox()] = whole.Queues[n.Inbox()] }), false},
 		"the final policy":       {with(func(v *topology.Topology) { v.Policies = whole.Policies }), false},
-		"another exchange":       {with(func(v *topology.Topology) { v.Exchanges[n.DeadLetterExchange()] = topology.Exchange{Type: "topic"} }), false},
-		"another inbox":          {with(func(v *topology.Topology) { v.Queues[n.Inbox()] = topology.Queue{Type: topology.Classic} }), false},
+		"another exchange":       {with(func(v *topology.Topology) { v.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "topic"} }), false},
+		"another queue":          {with(func(v *topology.Topology) { v.Queues[n.FailedQueue()] = topology.Queue{Type: topology.Classic} }), false},
 		"a queue that is bound": {with(func(v *topology.Topology) {
-			v.Bindings = []topology.Binding{{Source: n.DeadLetterExchange(), Destination: "other"}}
+			v.Bindings = []topology.Binding{{Source: n.FailedExchange(), Destination: "other"}}
 		}), false},
-		"an inbox that is bound": {with(func(v *topology.Topology) { v.Bindings = []topology.Binding{{Source: "other", Destination: n.Inbox()}} }), false},
+		"a failed queue that is bound": {with(func(v *topology.Topology) {
+			v.Bindings = []topology.Binding{{Source: "other", Destination: n.FailedQueue()}}
+		}), false},
 		"an exchange that is fed": {with(func(v *topology.Topology) {
-			v.Bindings = []topology.Binding{{Source: "other", Destination: n.DeadLetterExchange(), ToExchange: true}}
+			v.Bindings = []topology.Binding{{Source: "other", Destination: n.FailedExchange(), ToExchange: true}}
 		}), false},
 		"by the default exchange": {with(func(v *topology.Topology) {
-			v.Bindings = []topology.Binding{{Destination: n.Inbox(), RoutingKey: n.Inbox()}}
+			v.Bindings = []topology.Binding{{Destination: n.FailedQueue(), RoutingKey: n.FailedQueue()}}
 		}), true},
 	} {
 		if got := InterruptedCreation(p, test.vhost); got != test.want {

@@ -82,6 +82,11 @@ func (n Names) exchanges() []string {
 	return []string{n.DeadLetterExchange(), n.FailedExchange(), n.RetryExchange(), n.ReturnExchange()}
 }
 
+// deadLetterExchanges are what policies of pipelines dead-letter to, whatever their engine.
+func (n Names) deadLetterExchanges() []string {
+	return []string{n.DeadLetterExchange(), n.FailedExchange(), n.RetryExchange()}
+}
+
 // OwnsExchange reports whether the name is one that the pipeline gives to its exchanges.
 func (n Names) OwnsExchange(exchange string) bool {
 	return slices.Contains(n.exchanges(), exchange) || n.isCatchExchange(exchange)

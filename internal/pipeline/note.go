@@ -29,7 +29,18 @@ type note struct {
 
 // NoteOf is the binding that notes one of somebody else's. It leads from the return exchange to the failed
 // exchange, or between two others if one of these is going, and routes nothing.
-func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
+func (p Pipeline) NoteOf(b topology.Binding, going string) topology.Binding {
+	text := noteText(b)
+	places := p.engine().notePlaces(p.Names())
+	free := slices.IndexFunc(places, func(place notePlace) bool { return !place.leadsOver(going) })
+	place := places[max(free, 0)]
+	return topology.Binding{
+		Source: place.source, Destination: place.destination, ToExchange: true,
+		RoutingKey: noteKey(text), Arguments: topology.Arguments{UnboundArgument: text},
+	}
+}
+
+func noteText(b topology.Binding) string {
 	noted := note{Source: b.Source, Queue: b.Destination, Key: b.RoutingKey, Arguments: b.Exact}
 	if b.ToExchange {
 		noted.Queue, noted.Exchange = "", b.Destination
@@ -41,17 +52,12 @@ func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
 	if err != nil {
 		panic("a binding was read from JSON: " + err.Error())
 	}
-	sum := sha256.Sum256(text)
-	places := n.notePlaces()
-	place := places[0]
-	if place.leadsOver(going) {
-		place = places[1]
-	}
-	return topology.Binding{
-		Source: place.source, Destination: place.destination, ToExchange: true,
-		RoutingKey: NoteKeyPrefix + hex.EncodeToString(sum[:8]),
-		Arguments:  topology.Arguments{UnboundArgument: string(text)},
-	}
+	return string(text)
+}
+
+func noteKey(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return NoteKeyPrefix + hex.EncodeToString(sum[:8])
 }
 
 // notePlace is a pair of exchanges between which notes are.
@@ -61,15 +67,20 @@ func (p notePlace) leadsOver(exchange string) bool {
 	return exchange == p.source || exchange == p.destination
 }
 
-// notePlaces have no exchange in common, so that one of them outlives each exchange. Their sources are direct.
-func (n Names) notePlaces() []notePlace {
-	return []notePlace{{n.ReturnExchange(), n.FailedExchange()}, {n.RetryExchange(), n.DeadLetterExchange()}}
+// isNotePlace reports whether a pipeline of some engine notes bindings there.
+func (n Names) isNotePlace(place notePlace) bool {
+	for _, e := range engines {
+		if slices.Contains(e.notePlaces(n), place) {
+			return true
+		}
+	}
+	return false
 }
 
 // Noted is the binding that a note is about; false if it is no note of the pipeline's, or was changed.
 func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
 	text, isText := b.Arguments[UnboundArgument].(string)
-	if !isText || !b.ToExchange || !slices.Contains(n.notePlaces(), notePlace{b.Source, b.Destination}) {
+	if !isText || !b.ToExchange || !n.isNotePlace(notePlace{b.Source, b.Destination}) {
 		return topology.Binding{}, false
 	}
 	var noted note
@@ -82,7 +93,7 @@ func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
 		Source: noted.Source, Destination: noted.Queue + noted.Exchange, ToExchange: noted.Exchange != "", RoutingKey: noted.Key,
 		Arguments: topology.DecodedArguments(noted.Arguments), Exact: noted.Arguments,
 	}
-	return binding, n.NoteOf(binding, "").RoutingKey == b.RoutingKey
+	return binding, noteKey(noteText(binding)) == b.RoutingKey
 }
 
 // GarbledNotes lists what leads from one of the pipeline's exchanges as a note does and cannot be read: somebody changed

@@ -6,12 +6,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// owned counts retry queues of any delay, so that those that left the schedule are found again; if the
-// specification does not know a delay, the queue must dead-letter to the pipeline's return exchange.
-func (workerEngine) owned(p Pipeline, vhost topology.Topology) topology.Topology {
-	n, owned := p.Names(), topology.New()
+// Owned picks out of a whole vhost what belongs to the pipeline. Objects of others are left out even where they meet the
+// pipeline's: a foreign queue bound to the dead-letter exchange is not ours, nor is an exchange that only another engine
+// makes. Retry queues of any delay count, so that those that left the schedule are found again; if the specification does
+// not know a delay, the queue must dead-letter to the pipeline's return exchange.
+func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
+	n, owned, made := p.Names(), topology.New(), ExpandExchanges(p)
+	makes := func(exchange string) bool { _, is := made[exchange]; return is || n.isCatchExchange(exchange) }
 	for name, exchange := range vhost.Exchanges {
-		if n.OwnsExchange(name) {
+		if makes(name) {
 			owned.Exchanges[name] = exchange
 		}
 	}
@@ -22,7 +25,7 @@ func (workerEngine) owned(p Pipeline, vhost topology.Topology) topology.Topology
 		}
 	}
 	for _, binding := range vhost.Bindings {
-		if n.OwnsBinding(binding) {
+		if makes(binding.Source) && n.OwnsBinding(binding) {
 			owned.Bindings = append(owned.Bindings, binding)
 		}
 	}
@@ -39,6 +42,11 @@ func (workerEngine) owned(p Pipeline, vhost topology.Topology) topology.Topology
 // specification: a retry queue out of the schedule, or what was caught.
 func (n Names) IsOwnQueue(name string, queue topology.Queue) bool {
 	return n.IsRetryQueue(name, queue) || n.isCaughtQueue(name, queue)
+}
+
+// IsInbox reports whether a queue, and not only its name, is the inbox of a pipeline of this name.
+func (n Names) IsInbox(name string, queue topology.Queue) bool {
+	return name == n.Inbox() && queue.Arguments["x-dead-letter-exchange"] == n.FailedExchange()
 }
 
 // IsRetryQueue reports whether a queue is one of the pipeline's retry queues, in or out of the schedule.

@@ -147,7 +147,7 @@ func atRisk(p Pipeline, wanted topology.Topology) []string {
 		}
 		vhost.Queues[name] = topology.Queue{Type: w.Type}
 		if !w.ByPolicy() {
-			vhost.Queues[name] = topology.Queue{Type: w.Type, Arguments: w.DeadLetterArguments(p.Names())}
+			vhost.Queues[name] = topology.Queue{Type: w.Type, Arguments: p.DeadLetterArguments(name)}
 		}
 	}
 	return topology.DeadLettersAtRisk(Owned(p, vhost.Topology), wanted, vhost, declaredBy(p))

@@ -33,6 +33,8 @@ const (
 type Pipeline struct {
 	Name  string
 	Vhost string
+	// Engine is one of Engines, that of the worker if it is empty.
+	Engine string
 	// Delays are the waits before attempt 2, 3, 4 and so on; the last one repeats.
 	Delays []Delay
 	// MaxAttempts is how often a message is delivered in all, the first delivery included.

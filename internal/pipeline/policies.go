@@ -53,7 +53,9 @@ func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
 	}
 }
 
-func (workerEngine) guard(p Pipeline) map[string]topology.Policy {
+// Guard returns the policies that keep those of others off the pipeline's own queues, by name, in the form
+// that covers these queues alone.
+func Guard(p Pipeline) map[string]topology.Policy {
 	return map[string]topology.Policy{p.Names().QueuesPolicy(0): p.policy(p.ownContent(), p.Names().pattern(nil))}
 }
 
@@ -99,23 +101,44 @@ func (p Pipeline) AttachedByPolicy() []string {
 // ownContent is what the policy over the pipeline's own queues holds. Their own dead-letter exchange takes
 // precedence over it. A policy's strategy and overflow take precedence over theirs, so these are as strong.
 func (p Pipeline) ownContent() topology.Arguments {
-	return WorkQueue{Type: p.QueueType}.deadLettering(p.Names())
+	return WorkQueue{Type: p.QueueType}.deadLettering(p.engine().guardedExchange(p.Names()))
 }
 
 // typeContent is the policy that work queues of a type need if nothing is configured for them alone.
 func (p Pipeline) typeContent(queueType string) topology.Arguments {
-	return p.contentFor(WorkQueue{Type: queueType})
+	return p.contentFor("", WorkQueue{Type: queueType})
 }
 
 // PolicyContent is the policy that a work queue needs.
 func (p Pipeline) PolicyContent(workQueue string) topology.Arguments {
-	return p.contentFor(p.WorkQueues[workQueue])
+	return p.contentFor(workQueue, p.WorkQueues[workQueue])
 }
 
-func (p Pipeline) contentFor(w WorkQueue) topology.Arguments {
+func (p Pipeline) contentFor(name string, w WorkQueue) topology.Arguments {
 	content := p.ExtraKeys(w)
-	maps.Copy(content, w.deadLettering(p.Names()))
+	maps.Copy(content, p.neededKeys(name, w))
 	return content
+}
+
+// neededKeys are those that a work queue has to have to be retried by the pipeline.
+func (p Pipeline) neededKeys(name string, w WorkQueue) topology.Arguments {
+	keys := w.deadLettering(p.DeadLetterExchange())
+	maps.Copy(keys, p.engine().workQueueKeys(p, name, w))
+	return keys
+}
+
+// BrokerKeys are those of a work queue's policy by which the broker itself retries, none if a worker does.
+func (p Pipeline) BrokerKeys(workQueue string) topology.Arguments {
+	return p.engine().workQueueKeys(p, workQueue, p.WorkQueues[workQueue])
+}
+
+// DeadLetterArguments are what a work queue that is attached by its arguments has to be declared with.
+func (p Pipeline) DeadLetterArguments(workQueue string) topology.Arguments {
+	arguments := topology.Arguments{}
+	for key, value := range p.neededKeys(workQueue, p.WorkQueues[workQueue]) {
+		arguments["x-"+key] = value
+	}
+	return arguments
 }
 
 // ExtraKeys are those that the user wrote.
@@ -130,8 +153,6 @@ func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
 // OwnQueues are the queues that are the pipeline's alone, the retired ones among them.
 func (p Pipeline) OwnQueues() map[string]topology.Queue {
 	t := Identity(p)
-	addFailedQueue(&t, p)
-	addRetryQueues(&t, p, p.Waits())
-	addRetryQueues(&t, p, p.Retired)
+	p.engine().addQueues(&t, p)
 	return t.Queues
 }

@@ -60,7 +60,7 @@ func TestRecoverGivesBackEverySetting(t *testing.T) {
 			}
 			live.Queues[queue] = topology.Queue{Type: w.Type}
 			if w.Attach == AttachArguments {
-				live.Queues[queue] = topology.Queue{Type: w.Type, Arguments: w.DeadLetterArguments(p.Names())}
+				live.Queues[queue] = topology.Queue{Type: w.Type, Arguments: p.DeadLetterArguments(queue)}
 			}
 		}
 		got, err := Recover(p.Name, p.Vhost, live)

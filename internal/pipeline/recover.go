@@ -11,35 +11,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// recovered takes schedule, attempts and reasons from the definition on the broker, and the work queues from
-// the return bindings. A delay that is bound to the retry exchange but not in the schedule is a retired one,
-// which Owned finds.
-func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
-	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
-	n := p.Names()
-	definition, err := FindDefinition(n, vhost)
-	if err != nil && len(definitions(n, vhost)) > 0 {
-		err = fmt.Errorf("%w.\n\n%s", err, restoreDefinition)
-	}
+// Recover reads a pipeline's specification back from a vhost that holds it. It takes engine, schedule, attempts and
+// reasons from the definition on the broker, and the work queues from the return bindings. A retry queue of a delay that
+// is not in the schedule is a retired one, which Owned finds.
+func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
+	p, definition, err := defined(name, vhostName, vhost)
 	if err != nil {
 		return p, err
 	}
-	p.MaxAttempts, p.RetryOn = definition.MaxAttempts, definition.RetryOn
-	p.PolicyPriority = cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
-	p.PolicyDefinition = definition.PolicyDefinition
-	for _, spelling := range definition.Delays {
-		wait, err := ParseDelay(spelling)
-		if err != nil {
-			return p, err
-		}
-		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
-	}
-	if p.MaxAge, err = recoverMaxAge(definition); err != nil {
-		return p, err
-	}
-	p.QueueType = vhost.Queues[n.Inbox()].Type
 	for _, binding := range vhost.Bindings {
-		if n.Returns(binding) {
+		if p.Names().Returns(binding) {
 			workQueue := recoverWorkQueue(p, binding.Destination, vhost)
 			workQueue.TakeOverFrom, _ = takenOverFrom(binding)
 			workQueue.MaxAttempts = definition.QueueMaxAttempts[binding.Destination]
@@ -47,6 +28,39 @@ func (workerEngine) recovered(name, vhostName string, vhost topology.Topology) (
 		}
 	}
 	return p, nil
+}
+
+// Defined reads a pipeline back as far as its definition tells, which is all but the work queues.
+func Defined(n Names, vhost topology.Topology) (Pipeline, error) {
+	p, _, err := defined(string(n), "", vhost)
+	return p, err
+}
+
+func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definition, error) {
+	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
+	n := p.Names()
+	definition, err := FindDefinition(n, vhost)
+	if err != nil && len(definitions(n, vhost)) > 0 {
+		err = fmt.Errorf("%w.\n\n%s", err, restoreDefinition)
+	}
+	if err != nil {
+		return p, definition, err
+	}
+	p.Engine, p.MaxAttempts, p.RetryOn = definition.Engine, definition.MaxAttempts, definition.RetryOn
+	p.PolicyPriority = cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
+	p.PolicyDefinition = definition.PolicyDefinition
+	for _, spelling := range definition.Delays {
+		wait, err := ParseDelay(spelling)
+		if err != nil {
+			return p, definition, err
+		}
+		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
+	}
+	if p.MaxAge, err = recoverMaxAge(definition); err != nil {
+		return p, definition, err
+	}
+	p.QueueType = vhost.Queues[n.FailedQueue()].Type
+	return p, definition, nil
 }
 
 func recoverMaxAge(definition Definition) (Delay, error) {
@@ -61,9 +75,8 @@ func recoverMaxAge(definition Definition) (Delay, error) {
 func definitions(n Names, vhost topology.Topology) []any {
 	var found []any
 	for _, binding := range vhost.Bindings {
-		value, defines := binding.Arguments[DefinitionArgument]
-		if defines && binding.Source == n.DeadLetterExchange() && binding.Destination == n.Inbox() {
-			found = append(found, value)
+		if n != "" && definedBy(binding) == string(n) {
+			found = append(found, binding.Arguments[DefinitionArgument])
 		}
 	}
 	return found
@@ -80,11 +93,11 @@ func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 	case 0:
 		return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: "+
 			"there is no pipeline of this name, or its definition is gone",
-			n.DeadLetterExchange(), n.Inbox(), DefinitionArgument)
+			n.FailedExchange(), n.FailedQueue(), DefinitionArgument)
 	case 1:
 	default:
 		return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
-			"remove all but the one that is right:\n%s", n.DeadLetterExchange(), n.Inbox(), DefinitionArgument, listed(found))
+			"remove all but the one that is right:\n%s", n.FailedExchange(), n.FailedQueue(), DefinitionArgument, listed(found))
 	}
 	return n.readDefinition(found[0])
 }
@@ -103,7 +116,7 @@ func DamagedDefinition(n Names, vhost topology.Topology) error {
 func (n Names) readDefinition(value any) (Definition, error) {
 	definition, err := parseValue(value)
 	if err != nil {
-		err = fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.DeadLetterExchange(), n.Inbox(), err)
+		err = fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.FailedExchange(), n.FailedQueue(), err)
 	}
 	return definition, err
 }
@@ -131,9 +144,9 @@ const maxShown = 500
 func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueue {
 	policy, hasPolicy := PolicyOf(p.Names(), name, vhost)
 	live := vhost.Queues[name]
-	w := recoverFrom(p, live, policy, hasPolicy)
+	w := recoverFrom(p, name, live, policy, hasPolicy)
 	if p.Names().Declares(name, vhost) {
-		w.Declare, w.Arguments = true, declaredArguments(w, live)
+		w.Declare, w.Arguments = true, declaredArguments(p, name, w, live)
 	}
 	return w
 }
@@ -151,16 +164,15 @@ func (n Names) Declares(workQueue string, vhost topology.Topology) bool {
 		!slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(workQueue).Equal)
 }
 
-func recoverFrom(p Pipeline, live topology.Queue, policy topology.Policy, hasPolicy bool) WorkQueue {
-	n := p.Names()
+func recoverFrom(p Pipeline, name string, live topology.Queue, policy topology.Policy, hasPolicy bool) WorkQueue {
 	w := WorkQueue{Type: cmp.Or(live.Type, topology.Quorum), Attach: AttachPolicy}
-	if !hasPolicy && live.Arguments["x-dead-letter-exchange"] == n.DeadLetterExchange() {
+	if !hasPolicy && live.Arguments["x-dead-letter-exchange"] == p.DeadLetterExchange() {
 		w.Attach = AttachArguments
 	}
 	switch {
 	case hasPolicy:
 		w.recoverStrategy(policy.Definition["dead-letter-strategy"])
-		w.PolicyDefinition = keysOfQueue(p, w, policy.Definition)
+		w.PolicyDefinition = keysOfQueue(p, name, w, policy.Definition)
 	case w.Attach == AttachArguments:
 		w.recoverStrategy(live.Arguments["x-dead-letter-strategy"])
 	}
@@ -184,11 +196,13 @@ func PolicyOf(n Names, queue string, vhost topology.Topology) (topology.Policy, 
 	return topology.Policy{}, false
 }
 
-func declaredArguments(w WorkQueue, live topology.Queue) topology.Arguments {
+func declaredArguments(p Pipeline, name string, w WorkQueue, live topology.Queue) topology.Arguments {
 	arguments := maps.Clone(live.Arguments)
 	delete(arguments, DeclaredByArgument)
+	needed := p.neededKeys(name, w)
 	maps.DeleteFunc(arguments, func(key string, _ any) bool {
-		return w.Attach == AttachArguments && (key == "x-overflow" || strings.HasPrefix(key, "x-dead-letter-"))
+		_, isNeeded := needed[strings.TrimPrefix(key, "x-")]
+		return w.Attach == AttachArguments && (isNeeded || key == "x-overflow" || strings.HasPrefix(key, "x-dead-letter-"))
 	})
 	if len(arguments) == 0 {
 		return nil
@@ -204,11 +218,11 @@ func (w *WorkQueue) recoverStrategy(value any) {
 
 // keysOfQueue are the keys of a policy that neither dead-lettering nor the whole pipeline needs, and
 // null for those of the whole pipeline that it lacks.
-func keysOfQueue(p Pipeline, w WorkQueue, definition topology.Arguments) topology.Arguments {
+func keysOfQueue(p Pipeline, name string, w WorkQueue, definition topology.Arguments) topology.Arguments {
 	keys := topology.Arguments{}
 	for key, value := range definition {
 		same := topology.Arguments{key: value}
-		if _, needed := w.deadLettering(p.Names())[key]; !needed && !same.Equal(topology.Arguments{key: p.PolicyDefinition[key]}) {
+		if _, needed := p.neededKeys(name, w)[key]; !needed && !same.Equal(topology.Arguments{key: p.PolicyDefinition[key]}) {
 			keys[key] = value
 		}
 	}

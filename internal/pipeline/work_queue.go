@@ -45,21 +45,12 @@ func (w WorkQueue) Strategy() string {
 	return cmp.Or(w.DeadLetterStrategy, topology.AtMostOnce)
 }
 
-// deadLettering is what the queue needs to dead-letter into a pipeline, as keys of a policy.
-func (w WorkQueue) deadLettering(n Names) topology.Arguments {
-	keys := topology.Arguments{"dead-letter-exchange": n.DeadLetterExchange()}
+// deadLettering is what the queue needs to dead-letter to an exchange, as keys of a policy.
+func (w WorkQueue) deadLettering(exchange string) topology.Arguments {
+	keys := topology.Arguments{"dead-letter-exchange": exchange}
 	if w.Strategy() == topology.AtLeastOnce {
 		keys["dead-letter-strategy"] = topology.AtLeastOnce
 		keys["overflow"] = "reject-publish"
 	}
 	return keys
-}
-
-// DeadLetterArguments are the same as a queue's arguments.
-func (w WorkQueue) DeadLetterArguments(n Names) topology.Arguments {
-	arguments := topology.Arguments{}
-	for key, value := range w.deadLettering(n) {
-		arguments["x-"+key] = value
-	}
-	return arguments
 }

@@ -12,6 +12,10 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 		problems[i].Path = Path{"pipeline"}
 	}
 	problems = append(problems, checkPriority(a.PolicyPriority)...)
+	problems = append(problems, CheckEngineName(a.AsPipeline().EngineName())...)
+	if a.Engine == pipeline.EngineNative {
+		problems = append(problems, problem(Path{"engine"}, "Queue cannot be attached from outside", nativeAttachment))
+	}
 	problems = append(problems, checkWorkQueueAt(func(attributes ...any) Path {
 		if len(attributes) == 0 {
 			return Path{"queue"}
@@ -22,5 +26,5 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
 		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
 	}
-	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.WorkQueue, a.WorkQueue.PolicyDefinition)...)
+	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
 }

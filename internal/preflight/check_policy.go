@@ -18,7 +18,7 @@ func CheckPolicies(p pipeline.Pipeline) []Problem {
 		if w.PolicyDefinition == nil {
 			at = Path{"policy_definition"}
 		}
-		problems = append(problems, CheckPolicyDefinition(at, w, withNulls(p, w))...)
+		problems = append(problems, CheckPolicyDefinition(at, p, name, withNulls(p, w))...)
 	}
 	return problems
 }
@@ -38,23 +38,25 @@ func checkPriority(priority int) []Problem {
 }
 
 // CheckPolicyDefinition checks the keys that the user adds to the policy of a work queue.
-func CheckPolicyDefinition(at Path, w pipeline.WorkQueue, definition topology.Arguments) []Problem {
+func CheckPolicyDefinition(at Path, p pipeline.Pipeline, workQueue string, definition topology.Arguments) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
-		if why := unusableKey(key, definition[key], w); why != "" {
+		if why := unusableKey(key, definition[key], p.WorkQueues[workQueue], p.BrokerKeys(workQueue)); why != "" {
 			problems = append(problems, problem(at, "Unusable policy key", unusableKeyHere, key, why))
 		}
 	}
 	return problems
 }
 
-// unusableKey says why a key cannot be set; null gives a key up, which is always possible.
-func unusableKey(key string, value any, w pipeline.WorkQueue) string {
+// unusableKey says why a key cannot be set; null gives a key up, which is always possible. Needed are keys by which the
+// broker retries.
+func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Arguments) string {
 	if value == nil {
 		return ""
 	}
+	_, isNeeded := needed[key]
 	switch {
-	case key == "dead-letter-exchange" || key == "dead-letter-strategy":
+	case isNeeded || key == "dead-letter-exchange" || key == "dead-letter-strategy":
 		return "the pipeline sets it itself"
 	case key == "dead-letter-routing-key":
 		return "the message's own routing key would be lost"

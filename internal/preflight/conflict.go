@@ -34,6 +34,7 @@ type Findings struct {
 func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, leaving ...string) Findings {
 	var f Findings
 	others := pipeline.ForeignTo(vhost, append(leaving, p.Name))
+	checkRelease(&f, p.Engine, vhost)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		q := newLiveWorkQueue(p, prior, name, vhost, others)
 		if !q.exists && !q.Declare {

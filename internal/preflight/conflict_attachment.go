@@ -17,6 +17,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
 		f.MissingPipeline = true
 	}
+	f.checkEngineOf(a, vhost)
 	p, before := a.AsPipeline(), (*pipeline.Pipeline)(nil)
 	if prior != nil {
 		was := prior.AsPipeline()
@@ -40,4 +41,17 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		}
 	}
 	return f
+}
+
+// checkEngineOf finds a pipeline of another engine than the attachment's. What is attached dead-letters elsewhere then.
+func (f *Findings) checkEngineOf(a pipeline.Attachment, vhost topology.Vhost) {
+	checkRelease(f, a.Engine, vhost)
+	p, err := pipeline.Defined(a.Names(), vhost.Topology)
+	switch {
+	case err != nil || p.EngineName() == a.AsPipeline().EngineName():
+	case p.Engine == pipeline.EngineNative:
+		f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
+	default:
+		f.refuse(Path{"engine"}, "Pipeline of another engine", engineOfPipeline, a.Pipeline, p.EngineName())
+	}
 }

@@ -18,13 +18,13 @@ func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 		"{":      "cannot be read",
 		int64(7): "is no text",
 		strings.Replace(own, `"version":1`, `"version":2`, 1):           "has version 2",
-		strings.Replace(own, `{`, `{"engine":"x",`, 1):                  "made by a newer release, or by hand",
+		strings.Replace(own, `{`, `{"engine":"x",`, 1):                  "has an engine \"x\"",
 		strings.Replace(own, `{`, `{"name":"of another pipeline",`, 1):  `unknown field "name"`,
 		strings.Replace(own, `"rejected"`, `"rejected","somewhere"`, 1): `"somewhere"`,
 	} {
 		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
 		vhost.Bindings = []topology.Binding{{
-			Source: "orders.dlx", Destination: "orders.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
+			Source: "orders.failed", Destination: "orders.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
 		}}
 		var found string
 		for _, w := range CheckLive(p, &p, vhost).Warnings {

@@ -55,7 +55,10 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 		return
 	}
 	rejects := q.ownOverflow() == "reject-publish"
+	// What delays by itself never comes back as if it were published.
+	comesBack := q.pipeline.Engine != pipeline.EngineNative
 	switch {
+	case !comesBack && rejects:
 	case q.Type == topology.Classic && rejects:
 		f.refuse(q.at(), "Retried messages would be lost at a full work queue", fullClassicQueueLoses,
 			q.name, q.withOverflow("reject-publish-dlx"))

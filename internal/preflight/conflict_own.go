@@ -83,12 +83,12 @@ func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
 }
 
 // checkCoveredQueues finds queues of others whose names are like those of the pipeline's retry queues, so that
-// its policy would apply to them.
+// its policy would apply to them. The inbox of a pipeline that had another engine goes with that one.
 func checkCoveredQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, others pipeline.Foreign) {
 	n, own := p.Names(), p.OwnQueues()
 	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
 		queue := vhost.Queues[name]
-		if _, isOwn := own[name]; isOwn || !n.CoversQueue(name) || n.IsOwnQueue(name, queue) {
+		if _, isOwn := own[name]; isOwn || !n.CoversQueue(name) || n.IsOwnQueue(name, queue) || n.IsInbox(name, queue) {
 			continue
 		}
 		instead := "No other policy applies to it"
@@ -104,12 +104,16 @@ func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Def
 
 // checkAlternateExchanges finds policies that route elsewhere what cannot be routed. The worker learns
 // from a returned message that its delay or the failed queue is not bound, and these would not be
-// returned. The return exchange has an alternate exchange as an argument, which takes precedence over policies.
+// returned. The other exchanges have an alternate exchange as an argument, which takes precedence over policies.
 func checkAlternateExchanges(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	n, ofExchanges := p.Names(), maps.Clone(vhost.Policies)
 	maps.DeleteFunc(ofExchanges, func(_ string, policy topology.Policy) bool { return !policy.MeantForExchanges() })
 	lookup := topology.NewLookup(topology.Vhost{Topology: topology.Topology{Policies: ofExchanges}})
-	for _, exchange := range []string{n.RetryExchange(), n.FailedExchange()} {
+	exchanges := []string{n.FailedExchange()}
+	if p.HasWorker() {
+		exchanges = append(exchanges, n.RetryExchange())
+	}
+	for _, exchange := range exchanges {
 		policy, has := lookup.AlternatePolicy(exchange)
 		if !has {
 			continue

@@ -80,8 +80,10 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 		q.refusePriority(f, owner, theirs, ours)
 	}
 	extra := maps.Clone(theirs.Definition)
+	_, delays := extra["delayed-retry-type"] // then the limit is how the pipeline counts
 	maps.DeleteFunc(extra, func(key string, value any) bool {
-		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && value == "reject-publish"
+		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && value == "reject-publish" ||
+			delays && (key == "delivery-limit" || strings.HasPrefix(key, "delayed-retry-"))
 	})
 	theirs.Definition = extra
 	var shadowed Findings

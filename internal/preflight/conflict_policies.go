@@ -75,7 +75,7 @@ func (q liveWorkQueue) withKeys(lost, shadowed topology.Arguments) string {
 		}
 	}
 	for key := range lost {
-		if unusableKey(key, lost[key], entry) != "" {
+		if unusableKey(key, lost[key], entry, q.pipeline.BrokerKeys(q.name)) != "" {
 			keys[key] = nil
 		}
 	}

@@ -59,7 +59,7 @@ func TestCheckLiveFinds(t *testing.T) {
 	looping.Bindings = []topology.Binding{{Source: "orders.failed", Destination: "work"}}
 	taken := with(topology.Queue{Type: topology.Quorum}, nil)
 	taken.Bindings = []topology.Binding{
-		{Source: "bills.dlx", Destination: "bills.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}},
+		{Source: "bills.failed", Destination: "bills.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}},
 		{Source: "bills.return", Destination: "work", RoutingKey: "return:work"},
 	}
 
@@ -96,7 +96,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a shadowed key that cannot be kept": {one(classic), with(topology.Queue{Type: topology.Classic}, everything(topology.Arguments{"queue-leader-locator": "balanced"})), `"queue-leader-locator" = null`, ""},
 		"a shadowed limit with its overflow": {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9), "overflow": "drop-head"})), `jsonencode({ "max-length" = 9, "overflow" = "drop-head" })`, ""},
 		"a routing key of its own":           {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-routing-key": "k"}}, nil), "replaces the routing key", ""},
-		"a policy that spoils the arguments": {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, everything(topology.Arguments{"overflow": "drop-head"})), "changes how the work queue dead-letters", ""},
+		"a policy that spoils the arguments": {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: one(byArguments).DeadLetterArguments("work")}, everything(topology.Arguments{"overflow": "drop-head"})), "changes how the work queue dead-letters", ""},
 		"a policy that does not apply":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"ha-mode": "all", "max-length": int64(9)})), "", ""},
 		"a policy of a pipeline":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "orders.dlx"}}}), "", ""},
 		"an own policy that was altered":     {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
@@ -112,7 +112,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a bounded classic queue":            {one(classic), with(limited(topology.Classic, ""), nil), "", ""},
 		"x-death of clients":                 {one(quorum), old, "", `dead_letter_strategy = "at-most-once"`},
 		"other arguments":                    {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "x"}}, nil), `x-overflow = "reject-publish"`, ""},
-		"arguments as needed":                {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: byArguments.DeadLetterArguments("orders")}, nil), "", ""},
+		"arguments as needed":                {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: one(byArguments).DeadLetterArguments("work")}, nil), "", ""},
 		"another strategy as argument":       {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-strategy": topology.AtMostOnce}}, nil), "dead-letter arguments of its own", ""},
 		"a policy over the own queues":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
 		"the same, of our priority":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 1000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 1001", ""},
@@ -181,7 +181,7 @@ func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 		}
 		v.Queues["work"] = topology.Queue{Type: topology.Quorum}
 		v.Bindings = append(v.Bindings,
-			topology.Binding{Source: "bills.dlx", Destination: "bills.inbox", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}},
+			topology.Binding{Source: "bills.failed", Destination: "bills.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}},
 			topology.Binding{Source: "bills.return", Destination: "work", RoutingKey: "return:work", Arguments: arguments})
 		return v
 	}

@@ -103,7 +103,7 @@ func (q liveWorkQueue) check(f *Findings) {
 func (q liveWorkQueue) checkLoop(f *Findings) {
 	n := q.pipeline.Names()
 	for _, b := range q.vhost.Bindings {
-		if b.Destination == q.name && !b.ToExchange && (b.Source == n.DeadLetterExchange() || b.Source == n.FailedExchange()) {
+		if b.Destination == q.name && !b.ToExchange && (b.Source == q.pipeline.DeadLetterExchange() || b.Source == n.FailedExchange()) {
 			f.refuse(q.at(), "Work queue is bound to its own dead letters", boundToOwnDeadLetters, q.name, b.Source)
 		}
 	}
@@ -131,7 +131,7 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 		return
 	}
 	ours := map[string]string{
-		"x-dead-letter-exchange": q.pipeline.Names().DeadLetterExchange(),
+		"x-dead-letter-exchange": q.pipeline.DeadLetterExchange(),
 		"x-dead-letter-strategy": q.Strategy(),
 	}
 	for _, key := range slices.Sorted(maps.Keys(ours)) {
@@ -144,7 +144,8 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 }
 
 func (q liveWorkQueue) checkRoutingKey(f *Findings) {
-	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has {
+	needed := q.pipeline.BrokerKeys(q.name)["dead-letter-routing-key"]
+	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has && key != needed {
 		f.refuse(q.at(), "Work queue is declared with a dead-letter routing key", ownRoutingKeyArgument, q.name, topology.ValueText(key))
 	}
 }
@@ -166,14 +167,14 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 	if !q.exists || q.Declare {
 		return
 	}
-	needed := q.DeadLetterArguments(q.pipeline.Names())
+	needed := q.pipeline.DeadLetterArguments(q.name)
 	var different []string
 	for _, key := range slices.Sorted(maps.Keys(needed)) {
 		switch value, has := q.live.Arguments[key]; {
 		case !has:
-			different = append(different, fmt.Sprintf("%s = %q is missing", key, needed[key]))
+			different = append(different, fmt.Sprintf("%s = %q is missing", key, topology.ValueText(needed[key])))
 		case value != needed[key]:
-			different = append(different, fmt.Sprintf("%s is %q instead of %q", key, topology.ValueText(value), needed[key]))
+			different = append(different, fmt.Sprintf("%s is %q instead of %q", key, topology.ValueText(value), topology.ValueText(needed[key])))
 		}
 	}
 	if len(different) > 0 {

@@ -24,12 +24,12 @@ type Settings struct {
 }
 
 // Text is a setting whose value is a text: dead-letter-exchange, dead-letter-routing-key,
-// dead-letter-strategy or overflow. Of these, an argument takes precedence over a policy, except for overflow on
-// quorum queues (rabbit_quorum_queue:gather_policy_config).
+// dead-letter-strategy, overflow or delayed-retry-type. Of these, an argument takes precedence over a policy, except for
+// the last two on quorum queues (rabbit_quorum_queue:gather_policy_config).
 func (s Settings) Text(key string) (value string, has bool) {
 	argument, policy := s.Arguments["x-"+key], cmp.Or(first(s.Operator, key), first(s.Policies, key))
 	found := cmp.Or(argument, policy)
-	if key == "overflow" && s.Type == Quorum {
+	if (key == "overflow" || key == "delayed-retry-type") && s.Type == Quorum {
 		found = cmp.Or(policy, argument)
 	}
 	value, has = found.(string)

@@ -32,20 +32,20 @@ func TestTextSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := settingsOf(Version{4, 3}, Queue{c.queueType, false, false, false, some("x-"+c.key, c.argument)}, some(c.key, c.policy), some(c.key, c.operator))
+			s := settingsOf(Version{4, 3, 0}, Queue{c.queueType, false, false, false, some("x-"+c.key, c.argument)}, some(c.key, c.policy), some(c.key, c.operator))
 			if got, has := s.Text(c.key); got != c.want || !has {
 				t.Errorf("got %q, %t", got, has)
 			}
 		})
 	}
-	if _, has := settingsOf(Version{4, 3}, Queue{Type: Quorum}, Arguments{}, nil).Text("overflow"); has {
+	if _, has := settingsOf(Version{4, 3, 0}, Queue{Type: Quorum}, Arguments{}, nil).Text("overflow"); has {
 		t.Error("an overflow out of nothing")
 	}
 }
 
 func TestNumberSettings(t *testing.T) {
 	t.Parallel()
-	old, recent := Version{3, 12}, Version{4, 3}
+	old, recent := Version{3, 12, 0}, Version{4, 3, 0}
 	for name, c := range map[string]struct {
 		version                    Version
 		queueType                  string

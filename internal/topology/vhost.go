@@ -13,7 +13,12 @@ type Vhost struct {
 }
 
 // Version is a broker's version, as far as behaviour depends on it.
-type Version struct{ Major, Minor int }
+type Version struct{ Major, Minor, Patch int }
+
+// BeforePatch reports whether the version is older than the one given, to the last number.
+func (v Version) BeforePatch(major, minor, patch int) bool {
+	return v.Before(major, minor) || v.Major == major && v.Minor == minor && v.Patch < patch
+}
 
 // Before reports whether the version is older than the one given.
 func (v Version) Before(major, minor int) bool {

@@ -41,7 +41,8 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 		Short: "Count what is in the queues of a pipeline",
 		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queue. The names of
 the retry queues come from the worker's configuration. Exit code 1 says that a queue is missing, or that
-nothing consumes the inbox.
+nothing consumes the inbox. A pipeline of an engine without a worker has no inbox. What a quorum queue itself
+delays (engine native) is not ready, and not counted.
 
 Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for it.`,
 		Example: statusExample,
@@ -75,7 +76,7 @@ func (p *place) names() []string {
 	if p.Pipeline == "" {
 		return []string{p.Name}
 	}
-	names := []string{p.Pipeline.Inbox()}
+	names := []string{p.inbox()}
 	if p.Worker != nil {
 		for _, spelled := range p.Worker.Delays {
 			// A delay of 0s has no queue.
@@ -87,6 +88,28 @@ func (p *place) names() []string {
 	return append(names, p.Name)
 }
 
+// inbox is that of the pipeline, "" for a queue of none.
+func (p *place) inbox() string {
+	if p.Pipeline == "" {
+		return ""
+	}
+	return p.Pipeline.Inbox()
+}
+
+// hasNoWorker reports whether the pipeline is of an engine without a worker: its return exchange is there, and the one
+// that a worker's inbox is bound to is not. Anybody may ask for an exchange.
+func (p *place) hasNoWorker(ctx context.Context) bool {
+	if p.Worker != nil {
+		return false
+	}
+	returns, err := p.HasExchange(ctx, p.Pipeline.ReturnExchange())
+	if err != nil || !returns {
+		return false
+	}
+	leads, err := p.HasExchange(ctx, p.Pipeline.DeadLetterExchange())
+	return err == nil && !leads
+}
+
 func (p *place) statuses(ctx context.Context) ([]queueStatus, error) {
 	const atMost = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, atMost)
@@ -96,11 +119,13 @@ func (p *place) statuses(ctx context.Context) ([]queueStatus, error) {
 		count, err := pass.Queue{Name: name, Open: p.Open}.Count(ctx)
 		s := queueStatus{Queue: name, Ready: count.Ready, Consumers: count.Consumers}
 		switch {
+		case err != nil && name == p.inbox() && p.hasNoWorker(ctx): // a user may not be allowed to hear that it is missing
+			continue
 		case errors.Is(err, pass.ErrNoQueue):
 			s.Note = "does not exist"
 		case err != nil:
 			return nil, err
-		case p.Pipeline != "" && name == p.Pipeline.Inbox() && count.Consumers == 0:
+		case name == p.inbox() && count.Consumers == 0:
 			s.Note = "no consumer: is a worker running?"
 		}
 		statuses = append(statuses, s)

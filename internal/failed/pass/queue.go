@@ -71,6 +71,29 @@ func (q Queue) ask(ctx context.Context, declare func() (amqp.Queue, error)) (Cou
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
+// HasExchange asks whether there is an exchange, in the vhost of the queue. Anybody hears of one that exists; who may not
+// create it does not hear that it is missing, but is refused.
+func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
+	conn, err := q.Open(ctx, "look")
+	if err != nil {
+		return false, err
+	}
+	defer amqpconn.HangUp(conn.Connection)
+	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
+	if err != nil {
+		return false, err
+	}
+	_, err = amqpconn.Await(ctx, fmt.Sprintf("look at exchange %q", name), func() (struct{}, error) {
+		defer func() { _ = channel.Close() }()
+		return struct{}{}, channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
+	}, func(struct{}) {})
+	var reason *amqp.Error
+	if errors.As(err, &reason) && (reason.Code == amqp.NotFound || reason.Code == amqp.AccessRefused) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (q Queue) declared(channel *amqp.Channel) (amqp.Queue, error) {
 	return channel.QueueDeclarePassive(q.Name, true, false, false, false, nil)
 }

@@ -65,15 +65,15 @@ func TestAcc_FindsFaults(t *testing.T) {
 func TestAcc_FindsADamagedDefinition(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	b.Call(t, http.MethodPut, b.Path("exchanges", "orders.dlx"), map[string]any{"type": "fanout", "durable": true}, nil)
-	b.DeclareQueue(t, "orders.inbox", "classic", nil)
-	b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.dlx", "q", "orders.inbox"), map[string]any{"arguments": map[string]any{"retry-definition": 7}}, nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true}, nil)
+	b.DeclareQueue(t, "orders.failed", "classic", nil)
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.failed", "q", "orders.failed"), map[string]any{"arguments": map[string]any{"retry-definition": 7}}, nil)
 	acctest.Run(t, acctest.Quick(), resource.TestStep{
-		Config: config(b, `ignore = ["pipeline-failed-unbound"]`),
+		Config: config(b, `ignore = ["pipeline-inbox-unbound"]`),
 		ConfigStateChecks: []statecheck.StateCheck{value("findings", knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectPartial(map[string]knownvalue.Check{
 			"severity": knownvalue.StringExact("warning"),
 			"rule":     knownvalue.StringExact("pipeline-definition-unreadable"),
-			"message":  knownvalue.StringRegexp(regexp.MustCompile(`the binding from "orders.dlx" to "orders.inbox" is no text`)),
+			"message":  knownvalue.StringRegexp(regexp.MustCompile(`the binding from "orders.failed" to "orders.failed" is no text`)),
 			"remedy":   knownvalue.StringRegexp(regexp.MustCompile("Run terraform apply")),
 		})}))},
 	})

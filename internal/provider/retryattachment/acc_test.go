@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,38 @@ func takeFromInbox(t *testing.T, b *brokertest.Broker) {
 }
 
 var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+
+// A queue is attached to a pipeline whose consumers count, with the engine of that pipeline and no other.
+func TestAcc_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.0") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	counting := strings.Replace(pipeline(b), "delays", "engine = \"consumer\"\n  delays", 1)
+	config := counting + attachment(b, reference, `engine = "consumer"`)
+	importID := url.PathEscape(b.Vhost) + "/orders/work"
+	acctest.Run(t, acctest.Quick(),
+		resource.TestStep{Config: counting},
+		resource.TestStep{Config: counting + attachment(b, reference, ""), ExpectError: regexp.MustCompile(`(?s)Pipeline of another engine.*engine = "consumer"`)},
+		resource.TestStep{Config: counting + attachment(b, reference, `engine = "native"`), ExpectError: regexp.MustCompile(`Queue cannot be attached from outside`)},
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				rejectOne(t, b)
+				brokertest.Eventually(t, 30*time.Second, func() error {
+					if _, ok := b.Get(t, "work"); !ok {
+						return fmt.Errorf("the message is not back")
+					}
+					return nil
+				})
+			},
+			Config: config, ConfigPlanChecks: empty,
+		},
+		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
+	)
+}
 
 // Pipeline and attachment in one configuration: neither takes the other's objects for its own.
 func TestAcc_AttachmentLife(t *testing.T) {

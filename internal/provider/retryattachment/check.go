@@ -15,7 +15,11 @@ import (
 // checkRun finds a queue that a pipeline of this configuration has, or another pipeline's attachment. A queue does not
 // leave its pipeline by a replacement: whichever Terraform does first, destroy or create, nobody has it for a while.
 func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
-	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition"))
+	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition")
+	if prior == nil || !sameQueue(*prior, a) {
+		warnings = append(warnings, preflight.CallOf(a.AsPipeline(), preflight.Path{"queue"}))
+	}
+	diags := report.Warnings(warnings)
 	had := prior != nil && sameQueue(*prior, a) && prior.Pipeline == a.Pipeline
 	claim := session.Claim{Owner: a.Pipeline, From: a.WorkQueue.TakeOverFrom, Had: had}
 	if other, conflicts := run.Claim(queueKey(a), claim); conflicts {

@@ -20,6 +20,7 @@ type model struct {
 	Pipeline           types.String         `tfsdk:"pipeline"`
 	Vhost              types.String         `tfsdk:"vhost"`
 	Queue              types.String         `tfsdk:"queue"`
+	Engine             types.String         `tfsdk:"engine"`
 	Type               types.String         `tfsdk:"type"`
 	Attach             types.String         `tfsdk:"attach"`
 	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
@@ -39,6 +40,7 @@ func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 		Pipeline: m.Pipeline.ValueString(),
 		Vhost:    m.Vhost.ValueString(),
 		Queue:    m.Queue.ValueString(),
+		Engine:   m.Engine.ValueString(),
 		WorkQueue: pipeline.WorkQueue{
 			Type:               m.Type.ValueString(),
 			Attach:             m.Attach.ValueString(),
@@ -51,9 +53,9 @@ func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 }
 
 func (m model) inputsKnown() bool {
-	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Type) &&
-		attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) && !m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown() &&
-		!m.TakeOverFrom.IsUnknown()
+	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Engine) &&
+		attribute.Known(m.Type) && attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) &&
+		!m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown() && !m.TakeOverFrom.IsUnknown()
 }
 
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
@@ -87,6 +89,7 @@ func (m *model) recover(vhost topology.Topology) error {
 	if err != nil {
 		return err
 	}
+	m.Engine = types.StringValue(a.AsPipeline().EngineName())
 	m.Type = types.StringValue(a.WorkQueue.Type)
 	m.Attach = types.StringValue(a.WorkQueue.Attach)
 	m.DeadLetterStrategy = attribute.TextValue(a.WorkQueue.DeadLetterStrategy)

@@ -40,6 +40,12 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 				Required: true, PlanModifiers: replaces,
 				MarkdownDescription: "Name of the queue, which exists already. Changing it replaces the attachment.",
 			},
+			"engine": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default: stringdefault.StaticString(pipeline.EngineWorker),
+				MarkdownDescription: "The engine of the pipeline: `worker` (default) or `consumer`. " +
+					"Work queues of a `native` pipeline are listed in the pipeline itself.",
+			},
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default: stringdefault.StaticString(topology.Quorum),

@@ -32,7 +32,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 				},
 				resource.TestStep{
 					PreConfig: func() {
-						if kind == "exchanges" && slices.Contains(names(t, b, "queues"), "orders.inbox") {
+						if kind == "exchanges" && slices.Contains(names(t, b, "queues"), "orders.failed") {
 							t.Error("objects were created although one existed")
 						}
 						b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)

@@ -15,7 +15,7 @@ import (
 func define(t *testing.T, b *brokertest.Broker, definitions ...any) {
 	t.Helper()
 	deleteDefinition(t, b, "orders")
-	bindings := b.Path("bindings", "e", "orders.dlx", "q", "orders.inbox")
+	bindings := b.Path("bindings", "e", "orders.failed", "q", "orders.failed")
 	for _, definition := range definitions {
 		b.Call(t, http.MethodPost, bindings, map[string]any{"arguments": map[string]any{"retry-definition": definition}}, nil)
 	}
@@ -24,7 +24,7 @@ func define(t *testing.T, b *brokertest.Broker, definitions ...any) {
 // deleteDefinition deletes the binding that identifies a pipeline.
 func deleteDefinition(t *testing.T, b *brokertest.Broker, name string) {
 	t.Helper()
-	address := b.Path("bindings", "e", name+".dlx", "q", name+".inbox")
+	address := b.Path("bindings", "e", name+".failed", "q", name+".failed")
 	var bindings []struct {
 		Key string `json:"properties_key"`
 	}
@@ -40,7 +40,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 	t.Parallel()
 	const (
 		healthy = `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
-		at      = `the argument retry-definition of the binding from "orders.dlx" to "orders.inbox" `
+		at      = `the argument retry-definition of the binding from "orders.failed" to "orders.failed" `
 	)
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["5s"]`)
@@ -56,7 +56,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 		{[]any{strings.Replace(healthy, ":2,", ":-5,", 1)}, at + `has a wrong number of attempts, -5`},
 		{[]any{strings.Replace(healthy, "5s", "5 s", 1)}, at + `has a wrong delay 0: "5 s" is not a duration`},
 		{[]any{strings.Replace(healthy, `["5s"]`, "[]", 1)}, at + `lacks delays`},
-		{[]any{healthy, "{"}, `several bindings from "orders.dlx" to "orders.inbox"`},
+		{[]any{healthy, "{"}, `several bindings from "orders.failed" to "orders.failed"`},
 	} {
 		var before listing
 		steps = append(steps,

@@ -32,12 +32,12 @@ type drift struct {
 	differs onlyDiffers
 }
 
-const definitionBinding = `bindings orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}'`
+const definitionBinding = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}'`
 
 func TestAcc_DriftOfExchanges(t *testing.T) {
 	t.Parallel()
 	acceptDrift(t, []drift{
-		{"dlx deleted", deleted("exchanges", "orders.dlx"), onlyDiffers{"exchanges orders.dlx", definitionBinding}},
+		{"dlx deleted", deleted("exchanges", "orders.dlx"), onlyDiffers{"exchanges orders.dlx", "bindings orders.dlx -> orders.inbox"}},
 		{"retry deleted", deleted("exchanges", "orders.retry"), onlyDiffers{
 			"exchanges orders.retry",
 			"bindings orders.retry -> orders.retry.5s [delay:5s]", "bindings orders.retry -> orders.retry.30s [delay:30s]",
@@ -47,7 +47,7 @@ func TestAcc_DriftOfExchanges(t *testing.T) {
 			"bindings orders.return -> noted [return:noted] retry-declared=orders", "bindings orders.return -> work.created [return:work.created]",
 			"bindings orders.return -> work.legacy [return:work.legacy]", "bindings orders.return -> work.paid [return:work.paid]",
 		}},
-		{"failed deleted", deleted("exchanges", "orders.failed"), onlyDiffers{"exchanges orders.failed", "bindings orders.failed -> orders.failed"}},
+		{"failed deleted", deleted("exchanges", "orders.failed"), onlyDiffers{"exchanges orders.failed", definitionBinding}},
 		{"return of another type, without alternate exchange", func(t *testing.T, b *brokertest.Broker) {
 			deleted("exchanges", "orders.return")(t, b)
 			b.Call(t, http.MethodPut, b.Path("exchanges", "orders.return"), map[string]any{"type": "topic", "durable": true}, nil)
@@ -59,7 +59,7 @@ func TestAcc_DriftOfExchanges(t *testing.T) {
 		{"failed transient", func(t *testing.T, b *brokertest.Broker) {
 			deleted("exchanges", "orders.failed")(t, b)
 			b.Call(t, http.MethodPut, b.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": false}, nil)
-		}, onlyDiffers{"exchanges orders.failed", "bindings orders.failed -> orders.failed"}},
+		}, onlyDiffers{"exchanges orders.failed", definitionBinding}},
 	})
 }
 
@@ -70,11 +70,11 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 		"definition": map[string]any{"dead-letter-exchange": "orders.dlx"},
 	}
 	acceptDrift(t, []drift{
-		{"inbox unbound", unbound("orders.dlx", "orders.inbox"), onlyDiffers{definitionBinding}},
+		{"inbox unbound", unbound("orders.dlx", "orders.inbox"), onlyDiffers{"bindings orders.dlx -> orders.inbox"}},
 		{"retry queue unbound", unbound("orders.retry", "orders.retry.5s"), onlyDiffers{"bindings orders.retry -> orders.retry.5s [delay:5s]"}},
 		{"work queue unbound", unbound("orders.return", "work.created"), onlyDiffers{"bindings orders.return -> work.created [return:work.created]"}},
-		{"failed queue unbound", unbound("orders.failed", "orders.failed"), onlyDiffers{"bindings orders.failed -> orders.failed"}},
-		{"two definitions", bound("orders.dlx", "orders.inbox", "", map[string]any{"retry-definition": "old"}), onlyDiffers{"bindings orders.dlx -> orders.inbox retry-definition=old"}},
+		{"failed queue unbound", unbound("orders.failed", "orders.failed"), onlyDiffers{definitionBinding}},
+		{"two definitions", bound("orders.failed", "orders.failed", "", map[string]any{"retry-definition": "old"}), onlyDiffers{"bindings orders.failed -> orders.failed retry-definition=old"}},
 		{"a delay crossed", bound("orders.retry", "orders.retry.30s", "delay:5s", nil), onlyDiffers{"bindings orders.retry -> orders.retry.30s [delay:5s]"}},
 		{"a foreign queue attached", bound("orders.return", "work.foreign", "return:work.foreign", nil), onlyDiffers{"bindings orders.return -> work.foreign [return:work.foreign]"}},
 		{"shared policy deleted", deleted("policies", "retry/orders/queues"), onlyDiffers{"policies retry/orders/queues"}},
@@ -91,9 +91,9 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 	t.Parallel()
 	acceptDrift(t, []drift{
-		{"inbox deleted", deleted("queues", "orders.inbox"), onlyDiffers{"queues orders.inbox", definitionBinding}},
+		{"inbox deleted", deleted("queues", "orders.inbox"), onlyDiffers{"queues orders.inbox", "bindings orders.dlx -> orders.inbox"}},
 		{"retry queue deleted", deleted("queues", "orders.retry.5s"), onlyDiffers{"queues orders.retry.5s", "bindings orders.retry -> orders.retry.5s [delay:5s]"}},
-		{"failed queue deleted", deleted("queues", "orders.failed"), onlyDiffers{"queues orders.failed", "bindings orders.failed -> orders.failed"}},
+		{"failed queue deleted", deleted("queues", "orders.failed"), onlyDiffers{"queues orders.failed", definitionBinding}},
 		{"declared queue deleted", deleted("queues", "noted"), onlyDiffers{"queues noted", "bindings orders.return -> noted [return:noted] retry-declared=orders"}},
 	})
 }
@@ -101,7 +101,7 @@ func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 	t.Parallel()
 	acceptDrift(t, []drift{
-		{"inbox without dead-letter exchange", remade("orders.inbox", "quorum", map[string]any{"x-delivery-limit": 1000}), onlyDiffers{"queues orders.inbox", definitionBinding}},
+		{"inbox without dead-letter exchange", remade("orders.inbox", "quorum", map[string]any{"x-delivery-limit": 1000}), onlyDiffers{"queues orders.inbox", "bindings orders.dlx -> orders.inbox"}},
 		{"retry queue with another TTL", func(t *testing.T, b *brokertest.Broker) {
 			remade("orders.retry.5s", "quorum", map[string]any{
 				"x-message-ttl": 60000, "x-dead-letter-exchange": "orders.return",
@@ -109,7 +109,7 @@ func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 			})(t, b)
 			bound("orders.retry", "orders.retry.5s", "delay:5s", nil)(t, b)
 		}, onlyDiffers{"queues orders.retry.5s"}},
-		{"failed queue of another type", remade("orders.failed", "classic", nil), onlyDiffers{"queues orders.failed", "bindings orders.failed -> orders.failed"}},
+		{"failed queue of another type", remade("orders.failed", "classic", nil), onlyDiffers{"queues orders.failed", definitionBinding}},
 	})
 }
 

@@ -26,8 +26,8 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
 	before := pipelineHCL(b, `delays = ["5s"]`)
 	after := pipelineHCL(b, `delays = ["5s", "1m", "2m"]`, `work_queues = { work = {} }`)
-	const definition = `bindings orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`
-	const next = `bindings orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","1m","2m"],"max_attempts":4,"retry_on":["rejected"]}'`
+	const definition = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`
+	const next = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s","1m","2m"],"max_attempts":4,"retry_on":["rejected"]}'`
 	left := onlyDiffers{
 		definition, next,
 		"bindings orders.retry -> orders.retry.1m [delay:1m]",
@@ -72,8 +72,8 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 		`work_queues = { "work.a" = { policy_definition = jsonencode({ nonsense = null, max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
 	right := pipelineHCL(b, `delays = ["5s"]`,
 		`work_queues = { "work.a" = { policy_definition = jsonencode({ max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
-	const before = `bindings orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"policy_definition":{"nonsense":1}}'`
-	const after = `bindings orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`
+	const before = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"policy_definition":{"nonsense":1}}'`
+	const after = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`
 	accept(t, b,
 		resource.TestStep{
 			Config: fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint) + refused,

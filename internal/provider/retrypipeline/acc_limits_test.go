@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	plainDefinition   = `orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}'`
-	limitedDefinition = `orders.dlx -> orders.inbox retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"],` +
+	plainDefinition   = `orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"]}'`
+	limitedDefinition = `orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s","30s"],"max_attempts":3,"retry_on":["rejected"],` +
 		`"max_age":"60m","queue_max_attempts":{"work":2,"work.b":9}}'`
 )
 
@@ -90,7 +90,7 @@ func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 // redefine puts another definition in place of the pipeline's.
 func redefine(t *testing.T, b *brokertest.Broker, definition string) {
 	t.Helper()
-	path := b.Path("bindings", "e", "orders.dlx", "q", "orders.inbox")
+	path := b.Path("bindings", "e", "orders.failed", "q", "orders.failed")
 	var bindings []struct {
 		PropertiesKey string `json:"properties_key"`
 	}

@@ -147,8 +147,11 @@ func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
 					t.Error("the parked message is gone")
 				}
 			},
-			Config:           config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{"queues orders.failed"}}},
+			Config: config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{
+				"queues orders.failed", "bindings orders.failed -> orders.failed",
+				`bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`,
+			}}},
 		},
 	)
 }

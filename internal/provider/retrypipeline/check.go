@@ -22,6 +22,7 @@ import (
 func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 	problems := workerconfig.CheckAttempts(int64(p.MaxAttempts))
 	problems = append(problems, preflight.CheckSchedule(p.MaxAttempts, len(p.Delays), p.WorkQueues)...)
+	problems = append(problems, preflight.CheckEngine(p)...)
 	problems = append(problems, preflight.CheckLengths(p)...)
 	problems = append(problems, preflight.CheckDefinition(p)...)
 	problems = append(problems, preflight.CheckPolicies(p)...)
@@ -34,7 +35,7 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 // checkRun finds a work queue that another pipeline of this configuration has, and what the plan should say
 // without an error.
 func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
-	diags := report.Warnings(append(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)...))
+	diags := report.Warnings(slices.Concat(preflight.ConsumersCall(p, prior), preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		diags.Append(claim(run, p, prior, name)...)
 	}
@@ -121,7 +122,7 @@ func leaving(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vh
 		queues = slices.DeleteFunc(queues, func(name string) bool { _, stays := next.WorkQueues[name]; return stays })
 	} else {
 		for name, queue := range vhost.Queues {
-			if queue.Arguments["x-dead-letter-exchange"] == prior.Names().DeadLetterExchange() {
+			if queue.Arguments["x-dead-letter-exchange"] == prior.DeadLetterExchange() {
 				queues = append(queues, name)
 			}
 		}

@@ -55,7 +55,7 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 // showNames sets the computed attributes that follow from the name and the engine alone. Without a worker there
 // is no inbox, and nothing that a worker would need.
 func (m *model) showNames(p pipeline.Pipeline) {
-	m.DeadLetterExchange = types.StringValue(p.Names().DeadLetterExchange())
+	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
 	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(p.Names())
 	if !p.HasWorker() {
@@ -68,10 +68,10 @@ func (m *model) showNames(p pipeline.Pipeline) {
 }
 
 func (m model) inputsKnown(ctx context.Context) bool {
-	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) &&
-		!m.MaxAge.IsUnknown() && attribute.FullyKnown(ctx, m.Delays) && attribute.FullyKnown(ctx, m.RetryOn) &&
-		attribute.FullyKnown(ctx, m.WorkQueues) && (m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) &&
-		attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
+	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.Engine) &&
+		attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() && attribute.FullyKnown(ctx, m.Delays) &&
+		attribute.FullyKnown(ctx, m.RetryOn) && attribute.FullyKnown(ctx, m.WorkQueues) &&
+		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
 }
 
 // computePartly sets the computed attributes of a model of which some input is known only later. Whatever
@@ -84,12 +84,12 @@ func (m *model) computePartly(ctx context.Context) {
 	m.GivesUpAfter = types.StringUnknown()
 	m.Worker = types.ObjectUnknown(attribute.WorkerType)
 	m.RetiredQueues, m.DetachedQueues = types.MapUnknown(retiredType), types.MapUnknown(detachedType)
-	if !attribute.Known(m.Name) {
+	if !attribute.Known(m.Name) || !attribute.Known(m.Engine) {
 		return
 	}
-	named := pipeline.Pipeline{Name: m.Name.ValueString()}
+	named := pipeline.Pipeline{Name: m.Name.ValueString(), Engine: m.Engine.ValueString()}
 	m.showNames(named)
-	m.Topology = attribute.ExchangesValue(pipeline.ExpandExchanges(named.Names()))
+	m.Topology = attribute.ExchangesValue(pipeline.ExpandExchanges(named))
 	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() {
 		m.computeGivesUpAfter(ctx)
 	}

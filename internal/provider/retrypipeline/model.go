@@ -20,6 +20,7 @@ import (
 type model struct {
 	Name        types.String `tfsdk:"name"`
 	Vhost       types.String `tfsdk:"vhost"`
+	Engine      types.String `tfsdk:"engine"`
 	Delays      types.List   `tfsdk:"delays"`
 	MaxAttempts types.Int64  `tfsdk:"max_attempts"`
 	MaxAge      types.String `tfsdk:"max_age"`
@@ -74,6 +75,7 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 	p := pipeline.Pipeline{
 		Name:        m.Name.ValueString(),
 		Vhost:       m.Vhost.ValueString(),
+		Engine:      m.Engine.ValueString(),
 		MaxAttempts: int(m.MaxAttempts.ValueInt64()),
 		QueueType:   m.QueueType.ValueString(),
 

@@ -18,6 +18,7 @@ func (m *model) recover(vhost topology.Topology) error {
 	for _, delay := range p.Delays {
 		delays = append(delays, delay.Spelling)
 	}
+	m.Engine = types.StringValue(p.EngineName())
 	m.Delays = types.ListValueMust(types.StringType, attribute.StringValues(delays))
 	m.MaxAttempts = types.Int64Value(int64(p.MaxAttempts))
 	m.MaxAge = attribute.TextValue(p.MaxAge.Spelling)

@@ -25,6 +25,7 @@ func checkReplacement(plan, prior *model) diag.Diagnostics {
 		{path.Root("name"), prior.Name, plan.Name},
 		{path.Root("vhost"), prior.Vhost, plan.Vhost},
 		{path.Root("queue_type"), prior.QueueType, plan.QueueType},
+		{path.Root("engine"), prior.Engine, plan.Engine},
 	} {
 		switch refused := len(queues) > 0 && !force; {
 		case a.now.Equal(a.then):

@@ -81,5 +81,6 @@ func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagno
 }
 
 func replaces(prior, next pipeline.Pipeline) bool {
-	return prior.Name != next.Name || prior.Vhost != next.Vhost || prior.QueueType != next.QueueType
+	return prior.Name != next.Name || prior.Vhost != next.Vhost || prior.QueueType != next.QueueType ||
+		prior.EngineName() != next.EngineName()
 }

@@ -29,7 +29,7 @@ func (m model) retired(ctx context.Context) (map[string]retiredModel, diag.Diagn
 
 // waitsForRetired reports whether the apply itself waits for queues that leave the schedule, and then
 // removes them. It does not if none of the delays stays: workers get the new schedule only after the apply,
-// and would find none of theirs bound.
+// and would find none of theirs bound. Without a worker there is nobody who could.
 func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior *model) (bool, diag.Diagnostics) {
 	if m.Timeouts.IsNull() || m.Timeouts.IsUnknown() || !prior.isOf(p) {
 		return false, nil
@@ -40,7 +40,7 @@ func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior 
 	}
 	before, diags := prior.pipeline(ctx)
 	stays := func(wait time.Duration) bool { return slices.Contains(p.Waits(), wait) }
-	if old := before.Waits(); len(old) > 0 && !slices.ContainsFunc(old, stays) {
+	if old := before.Waits(); p.HasWorker() && len(old) > 0 && !slices.ContainsFunc(old, stays) {
 		diags.Append(scheduleReplaced())
 		return false, diags
 	}

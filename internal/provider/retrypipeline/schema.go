@@ -28,7 +28,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A retry pipeline: " +
 			"messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
-			"The sidecar `rabbitmq-retry worker` counts the attempts.",
+			"The sidecar `rabbitmq-retry worker` counts the attempts, unless another `engine` does.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:      true,
@@ -42,6 +42,16 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				Default:             stringdefault.StaticString(entity.DefaultVhost),
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the pipeline.",
+			},
+			"engine": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default:       stringdefault.StaticString(pipeline.EngineWorker),
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Who counts the attempts and delays: `worker` (default), the sidecar, on every release; " +
+					"`native`, quorum work queues themselves, from RabbitMQ 4.3.1 on, without a sidecar and with linear delays only; " +
+					"or `consumer`, the application's consumers, from 4.0 on, with one delay. " +
+					"The guide [Which engine](../guides/which-engine.md) compares them, and says what consumers have to call. " +
+					"Changing it replaces the pipeline, which is refused while it has work queues.",
 			},
 			"delays": schema.ListAttribute{
 				Required:    true,
@@ -124,8 +134,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			}),
 			"topology": attribute.TopologyAttribute(),
 			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. " +
-				"A consumer that knows more than \"it failed\" publishes here."),
-			"inbox_queue":  attribute.ComputedString("Queue that the sidecar consumes."),
+				"With the engine `worker`, a consumer that knows more than \"it failed\" publishes here."),
+			"inbox_queue":  attribute.ComputedString("Queue that the sidecar consumes, null without one."),
 			"failed_queue": attribute.ComputedString("Queue that holds the messages that are not retried any more."),
 			"gives_up_after": attribute.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back: " +
 				"what `delays`, `max_attempts` and `max_age` of the pipeline come to. " +
@@ -135,12 +145,13 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				AttributeTypes: attribute.WorkerType,
 				MarkdownDescription: "The sidecar's configuration of this pipeline: " +
 					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. " +
-					"It holds no secrets.",
+					"It holds no secrets. Null without a sidecar.",
 			},
 			"worker_permissions": schema.SingleNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. " +
-					"The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding.",
+					"The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding. " +
+					"Null without a sidecar.",
 				Attributes: permissionsAttributes("Pattern of the queues that may be consumed."),
 			},
 			"operator_permissions": schema.MapNestedAttribute{
@@ -154,7 +165,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"detached_queues": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "Queues that are no work queues any more, by name. " +
-					"They stay bound, so that what they rejected before comes back. The sidecar has to run until they are drained.",
+					"They stay bound, so that what they rejected before comes back. A sidecar has to run until they are drained.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the inbox and all retry queues " +
 						"were empty when they were last read. " +

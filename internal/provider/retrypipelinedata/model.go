@@ -18,6 +18,7 @@ type model struct {
 	Name  types.String `tfsdk:"name"`
 	Vhost types.String `tfsdk:"vhost"`
 
+	Engine              types.String `tfsdk:"engine"`
 	WorkQueues          types.Set    `tfsdk:"work_queues"`
 	Attachments         types.Set    `tfsdk:"attachments"`
 	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
@@ -33,6 +34,7 @@ type model struct {
 // knows all of them.
 func (m *model) show(p pipeline.Pipeline, attached []string) {
 	n, worker := p.Names(), p.Worker()
+	m.Engine = types.StringValue(p.EngineName())
 	m.WorkQueues = texts(slices.Sorted(maps.Keys(p.WorkQueues)))
 	m.Attachments = texts(attached)
 	for _, queue := range attached {
@@ -40,7 +42,7 @@ func (m *model) show(p pipeline.Pipeline, attached []string) {
 			worker.WorkQueues[queue] = pipeline.WorkerQueue{}
 		}
 	}
-	m.DeadLetterExchange = types.StringValue(n.DeadLetterExchange())
+	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
 	m.FailedQueue = types.StringValue(n.FailedQueue())
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(n)

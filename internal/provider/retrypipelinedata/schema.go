@@ -19,22 +19,23 @@ func pipelineSchema() schema.Schema {
 				Optional: true, Computed: true,
 				MarkdownDescription: "Virtual host. Default: `/`.",
 			},
+			"engine":               text("Who counts the attempts and delays: `worker`, `native` or `consumer`."),
 			"work_queues":          textSet("Queues of the pipeline's own configuration."),
 			"attachments":          textSet("Queues that are attached by a `rabbitmq_retry_attachment`."),
 			"dead_letter_exchange": text("Exchange that work queues dead-letter to."),
-			"inbox_queue":          text("Queue that the sidecar consumes."),
+			"inbox_queue":          text("Queue that the sidecar consumes, null without one."),
 			"failed_queue":         text("Queue that holds the messages that are not retried any more."),
 			"gives_up_after":       text("Sum of all delays of a message that fails every time, as soon as it is back."),
 			"worker": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.WorkerType,
 				MarkdownDescription: "The sidecar's configuration of this pipeline, attached queues included: " +
 					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [data.rabbitmq_retry_pipeline.orders.worker] })`. " +
-					"It holds no secrets.",
+					"It holds no secrets. Null without a sidecar.",
 			},
 			"worker_permissions": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.PermissionsType,
 				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost: `configure`, `write` and `read`. " +
-					"The function `merge_permissions` makes one of those of several pipelines.",
+					"The function `merge_permissions` makes one of those of several pipelines. Null without a sidecar.",
 			},
 			"operator_permissions": schema.MapAttribute{
 				Computed: true, ElementType: attribute.OperatorPermissionsType,

@@ -1,0 +1,132 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// CheckEngineName checks the name of an engine.
+func CheckEngineName(engine string) []Problem {
+	if slices.Contains(pipeline.Engines(), engine) {
+		return nil
+	}
+	return []Problem{problem(Path{"engine"}, "Unknown engine", unknownEngine, engine)}
+}
+
+// CheckEngine finds what the engine cannot do. The worker can do everything.
+func CheckEngine(p pipeline.Pipeline) []Problem {
+	if p.HasWorker() {
+		return CheckEngineName(p.EngineName())
+	}
+	problems := onlyWithWorker(p)
+	for i, delay := range p.Delays {
+		if delay.Wait == 0 {
+			problems = append(problems, problem(Path{"delays", i}, "Delay of zero without a sidecar", noZeroDelay, p.Engine))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		problems = append(problems, checkEngineOf(p, name)...)
+	}
+	switch waits := waitsOf(p); {
+	case p.Engine == pipeline.EngineConsumer && len(waits) != 1:
+		problems = append(problems, problem(Path{"delays"}, "More than one delay without a sidecar", oneDelayOnly, len(waits)))
+	case p.Engine == pipeline.EngineNative && len(waits) > 0 && !pipeline.IsLinear(waits):
+		problems = append(problems, problem(Path{"delays"}, "Schedule that RabbitMQ cannot delay by itself", linearOnly,
+			hclDelays(waits), hclDelays(pipeline.NearestLinear(waits))))
+	}
+	return problems
+}
+
+// onlyWithWorker finds settings that nobody but a worker can follow.
+func onlyWithWorker(p pipeline.Pipeline) []Problem {
+	var problems []Problem
+	if p.MaxAge.Wait != 0 {
+		problems = append(problems, problem(Path{"max_age"}, "max_age without a sidecar", noMaxAge, p.Engine))
+	}
+	if slices.ContainsFunc(p.RetryOn, func(reason string) bool { return reason != pipeline.ReasonRejected }) {
+		problems = append(problems, problem(Path{"retry_on"}, "retry_on without a sidecar", noRetryOn, p.Engine))
+	}
+	return problems
+}
+
+// checkEngineOf finds what the engine cannot do for one work queue.
+func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
+	at, w := Path{"work_queues", MapKey(name)}, p.WorkQueues[name]
+	var problems []Problem
+	if w.MaxAttempts != 0 {
+		problems = append(problems, problem(append(slices.Clone(at), "max_attempts"), "max_attempts of a work queue without a sidecar",
+			noQueueAttempts, name, p.Engine))
+	}
+	if p.Engine == pipeline.EngineNative && w.Type == topology.Classic {
+		problems = append(problems, problem(append(slices.Clone(at), "type"), "Classic queue cannot delay by itself", noClassicDelay, name))
+	}
+	keys := p.BrokerKeys(name)
+	for _, argument := range slices.Sorted(maps.Keys(w.Arguments)) {
+		key, isX := strings.CutPrefix(argument, "x-")
+		if _, needed := keys[key]; isX && needed && key != "dead-letter-routing-key" { // which checkArguments refuses
+			problems = append(problems, problem(append(slices.Clone(at), "arguments_json"), "Reserved argument", removeArgument, argument,
+				"the pipeline's policy sets it"))
+		}
+	}
+	return problems
+}
+
+func waitsOf(p pipeline.Pipeline) []time.Duration {
+	waits := make([]time.Duration, len(p.Delays))
+	for i, delay := range p.Delays {
+		waits[i] = delay.Wait
+	}
+	return waits
+}
+
+// hclDelays writes a schedule as it stands in a configuration.
+func hclDelays(waits []time.Duration) string {
+	spelled := make([]string, len(waits))
+	for i, wait := range waits {
+		spelled[i] = fmt.Sprintf("%q", pipeline.FormatDelay(wait))
+	}
+	return "[" + strings.Join(spelled, ", ") + "]"
+}
+
+// ConsumersCall says what consumers have to call when they cannot process a message, if the change from prior to p gives
+// the pipeline work queues, or if it is new. Prior is nil for a new one.
+func ConsumersCall(p pipeline.Pipeline, prior *pipeline.Pipeline) []Problem {
+	at := Path{"engine"}
+	if prior != nil && prior.EngineName() == p.EngineName() {
+		if !gainsWorkQueue(*prior, p) {
+			return nil
+		}
+		at = Path{"work_queues"}
+	}
+	return []Problem{CallOf(p, at)}
+}
+
+func gainsWorkQueue(prior, p pipeline.Pipeline) bool {
+	for name := range p.WorkQueues {
+		if _, had := prior.WorkQueues[name]; !had {
+			return true
+		}
+	}
+	return false
+}
+
+// CallOf says what consumers of the pipeline have to call when they cannot process a message.
+func CallOf(p pipeline.Pipeline, at Path) Problem {
+	switch p.Engine {
+	case pipeline.EngineNative:
+		return problem(at, "Consumers have to call basic.reject(requeue=true)", callNative, p.Names().FailedQueue())
+	case pipeline.EngineConsumer:
+		attempts := "max_attempts"
+		if p.MaxAttempts > 0 { // an attachment does not know it
+			attempts = fmt.Sprintf("max_attempts = %d", p.MaxAttempts)
+		}
+		return problem(at, "Consumers have to count, and to call basic.nack(requeue=false)", callConsumer, attempts, p.Names().FailedExchange())
+	}
+	return problem(at, "Consumers have to call basic.nack(requeue=false)", callWorker)
+}

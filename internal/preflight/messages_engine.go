@@ -1,0 +1,67 @@
+package preflight
+
+// Details of what an engine cannot do.
+const (
+	unknownEngine = "%q is not an engine. " +
+		"Write \"worker\", \"native\" or \"consumer\"; the guide \"Which engine\" compares them."
+
+	noMaxAge = "With engine = %q nobody compares the age of a message. " +
+		"Leave max_age out, or write engine = \"worker\"."
+
+	noRetryOn = "With engine = %q only what consumers reject is retried; what expires or is displaced is parked. " +
+		"Leave retry_on out, or write engine = \"worker\"."
+
+	noZeroDelay = "With engine = %q every retry waits. " +
+		"Write a delay of 1ms or more, or engine = \"worker\"."
+
+	noQueueAttempts = "Work queue %q: with engine = %q all work queues have the max_attempts of the pipeline. " +
+		"Leave it out, give the queue a pipeline of its own, or write engine = \"worker\"."
+
+	noClassicDelay = "Queue %q is classic, and only quorum queues delay and count what is returned to them. " +
+		"Leave it out, or choose engine = \"worker\" or \"consumer\" for the pipeline."
+
+	oneDelayOnly = "With engine = \"consumer\" all retries wait in one queue, and %d delays are listed. " +
+		"List one delay, or write engine = \"worker\"."
+
+	linearOnly = "With engine = \"native\" RabbitMQ computes the delays: the first one, " +
+		"twice, three times it and so on, up to the last one. " +
+		"It cannot wait %s. " +
+		"The nearest schedule that it can wait is\n\n" +
+		"  delays = %s\n\n" +
+		"For any other write engine = \"worker\"."
+)
+
+// Details of a broker that is too old for an engine.
+const (
+	tooOldForNative = "The broker is RabbitMQ %s. " +
+		"Quorum queues delay by a policy from 4.3.1 on. " +
+		"An older broker refuses the policy, or has the queue return messages at once, thousands of times a second. " +
+		"Write engine = \"worker\", which needs 3.10, or upgrade first."
+
+	tooOldForConsumer = "The broker is RabbitMQ %s. " +
+		"Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message would be retried. " +
+		"Write engine = \"worker\", which needs 3.10, or upgrade first."
+
+	engineOfPipeline = "The pipeline %q has engine = %q. " +
+		"Write the same engine here, or attach the queue to another pipeline."
+
+	nativeAttachment = "The delays of engine = \"native\" are in the policy of each work queue, and an attachment does not know them. " +
+		"List the queue in the work_queues of the pipeline."
+)
+
+// What consumers have to call.
+const (
+	callWorker = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
+		"With requeue=true the message comes back at once, again and again, until the queue's delivery limit ends it, if it has one."
+
+	callNative = "A consumer that cannot process a message calls basic.reject with requeue=true, and nothing else: " +
+		"the queue counts that, and delays it. " +
+		"After basic.nack with requeue=true, which is not counted, a message comes back after the shortest delay for ever. " +
+		"With requeue=false it goes to %q at its first failure, without a retry."
+
+	callConsumer = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
+		"Nobody enforces %s: the consumer reads from x-death how often its queue has rejected the message, " +
+		"and after the last attempt publishes it to the exchange %q and acknowledges it. " +
+		"The guide \"Which engine\" has the code. " +
+		"A consumer without it gets a message that always fails for ever."
+)

@@ -1,0 +1,396 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// behaving applies a pipeline, and then does what consumers do.
+func behaving(t *testing.T, b *brokertest.Broker, do func(), lines ...string) {
+	t.Helper()
+	config := pipelineHCL(b, append(lines, "force_destroy = true")...)
+	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: config, Check: func(*terraform.State) error { do(); return nil }})
+}
+
+// failing consumes the work queue and has a message fail so often, by this call. It returns the waits between deliveries.
+func failing(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.Delivery) error) []time.Duration {
+	t.Helper()
+	ch := b.Channel(t)
+	defer func() { _ = ch.Close() }()
+	deliveries, err := ch.Consume("work", "failing", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waits []time.Duration
+	last := time.Time{}
+	for range times {
+		select {
+		case d := <-deliveries:
+			if !last.IsZero() {
+				waits = append(waits, time.Since(last))
+			}
+			last = time.Now()
+			if err := fail(d); err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("not delivered after %v", waits)
+		}
+	}
+	return waits
+}
+
+// waited compares waits with those that are configured: never shorter, and longer by what a busy machine takes.
+func waited(t *testing.T, got []time.Duration, want ...time.Duration) {
+	t.Helper()
+	const early, late = 50 * time.Millisecond, 3 * time.Second
+	if len(got) != len(want) {
+		t.Fatalf("waited %v instead of %v", got, want)
+	}
+	for i := range want {
+		if got[i] < want[i]-early || got[i] > want[i]+late {
+			t.Errorf("waited %v instead of %v", got, want)
+		}
+	}
+}
+
+// parked waits for the message in the failed queue, and for nothing else to be left in the work queue.
+func parked(t *testing.T, b *brokertest.Broker, body string) amqp.Delivery {
+	t.Helper()
+	var found amqp.Delivery
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		m, ok := b.Get(t, "orders.failed")
+		if found = m; !ok || string(m.Body) != body {
+			return fmt.Errorf("got %q, %t from the failed queue, want %q", m.Body, ok, body)
+		}
+		return nil
+	})
+	eventuallyReported(t, b, "work", 0)
+	return found
+}
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// The queue counts and delays what is rejected into it, up to the last delay, and parks it.
+func TestAcc_NativeDelays(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.3.1") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	behaving(t, b, func() {
+		b.Publish(t, "", "work", persistent("returned"))
+		waits := failing(t, b, 5, func(d amqp.Delivery) error { return d.Reject(true) })
+		waited(t, waits, ms(400), ms(800), ms(1200), ms(1200))
+		if m := parked(t, b, "returned"); m.Headers["x-last-death-reason"] != "delivery_limit" {
+			t.Errorf("parked for %v", m.Headers["x-last-death-reason"])
+		}
+	}, `engine = "native"`, `delays = ["400ms", "800ms", "1200ms"]`, `max_attempts = 5`, `work_queues = { work = {} }`)
+}
+
+// What the other calls do: a dead letter is parked at once, and what is returned without being counted comes back for ever.
+func TestAcc_NativeWrongCalls(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.3.1") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	behaving(t, b, func() {
+		b.Publish(t, "", "work", persistent("dead at once"))
+		failing(t, b, 1, func(d amqp.Delivery) error { return d.Nack(false, false) })
+		parked(t, b, "dead at once")
+		b.Publish(t, "", "work", persistent("never counted"))
+		n := 0
+		waits := failing(t, b, 8, func(d amqp.Delivery) error {
+			if n++; n == 8 {
+				return d.Ack(false)
+			}
+			return d.Nack(false, true)
+		})
+		waited(t, waits, ms(200), ms(200), ms(200), ms(200), ms(200), ms(200), ms(200))
+	}, `engine = "native"`, `delays = ["200ms", "400ms"]`, `work_queues = { work = {} }`)
+}
+
+// A consumer that dies has used an attempt.
+func TestAcc_NativeCrashes(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.3.1") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	behaving(t, b, func() {
+		b.Publish(t, "", "work", persistent("deadly"))
+		for range 3 {
+			crash(t, b, 1)
+		}
+		parked(t, b, "deadly")
+	}, `engine = "native"`, `delays = ["200ms"]`, `max_attempts = 3`, `work_queues = { work = {} }`)
+}
+
+// delay has a message of the work queue delayed by the queue itself.
+func delay(t *testing.T, b *brokertest.Broker, queue, body string) {
+	t.Helper()
+	b.Publish(t, "", queue, persistent(body))
+	ch := b.Channel(t)
+	defer func() { _ = ch.Close() }()
+	if d, ok, err := ch.Get(queue, false); err != nil || !ok || d.Reject(true) != nil {
+		t.Fatal(err, ok)
+	}
+}
+
+// A message that a queue delays keeps it from being deleted, although nobody sees it but in the count of all messages. A
+// queue that leaves the pipeline keeps such a message, and delivers it.
+func TestAcc_NativeDelaysAreContents(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.3.1") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	config := func(wait, queues string) string {
+		return pipelineHCL(b, `engine = "native"`, fmt.Sprintf("delays = [%q]", wait), fmt.Sprintf("work_queues = { %s }", queues))
+	}
+	accept(t, b,
+		resource.TestStep{Config: config("10s", `work = {}, own = { declare = true }`)},
+		resource.TestStep{
+			PreConfig: func() {
+				delay(t, b, "own", "kept")
+				delay(t, b, "work", "released")
+				if _, ok := b.Get(t, "own"); ok {
+					t.Error("the message is not delayed")
+				}
+				eventuallyReported(t, b, "own", 1)
+			},
+			Config: config("10s", `work = {}, own = { declare = true }`), Destroy: true,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*own: 1 message`),
+		},
+		resource.TestStep{Config: config("10s", `own = { declare = true }`)},
+		resource.TestStep{
+			PreConfig: func() { expectIn(t, b, "work", "released"); expectIn(t, b, "own", "kept") },
+			Config:    config("10s", ""),
+		},
+	)
+}
+
+// attemptsBefore reads how often the queue rejected the message before, as a consumer that counts does.
+func attemptsBefore(d amqp.Delivery, queue string) int64 {
+	deaths, _ := d.Headers["x-death"].([]any)
+	for _, each := range deaths {
+		if death, ok := each.(amqp.Table); ok && death["queue"] == queue && death["reason"] == "rejected" {
+			count, _ := death["count"].(int64)
+			return count
+		}
+	}
+	return 0
+}
+
+// countingConsumer rejects a message until it was delivered so often, and then parks it.
+func countingConsumer(t *testing.T, b *brokertest.Broker, attempts int64) func(amqp.Delivery) error {
+	t.Helper()
+	return func(d amqp.Delivery) error {
+		if attemptsBefore(d, "work")+1 < attempts {
+			return d.Nack(false, false)
+		}
+		b.Publish(t, "orders.failed", d.RoutingKey, amqp.Publishing{Headers: d.Headers, DeliveryMode: amqp.Persistent, Body: d.Body})
+		return d.Ack(false)
+	}
+}
+
+// Consumers count what the broker notes, and what they do not reject is parked without standing in anybody's way: forty
+// messages that expired, and forty that no consumer survived, delay none that was rejected.
+func TestAcc_ConsumersCount(t *testing.T) {
+	t.Parallel()
+	const each = 40
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			if !b.VersionAtLeast("4.0") {
+				t.Skip("not supported by this release")
+			}
+			b.DeclareQueue(t, "work", queueType, nil)
+			settings := fmt.Sprintf("type = %q", queueType)
+			if queueType == "quorum" {
+				settings += `, policy_definition = jsonencode({ "delivery-limit" = 1 })`
+			}
+			behaving(t, b, func() {
+				for range each {
+					b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Expiration: "1", Body: []byte("expired")})
+				}
+				eventuallyReported(t, b, "orders.failed", each)
+				for range each {
+					b.Publish(t, "", "work", persistent("crashed"))
+				}
+				for range 2 {
+					crash(t, b, each)
+				}
+				if queueType == "quorum" {
+					eventuallyReported(t, b, "orders.failed", 2*each)
+				} else {
+					failing(t, b, each, func(d amqp.Delivery) error { return d.Ack(false) })
+				}
+				if _, err := b.Channel(t).QueuePurge("orders.failed", false); err != nil {
+					t.Fatal(err)
+				}
+				b.Publish(t, "", "work", persistent("rejected"))
+				waits := failing(t, b, 3, countingConsumer(t, b, 3))
+				waited(t, waits, ms(700), ms(700))
+				m := parked(t, b, "rejected")
+				if count := attemptsBefore(m, "work"); count != 2 {
+					t.Errorf("parked after %d rejections: %v", count, m.Headers)
+				}
+			}, `engine = "consumer"`, `delays = ["700ms"]`, `max_attempts = 3`, fmt.Sprintf("queue_type = %q", queueType),
+				fmt.Sprintf("work_queues = { work = { %s } }", settings))
+		})
+	}
+}
+
+// The one delay changes in place: what waits in the old queue comes back from there, and the queue goes once it is empty.
+func TestAcc_ConsumersScheduleChanges(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.0") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	config := func(wait string) string {
+		return pipelineHCL(b, `engine = "consumer"`, fmt.Sprintf("delays = [%q]", wait), `work_queues = { work = {} }`)
+	}
+	accept(t, b,
+		resource.TestStep{Config: config("15s")},
+		resource.TestStep{
+			PreConfig: func() { reject(t, b, "in the old queue"); eventuallyReported(t, b, "orders.retry.15s", 1) },
+			Config:    config("1s"),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				reject(t, b, "in the new queue")
+				expectIn(t, b, "work", "in the new queue")
+				expectIn(t, b, "work", "in the old queue")
+				eventuallyReported(t, b, "orders.retry.15s", 0)
+			},
+			Config: config("1s"),
+		},
+		resource.TestStep{Config: config("1s"), Check: func(*terraform.State) error {
+			if slices.Contains(names(t, b, "queues"), "orders.retry.15s") {
+				t.Error("the old retry queue is still there")
+			}
+			return nil
+		}},
+	)
+}
+
+// crash takes so many messages and ends without a word.
+func crash(t *testing.T, b *brokertest.Broker, messages int) {
+	t.Helper()
+	ch := b.Channel(t)
+	deliveries, err := ch.Consume("work", "crashing", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range messages {
+		select {
+		case <-deliveries:
+		case <-time.After(20 * time.Second):
+			t.Fatal("not delivered")
+		}
+	}
+	if err := ch.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What comes back to a work queue that is gone is parked; it does not stay in front of the others in the retry queue.
+func TestAcc_ConsumersQueueIsGone(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.VersionAtLeast("4.0") {
+		t.Skip("not supported by this release")
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	b.DeclareQueue(t, "gone", "quorum", nil)
+	behaving(t, b, func() {
+		ch := b.Channel(t)
+		b.Publish(t, "", "gone", persistent("of a queue that is gone"))
+		if d, ok, err := ch.Get("gone", false); err != nil || !ok || d.Reject(false) != nil {
+			t.Fatal(err, ok)
+		}
+		brokertest.Eventually(t, 10*time.Second, func() error { // or it would be deleted with the queue, as a pending dead letter
+			q, err := ch.QueueDeclarePassive("orders.retry.3s", true, false, false, false, nil)
+			if err == nil && q.Messages != 1 {
+				err = fmt.Errorf("%d messages wait", q.Messages)
+			}
+			return err
+		})
+		if _, err := ch.QueueDelete("gone", false, false, false); err != nil {
+			t.Fatal(err)
+		}
+		b.Publish(t, "", "work", persistent("still there"))
+		waits := failing(t, b, 2, func(d amqp.Delivery) error {
+			if attemptsBefore(d, "work") > 0 {
+				return d.Ack(false)
+			}
+			return d.Nack(false, false)
+		})
+		waited(t, waits, ms(3000))
+		parked(t, b, "of a queue that is gone")
+		b.DeclareQueue(t, "gone", "quorum", nil)
+		bound("orders.return", "gone", "return:gone", nil)(t, b)
+	}, `engine = "consumer"`, `delays = ["3s"]`, `work_queues = { work = {}, gone = {} }`)
+}
+
+// A queue moves between pipelines of different engines: what waits in the old one comes back, and what fails from now on
+// goes through the new one.
+func TestAcc_WorkQueueMovesBetweenEngines(t *testing.T) {
+	t.Parallel()
+	engines := []string{"worker", "consumer", "native"}
+	for _, from := range engines {
+		for _, to := range engines {
+			if from == to {
+				continue
+			}
+			t.Run(from+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				b := brokertest.New(t)
+				if !b.VersionAtLeast("4.0") || slices.Contains([]string{from, to}, "native") && !b.VersionAtLeast("4.3.1") {
+					t.Skip("not supported by this release")
+				}
+				b.DeclareQueue(t, "work", "quorum", nil)
+				of := func(name, engine, settings string) string {
+					return pipelineNamed(b, name, fmt.Sprintf("engine = %q", engine), "work_queues = { "+settings+" }")
+				}
+				old, takesOver := of("old", from, "work = {}"), of("new", to, `work = { take_over_from = "old" }`)
+				acceptQuickly(t, b,
+					resource.TestStep{Config: old},
+					resource.TestStep{Config: old + takesOver},
+					resource.TestStep{Config: old + takesOver, PlanOnly: true},
+					resource.TestStep{PreConfig: func() { expectRejectedBy(t, b, "new", to) }, Config: of("old", from, "") + takesOver},
+					resource.TestStep{Config: of("old", from, "") + of("new", to, "work = {}")},
+					resource.TestStep{PreConfig: func() { expectRejectedBy(t, b, "new", to) }, Config: of("new", to, "work = {}")},
+				)
+			})
+		}
+	}
+}
+
+// expectRejectedBy has a message rejected, and looks for it where the pipeline of this engine has it.
+func expectRejectedBy(t *testing.T, b *brokertest.Broker, name, engine string) {
+	t.Helper()
+	body := "to " + name + " " + strings.ToLower(t.Name())
+	reject(t, b, body)
+	expectIn(t, b, name+map[string]string{"worker": ".inbox", "native": ".failed", "consumer": ".retry.1s"}[engine], body)
+}
