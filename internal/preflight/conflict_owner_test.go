@@ -37,7 +37,7 @@ func TestMoveOfOthersEndsFirst(t *testing.T) {
 // withoutDefinition is a vhost in which somebody has deleted the definition of a pipeline.
 func withoutDefinition(of string, vhost topology.Vhost) topology.Vhost {
 	vhost.Bindings = slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
-		return b.Source == pipeline.Names(of).DeadLetterExchange() && b.Arguments[pipeline.DefinitionArgument] != nil
+		return b.Source == pipeline.Names(of).FailedExchange() && b.Arguments[pipeline.DefinitionArgument] != nil
 	})
 	return vhost
 }
