@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // View is a topology as text, one line per object: the form in which plans show it and states keep it.
@@ -174,10 +172,6 @@ func escaped(encoded string) string {
 	}
 	return ascii.String()
 }
-
-// composed reports whether Terraform keeps a text as it is behind any other: it normalizes all texts to NFC, which
-// would make different objects equal.
-func composed(text string) bool { return norm.NFC.IsNormalString("=" + text) }
 
 // ValueText is a value as messages show it.
 func ValueText(value any) string {
