@@ -62,7 +62,7 @@ func TestSkippedMessagesAreNoSuccess(t *testing.T) {
 	contains(t, errs, "replayed 1 of 1", "1 skipped: ")
 }
 
-// What another consumer holds may be present, and would be there twice.
+// What another consumer holds may be present, and would be duplicated.
 func TestSkipPresentSeesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")

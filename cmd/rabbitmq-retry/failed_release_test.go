@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-var update = flag.Bool("update", false, "write "+exportedByOld+" anew; only against RabbitMQ 3.10")
+var update = flag.Bool("update", false, "write "+exportedByOld+" again; only against RabbitMQ 3.10")
 
 // exportedByOld is a file of RabbitMQ 3.10.8: each type of a value, properties that are there and empty, headers nested deep,
 // and bodies of no byte and of several frames.

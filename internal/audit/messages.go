@@ -190,7 +190,7 @@ const (
 	definitionUnreadable = "The definition of pipeline %q is damaged: %s. " +
 		"Its messages are retried all the same, but it cannot be imported."
 	definitionUnreadableRemedy = "Run terraform apply: the plan shows the binding and restores it. " +
-		`If no state has the pipeline, write the definition anew, as the guide "Import" says.`
+		`If no state has the pipeline, write the definition again, as the guide "Import" says.`
 )
 
 // consequences are what becomes of messages whose work queue is not bound, by engine.

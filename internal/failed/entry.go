@@ -35,7 +35,7 @@ type Entry struct {
 	// ID is that of [ID].
 	ID     string
 	System System
-	// Reason is why it was given up.
+	// Reason is why it was parked.
 	Reason string
 	// WorkQueue is the queue whose consumer failed on it: where a replay sends it.
 	WorkQueue string
@@ -45,7 +45,7 @@ type Entry struct {
 	Pipeline string
 	// Error is the consumer's text, Exception its type or stack trace.
 	Error, Exception string
-	// FirstFailedAt and FailedAt are when it failed first, and when it was given up.
+	// FirstFailedAt and FailedAt are when it failed first, and when it was parked.
 	FirstFailedAt, FailedAt time.Time
 	// Attempts and MaxAttempts count deliveries, the first one included.
 	Attempts, MaxAttempts int64

@@ -201,7 +201,7 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReplay shows that no message is too odd to be read and replayed, and that a replayed one begins anew.
+// FuzzReplay shows that no message is too odd to be read and replayed, and that a replayed one begins again.
 func FuzzReplay(f *testing.F) {
 	for _, c := range foreign {
 		f.Add("orders.failed", c.message.Properties, c.message.Body)

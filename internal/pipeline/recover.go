@@ -84,7 +84,7 @@ func definitions(n Names, vhost topology.Topology) []any {
 
 // restoreDefinition says what to do about a definition that is not what a release has written.
 const restoreDefinition = "If a Terraform state has the pipeline, run terraform apply there, which restores the definition. " +
-	"If none has, write the definition anew, as the guide \"Import\" says"
+	"If none has, write the definition again, as the guide \"Import\" says"
 
 // FindDefinition reads the pipeline's definition. The error names the binding that has it.
 func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {

@@ -56,12 +56,12 @@ const (
 
 	callNative = "A consumer that cannot process a message calls basic.reject with requeue=true, and nothing else: " +
 		"the queue counts that, and delays it. " +
-		"After basic.nack with requeue=true, which is not counted, a message comes back after the shortest delay for ever. " +
+		"After basic.nack with requeue=true, which is not counted, a message comes back after the shortest delay indefinitely. " +
 		"With requeue=false it goes to %q at its first failure, without a retry."
 
 	callConsumer = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
 		"Nobody enforces %s: the consumer reads from x-death how often its queue has rejected the message, " +
 		"and after the last attempt publishes it to the exchange %q and acknowledges it. " +
 		"The guide \"Which engine\" has the code. " +
-		"A consumer without it gets a message that always fails for ever."
+		"A consumer without it gets a message that always fails indefinitely."
 )

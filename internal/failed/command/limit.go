@@ -82,7 +82,7 @@ func (s *survey) cautious(decide func(*failed.Entry) pass.Verdict, refused *erro
 	}
 }
 
-// spare replaces what a queue with a delivery limit could delete by a copy, which begins to count anew.
+// spare replaces what a queue with a delivery limit could delete by a copy, which is counted from the beginning.
 func (s *survey) spare(decide func(*failed.Entry) pass.Verdict, from int64) func(*failed.Entry) pass.Verdict {
 	if !s.limited {
 		return decide

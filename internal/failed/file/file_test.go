@@ -165,8 +165,8 @@ func TestDamagedLines(t *testing.T) {
 		{`"body":""`, `"body":"` + "\xff" + `"`, "is not UTF-8"},
 		{`"body":""`, `"bodi":""`, `there is no key "bodi"`},
 		{`"body":""`, `"Body":""`, `there is no key "Body"`},
-		{`"v":1`, `"v":1,"routing_key":"a"`, `the key "routing_key" is there twice`},
-		{`"body":""`, `"body":"","body":"x"`, `the key "body" is there twice`},
+		{`"v":1`, `"v":1,"routing_key":"a"`, `duplicate key "routing_key"`},
+		{`"body":""`, `"body":"","body":"x"`, `duplicate key "body"`},
 		{`"id":"x"`, `"id":1`, "is not a message: id: "},
 		{`,"body":""`, ``, "has no body"},
 		{`"body":""`, `"body":"","body_base64":""`, "has both"},
@@ -175,7 +175,7 @@ func TestDamagedLines(t *testing.T) {
 		{`"properties":{"headers":{"a":1},"priority":1},`, ``, "has no properties"},
 		{`"headers":{"a":1}`, `"header":{}`, "properties/header: there is no such property"},
 		{`"headers":{"a":1}`, `"headers":[]`, "properties/headers: is no object"},
-		{`"headers":{"a":1}`, `"headers":{"a":1,"a":2}`, "/headers/a is there twice"},
+		{`"headers":{"a":1}`, `"headers":{"a":1,"a":2}`, "duplicate key /headers/a"},
 		{`"headers":{"a":1}`, `"headers":{"` + strings.Repeat("k", 256) + `":1}`, "longer than 255"},
 		{`"a":1`, `"a":1.5`, `/headers/a: 1.5 is no integer of 64 bits; a fraction has the type "d" in types`},
 		{`"a":1`, `"a":9223372036854775808`, "is no integer of 64 bits"},
@@ -269,7 +269,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// endless gives one byte for ever.
+// endless gives one byte indefinitely.
 type endless byte
 
 func (e endless) Read(data []byte) (int, error) {

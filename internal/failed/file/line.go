@@ -136,7 +136,7 @@ func (l *line) read(decoder *json.Decoder) error {
 		case value == nil:
 			return fmt.Errorf("there is no key %.100q", key)
 		case strings.Contains(seen, word):
-			return fmt.Errorf("the key %q is there twice", key)
+			return fmt.Errorf("duplicate key %q", key)
 		default:
 			seen += word
 		}

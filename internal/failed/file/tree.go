@@ -50,7 +50,7 @@ func readNode(decoder *json.Decoder, at string) (*node, error) {
 			}
 			m.name, _ = name.(string)
 			if seen[m.name] {
-				return nil, fmt.Errorf("%s is there twice", pointer(at, m.name))
+				return nil, fmt.Errorf("duplicate key %s", pointer(at, m.name))
 			}
 			seen[m.name] = true
 		}

@@ -39,7 +39,7 @@ type Job struct {
 	// Progress is told every second how far the pass is; nil for nobody.
 	Progress func(Progress)
 	// Interval is after which time a pass with a rate puts back what it holds, and begins again: no broker lets a
-	// consumer hold messages for ever. 0 is five minutes.
+	// consumer hold messages indefinitely. 0 is five minutes.
 	Interval time.Duration
 }
 
@@ -119,7 +119,7 @@ type Result struct {
 	Returned, Refused int
 	// Oversized are larger than the broker takes: they stay, too.
 	Oversized []Oversized
-	// Uncertain were published, and nobody knows whether they arrived: they stay, and may be there twice.
+	// Uncertain were published, and nobody knows whether they arrived: they stay, and may be duplicated.
 	Uncertain int
 	// Again were published, came back because their acknowledgement was lost, and were acknowledged again.
 	Again int

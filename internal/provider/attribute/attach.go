@@ -20,7 +20,7 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 		},
 		"take_over_from": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Name of another pipeline that has the queue and gives it up in a later apply, " +
+			MarkdownDescription: "Name of another pipeline that has the queue and releases it in a later apply, " +
 				"so that nothing is lost in between. " +
 				"The queue's policy has a priority that is higher by one. Remove it once the other pipeline has let go of the queue.",
 		},

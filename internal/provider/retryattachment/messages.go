@@ -18,7 +18,7 @@ var policyUse = entity.PolicyUse{
 }
 
 func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Queue given up in the apply that takes it over", fmt.Sprintf(
+	return diag.NewErrorDiagnostic("Queue released in the apply that takes it over", fmt.Sprintf(
 		"The pipeline %q takes queue %q over in this same plan. "+
 			"Terraform may destroy the attachment first, and what is rejected in between is lost. "+
 			"Keep the attachment, apply, and remove it with the next apply.",
@@ -39,8 +39,8 @@ func unknownTakeOver() diag.Diagnostic {
 }
 
 func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "Queue given up in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q gives queue %q up in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
+	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "Queue released in the apply that takes it over", fmt.Sprintf(
+		"The pipeline %q releases queue %q in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
 			"Leave the queue there, apply, and remove it with the next apply.",
 		owner, queue))
 }

@@ -100,7 +100,7 @@ func TestAcc_NativeDelays(t *testing.T) {
 	}, `engine = "native"`, `delays = ["400ms", "800ms", "1200ms"]`, `max_attempts = 5`, `work_queues = { work = {} }`)
 }
 
-// What the other calls do: a dead letter is parked at once, and what is returned without being counted comes back for ever.
+// What the other calls do: a dead letter is parked at once, and what is returned without being counted comes back indefinitely.
 func TestAcc_NativeWrongCalls(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

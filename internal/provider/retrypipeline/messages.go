@@ -46,8 +46,8 @@ func unknownOnDestroy(value string) diag.Diagnostic {
 // Plans.
 
 func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue given up in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q takes queue %q over in this same plan. Terraform may give it up here first, and what is rejected in between is lost. "+
+	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue released in the apply that takes it over", fmt.Sprintf(
+		"The pipeline %q takes queue %q over in this same plan. Terraform may release it here first, and what is rejected in between is lost. "+
 			"Leave the queue in this pipeline, apply, and remove it with the next apply.",
 		taker, queue))
 }
@@ -59,8 +59,8 @@ func unknownTakeOver(queue string) diag.Diagnostic {
 
 func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
 	at := workQueuePath(queue).AtName("take_over_from")
-	return diag.NewAttributeErrorDiagnostic(at, "Queue given up in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q gives queue %q up in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
+	return diag.NewAttributeErrorDiagnostic(at, "Queue released in the apply that takes it over", fmt.Sprintf(
+		"The pipeline %q releases queue %q in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
 			"Leave the queue in %q, apply, and remove it there with the next apply.",
 		owner, queue, owner))
 }

@@ -19,7 +19,7 @@ const (
 
 var errAcksLate = errors.New("the inbox counts more consumers than before")
 
-// acks tells whether the inbox has all acknowledgements of a session that stops. AMQP does not confirm them, but a quorum queue
+// acks knows whether the inbox has all acknowledgements of a session that stops. AMQP does not confirm them, but a quorum queue
 // counts a consumer that has ended until everything that was delivered to it is acknowledged. A classic queue does not, and drops
 // none.
 type acks struct {
