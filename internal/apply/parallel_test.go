@@ -78,7 +78,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	p := small(b)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	first := applierThrough(t, b, func(r *http.Request) (bool, bool) {
-		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/orders.dlx") {
+		if r.Method != http.MethodGet && (!strings.Contains(r.URL.Path, "/exchanges/") || !strings.HasSuffix(r.URL.Path, "/orders.failed")) {
 			<-goOn
 		}
 		return true, true
@@ -104,7 +104,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 		}
 	})
 	brokertest.Eventually(t, 10*time.Second, func() error {
-		if status, _ := b.Request(t, http.MethodGet, b.Path("exchanges", "orders.dlx"), nil); status != http.StatusOK {
+		if status, _ := b.Request(t, http.MethodGet, b.Path("exchanges", "orders.failed"), nil); status != http.StatusOK {
 			return errors.New("the first has not begun")
 		}
 		return nil

@@ -21,7 +21,7 @@ func TestFailedMessageIsKeptUntilThereIsAFailedQueue(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	binding := topology.Binding{Source: "orders.failed", Destination: "orders.failed"}
-	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	p.unbindFailedQueue(t)
 	r := p.work(t)
 	p.consume(t, "orders.created", nil)
 	p.Publish(t, "", "orders.created", amqp.Publishing{Headers: lastAttempt()})
@@ -108,15 +108,15 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 // What the worker leaves to the broker goes through the failed exchange, too.
 func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
 	t.Parallel()
-	for name, path := range map[string][]string{
-		"missing":         {"exchanges", "orders.failed"},
-		"without a queue": {"bindings", "e", "orders.failed", "q", "orders.failed", "~"},
+	for name, remove := range map[string]func(*testPipeline, *testing.T){
+		"missing":         (*testPipeline).deleteFailedExchange,
+		"without a queue": (*testPipeline).unbindFailedQueue,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// A quorum queue would keep what it cannot dead-letter.
 			p := newPipelineOf(t, newSpec(topology.Classic, []string{"100ms"}, 2, "orders.created"))
-			p.set(t, "DELETE", p.Path(path[0], path[1:]...), nil)
+			remove(p, t)
 			p.expectBacklog(t)
 		})
 	}

@@ -107,6 +107,24 @@ func (p *testPipeline) set(t *testing.T, method, path string, body any) {
 	}
 }
 
+func (p *testPipeline) deleteFailedExchange(t *testing.T) {
+	t.Helper()
+	p.set(t, "DELETE", p.Path("exchanges", p.names.FailedExchange()), nil)
+}
+
+// unbindFailedQueue deletes the binding that has the definition.
+func (p *testPipeline) unbindFailedQueue(t *testing.T) {
+	t.Helper()
+	path := p.Path("bindings", "e", p.names.FailedExchange(), "q", p.names.FailedQueue())
+	var bindings []struct {
+		Key string `json:"properties_key"`
+	}
+	p.Call(t, "GET", path, nil, &bindings)
+	for _, b := range bindings {
+		p.set(t, "DELETE", path+"/"+b.Key, nil)
+	}
+}
+
 func arguments(a topology.Arguments) map[string]any {
 	copied := map[string]any{}
 	maps.Copy(copied, a)

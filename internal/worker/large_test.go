@@ -67,7 +67,7 @@ func large(headers amqp.Table) func(int) amqp.Publishing {
 func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	p.unbindFailedQueue(t)
 	const messages = 30
 	r := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
 	p.endRamp(t, p.collect(t, "orders.created"))

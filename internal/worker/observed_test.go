@@ -43,7 +43,7 @@ func (w *process) get(t *testing.T, path string) (status int, body string) {
 func TestProbesOfTheProcess(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	p.unbindFailedQueue(t)
 	w := p.start(t, "RABBITMQ_RETRY_LISTEN=0")
 	expect := func(path string, want int, text string) {
 		t.Helper()

@@ -288,7 +288,7 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 // keepOne starts a worker that cannot get rid of a message.
 func (p *testPipeline) keepOne(t *testing.T, args ...string) *process {
 	t.Helper()
-	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	p.unbindFailedQueue(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	w := startWith(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, args...)
 	w.log.await(t, "message kept unacknowledged", 1)

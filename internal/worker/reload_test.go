@@ -190,7 +190,7 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 func TestBacklogIsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, "DELETE", p.Path("bindings", "e", "orders.failed", "q", "orders.failed")+"/~", nil)
+	p.unbindFailedQueue(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "kept", Headers: lastAttempt()})
 	file := newConfigFile(t, p.spec.Worker())
 	r := p.workFrom(t, p.URI, file, p.spec.Worker())

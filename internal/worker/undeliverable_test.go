@@ -242,11 +242,11 @@ func TestUndeliverableMessageStaysWhileItCannotBeParked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {
-				path := p.Path("exchanges", "orders.failed")
 				if name == "unbound" {
-					path = p.Path("bindings", "e", "orders.failed", "q", "orders.failed") + "/~"
+					p.unbindFailedQueue(t)
+				} else {
+					p.deleteFailedExchange(t)
 				}
-				p.set(t, "DELETE", path, nil)
 				client.To(t, "/exchanges/orders.dlx").Send(t, withUUID("bad").Encode())
 				r := p.work(t)
 				r.log.await(t, warning, 2)

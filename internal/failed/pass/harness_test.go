@@ -162,6 +162,12 @@ func (b *bench) drain(t *testing.T, queue string) []string {
 			} else if q.Messages > 0 {
 				continue
 			}
+			if err := ch.Cancel("drain", false); err != nil {
+				t.Fatal(err)
+			}
+			for d := range deliveries { // what has come and was not handed over
+				bodies = append(bodies, string(d.Body))
+			}
 			slices.Sort(bodies)
 			return bodies
 		}

@@ -179,7 +179,8 @@ func (e *entity[M, S]) destroyWithoutRefresh() diag.Diagnostic {
 
 func (e *entity[M, S]) cannotCreate(key session.Key, err error) diag.Diagnostic {
 	var kept *apply.KeptError
-	if errors.As(err, &kept) {
+	var left *apply.NotUndoneError // what is kept then is not why it failed
+	if errors.As(err, &kept) && !errors.As(err, &left) {
 		return diag.NewErrorDiagnostic("The change would lose messages",
 			fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), e.notEmpty(kept.Queues)))
 	}
