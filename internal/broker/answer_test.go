@@ -56,7 +56,7 @@ func TestBrokerSaysWhatDoesNotExist(t *testing.T) {
 }
 
 // Brokers answer 401 to unknown users and wrong passwords as well as to missing tags and permissions, in other words.
-// Before 4.3 they escape what they quote.
+// Before 4.3 they escape what they quote; from 4.3.3 on a vhost that the user may not see does not exist.
 func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -76,6 +76,12 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = client.PutExchange(t.Context(), b.Vhost, "x", topology.Exchange{Type: "fanout"})
+		if name == "no vhost" && b.VersionAtLeast("4.3.3") {
+			if !IsNotFound(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
 		if !IsUnauthorized(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
