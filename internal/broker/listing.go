@@ -48,9 +48,11 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		return err
 	})
 	group.Go(func() (err error) { queues, err = c.Queues(ctx, vhost); return err })
-	group.Go(func() (err error) { bindings, err = c.listBindings(ctx, vhost); return err })
 	group.Go(func() (err error) {
-		policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost)
+		// Bindings tell whose a policy is, and are there before it is: read after them, it might look like nobody's.
+		if policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost); err == nil {
+			bindings, err = c.listBindings(ctx, vhost)
+		}
 		return err
 	})
 	group.Go(func() (err error) {
