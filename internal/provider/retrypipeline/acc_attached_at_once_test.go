@@ -19,20 +19,28 @@ func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
 	first := newCLI(t, settings)
 	first.DeclareQueue(t, "work", "quorum", nil)
-	var arrived, done sync.WaitGroup
-	outputs, codes := make([]string, 3), make([]int, 3)
+	var started, arrived, done sync.WaitGroup
+	outputs, codes, applies := make([]string, 3), make([]int, 3), make([]*cli, 3)
+	started.Add(len(codes))
 	arrived.Add(len(codes))
 	for i, name := range []string{"orders", "bills", "mails"} {
 		tf := newCLI(t, settings)
 		tf.configure(t, strings.ReplaceAll(pipelineHCL(first.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `"orders"`, fmt.Sprintf("%q", name)))
-		var once sync.Once
+		var begins, attaches sync.Once
 		endpoint := first.Before(t, func(r *http.Request) {
-			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/"+name+".return/q/work") {
-				once.Do(func() { arrived.Done(); arrived.Wait() })
+			switch {
+			case r.Method == http.MethodPut: // the first write; processes start at different times
+				begins.Do(func() { started.Done(); started.Wait() })
+			case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/"+name+".return/q/work"):
+				attaches.Do(func() { arrived.Done(); arrived.Wait() })
 			}
 		})
 		tf.env = append(tf.env, "RABBITMQ_ENDPOINT="+endpoint)
-		done.Go(func() { outputs[i], codes[i] = tf.run(t, "apply", "-input=false", "-auto-approve") })
+		tf.plan(t)
+		applies[i] = tf
+	}
+	for i, tf := range applies {
+		done.Go(func() { outputs[i], codes[i] = tf.run(t, "apply", "-input=false", "saved") })
 	}
 	done.Wait()
 	succeeded := 0
