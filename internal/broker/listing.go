@@ -49,7 +49,8 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	})
 	group.Go(func() (err error) { queues, err = c.Queues(ctx, vhost); return err })
 	group.Go(func() (err error) {
-		// Bindings tell whose a policy is, and are there before it is: read after them, it might look like nobody's.
+		// Bindings tell whose a policy is, and a pipeline writes them first. If they were read before the policies, a new
+		// policy might look like nobody's.
 		if policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost); err == nil {
 			bindings, err = c.listBindings(ctx, vhost)
 		}

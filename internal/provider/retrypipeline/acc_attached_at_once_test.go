@@ -23,16 +23,17 @@ func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 	outputs, codes, applies := make([]string, 3), make([]int, 3), make([]*cli, 3)
 	started.Add(len(codes))
 	arrived.Add(len(codes))
+	meet := func(all *sync.WaitGroup) func() { return sync.OnceFunc(func() { all.Done(); all.Wait() }) }
 	for i, name := range []string{"orders", "bills", "mails"} {
 		tf := newCLI(t, settings)
 		tf.configure(t, strings.ReplaceAll(pipelineHCL(first.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `"orders"`, fmt.Sprintf("%q", name)))
-		var begins, attaches sync.Once
+		begin, attach := meet(&started), meet(&arrived)
 		endpoint := first.Before(t, func(r *http.Request) {
 			switch {
 			case r.Method == http.MethodPut: // the first write; processes start at different times
-				begins.Do(func() { started.Done(); started.Wait() })
+				begin()
 			case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/"+name+".return/q/work"):
-				attaches.Do(func() { arrived.Done(); arrived.Wait() })
+				attach()
 			}
 		})
 		tf.env = append(tf.env, "RABBITMQ_ENDPOINT="+endpoint)
