@@ -5,11 +5,16 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/go-cleanhttp"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
+
+// idleTimeout is how long an idle connection is kept. A broker closes it after five seconds, by Cowboy's request_timeout, and a
+// write that is sent meanwhile gets no answer.
+const idleTimeout = 2 * time.Second
 
 // Config says where the management API is and how to be let in.
 type Config struct {
@@ -24,7 +29,7 @@ type Config struct {
 
 func (c Config) transport() (*http.Transport, error) {
 	transport := cleanhttp.DefaultPooledTransport()
-	transport.MaxIdleConnsPerHost = requestsAtOnce
+	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = requestsAtOnce, idleTimeout
 	if c.Proxy != "" {
 		proxy, err := url.Parse(c.Proxy)
 		if err != nil || proxy.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, proxy.Scheme) {
