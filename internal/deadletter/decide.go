@@ -17,9 +17,25 @@ const (
 	Retry Action = iota
 	// Rescue publishes the message straight to its work queue, which has lost its binding.
 	Rescue
-	// Fail publishes the message to the failed exchange.
+	// Fail parks the message: in the failed queue of its work queue, or in the pipeline's.
 	Fail
 )
+
+// Detour is why a failed message goes to the pipeline's failed queue in place of its work queue's own.
+type Detour string
+
+// Reasons for a detour.
+const (
+	// DetourRefused: the failed queue of the work queue is full, or cannot be reached.
+	DetourRefused Detour = "refused"
+	// DetourMissing: the exchange that leads there does not exist.
+	DetourMissing Detour = "missing"
+	// DetourForbidden: the worker's user may not write to that exchange.
+	DetourForbidden Detour = "forbidden"
+)
+
+// Detours lists them.
+func Detours() []Detour { return []Detour{DetourRefused, DetourMissing, DetourForbidden} }
 
 // Verdict is what happens to a letter now, and what to try when the broker cannot do it.
 type Verdict struct {
@@ -32,8 +48,13 @@ type Verdict struct {
 	// Error is the dead-letter-error of a failed message if the worker has one to tell.
 	Error string
 
+	// Detour is why a failed message goes to the pipeline's failed queue although its work queue is known, "" if it does not.
+	Detour Detour
+
 	// others are the delays to try when this one is not bound; nil until the first of them is needed.
 	others []time.Duration
+	// pipelines says that a failed message goes to the pipeline's failed queue, whatever its work queue has.
+	pipelines bool
 	// notAtOnce says that without a delay the message would be back at once, and go round as fast as
 	// the broker can.
 	notAtOnce bool
@@ -85,8 +106,22 @@ func (p *Pipeline) Returned(v Verdict) (Verdict, bool) {
 		v.Delay, v.others = v.others[0], v.others[1:]
 		return v, true
 	default:
-		return v, false
+		// The alternate exchange has no queue either: whoever keeps the message looks for that one.
+		own := v.ToOwnFailedQueue()
+		v.pipelines = true
+		return v, own
 	}
+}
+
+// ToOwnFailedQueue reports whether a failed message goes to the failed queue of its work queue, if that has one.
+func (v Verdict) ToOwnFailedQueue() bool {
+	return v.Action == Fail && v.Letter.Queue != "" && !v.pipelines
+}
+
+// Detoured sends a failed message to the pipeline's failed queue, since its own does not take it.
+func (v Verdict) Detoured(why Detour) Verdict {
+	v.pipelines, v.Detour = true, why
+	return v
 }
 
 // Nacked returns what to try after the broker refused the message. A work queue that cannot
@@ -164,7 +199,7 @@ func Unjudged(d *amqp.Delivery) Verdict {
 // made of what can be said of it there.
 func (p *Pipeline) Undeliverable(d *amqp.Delivery, why string) Verdict {
 	v := fail(p.Read(d), ReasonMalformed)
-	v.Error = why
+	v.Error, v.pipelines = why, true
 	return v
 }
 

@@ -110,6 +110,10 @@ func TestReturnedRetryTriesTheOtherDelays(t *testing.T) {
 	if !slices.Equal(tried, want) || v.Action != Fail || v.Reason != ReasonWorkerError {
 		t.Errorf("tried %v, want %v, then %+v", tried, want, v)
 	}
+	v, ok := p.Returned(v)
+	if !ok || p.Route(v).Exchange != "orders.failed" || v.Detour != "" {
+		t.Errorf("what the alternate exchange has no queue for goes to %+v, %v", p.Route(v), ok)
+	}
 	if _, ok := p.Returned(v); ok {
 		t.Error("a failed message that was returned has nowhere to go")
 	}

@@ -183,6 +183,9 @@ func FuzzDecide(f *testing.F) {
 				t.Fatalf("%s is tried twice", v.Delay)
 			}
 			tried[v.Delay] = true
+			if v.Action == Fail && !v.ToOwnFailedQueue() {
+				break
+			}
 		}
 		if v.Action != Fail {
 			t.Fatalf("it ends with %+v", v)
@@ -224,12 +227,15 @@ func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
 	t.Helper()
 	back := pipeline.ReturnKey(v.Letter.Queue)
 	want := map[Action]Route{
-		Fail:   {Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey},
+		Fail:   {Exchange: p.Names.FailedRouteExchange(), Key: v.Letter.RoutingKey, CC: []string{pipeline.FailedKey(v.Letter.Queue)}},
 		Rescue: {Key: v.Letter.Queue},
 		Retry:  {Exchange: p.Names.RetryExchange(), Key: v.Letter.RoutingKey, CC: []string{pipeline.DelayKey(v.Delay), back}},
 	}[v.Action]
 	if v.Action == Retry && v.Delay == 0 {
 		want.Exchange, want.CC = p.Names.ReturnExchange(), []string{back}
+	}
+	if v.Action == Fail && !v.ToOwnFailedQueue() {
+		want = Route{Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey}
 	}
 	if route := p.Route(v); !reflect.DeepEqual(route, want) || v.Action != Fail && v.Letter.Queue == "" {
 		t.Fatalf("%+v goes to %+v, want %+v", v, route, want)

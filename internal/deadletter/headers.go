@@ -44,6 +44,8 @@ const (
 	HeaderDeadLetterReason = "dead-letter-reason"
 	// HeaderDeadLetterAt is when it was parked.
 	HeaderDeadLetterAt = "dead-letter-at"
+	// HeaderDetour is why it is in the pipeline's failed queue although its work queue has one of its own; see [Detour].
+	HeaderDetour = "dead-letter-detour"
 	// HeaderDeadLetterError is the consumer's error text, if it supplied one; or what the worker changed about
 	// a message that AMQP 0-9-1 cannot carry.
 	HeaderDeadLetterError = "dead-letter-error"
@@ -94,7 +96,7 @@ const (
 func IsForgotten(key string) bool {
 	switch key {
 	case HeaderCount, HeaderMaxAttempts, HeaderPublishID, HeaderReason, HeaderFirstFailedAt, HeaderLastFailedAt, HeaderDelay,
-		HeaderHistory, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDeadLetterError, HeaderDeadLetterException:
+		HeaderHistory, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour, HeaderDeadLetterError, HeaderDeadLetterException:
 		return true
 	}
 	return false

@@ -19,6 +19,12 @@ type Route struct {
 // that the consumer sees the one it has always seen; the addresses are in CC.
 func (p *Pipeline) Route(v Verdict) Route {
 	switch {
+	case v.Action == Fail && v.ToOwnFailedQueue():
+		return Route{
+			Exchange: p.Names.FailedRouteExchange(),
+			Key:      escape(v.Letter.RoutingKey, pipeline.FailedKeyPrefix),
+			CC:       []string{pipeline.FailedKey(v.Letter.Queue)},
+		}
 	case v.Action == Fail:
 		return Route{Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey}
 	case v.Action == Rescue:
@@ -28,7 +34,7 @@ func (p *Pipeline) Route(v Verdict) Route {
 	default:
 		return Route{
 			Exchange: p.Names.RetryExchange(),
-			Key:      escape(v.Letter.RoutingKey),
+			Key:      escape(v.Letter.RoutingKey, pipeline.KeyPrefixes()...),
 			CC:       []string{pipeline.DelayKey(v.Delay), pipeline.ReturnKey(v.Letter.Queue)},
 		}
 	}
@@ -36,13 +42,13 @@ func (p *Pipeline) Route(v Verdict) Route {
 
 // ReturnRoute is the way straight back to a work queue of the pipeline, with the message's original key.
 func ReturnRoute(names pipeline.Names, queue, key string) Route {
-	return Route{Exchange: names.ReturnExchange(), Key: escape(key), CC: []string{pipeline.ReturnKey(queue)}}
+	return Route{Exchange: names.ReturnExchange(), Key: escape(key, pipeline.KeyPrefixes()...), CC: []string{pipeline.ReturnKey(queue)}}
 }
 
-// escape replaces a routing key that could be one of ours: the message would be routed by it, too,
-// and double with each attempt.
-func escape(key string) string {
-	if slices.ContainsFunc(pipeline.KeyPrefixes(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+// escape replaces a routing key that could be one of the exchange's own: the message would be routed by it, too,
+// and double with each attempt, or be parked with others.
+func escape(key string, prefixes ...string) string {
+	if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 		return pipeline.EscapedKey
 	}
 	return key

@@ -22,7 +22,7 @@ const (
 )
 
 // ownHeaders is how many we add at most.
-const ownHeaders = 17
+const ownHeaders = 18
 
 // Stamp is what a publish needs besides the message.
 type Stamp struct {
@@ -63,7 +63,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		}
 		h[key] = value
 	}
-	for _, key := range []string{HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt} {
+	for _, key := range []string{HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour} {
 		delete(h, key)
 	}
 	if h[HeaderHint] == HintNever { // any other value is the publisher's own
@@ -90,6 +90,9 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 	if v.Action == Fail {
 		h[HeaderDeadLetterReason] = v.Reason
 		h[HeaderDeadLetterAt] = s.Now.UnixMilli()
+		if v.Detour != "" {
+			h[HeaderDetour] = string(v.Detour)
+		}
 	}
 	if !v.Letter.Lost {
 		delete(h, HeaderDelay) // of the failure before, unless there is one now

@@ -76,6 +76,7 @@ func TestMessageThatFailedBefore(t *testing.T) {
 	d := rejected("orders.created", with(ours("orders.created", 3), HeaderDeliveryMode, int64(1)))
 	h := publish(t, orders(t), d).Headers
 	want := amqp.Table{
+		"CC":          []any{"failed:orders.created"},
 		"retry-count": int64(4), "retry-max-attempts": int64(4), "retry-pipeline": "orders", "retry-queue": "orders.created",
 		"retry-exchange": "first", "retry-routing-key": "first.key", "retry-publish-id": "s-1", "retry-reason": "rejected",
 		"retry-first-failed-at": int64(1_600_000_000_000), "retry-last-failed-at": int64(1_700_000_000_123),

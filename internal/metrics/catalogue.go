@@ -49,6 +49,8 @@ var (
 	rescued = pipelineCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
 	failed  = pipelineCounter("failed",
 		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
+	detoured = pipelineCounter("failed_detours",
+		"Messages parked in the pipeline's failed queue because that of their work queue did not take them, by why.", "detour")
 	returned = pipelineCounter("returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
 	nacked   = pipelineCounter("nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
 	latency  = histogram("confirm_latency_seconds", "Time from a publish to the broker's answer.", labelPipeline, labelVhost)
@@ -78,7 +80,7 @@ var (
 		"1 if the last configuration that was read is at work, 0 if it was refused and the one before goes on.")
 	reloadedAt     = gauge("config_last_reload_success_timestamp_seconds", "When the configuration at work was read.")
 	build          = gauge("build_info", "Always 1.", "version", "goversion")
-	countersByName = []metric{received, redeliveries, retried, rescued, failed, returned, nacked, restarts}
+	countersByName = []metric{received, redeliveries, retried, rescued, failed, detoured, returned, nacked, restarts}
 )
 
 // catalogue lists all metrics but those of the Go runtime and the process.

@@ -21,6 +21,7 @@ type Pipeline struct {
 
 	retried  map[time.Duration]prometheus.Counter
 	failed   map[string]prometheus.Counter
+	detours  map[deadletter.Detour]prometheus.Counter
 	counters map[string]*prometheus.CounterVec
 	latency  prometheus.Observer
 
@@ -36,6 +37,7 @@ func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
 		key: k, counters: s.counters,
 		retried: map[time.Duration]prometheus.Counter{},
 		failed:  map[string]prometheus.Counter{},
+		detours: map[deadletter.Detour]prometheus.Counter{},
 		latency: s.latency.WithLabelValues(k.name, k.vhost),
 	}
 	p.received, p.redeliveries, p.rescued, p.restarts = p.counter(received), p.counter(redeliveries), p.counter(rescued), p.counter(restarts)
@@ -46,7 +48,10 @@ func (s *Set) newPipeline(spec *deadletter.Pipeline) *Pipeline {
 	for _, reason := range deadletter.FailReasons() {
 		p.failed[reason] = p.counter(failed, reason)
 	}
-	for _, exchange := range []string{spec.Names.RetryExchange(), spec.Names.ReturnExchange(), spec.Names.FailedExchange(), ""} {
+	for _, why := range deadletter.Detours() {
+		p.detours[why] = p.counter(detoured, string(why))
+	}
+	for _, exchange := range append(spec.Names.WorkerExchanges(), "") {
 		p.Exchange(exchange) // shows zero before there is anything to count
 	}
 	return p
@@ -90,6 +95,9 @@ func (p *Pipeline) Failed(reason string) {
 	}
 	c.Inc()
 }
+
+// Detoured counts a message that is in the pipeline's failed queue in place of its work queue's own.
+func (p *Pipeline) Detoured(why deadletter.Detour) { p.detours[why].Inc() }
 
 // Exchange is what is counted of the publishes to one exchange.
 type Exchange struct {

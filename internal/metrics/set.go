@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -87,11 +88,10 @@ func (s *Set) Statuses() []Status {
 	defer s.mu.Unlock()
 	now := time.Now()
 	statuses := make([]Status, 0, len(s.pipelines))
-	for _, p := range s.pipelines {
+	for _, p := range slices.SortedFunc(maps.Values(s.pipelines), func(a, b *Pipeline) int {
+		return cmp.Or(cmp.Compare(a.vhost, b.vhost), cmp.Compare(a.name, b.name))
+	}) {
 		statuses = append(statuses, p.status(now))
 	}
-	slices.SortFunc(statuses, func(a, b Status) int {
-		return cmp.Or(cmp.Compare(a.Vhost, b.Vhost), cmp.Compare(a.Pipeline, b.Pipeline))
-	})
 	return statuses
 }

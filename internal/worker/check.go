@@ -73,7 +73,7 @@ func checkPipeline(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline
 	if err != nil {
 		return amqp.Queue{}, err
 	}
-	for _, exchange := range []string{p.Names.RetryExchange(), p.Names.ReturnExchange(), p.Names.FailedExchange()} {
+	for _, exchange := range p.Names.WorkerExchanges() {
 		if _, err := amqpconn.Await(ctx, "look for the exchange "+exchange, func() (any, error) {
 			// The broker does not compare the type of an exchange that is only looked for.
 			return nil, channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)

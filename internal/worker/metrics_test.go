@@ -156,7 +156,7 @@ func TestBacklogIsSeen(t *testing.T) {
 	if age := kept["inbox_oldest_message_age_seconds"]; age < 1 || age > 60 || kept["unacknowledged_backlog_messages"] != 1 || kept["in_flight_messages"] != 1 {
 		t.Errorf("%v", kept)
 	}
-	if nacks := kept["nacked_total{exchange=orders.failed}"]; nacks < 1 || kept["confirm_latency_seconds"] < nacks {
+	if nacks := kept["nacked_total{exchange=orders.failed.route}"]; nacks < 1 || kept["confirm_latency_seconds"] < nacks {
 		t.Errorf("%v", kept)
 	}
 

@@ -211,6 +211,12 @@ func (a *arrivals) count() int {
 	return len(a.seen)
 }
 
+func (a *arrivals) has(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seen[id]
+}
+
 // connections is how many the worker has opened so far.
 func (x *proxy) connections() int {
 	x.mu.Lock()

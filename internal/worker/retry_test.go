@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -58,10 +59,13 @@ func TestRetriesWithBackoffUntilExhausted(t *testing.T) {
 	if first < before || last < first+1_300 || failed.Headers["dead-letter-at"] != last {
 		t.Errorf("first failed at %d, last at %d, given up at %v; sent at %d", first, last, failed.Headers["dead-letter-at"], before)
 	}
-	for _, key := range []string{"x-death", "x-first-death-queue", "CC"} {
+	for _, key := range []string{"x-death", "x-first-death-queue"} {
 		if _, found := failed.Headers[key]; found {
 			t.Errorf("the failed message still has %s", key)
 		}
+	}
+	if address := fmt.Sprint(failed.Headers["CC"]); address != "[failed:orders.created]" {
+		t.Errorf("CC is %s", address)
 	}
 	p.expectEmpty(t, p.names.FailedQueue())
 }

@@ -26,6 +26,7 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 	wait := newBackOff()
 	settings := session.Settings{
 		Changes: changes, Prefetch: o.Prefetch, DrainTimeout: o.DrainTimeout, Avoided: session.AvoidedDelays{},
+		Parking:        session.NewParking(),
 		UnboundTimeout: cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout),
 		Version:        o.Version, Log: log, Watch: watch, Judge: session.NewJudge(),
 	}

@@ -64,7 +64,7 @@ func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 				sender.Send(t, withUUID("good").Encode())
 			}
 			client.Reject(t, "orders.created", 2*len(bad))
-			user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed)$|^amq\.default$`, `^orders\.inbox$`)
+			user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^orders\.inbox$`)
 			r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
 			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
 			brokertest.Eventually(t, patience, func() error {

@@ -272,7 +272,7 @@ func TestUndeliverableMessageOverTLS(t *testing.T) {
 		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", p.Version)
 	}
 	amqp10.Dial(t, p.Broker).To(t, "/queues/my%20pipeline.%25%C3%BC%2B.inbox").Send(t, withUUID("bad").Encode())
-	user, password := p.User(t, "", "^$", `^my pipeline\.%ü\+\.(retry|return|failed)$|^amq\.default$`, `^my pipeline\.%ü\+\.inbox$`)
+	user, password := p.User(t, "", "^$", `^my pipeline\.%ü\+\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^my pipeline\.%ü\+\.inbox$`)
 	server, ca := brokertest.ServerTLS(t)
 	p.workAs(t, withUser(t, p.ThroughTLS(t, server, "cacertfile", ca), user, password), p.spec.Worker())
 	if d := p.awaitFailed(t, "malformed"); d.MessageId != "bad" {

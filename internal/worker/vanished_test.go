@@ -60,7 +60,7 @@ func TestRescueIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created", "orders.paid")
 	p.recreate(t, "orders.created")
-	user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed)$`, `^orders\.inbox$`)
+	user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed\.route)$`, `^orders\.inbox$`)
 	r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
 	created, paid := p.consume(t, "orders.created", nil), p.consume(t, "orders.paid", nil)
 	for range 20 {

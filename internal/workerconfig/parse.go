@@ -123,7 +123,11 @@ func decodeWorkQueues(target *map[string]pipeline.WorkerQueue) func(value) error
 		for _, queue := range slices.Sorted(maps.Keys(members)) { // so that the error is always the same
 			var settings pipeline.WorkerQueue
 			member := v.at(problem.MapKey(queue), members[queue])
-			if err := member.object(fields{"max_attempts": decodeQueueAttempts(&settings.MaxAttempts)}); err != nil {
+			if err := member.object(fields{
+				"max_attempts":         decodeQueueAttempts(&settings.MaxAttempts),
+				"failed_queue":         decode(&settings.FailedQueue, "a string"),
+				"declare_failed_queue": decode(&settings.DeclareFailedQueue, "true or false"),
+			}); err != nil {
 				return err
 			}
 			(*target)[queue] = settings

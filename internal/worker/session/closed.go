@@ -34,7 +34,11 @@ func (s *Session) channelClosed(ctx context.Context, p *publisher) error {
 	}
 	p.suspend()
 	s.reopen(ctx, p)
-	return nil
+	if p != s.failedRoutePublisher {
+		return nil
+	}
+	s.Parking.shut(reason, time.Now())
+	return s.detourWaiting()
 }
 
 // warnOnce logs once what is wrong, until the publisher succeeds again.

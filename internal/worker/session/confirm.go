@@ -38,6 +38,7 @@ func (s *Session) confirm(ctx context.Context, p *publisher, c amqp.Confirmation
 	if err != nil {
 		return err
 	}
+	s.renew(ctx, p)
 	return s.release(p)
 }
 
@@ -71,6 +72,9 @@ func (s *Session) nacked(p *publisher, m *message) error {
 	if next, ok := s.Pipeline.Nacked(m.verdict); ok {
 		m.verdict = next
 		return s.publish(m)
+	}
+	if m.verdict.ToOwnFailedQueue() {
+		return s.parkedNacked(m, time.Now())
 	}
 	s.Log.Debug(deferredRefused, "queue", m.verdict.Letter.Queue, "message_id", m.delivery.MessageId)
 	if !m.verdict.ToWorkQueue() {

@@ -1,5 +1,7 @@
 package session
 
+import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+
 // What the log says of messages that are kept unacknowledged until they can be published.
 const (
 	deferredUnbound = "publish deferred, message kept unacknowledged: " +
@@ -16,7 +18,18 @@ const (
 		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the configuration that was applied"
 	parkedNoDelay = "messages are parked, or sent back at once if the schedule has a delay of 0s: " +
 		"still no delay of the configuration is bound to the retry exchange; run terraform apply"
+	detourRefused = "failed messages go to the pipeline's failed queue: the failed queue of their work queue accepts nothing; " +
+		"is it full, or without a majority of its members?"
+	detourMissing = "failed messages go to the pipeline's failed queue: " +
+		"the exchange that leads to those of the work queues is missing; run terraform apply"
+	detourForbidden = "failed messages go to the pipeline's failed queue: " +
+		"this user may not write to the exchange that leads to those of the work queues; grant it the permission"
 	// parkedForbidden is the one that need not wait.
 	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
 		"this user may not write to amq.default; grant it the permission"
 )
+
+// detourText is by why failed messages take a detour.
+var detourText = map[deadletter.Detour]string{
+	deadletter.DetourRefused: detourRefused, deadletter.DetourMissing: detourMissing, deadletter.DetourForbidden: detourForbidden,
+}

@@ -48,6 +48,7 @@ func (s *Session) publish(m *message) error {
 		s.keep(m)
 		return nil
 	}
+	s.detoured(m, time.Now())
 	m.route = s.Pipeline.Route(m.verdict)
 	p := s.to(m.route.Exchange)
 	if p == s.directPublisher && p.forbidden {
@@ -95,6 +96,9 @@ func (s *Session) finish(m *message) error {
 	}
 	s.detours.accepted(s.Pipeline, m.sent)
 	s.unbound.accepted(m.sent)
+	if m.sent.ToOwnFailedQueue() {
+		s.Parking.accepted(m.sent.Letter.Queue, s.Log)
+	}
 	s.done(m)
 	return nil
 }

@@ -26,9 +26,9 @@ func detouring(t *testing.T, delays ...string) *Session {
 	}
 	log := slog.New(slog.DiscardHandler)
 	return &Session{
-		Settings:   Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec), Log: log},
+		Settings:   Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec), Log: log, Parking: NewParking()},
 		detours:    newDetours(AvoidedDelays{}, log),
-		publishers: publishers{&publisher{}, &publisher{}, &publisher{}, &publisher{}},
+		publishers: publishers{&publisher{}, &publisher{}, &publisher{}, &publisher{}, &publisher{}},
 		intake:     intake{inflow: &inflows.Intake{}},
 	}
 }

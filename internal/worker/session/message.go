@@ -32,6 +32,9 @@ type message struct {
 	publishedAt  time.Time
 	confirmation interface{ Acked() bool }
 
+	// refusedAt is when the failed queue of its work queue first refused it, zero if it did not.
+	refusedAt time.Time
+
 	// deferrals is how often in a row the publish was deferred, and dueAt when it is tried again.
 	deferrals int
 	dueAt     time.Time

@@ -14,17 +14,18 @@ import (
 // or whose target has no majority, does not silence the others. The direct one is for the default
 // exchange, which leads straight to a work queue.
 type publishers struct {
-	retryPublisher, returnPublisher, failedPublisher, directPublisher *publisher
+	retryPublisher, returnPublisher, failedRoutePublisher, failedPublisher, directPublisher *publisher
 }
 
 func openPublishers(
 	ctx context.Context, conn *amqp.Connection, names pipeline.Names, window int, watch *metrics.Pipeline,
 ) (all publishers, err error) {
 	for exchange, p := range map[string]**publisher{
-		names.RetryExchange():  &all.retryPublisher,
-		names.ReturnExchange(): &all.returnPublisher,
-		names.FailedExchange(): &all.failedPublisher,
-		"":                     &all.directPublisher,
+		names.RetryExchange():       &all.retryPublisher,
+		names.ReturnExchange():      &all.returnPublisher,
+		names.FailedRouteExchange(): &all.failedRoutePublisher,
+		names.FailedExchange():      &all.failedPublisher,
+		"":                          &all.directPublisher,
 	} {
 		if *p, err = openPublisher(ctx, conn, exchange, window); err != nil {
 			return all, err
@@ -34,8 +35,8 @@ func openPublishers(
 	return all, nil
 }
 
-func (ps publishers) all() [4]*publisher {
-	return [...]*publisher{ps.retryPublisher, ps.returnPublisher, ps.failedPublisher, ps.directPublisher}
+func (ps publishers) all() [5]*publisher {
+	return [...]*publisher{ps.retryPublisher, ps.returnPublisher, ps.failedRoutePublisher, ps.failedPublisher, ps.directPublisher}
 }
 
 // to is the publisher of an exchange that a verdict leads to.

@@ -28,7 +28,12 @@ func (s *Session) done(m *message) {
 	switch v.Action {
 	case deadletter.Fail:
 		s.Watch.Failed(v.Reason)
-		s.Log.Info("message parked in the failed queue", s.details(m, slog.String("reason", v.Reason))...)
+		details := s.details(m, slog.String("reason", v.Reason))
+		if v.Detour != "" {
+			s.Watch.Detoured(v.Detour)
+			details = append(details, "detour", string(v.Detour))
+		}
+		s.Log.Info("message parked in the failed queue", details...)
 		return
 	case deadletter.Rescue:
 		s.Watch.Rescued()

@@ -58,42 +58,50 @@ func (s *Session) Run(ctx context.Context) error {
 	for !s.finished() {
 		s.widenIfDue(ctx)
 		s.narrowIfCrowded()
-		var err error
-		select {
-		case d, ok := <-s.alarm.unlessBlocked(s.intake.first):
-			err = s.receive(&s.intake.first, d, ok)
-		case d, ok := <-s.alarm.unlessBlocked(s.intake.others):
-			err = s.receive(&s.intake.others, d, ok)
-		case c, ok := <-s.retryPublisher.confirms:
-			err = s.confirm(ctx, s.retryPublisher, c, ok)
-		case c, ok := <-s.returnPublisher.confirms:
-			err = s.confirm(ctx, s.returnPublisher, c, ok)
-		case c, ok := <-s.failedPublisher.confirms:
-			err = s.confirm(ctx, s.failedPublisher, c, ok)
-		case c, ok := <-s.directPublisher.confirms:
-			err = s.confirm(ctx, s.directPublisher, c, ok)
-		case complete := <-s.completions:
-			err = complete()
-		case <-s.backlog.timer.C:
-			err = s.publishBacklog()
-		case b, ok := <-s.alarm.notices:
-			err = s.alarmChanged(b, ok)
-		case now := <-ticker.C:
-			s.report()
-			err = s.stalled(now)
-		case p := <-s.Changes:
-			s.reconfigure(p)
-		case <-stop:
+		if s.draining {
 			stop = nil
-			s.drain()
 		}
-		if err != nil {
+		if err := s.next(ctx, stop, ticker.C); err != nil {
 			s.settleLast()
 			return err
 		}
 	}
 	s.awaitAcks()
 	return s.overdue()
+}
+
+// next handles what comes next.
+func (s *Session) next(ctx context.Context, stop <-chan struct{}, ticks <-chan time.Time) (err error) {
+	select {
+	case d, ok := <-s.alarm.unlessBlocked(s.intake.first):
+		err = s.receive(&s.intake.first, d, ok)
+	case d, ok := <-s.alarm.unlessBlocked(s.intake.others):
+		err = s.receive(&s.intake.others, d, ok)
+	case c, ok := <-s.retryPublisher.confirms:
+		err = s.confirm(ctx, s.retryPublisher, c, ok)
+	case c, ok := <-s.returnPublisher.confirms:
+		err = s.confirm(ctx, s.returnPublisher, c, ok)
+	case c, ok := <-s.failedRoutePublisher.confirms:
+		err = s.confirm(ctx, s.failedRoutePublisher, c, ok)
+	case c, ok := <-s.failedPublisher.confirms:
+		err = s.confirm(ctx, s.failedPublisher, c, ok)
+	case c, ok := <-s.directPublisher.confirms:
+		err = s.confirm(ctx, s.directPublisher, c, ok)
+	case complete := <-s.completions:
+		err = complete()
+	case <-s.backlog.timer.C:
+		err = s.publishBacklog()
+	case b, ok := <-s.alarm.notices:
+		err = s.alarmChanged(b, ok)
+	case now := <-ticks:
+		s.report()
+		err = s.stalled(now)
+	case p := <-s.Changes:
+		s.reconfigure(p)
+	case <-stop:
+		s.drain()
+	}
+	return err
 }
 
 // finished reports whether a draining session has nothing left to do, or no time. What a broker that

@@ -20,7 +20,7 @@ import (
 const stableAfter = time.Minute
 
 // channels is how many the publishing connection has: the publishers', and one to look for the failed queue.
-const channels = 5
+const channels = 6
 
 // Settings are what a session is opened with.
 type Settings struct {
@@ -36,6 +36,8 @@ type Settings struct {
 	DrainTimeout time.Duration
 	// Avoided delays outlive the session. It may change them.
 	Avoided AvoidedDelays
+	// Parking outlives the session, too.
+	Parking *Parking
 	// UnboundTimeout is how long messages are kept because no delay is bound.
 	UnboundTimeout time.Duration
 	// Version is shown to the broker.

@@ -29,6 +29,8 @@ func (s *Session) settleLast() {
 			done = s.settleOne(s.retryPublisher, c, ok)
 		case c, ok := <-s.returnPublisher.confirms:
 			done = s.settleOne(s.returnPublisher, c, ok)
+		case c, ok := <-s.failedRoutePublisher.confirms:
+			done = s.settleOne(s.failedRoutePublisher, c, ok)
 		case c, ok := <-s.failedPublisher.confirms:
 			done = s.settleOne(s.failedPublisher, c, ok)
 		case c, ok := <-s.directPublisher.confirms:

@@ -29,12 +29,15 @@ func (s *Session) stalled(now time.Time) error {
 	if err := s.detours.observe(s.Pipeline, s.retryPublisher.outstanding, s.alarm, now); err != nil {
 		return err
 	}
+	if err := s.Parking.observe(s.failedRoutePublisher.outstanding, s.alarm, now); err != nil {
+		return err
+	}
 	for _, p := range s.all() {
 		if err := p.stalled(now, s.alarm); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.detourWaiting()
 }
 
 // stalled is an error when the broker neither accepts messages nor says so. A session has to be

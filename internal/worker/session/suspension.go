@@ -21,6 +21,8 @@ type suspension struct {
 	// exchange is missing or forbidden.
 	closures int
 	warned   bool
+	// stale says that the channel is to be opened again as soon as nothing is outstanding on it.
+	stale bool
 	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the
 	// log says so.
 	unbound bool
