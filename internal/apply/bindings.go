@@ -114,6 +114,16 @@ func bindingsWithoutQueues(t topology.Topology) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(t.Bindings), func(b topology.Binding) bool { return leadsTo(b, t.Queues) })
 }
 
+// moved lists those of the bindings to delete whose keys lead to other queues from now on, and that fall back meanwhile.
+func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
+	return slices.DeleteFunc(slices.Clone(deleted), func(b topology.Binding) bool {
+		leadsElsewhere := func(other topology.Binding) bool {
+			return other.Source == b.Source && other.RoutingKey == b.RoutingKey && other.Destination != b.Destination
+		}
+		return c.FallsBack == nil || !c.FallsBack(b) || !slices.ContainsFunc(created, leadsElsewhere)
+	})
+}
+
 // bindingsOfOthers lists the bindings that go neither with their exchange nor with their queue.
 func bindingsOfOthers(t topology.Topology) []topology.Binding {
 	return slices.DeleteFunc(bindingsWithoutQueues(t), func(b topology.Binding) bool {

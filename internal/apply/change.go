@@ -25,6 +25,8 @@ type Change struct {
 	Identity topology.Topology
 	// SharedQueues are queues of the owner that others publish to and consume.
 	SharedQueues []string
+	// Joined are those of them that somebody of the same owner may create at the same time.
+	Joined []string
 	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.
 	CatchAll string
 	// Guard are policies of the owner, by name, in a form that keeps other people's policies off the
@@ -37,6 +39,9 @@ type Change struct {
 	Noted  func(topology.Binding) (topology.Binding, bool)
 	// Declared reports whether a queue was created by the owner, be it that it is the owner's no longer; nil if none is.
 	Declared func(topology.Queue) bool
+	// FallsBack reports whether messages that a binding of the owner's routes go to a queue of the owner's without it. Such a
+	// binding whose key is to lead to another queue goes first: with both of them, messages would be doubled. Nil if there is none.
+	FallsBack func(topology.Binding) bool
 	// AttachedBy is who owns a queue because of a binding that leads to it, "" if nobody; nil if nobody can.
 	AttachedBy func(topology.Binding) string
 	// Catch is what receives meanwhile the messages that a binding of somebody else's alone routes, empty if nothing
@@ -64,6 +69,16 @@ func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]
 	maps.DeleteFunc(shared, func(name string, q topology.Queue) bool { return !isShared(name, q) })
 	maps.DeleteFunc(own, isShared)
 	return shared, own
+}
+
+// LeftToOthers lists the queues that others use, too, and that the owner has no use for any more and does not delete.
+func (c Change) LeftToOthers() []string {
+	return slices.DeleteFunc(slices.Clone(c.SharedQueues), func(name string) bool {
+		_, exists := c.All.Queues[name]
+		_, wanted := c.Wanted.Queues[name]
+		_, deleted := c.Live.Queues[name]
+		return !exists || wanted || deleted
+	})
 }
 
 // KeptError says that queues were not deleted, since messages could have been lost.

@@ -29,6 +29,9 @@ func planUpdate(c Change) ([]step, error) {
 	}
 	written := topology.Merge(changes.Create, changes.Update).Policies
 	early, late := c.overtaking(changes.Delete.Policies)
+	unbound := bindingsWithoutQueues(changes.Delete)
+	moved := c.moved(unbound, changes.Create.Bindings)
+	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
 	return inOrder(slices.Concat(
 		[]step{
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
@@ -39,12 +42,13 @@ func planUpdate(c Change) ([]step, error) {
 		c.replaceExchanges(changes.Replace.Exchanges),
 		[]step{
 			{do: put, queues: changes.Create.Queues},
+			{do: unbind, bindings: moved},
 			{do: put, bindings: changes.Create.Bindings},
 			c.attaching(changes.Create.Bindings),
 			{do: remove, policies: weakestFirst(early)},
 			{do: put, policies: c.writeOrder(written)},
 			{do: remove, policies: weakestFirst(late)},
-			{do: unbind, bindings: bindingsWithoutQueues(changes.Delete)},
+			{do: unbind, bindings: unbound},
 			c.wake(),
 			c.removeIfEmpty(goingOwn, keep),
 			c.removeIfEmpty(caught, keep),

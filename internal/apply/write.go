@@ -54,10 +54,15 @@ func (e *execution) createExchange(ctx context.Context, name string, exchange to
 }
 
 func (e *execution) createQueue(ctx context.Context, name string, queue topology.Queue) error {
+	joined := false
 	written, err := e.write(ctx, fmt.Sprintf("create queue %q", name),
-		func() (bool, error) { return e.client.PutQueue(ctx, e.Vhost, name, queue) },
+		func() (bool, error) {
+			isNew, err := e.client.PutQueue(ctx, e.Vhost, name, queue)
+			joined = !isNew && slices.Contains(e.Joined, name) // the broker has compared type and arguments
+			return isNew || joined, err
+		},
 		func(now topology.Topology) bool { _, exists := now.Queues[name]; return exists })
-	if written {
+	if written && !joined {
 		e.remember(func(made *topology.Topology) { made.Queues[name] = queue })
 	}
 	return err

@@ -48,7 +48,7 @@ func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool 
 		}
 	}
 	next = append(next, workQueues...)
-	for _, exchange := range []string{n.DeadLetterExchange(), n.RetryExchange(), n.ReturnExchange(), n.FailedExchange()} {
+	for _, exchange := range n.Exchanges() {
 		to := g.route(exchange, unknown)
 		next = slices.AppendSeq(next, maps.Keys(to.sure))
 		next = slices.AppendSeq(next, maps.Keys(to.possible))

@@ -69,14 +69,27 @@ func expanded(queueType string) part { return expandedWith(pipeline.EngineWorker
 
 // expandedWith is the same for an engine, and for more arguments of the work queue.
 func expandedWith(engine, queueType string, arguments args) part {
+	return expandedOf(engine, queueType, map[string]pipeline.WorkQueue{"work": {Type: queueType, Declare: true, Arguments: arguments}})
+}
+
+func expandedOf(engine, queueType string, workQueues map[string]pipeline.WorkQueue) part {
 	return func(v *topology.Vhost) {
 		p := pipeline.Pipeline{
 			Name: "orders", Vhost: "/", Engine: engine, MaxAttempts: 3, RetryOn: []string{pipeline.ReasonRejected}, QueueType: queueType,
 			Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, PolicyPriority: pipeline.DefaultPolicyPriority,
-			WorkQueues: map[string]pipeline.WorkQueue{"work": {Type: queueType, Declare: true, Arguments: arguments}},
+			WorkQueues: workQueues,
 		}
 		v.Topology = topology.Merge(v.Topology, pipeline.Expand(p))
 	}
+}
+
+// teams gives the work queue a failed queue of its own.
+func teams(v *topology.Vhost) { teamsOf(pipeline.EngineWorker)(v) }
+
+func teamsOf(engine string) part {
+	return expandedOf(engine, topology.Quorum, map[string]pipeline.WorkQueue{
+		"work": {Type: topology.Quorum, Declare: true, FailedQueue: "failures"},
+	})
 }
 
 // unbound takes the bindings of an exchange away again.

@@ -169,6 +169,9 @@ const (
 		"A sidecar keeps them unacknowledged. " +
 		"Messages that the broker itself moves there are dropped, or stay pending dead letters."
 
+	failedQueueUnbound = "Queue %q is declared for the failed messages of some work queues, but %q has no binding that leads there. " +
+		"They go to the failed queue of the pipeline %q instead."
+
 	delayUnbound = "Retry queue %q is not bound to %q with the key %q. " +
 		"Messages that should wait there wait in another retry queue, or go to the failed queue if there is none."
 

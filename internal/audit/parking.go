@@ -21,6 +21,36 @@ func (g graph) findParking() {
 			}
 		}
 	}
+	for queue, keeps := range failedQueues { // nothing but a replay may have come there yet
+		g.parking[queue] = g.parking[queue] || keeps && g.lasting(queue)
+	}
+	for queue := range g.failedQueuesOfWorkQueues() {
+		g.parking[queue] = g.parking[queue] || g.lasting(queue) && g.rests(queue)
+	}
+}
+
+// failedQueuesOfWorkQueues are those that pipelines declare for failed messages of work queues, and those that get them.
+func (g graph) failedQueuesOfWorkQueues() map[string]bool {
+	found := map[string]bool{}
+	for _, queue := range g.classicAndQuorum() {
+		if _, declared := g.declaresFailedQueue(queue); declared {
+			found[queue] = true
+		}
+	}
+	for _, n := range g.pipelines() {
+		for _, b := range g.bindings[n.FailedRouteExchange()] {
+			if n.Parks(b) {
+				found[b.Destination] = true
+			}
+		}
+	}
+	return found
+}
+
+// rests reports whether a message that dies in a queue is dropped, or comes back to it.
+func (g graph) rests(queue string) bool {
+	exchange, next, goesOn := g.afterDeath(queue, unknown)
+	return !goesOn || g.route(exchange, next).sure[queue]
 }
 
 // failedQueues are those of pipelines that keep what is rejected from them.

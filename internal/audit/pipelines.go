@@ -85,6 +85,39 @@ func unboundFailedQueues(g graph) []Finding {
 	return found
 }
 
+// unboundFailedQueuesOfWorkQueues finds queues that a pipeline declares for failed messages of work queues, and that get none.
+func unboundFailedQueuesOfWorkQueues(g graph) []Finding {
+	var found []Finding
+	for _, queue := range g.classicAndQuorum() {
+		n, declared := g.declaresFailedQueue(queue)
+		if declared && !g.parksIn(n, queue) {
+			found = append(found, onQueue(queue, fmt.Sprintf(failedQueueUnbound, queue, n.FailedRouteExchange(), n), runApply))
+		}
+	}
+	return found
+}
+
+// declaresFailedQueue is the pipeline that declares a queue for failed messages of work queues. Its policy tells: it lets go
+// of a queue that is released.
+func (g graph) declaresFailedQueue(queue string) (pipeline.Names, bool) {
+	for _, policy := range g.settings[queue].Policies {
+		if n, covers := pipeline.OwnerOfFailedQueues(policy.Name); covers {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+// parksIn reports whether failed messages of a work queue of the pipeline go to the queue.
+func (g graph) parksIn(n pipeline.Names, queue string) bool {
+	for _, b := range g.bindings[n.FailedRouteExchange()] {
+		if n.Parks(b) && b.Destination == queue {
+			return true
+		}
+	}
+	return false
+}
+
 // unboundDelays finds retry queues that no message comes to.
 func unboundDelays(g graph) []Finding {
 	var found []Finding
@@ -116,8 +149,8 @@ func (g graph) attached(n pipeline.Names) []string {
 	return slices.DeleteFunc(g.deadLettering(), func(queue string) bool {
 		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
 		_, delays := g.settings[queue].Text("delayed-retry-type")
-		parks := exchange == n.FailedExchange() && !delays
-		return exchange != p.DeadLetterExchange() || n.OwnsQueue(queue) || parks
+		parks := (exchange == n.FailedExchange() || exchange == n.FailedRouteExchange()) && !delays
+		return !p.DeadLettersTo(exchange) || n.OwnsQueue(queue) || parks
 	})
 }
 
@@ -144,7 +177,7 @@ func (g graph) returnedTo(p pipeline.Pipeline) []string {
 	var queues []string
 	for _, b := range g.bindings[p.Names().ReturnExchange()] {
 		exchange, _ := g.settings[b.Destination].Text("dead-letter-exchange")
-		if pipeline.AttachedBy(b) == p.Name && exchange == p.DeadLetterExchange() {
+		if pipeline.AttachedBy(b) == p.Name && p.DeadLettersTo(exchange) {
 			queues = append(queues, b.Destination)
 		}
 	}

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +119,44 @@ func defined(definition any) part {
 				v.Bindings[i].Arguments = args{pipeline.DefinitionArgument: definition}
 			}
 		}
+	}
+}
+
+// The failed queue of a team is one where dead letters come to rest, and whose binding should be there.
+func TestFailedQueuesOfTeams(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		vhost part
+		rules []string
+		queue string
+	}{
+		"healthy":        {teams, nil, "failures"},
+		"unbound":        {all(teams, unbound("orders.failed.route")), []string{"pipeline-failed-queue-unbound"}, "orders.failed"},
+		"of somebody":    {all(expanded(topology.Quorum), theirs(nil)), nil, "theirs"},
+		"with a ttl":     {all(expanded(topology.Quorum), theirs(args{"x-message-ttl": number(3_600_000)})), []string{"parking-queue-ttl"}, "theirs"},
+		"with a length":  {all(expanded(topology.Quorum), theirs(args{"x-max-length": number(5)})), []string{"parking-queue-length"}, "theirs"},
+		"with an expiry": {all(expanded(topology.Quorum), theirs(args{"x-expires": number(3_600_000)})), []string{"parking-queue-expires"}, "theirs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := createVhost(t, c.vhost)
+			expectRules(t, s.audit(), c.rules...)
+			m := persistent()
+			m.Headers = amqp.Table{"CC": []any{"failed:work"}}
+			if err := s.Channel(t).PublishWithContext(t.Context(), "orders.failed.route", "key", true, false, m); err != nil {
+				t.Fatal(err)
+			}
+			s.settles(c.queue, func() int { return s.count(c.queue) }, 1)
+		})
+	}
+}
+
+// theirs has the failed messages of the work queue go to a queue that is somebody else's.
+func theirs(arguments args) part {
+	return func(v *topology.Vhost) {
+		settings := topology.Arguments{"x-delivery-limit": number(1_000_000)}
+		maps.Copy(settings, arguments)
+		v.Queues["theirs"] = topology.Queue{Type: topology.Quorum, Arguments: settings}
+		v.Bindings = append(v.Bindings, pipeline.Names("orders").FailedBinding("work", "theirs", false))
 	}
 }

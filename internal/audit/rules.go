@@ -43,6 +43,7 @@ var rules = []rule{
 
 	{"pipeline-inbox-unbound", Error, unboundInboxes},
 	{"pipeline-failed-unbound", Error, unboundFailedQueues},
+	{"pipeline-failed-queue-unbound", Warning, unboundFailedQueuesOfWorkQueues},
 	{"pipeline-delay-unbound", Warning, unboundDelays},
 	{"pipeline-return-unbound", Warning, unboundReturns},
 	{"pipeline-return-nowhere", Error, lostReturns},

@@ -17,7 +17,7 @@ import (
 // One client for all tests: connections are kept alive, also between tests that run side by side.
 var client = &http.Client{
 	Timeout:   2 * time.Minute, // of many tests that begin at once on a busy machine, the last waits long for its vhost
-	Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second},
+	Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 2 * time.Second},
 }
 
 // Path is the path of an object of this virtual host in the management API, with its names escaped:

@@ -21,7 +21,7 @@ func (b *Broker) Behind(t testing.TB, handle func(w http.ResponseWriter, r *http
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	api := &httputil.ReverseProxy{Transport: client.Transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, api) }))
 	t.Cleanup(server.Close)
 	return server.URL

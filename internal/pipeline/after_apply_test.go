@@ -38,6 +38,32 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	}
 }
 
+// A queue that another pipeline has taken over has that pipeline's policy, and is none of this one's business any more.
+func TestQueueThatWasTakenOverIsLeftOut(t *testing.T) {
+	t.Parallel()
+	prior, taking := orders(), one(WorkQueue{Type: topology.Quorum, TakeOverFrom: "orders"})
+	taking.Name = "bills"
+	next := prior
+	next.WorkQueues = map[string]WorkQueue{}
+	prior.WorkQueues = map[string]WorkQueue{"work": {Type: topology.Quorum}, "created": {Type: topology.Quorum}}
+	vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), Expand(taking)), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
+	for queue := range prior.WorkQueues {
+		vhost.Queues[queue] = topology.Queue{Type: topology.Quorum}
+	}
+
+	planned := AfterApply(next, &prior, vhost)
+	for name, kept := range map[string]bool{"work": false, "created": true} {
+		if _, exists := planned.Queues[name]; exists != kept {
+			t.Errorf("%s: there is %v", name, exists)
+		}
+	}
+	for _, b := range planned.Bindings {
+		if b.Destination == "work" {
+			t.Errorf("left of the queue: %s", b)
+		}
+	}
+}
+
 func TestRestoresDeadLetterRouteWhereDeadLettersMayBeHeld(t *testing.T) {
 	t.Parallel()
 	p := orders()

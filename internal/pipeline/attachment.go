@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,7 +43,25 @@ func ExpandAttachment(a Attachment) topology.Topology {
 	if a.WorkQueue.ByPolicy() {
 		t.Policies[n.AttachmentPolicy(a.Queue)] = p.policyOf(a.Queue)
 	}
+	if a.WorkQueue.FailedQueue != "" {
+		t.Bindings = append(t.Bindings, a.failedBinding(a.WorkQueue.DeclaresFailedQueue()))
+	}
+	if a.WorkQueue.DeclaresFailedQueue() {
+		t.Queues[a.WorkQueue.FailedQueue] = failedQueueOf(n, a.WorkQueue.Type, a.WorkQueue.FailedQueue)
+		t.Policies[n.AttachmentFailedPolicy(a.Queue)] = p.policy(
+			WorkQueue{Type: a.WorkQueue.Type}.deadLettering(p.engine().guardedExchange(n)), exactPattern([]string{a.WorkQueue.FailedQueue}))
+	}
+	topology.SortBindings(t.Bindings)
 	return t
+}
+
+// failedBinding leads the failed messages of the queue to a queue of their own.
+func (a Attachment) failedBinding(declared bool) topology.Binding {
+	b := a.Names().FailedBinding(a.Queue, a.WorkQueue.FailedQueue, declared)
+	marked := topology.Arguments{AttachmentArgument: true}
+	maps.Copy(marked, b.Arguments)
+	b.Arguments = marked
+	return b
 }
 
 // AttachmentBinding brings messages back to a queue that an attachment joined.
@@ -61,15 +80,70 @@ func (n Names) attaches(b topology.Binding, queue string) bool {
 // OwnedByAttachment picks out of a whole vhost what belongs to the attachment.
 func OwnedByAttachment(a Attachment, vhost topology.Topology) topology.Topology {
 	owned, n := topology.New(), a.Names()
-	if policy, exists := vhost.Policies[n.AttachmentPolicy(a.Queue)]; exists {
-		owned.Policies[n.AttachmentPolicy(a.Queue)] = policy
+	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFailedPolicy(a.Queue)} {
+		if policy, exists := vhost.Policies[name]; exists {
+			owned.Policies[name] = policy
+		}
 	}
 	for _, b := range vhost.Bindings {
-		if n.attaches(b, a.Queue) {
+		if n.attaches(b, a.Queue) || n.parksForAttachment(b, a.Queue) {
 			owned.Bindings = append(owned.Bindings, b)
 		}
 	}
+	topology.SortBindings(owned.Bindings)
+	if queue, exists := vhost.Queues[a.WorkQueue.FailedQueue]; exists && a.WorkQueue.DeclaresFailedQueue() {
+		owned.Queues[a.WorkQueue.FailedQueue] = queue
+	}
 	return owned
+}
+
+// parksForAttachment reports whether a binding leads failed messages of an attached queue to a queue of their own.
+func (n Names) parksForAttachment(b topology.Binding, queue string) bool {
+	_, marked := b.Arguments[AttachmentArgument]
+	workQueue, parks := n.parkedFrom(b)
+	return marked && parks && workQueue == queue
+}
+
+// ChangesOfAttachment returns what the attachment has of the vhost before a change from prior to next, nil for none: a
+// failed queue that it only declares no more is not part of it, nor one that others use, or that somebody else has re-created.
+func ChangesOfAttachment(prior, next *Attachment, vhost topology.Topology) topology.Topology {
+	live := topology.New()
+	for _, a := range []*Attachment{prior, next} {
+		if a != nil {
+			live = topology.Merge(live, OwnedByAttachment(*a, vhost))
+		}
+	}
+	if prior == nil || !prior.WorkQueue.DeclaresFailedQueue() {
+		return live
+	}
+	name, declares, uses := prior.WorkQueue.FailedQueue, false, false
+	if next != nil {
+		uses = next.WorkQueue.FailedQueue == name
+		declares = uses && next.WorkQueue.DeclaresFailedQueue()
+	}
+	if !declares && (uses || !prior.Names().Declared(vhost.Queues[name]) || len(prior.othersParkIn(name, vhost)) > 0) {
+		delete(live.Queues, name)
+	}
+	return live
+}
+
+// othersParkIn lists the pipelines that have failed messages of other work queues in this queue.
+func (a Attachment) othersParkIn(queue string, vhost topology.Topology) []Names {
+	own := func(b topology.Binding) bool { return a.Names().parksForAttachment(b, a.Queue) }
+	return parkedByOthers(queue, own, vhost)
+}
+
+// StayingFailedQueueOf is the failed queue that a change of an attachment from prior to next, nil for a destroy, declares no more
+// and has no use for, and that stays since others have failed messages there: with the pipelines of those, or nothing.
+func StayingFailedQueueOf(prior Attachment, next *Attachment, vhost topology.Topology) map[string][]Names {
+	name := prior.WorkQueue.FailedQueue
+	if !prior.WorkQueue.DeclaresFailedQueue() || next != nil && next.WorkQueue.FailedQueue == name {
+		return nil
+	}
+	if others := prior.othersParkIn(name, vhost); len(others) > 0 {
+		return map[string][]Names{name: others}
+	}
+	return nil
 }
 
 // RecoverAttachment reads an attachment's specification back from a vhost that holds it, or what a
@@ -85,12 +159,23 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 	a.Engine = engineOf(a.Names(), policy.Definition["dead-letter-exchange"], vhost)
 	a.WorkQueue = recoverFrom(a.AsPipeline(), queue, vhost.Queues[queue], policy, hasPolicy)
 	for _, b := range OwnedByAttachment(a, vhost).Bindings {
-		a.WorkQueue.TakeOverFrom, _ = takenOverFrom(b)
+		if a.Names().attaches(b, queue) {
+			a.WorkQueue.TakeOverFrom, _ = takenOverFrom(b)
+			continue
+		}
+		a.WorkQueue.FailedQueue = b.Destination
+		a.WorkQueue.ForeignFailedQueue = !a.declaresFailedQueue(vhost)
 	}
 	if hasPolicy {
 		a.PolicyPriority = policy.Priority - a.WorkQueue.precedence()
 	}
 	return a, nil
+}
+
+func (a Attachment) declaresFailedQueue(vhost topology.Topology) bool {
+	return a.Names().Declared(vhost.Queues[a.WorkQueue.FailedQueue]) &&
+		slices.ContainsFunc(vhost.Bindings, a.failedBinding(true).Equal) &&
+		!slices.ContainsFunc(vhost.Bindings, a.failedBinding(false).Equal)
 }
 
 // Attached lists the queues that attachments joined to the pipeline. The binding of a queue goes with it

@@ -66,7 +66,7 @@ func TestWhatCatchesIsThePipelines(t *testing.T) {
 	n, vhost := p.Names(), topology.New()
 	vhost.Exchanges["shop"] = topology.Exchange{Type: "topic"}
 	caught := p.Catch(topology.Binding{Source: "shop", Destination: "declared"}, vhost)
-	permitted := regexp.MustCompile(`^orders\.(dlx|inbox|retry(\..+)?|return|failed)$`)
+	permitted := regexp.MustCompile(`^orders\.(dlx|inbox|retry(\..+)?|return|failed(\.route)?)$`)
 	for name := range caught.Exchanges {
 		if !permitted.MatchString(name) {
 			t.Errorf("no permission for %s", name)

@@ -28,6 +28,11 @@ func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipelin
 			delete(kept.Queues, name)
 		}
 	}
+	for _, name := range prior.DeclaredFailedQueues() {
+		if releasesFailedQueue(name, prior, next, vhost) {
+			delete(kept.Queues, name)
+		}
+	}
 	return kept
 }
 
@@ -62,6 +67,8 @@ func RestoresDeadLetterRoute(p Pipeline, live topology.Topology) bool {
 	_, noInbox := missing.Queues[n.Inbox()]
 	_, noFailed := missing.Queues[n.FailedQueue()]
 	// What the worker publishes to the retry exchange never becomes a pending dead letter.
-	isRoute := func(b topology.Binding) bool { return !p.HasWorker() || b.Source != n.RetryExchange() }
+	isRoute := func(b topology.Binding) bool {
+		return !p.HasWorker() || b.Source != n.RetryExchange() && b.Source != n.FailedRouteExchange()
+	}
 	return noInbox || noFailed || len(missing.Exchanges)+len(changes.Replace.Exchanges) > 0 || slices.ContainsFunc(missing.Bindings, isRoute)
 }

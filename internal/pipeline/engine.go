@@ -24,8 +24,8 @@ type engine interface {
 	exchanges(Names) map[string]topology.Exchange
 	// addQueues adds the own queues, but for the failed queue, and what leads to them.
 	addQueues(*topology.Topology, Pipeline)
-	// deadLetterExchange is where work queues dead-letter to.
-	deadLetterExchange(Names) string
+	// deadLetterExchange is where work queues dead-letter to, those with or those without a failed queue of their own.
+	deadLetterExchange(n Names, ownFailedQueue bool) string
 	// guardedExchange is what the policy over the own queues says so that it says something: their own arguments
 	// take precedence over it.
 	guardedExchange(Names) string
@@ -63,5 +63,17 @@ func (p Pipeline) EngineName() string {
 	return p.Engine
 }
 
-// DeadLetterExchange is where the pipeline's work queues dead-letter to.
-func (p Pipeline) DeadLetterExchange() string { return p.engine().deadLetterExchange(p.Names()) }
+// DeadLetterExchange is where the pipeline's work queues dead-letter to, unless they have a failed queue of their own.
+func (p Pipeline) DeadLetterExchange() string {
+	return p.engine().deadLetterExchange(p.Names(), false)
+}
+
+// DeadLetterExchangeOf is where a work queue of the pipeline dead-letters to.
+func (p Pipeline) DeadLetterExchangeOf(w WorkQueue) string {
+	return p.engine().deadLetterExchange(p.Names(), w.FailedQueue != "")
+}
+
+// DeadLettersTo reports whether a work queue of the pipeline may dead-letter to the exchange.
+func (p Pipeline) DeadLettersTo(exchange string) bool {
+	return exchange == p.DeadLetterExchange() || exchange == p.engine().deadLetterExchange(p.Names(), true)
+}

@@ -14,8 +14,9 @@ func (consumerEngine) hasWorker() bool { return false }
 
 func (consumerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		n.FailedExchange(): failedExchange(),
-		n.RetryExchange():  {Type: "headers", Arguments: alternate(n.FailedExchange())},
+		n.FailedExchange():      failedExchange(),
+		n.FailedRouteExchange(): failedRouteExchange(n),
+		n.RetryExchange():       {Type: "headers", Arguments: alternate(n.FailedExchange())},
 		// What comes back to a work queue that is gone is parked. An at-least-once retry queue would keep it, and
 		// everything after it.
 		n.ReturnExchange(): {Type: "direct", Arguments: alternate(n.FailedExchange())},
@@ -42,7 +43,7 @@ func (n Names) RejectedBinding(wait time.Duration) topology.Binding {
 	}
 }
 
-func (consumerEngine) deadLetterExchange(n Names) string { return n.RetryExchange() }
+func (consumerEngine) deadLetterExchange(n Names, _ bool) string { return n.RetryExchange() }
 
 func (consumerEngine) guardedExchange(n Names) string { return n.FailedExchange() }
 

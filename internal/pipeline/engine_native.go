@@ -18,7 +18,8 @@ func (nativeEngine) hasWorker() bool { return false }
 
 func (nativeEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		n.FailedExchange(): failedExchange(),
+		n.FailedExchange():      failedExchange(),
+		n.FailedRouteExchange(): failedRouteExchange(n),
 		// Replays are published here. One whose work queue lost its binding is parked again.
 		n.ReturnExchange(): {Type: "direct", Arguments: alternate(n.FailedExchange())},
 	}
@@ -26,21 +27,31 @@ func (nativeEngine) exchanges(n Names) map[string]topology.Exchange {
 
 func (nativeEngine) addQueues(*topology.Topology, Pipeline) {}
 
-func (nativeEngine) deadLetterExchange(n Names) string { return n.FailedExchange() }
+// deadLetterExchange is where messages are parked. The key to a failed queue of a work queue's own is in its policy.
+func (nativeEngine) deadLetterExchange(n Names, ownFailedQueue bool) string {
+	if ownFailedQueue {
+		return n.FailedRouteExchange()
+	}
+	return n.FailedExchange()
+}
 
 func (nativeEngine) guardedExchange(n Names) string { return n.FailedExchange() }
 
 // workQueueKeys delay and count. A delivery limit of n lets a message be delivered n+1 times.
-func (nativeEngine) workQueueKeys(p Pipeline, _ string, _ WorkQueue) topology.Arguments {
+func (nativeEngine) workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments {
 	if len(p.Delays) == 0 {
 		return nil
 	}
-	return topology.Arguments{
+	keys := topology.Arguments{
 		"delayed-retry-type": delayedRetryType,
 		"delayed-retry-min":  p.Delays[0].Wait.Milliseconds(),
 		"delayed-retry-max":  p.Delays[len(p.Delays)-1].Wait.Milliseconds(),
 		"delivery-limit":     int64(p.MaxAttempts - 1),
 	}
+	if w.FailedQueue != "" {
+		keys["dead-letter-routing-key"] = FailedKey(name)
+	}
+	return keys
 }
 
 // notePlaces are at the only two exchanges. An exchange that is bound to itself gets nothing by that: brokers route a

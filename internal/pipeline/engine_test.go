@@ -19,8 +19,11 @@ func natively() Pipeline {
 	p.Delays = delays(5*time.Second, 10*time.Second, 15*time.Second)
 	p.WorkQueues = map[string]WorkQueue{
 		"created": {Type: topology.Quorum, Attach: AttachPolicy},
-		"paid":    {Type: topology.Quorum, Attach: AttachPolicy, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true}},
-		"tight":   {Type: topology.Quorum, Attach: AttachPolicy, DeadLetterStrategy: topology.AtMostOnce},
+		"paid": {
+			Type: topology.Quorum, Attach: AttachPolicy, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true},
+			FailedQueue: "given-up",
+		},
+		"tight": {Type: topology.Quorum, Attach: AttachPolicy, DeadLetterStrategy: topology.AtMostOnce},
 	}
 	return p
 }
@@ -45,22 +48,33 @@ func TestExpandNative(t *testing.T) {
 	t.Parallel()
 	const retried = " delayed-retry-max=15000 delayed-retry-min=5000 delayed-retry-type=all delivery-limit=4"
 	want := topology.View{
-		Exchanges: map[string]string{"orders.failed": "fanout", "orders.return": "direct alternate-exchange=orders.failed"},
+		Exchanges: map[string]string{
+			"orders.failed":       "fanout",
+			"orders.failed.route": "direct alternate-exchange=orders.failed",
+			"orders.return":       "direct alternate-exchange=orders.failed",
+		},
 		Queues: map[string]string{
+			"given-up": "quorum x-dead-letter-exchange='' x-dead-letter-routing-key=given-up x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-overflow=reject-publish x-retry-declared-by=orders",
 			"orders.failed": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
 				"x-delivery-limit=1000000 x-overflow=reject-publish",
 			"paid": "quorum x-retry-declared-by=orders x-single-active-consumer=true",
 		},
 		Bindings: []string{
 			`orders.failed -> orders.failed retry-definition='{"version":1,"engine":"native","delays":["5s","10s","15s"],"max_attempts":5,"retry_on":["rejected"]}'`,
+			"orders.failed.route -> given-up [failed:paid] retry-declared=orders",
 			"orders.return -> created [return:created]",
 			"orders.return -> paid [return:paid] retry-declared=orders",
 			"orders.return -> tight [return:tight]",
 		},
 		Policies: map[string]string{
 			"retry/orders/queues": ownPolicy,
-			"retry/orders/quorum-queues": "queues ^(created|paid)$ priority=1000 dead-letter-exchange=orders.failed dead-letter-strategy=at-least-once" +
+			"retry/orders/failed-queues": "queues ^(given-up)$ priority=1000 " +
+				"dead-letter-exchange=orders.failed dead-letter-strategy=at-least-once overflow=reject-publish",
+			"retry/orders/quorum-queues": "queues ^(created)$ priority=1000 dead-letter-exchange=orders.failed dead-letter-strategy=at-least-once" +
 				retried + " overflow=reject-publish",
+			"retry/orders/queue/paid": "queues ^(paid)$ priority=1000 dead-letter-exchange=orders.failed.route " +
+				"dead-letter-routing-key=failed:paid dead-letter-strategy=at-least-once" + retried + " overflow=reject-publish",
 			"retry/orders/queue/tight": "queues ^(tight)$ priority=1000 dead-letter-exchange=orders.failed" + retried,
 		},
 	}
@@ -83,9 +97,10 @@ func TestExpandConsumer(t *testing.T) {
 	const atLeastOnce = " dead-letter-strategy=at-least-once overflow=reject-publish"
 	want := topology.View{
 		Exchanges: map[string]string{
-			"orders.failed": "fanout",
-			"orders.retry":  "headers alternate-exchange=orders.failed",
-			"orders.return": "direct alternate-exchange=orders.failed",
+			"orders.failed":       "fanout",
+			"orders.failed.route": "direct alternate-exchange=orders.failed",
+			"orders.retry":        "headers alternate-exchange=orders.failed",
+			"orders.return":       "direct alternate-exchange=orders.failed",
 		},
 		Queues: map[string]string{
 			"orders.failed": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
@@ -121,6 +136,7 @@ func TestEveryEngineIsReadBack(t *testing.T) {
 	worker := orders()
 	worker.Engine = EngineWorker
 	for _, p := range []Pipeline{worker, natively(), byConsumers()} {
+		p.WorkQueues["parks"] = WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, FailedQueue: "own failures"}
 		p.WorkQueues["taken"] = WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, TakeOverFrom: "bills"}
 		p.WorkQueues["keys"] = WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, PolicyDefinition: topology.Arguments{"consumer-timeout": int64(9)}}
 		p.WorkQueues["arguments"] = WorkQueue{Type: topology.Quorum, Attach: AttachArguments, Declare: true}

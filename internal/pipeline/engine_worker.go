@@ -11,8 +11,9 @@ func (workerEngine) hasWorker() bool { return true }
 
 func (workerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		n.DeadLetterExchange(): {Type: "fanout", Arguments: alternate(n.FailedExchange())},
-		n.FailedExchange():     failedExchange(),
+		n.DeadLetterExchange():  {Type: "fanout", Arguments: alternate(n.FailedExchange())},
+		n.FailedExchange():      failedExchange(),
+		n.FailedRouteExchange(): failedRouteExchange(n),
 		// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
 		// that is not bound.
 		n.RetryExchange(): {Type: "direct"},
@@ -31,7 +32,7 @@ func (workerEngine) addQueues(t *topology.Topology, p Pipeline) {
 	}
 }
 
-func (workerEngine) deadLetterExchange(n Names) string { return n.DeadLetterExchange() }
+func (workerEngine) deadLetterExchange(n Names, _ bool) string { return n.DeadLetterExchange() }
 
 // guardedExchange is that of the work queues, so that one policy can cover both.
 func (workerEngine) guardedExchange(n Names) string { return n.DeadLetterExchange() }

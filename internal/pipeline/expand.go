@@ -29,6 +29,7 @@ func Expand(p Pipeline) topology.Topology {
 	maps.Copy(t.Exchanges, ExpandExchanges(p))
 	p.engine().addQueues(&t, p)
 	addWorkQueues(&t, p)
+	addFailedQueuesOfWorkQueues(&t, p)
 	addPolicies(t, p)
 	topology.SortBindings(t.Bindings)
 	return t
@@ -49,6 +50,11 @@ func Identity(p Pipeline) topology.Topology {
 func ExpandExchanges(p Pipeline) map[string]topology.Exchange { return p.engine().exchanges(p.Names()) }
 
 func failedExchange() topology.Exchange { return topology.Exchange{Type: "fanout"} }
+
+// failedRouteExchange leads to the failed queues of work queues. What has none goes to the pipeline's.
+func failedRouteExchange(n Names) topology.Exchange {
+	return topology.Exchange{Type: "direct", Arguments: alternate(n.FailedExchange())}
+}
 
 // alternate are the arguments of an exchange whose messages go elsewhere if it leads them nowhere.
 func alternate(exchange string) topology.Arguments {

@@ -23,6 +23,8 @@ func TestExpandQuorum(t *testing.T) {
 			"orders.failed": "fanout",
 			"orders.retry":  "direct",
 			"orders.return": "direct alternate-exchange=orders.dlx",
+
+			"orders.failed.route": "direct alternate-exchange=orders.failed",
 		},
 		Queues: map[string]string{
 			"orders.inbox": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
@@ -206,7 +208,7 @@ func TestOperatorPermissions(t *testing.T) {
 
 func TestWorkerPermissions(t *testing.T) {
 	t.Parallel()
-	want := Permissions{Configure: "^$", Write: `^(amq\.default|orders\.failed|orders\.retry|orders\.return)$`, Read: `^(orders\.inbox)$`}
+	want := Permissions{Configure: "^$", Write: `^(amq\.default|orders\.failed|orders\.failed\.route|orders\.retry|orders\.return)$`, Read: `^(orders\.inbox)$`}
 	if diff := cmp.Diff(want, WorkerPermissions("orders")); diff != "" {
 		t.Error(diff)
 	}

@@ -29,7 +29,7 @@ func NewIndex(vhost topology.Vhost) *Index {
 		x.own[name] = &own
 	}
 	for name, exchange := range vhost.Exchanges {
-		x.of(beforeLastDot(name)).Exchanges[name] = exchange
+		x.of(exchangeOwner(name)).Exchanges[name] = exchange
 	}
 	for name, queue := range vhost.Queues {
 		x.of(ownerByName(name)).Queues[name] = queue
@@ -64,7 +64,7 @@ func (x *Index) addPolicy(name string, policy topology.Policy) {
 // addBinding adds a binding to whom its ends belong to. One that begins at an exchange of a pipeline without a definition
 // may be asked for by that name.
 func (x *Index) addBinding(b topology.Binding) {
-	source, destination := beforeLastDot(b.Source), ""
+	source, destination := exchangeOwner(b.Source), ""
 	if !b.ToExchange {
 		destination = ownerByName(b.Destination)
 	}
@@ -131,7 +131,7 @@ func (s *surroundings) addPipeline(name string) {
 	maps.Copy(s.near.Queues, own.Queues)
 	maps.Copy(s.near.Policies, own.Policies)
 	for _, b := range own.Bindings {
-		from, to := beforeLastDot(b.Source), ownerByName(b.Destination)
+		from, to := exchangeOwner(b.Source), ownerByName(b.Destination)
 		if s.added[from] || s.added[to] && !b.ToExchange {
 			continue // came with the pipeline at the other end
 		}
@@ -148,7 +148,7 @@ func (s *surroundings) addQueue(name string) {
 	}
 	s.others = append(s.others, ownerByName(name))
 	for _, b := range s.incoming[name] {
-		if owner := beforeLastDot(b.Source); !s.added[owner] {
+		if owner := exchangeOwner(b.Source); !s.added[owner] {
 			s.near.Bindings = append(s.near.Bindings, b)
 			s.others = append(s.others, owner)
 			maps.Copy(s.near.Policies, s.own[owner].Policies)

@@ -15,10 +15,11 @@ const Separator = "/"
 const (
 	DelayKeyPrefix  = "delay:"
 	ReturnKeyPrefix = "return:"
+	FailedKeyPrefix = "failed:"
 	EscapedKey      = "retry-escaped"
 )
 
-// KeyPrefixes begin all binding keys of a pipeline's direct exchanges.
+// KeyPrefixes begin all binding keys of the direct exchanges by which a message comes back to its work queue.
 func KeyPrefixes() []string { return []string{DelayKeyPrefix, ReturnKeyPrefix, NoteKeyPrefix} }
 
 // Names of the objects of one pipeline.
@@ -41,8 +42,12 @@ func (n Names) RetryQueue(delay time.Duration) string {
 // ReturnExchange is where messages go when their wait is over.
 func (n Names) ReturnExchange() string { return string(n) + ".return" }
 
-// FailedExchange is where the worker publishes what is no longer retried.
+// FailedExchange leads to the pipeline's failed queue.
 func (n Names) FailedExchange() string { return string(n) + ".failed" }
+
+// FailedRouteExchange is where the worker publishes what is no longer retried: it leads to the failed queue of the work
+// queue, and where that has none, to the failed exchange.
+func (n Names) FailedRouteExchange() string { return string(n) + ".failed.route" }
 
 // FailedQueue keeps what is no longer retried.
 func (n Names) FailedQueue() string { return string(n) + ".failed" }
@@ -52,6 +57,9 @@ func DelayKey(delay time.Duration) string { return DelayKeyPrefix + FormatDelay(
 
 // ReturnKey is the key that binds the work queue to the return exchange.
 func ReturnKey(workQueue string) string { return ReturnKeyPrefix + workQueue }
+
+// FailedKey is the key that binds the failed queue of a work queue to the exchange that routes failed messages.
+func FailedKey(workQueue string) string { return FailedKeyPrefix + workQueue }
 
 // OwnsQueue reports whether the name is one that the pipeline gives to its own queues: the inbox,
 // the failed queue, the retry queue of any delay, or that of what was caught.
@@ -78,18 +86,29 @@ func (n Names) DelayOf(queue string) (time.Duration, bool) {
 	return delay, err == nil
 }
 
-func (n Names) exchanges() []string {
-	return []string{n.DeadLetterExchange(), n.FailedExchange(), n.RetryExchange(), n.ReturnExchange()}
+// WorkerExchanges lists those that the sidecar publishes to.
+func (n Names) WorkerExchanges() []string {
+	return []string{n.RetryExchange(), n.ReturnExchange(), n.FailedRouteExchange(), n.FailedExchange()}
+}
+
+// Exchanges lists those that any engine has.
+func (n Names) Exchanges() []string {
+	return append([]string{n.DeadLetterExchange()}, n.WorkerExchanges()...)
+}
+
+// Retries reports whether a message in this exchange is retried, or on its way back to a work queue.
+func (n Names) Retries(exchange string) bool {
+	return slices.Contains([]string{n.DeadLetterExchange(), n.RetryExchange(), n.ReturnExchange()}, exchange)
 }
 
 // deadLetterExchanges are what policies of pipelines dead-letter to, whatever their engine.
 func (n Names) deadLetterExchanges() []string {
-	return []string{n.DeadLetterExchange(), n.FailedExchange(), n.RetryExchange()}
+	return []string{n.DeadLetterExchange(), n.FailedExchange(), n.FailedRouteExchange(), n.RetryExchange()}
 }
 
 // OwnsExchange reports whether the name is one that the pipeline gives to its exchanges.
 func (n Names) OwnsExchange(exchange string) bool {
-	return slices.Contains(n.exchanges(), exchange) || n.isCatchExchange(exchange)
+	return slices.Contains(n.Exchanges(), exchange) || n.isCatchExchange(exchange)
 }
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }

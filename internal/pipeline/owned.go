@@ -56,7 +56,7 @@ func (n Names) IsRetryQueue(name string, queue topology.Queue) bool {
 }
 
 // OwnsBinding reports whether a binding is the pipeline's: between two of its objects, or one that
-// brings messages back to a work queue. A key that means such a return is the pipeline's own, so that
+// brings messages back to a work queue, or parks those of one. A key that means either is the pipeline's own, so that
 // one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too. Notes are the
 // pipeline's as well, so that a plan shows them.
 func (n Names) OwnsBinding(b topology.Binding) bool {
@@ -67,8 +67,9 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 		return false
 	}
 	_, ofAttachment := b.Arguments[AttachmentArgument]
-	returns := b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) && !ofAttachment
-	return returns || n.OwnsQueue(b.Destination)
+	returns := b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix)
+	parks := b.Source == n.FailedRouteExchange() && strings.HasPrefix(b.RoutingKey, FailedKeyPrefix)
+	return (returns || parks) && !ofAttachment || n.OwnsQueue(b.Destination)
 }
 
 // ReturnBinding brings messages back to a work queue.

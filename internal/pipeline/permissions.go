@@ -25,12 +25,20 @@ func OperatorPermissions(n Names) map[string]Permissions {
 	return map[string]Permissions{"list": read, "replay": replay, "import": imports, "delete": read}
 }
 
+// FailedQueuePermissions are the least that somebody's user needs who looks after the failed queue of work queues, but for
+// an import, and for a replay to another queue.
+func FailedQueuePermissions(n Names, queue string) Permissions {
+	return Permissions{Configure: noName, Write: exactPattern([]string{n.ReturnExchange()}), Read: exactPattern([]string{queue})}
+}
+
 // WorkerPermissions are the least that the sidecar's user needs. The default exchange
 // (amq.default) is written only to save messages whose work queue lost its binding.
 func WorkerPermissions(n Names) Permissions {
+	written := append([]string{"amq.default"}, n.WorkerExchanges()...)
+	slices.Sort(written)
 	return Permissions{
 		Configure: noName,
-		Write:     exactPattern([]string{"amq.default", n.FailedExchange(), n.RetryExchange(), n.ReturnExchange()}),
+		Write:     exactPattern(written),
 		Read:      exactPattern([]string{n.Inbox()}),
 	}
 }

@@ -129,7 +129,9 @@ func (p Pipeline) Worker() Worker {
 		worker.MaxAge = FormatDelay(p.MaxAge.Wait)
 	}
 	for name, workQueue := range p.WorkQueues {
-		worker.WorkQueues[name] = WorkerQueue{MaxAttempts: workQueue.MaxAttempts}
+		worker.WorkQueues[name] = WorkerQueue{
+			MaxAttempts: workQueue.MaxAttempts, FailedQueue: workQueue.FailedQueue, DeclareFailedQueue: workQueue.DeclaresFailedQueue(),
+		}
 	}
 	return worker
 }

@@ -16,6 +16,7 @@ const DefaultPolicyPriority = 1000
 // type that need another content share one, too; only what a queue has of its own takes a policy of its own.
 func addPolicies(t topology.Topology, p Pipeline) {
 	n, shared := p.Names(), map[string][]string{}
+	maps.Copy(t.Policies, p.failedQueuesPolicies())
 	for _, name := range p.AttachedByPolicy() {
 		w := p.WorkQueues[name]
 		if w.TakeOverFrom != "" || p.PolicyContent(name).Key() != p.typeContent(w.Type).Key() {
@@ -56,7 +57,9 @@ func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
 // Guard returns the policies that keep those of others off the pipeline's own queues, by name, in the form
 // that covers these queues alone.
 func Guard(p Pipeline) map[string]topology.Policy {
-	return map[string]topology.Policy{p.Names().QueuesPolicy(0): p.policy(p.ownContent(), p.Names().pattern(nil))}
+	guard := p.failedQueuesPolicies()
+	guard[p.Names().QueuesPolicy(0)] = p.policy(p.ownContent(), p.Names().pattern(nil))
+	return guard
 }
 
 func (p Pipeline) policy(content topology.Arguments, pattern string) topology.Policy {
@@ -122,7 +125,7 @@ func (p Pipeline) contentFor(name string, w WorkQueue) topology.Arguments {
 
 // neededKeys are those that a work queue has to have to be retried by the pipeline.
 func (p Pipeline) neededKeys(name string, w WorkQueue) topology.Arguments {
-	keys := w.deadLettering(p.DeadLetterExchange())
+	keys := w.deadLettering(p.DeadLetterExchangeOf(w))
 	maps.Copy(keys, p.engine().workQueueKeys(p, name, w))
 	return keys
 }
@@ -154,5 +157,6 @@ func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
 func (p Pipeline) OwnQueues() map[string]topology.Queue {
 	t := Identity(p)
 	p.engine().addQueues(&t, p)
+	addFailedQueuesOfWorkQueues(&t, p)
 	return t.Queues
 }

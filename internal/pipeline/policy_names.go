@@ -19,10 +19,14 @@ const (
 	// quorumPolicy and classicPolicy cover work queues of the type that need another content, the same for all.
 	quorumPolicy  policyKind = topology.Quorum + "-queues"
 	classicPolicy policyKind = topology.Classic + "-queues"
+	// failedQueuesPolicy covers the failed queues of work queues.
+	failedQueuesPolicy policyKind = "failed-queues"
 	// queuePolicy covers one work queue that needs a content of its own.
 	queuePolicy policyKind = "queue"
 	// attachmentPolicy covers one queue that is attached from outside of the pipeline's configuration.
 	attachmentPolicy policyKind = "attachment"
+	// attachmentFailedPolicy covers the failed queue of such a queue.
+	attachmentFailedPolicy policyKind = "attachment-failed-queue"
 	// catchPolicy gives one exchange of others an alternate exchange, as long as a binding of it is away.
 	catchPolicy policyKind = "caught"
 )
@@ -41,7 +45,10 @@ var policyKinds = map[policyKind]covers{
 	classicPolicy:    severalQueues,
 	queuePolicy:      oneObject,
 	attachmentPolicy: oneObject,
-	catchPolicy:      oneObject,
+
+	failedQueuesPolicy:     severalQueues,
+	attachmentFailedPolicy: oneObject,
+	catchPolicy:            oneObject,
 }
 
 // policyName is the name of a policy by its parts: retry/<pipeline>/<kind>/<queue, exchange or number>. Number 0 is
@@ -107,15 +114,32 @@ func (n Names) AttachmentPolicy(queue string) string {
 	return policyName{pipeline: n, kind: attachmentPolicy, object: queue}.String()
 }
 
+// FailedQueuesPolicy is the policy of the failed queues of work queues; several, by number, where one pattern cannot hold them.
+func (n Names) FailedQueuesPolicy(number int) string {
+	return policyName{pipeline: n, kind: failedQueuesPolicy, number: number}.String()
+}
+
+// AttachmentFailedPolicy is the policy of the failed queue of a queue that is attached from outside.
+func (n Names) AttachmentFailedPolicy(queue string) string {
+	return policyName{pipeline: n, kind: attachmentFailedPolicy, object: queue}.String()
+}
+
 // catchPolicy is the policy by which what an exchange of others cannot route is caught.
 func (n Names) catchPolicy(exchange string) string {
 	return policyName{pipeline: n, kind: catchPolicy, object: exchange}.String()
 }
 
+// OwnerOfFailedQueues is the pipeline that has a policy over failed queues of work queues, its attachments' included; false
+// if the policy is no such one.
+func OwnerOfFailedQueues(policy string) (Names, bool) {
+	parsed, is := parsePolicyName(policy)
+	return parsed.pipeline, is && (parsed.kind == failedQueuesPolicy || parsed.kind == attachmentFailedPolicy)
+}
+
 // ownsPolicy reports whether a policy of this name is the pipeline's, and not an attachment's.
 func (n Names) ownsPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
-	return is && parsed.pipeline == n && parsed.kind != attachmentPolicy
+	return is && parsed.pipeline == n && parsed.kind != attachmentPolicy && parsed.kind != attachmentFailedPolicy
 }
 
 // isSharedPolicy reports whether a policy of this name covers work queues of the pipeline together.

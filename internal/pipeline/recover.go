@@ -21,11 +21,14 @@ func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) 
 	}
 	for _, binding := range vhost.Bindings {
 		if p.Names().Returns(binding) {
-			workQueue := recoverWorkQueue(p, binding.Destination, vhost)
+			workQueue := WorkQueue{MaxAttempts: definition.QueueMaxAttempts[binding.Destination]}
 			workQueue.TakeOverFrom, _ = takenOverFrom(binding)
-			workQueue.MaxAttempts = definition.QueueMaxAttempts[binding.Destination]
 			p.WorkQueues[binding.Destination] = workQueue
 		}
+	}
+	recoverFailedQueues(p, vhost)
+	for name := range p.WorkQueues {
+		p.WorkQueues[name] = recoverWorkQueue(p, name, vhost)
 	}
 	return p, nil
 }
@@ -140,7 +143,7 @@ func listed(values []any) string {
 // maxShown is how many characters of a definition are shown.
 const maxShown = 500
 
-// recoverWorkQueue reads a work queue's settings back.
+// recoverWorkQueue reads a work queue's other settings back.
 func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueue {
 	policy, hasPolicy := PolicyOf(p.Names(), name, vhost)
 	live := vhost.Queues[name]
@@ -165,8 +168,9 @@ func (n Names) Declares(workQueue string, vhost topology.Topology) bool {
 }
 
 func recoverFrom(p Pipeline, name string, live topology.Queue, policy topology.Policy, hasPolicy bool) WorkQueue {
-	w := WorkQueue{Type: cmp.Or(live.Type, topology.Quorum), Attach: AttachPolicy}
-	if !hasPolicy && live.Arguments["x-dead-letter-exchange"] == p.DeadLetterExchange() {
+	w := p.WorkQueues[name]
+	w.Type, w.Attach = cmp.Or(live.Type, topology.Quorum), AttachPolicy
+	if !hasPolicy && live.Arguments["x-dead-letter-exchange"] == p.DeadLetterExchangeOf(w) {
 		w.Attach = AttachArguments
 	}
 	switch {

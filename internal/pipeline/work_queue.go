@@ -29,6 +29,10 @@ type WorkQueue struct {
 	// MaxAttempts takes the place of the pipeline's for messages that fail in this queue, 0 if there
 	// is none.
 	MaxAttempts int
+	// FailedQueue gets the queue's failed messages in place of the pipeline's, "" if none does. The pipeline declares and
+	// owns it unless it is ForeignFailedQueue.
+	FailedQueue        string
+	ForeignFailedQueue bool
 	// PolicyDefinition has more keys for the queue's policy. They win over those of the pipeline; nil
 	// takes a key away.
 	PolicyDefinition topology.Arguments
@@ -36,6 +40,9 @@ type WorkQueue struct {
 
 // ByPolicy reports whether a policy attaches the queue.
 func (w WorkQueue) ByPolicy() bool { return w.Attach != AttachArguments }
+
+// DeclaresFailedQueue reports whether the queue has a failed queue that is created for it.
+func (w WorkQueue) DeclaresFailedQueue() bool { return w.FailedQueue != "" && !w.ForeignFailedQueue }
 
 // Strategy is how the queue dead-letters.
 func (w WorkQueue) Strategy() string {

@@ -1,5 +1,7 @@
 package pipeline
 
+import "slices"
+
 // WorkerVersion is the version of the worker object's shape.
 const WorkerVersion = 1
 
@@ -22,4 +24,31 @@ type Worker struct {
 type WorkerQueue struct {
 	// MaxAttempts takes the place of the pipeline's, 0 if there is none.
 	MaxAttempts int `json:"max_attempts,omitempty"`
+	// FailedQueue has the queue's failed messages, "" if the pipeline's has. Messages find it by its binding: this is for
+	// those who count them.
+	FailedQueue string `json:"failed_queue,omitempty"`
+	// DeclareFailedQueue says that the pipeline declares it: it deletes nothing, however often somebody looks at it.
+	DeclareFailedQueue bool `json:"declare_failed_queue,omitempty"`
+}
+
+// DeclaresFailedQueue reports whether the pipeline declares this queue for the failed messages of work queues.
+func (w Worker) DeclaresFailedQueue(queue string) bool {
+	for _, workQueue := range w.WorkQueues {
+		if workQueue.FailedQueue == queue && workQueue.DeclareFailedQueue {
+			return true
+		}
+	}
+	return false
+}
+
+// FailedQueues lists the failed queues of work queues.
+func (w Worker) FailedQueues() []string {
+	var names []string
+	for _, queue := range w.WorkQueues {
+		if queue.FailedQueue != "" {
+			names = append(names, queue.FailedQueue)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -73,7 +73,9 @@ func checkType(at Path, queueType string) []Problem {
 func CheckLengths(p pipeline.Pipeline) []Problem {
 	longest := p.Names().ReturnExchange()
 	for queue := range pipeline.Expand(p).Queues {
-		if _, isWork := p.WorkQueues[queue]; !isWork && len(queue) > len(longest) {
+		_, isWork := p.WorkQueues[queue]
+		_, isFailed := p.FailedQueues()[queue] // see CheckFailedQueues
+		if !isWork && !isFailed && len(queue) > len(longest) {
 			longest = queue
 		}
 	}

@@ -126,7 +126,8 @@ func CallOf(p pipeline.Pipeline, at Path) Problem {
 		if p.MaxAttempts > 0 { // an attachment does not know it
 			attempts = fmt.Sprintf("max_attempts = %d", p.MaxAttempts)
 		}
-		return problem(at, "Consumers have to count, and to call basic.nack(requeue=false)", callConsumer, attempts, p.Names().FailedExchange())
+		return problem(at, "Consumers have to count, and to call basic.nack(requeue=false)", callConsumer,
+			attempts, p.Names().FailedRouteExchange())
 	}
 	return problem(at, "Consumers have to call basic.nack(requeue=false)", callWorker)
 }

@@ -26,6 +26,7 @@ func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, wo
 	}
 	problems = append(problems, checkType(place("type"), workQueue.Type)...)
 	problems = append(problems, checkAttach(place, workQueue)...)
+	problems = append(problems, checkFailedQueue(place, p, name, workQueue)...)
 	problems = append(problems, checkTakeOver(place, p, name, workQueue)...)
 	if workQueue.Declare && strings.HasPrefix(name, "amq.") {
 		problems = append(problems, problem(at, "Reserved queue name", reservedByBrokers, name))

@@ -25,6 +25,9 @@ type Findings struct {
 	NotImportable string
 	// Missing lists work queues that are not there.
 	Missing []string
+	// FailedQueues lists failed queues of work queues that are to be declared but exist already, and MissingFailedQueues those
+	// that are somebody else's and are not there.
+	FailedQueues, MissingFailedQueues []string
 	// MissingPipeline means that the pipeline to attach to is not there.
 	MissingPipeline bool
 }
@@ -42,6 +45,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 		}
 		q.check(&f)
 	}
+	f.FailedQueues = existingFailedQueues(p, prior, vhost.Topology)
 	checkOwnQueues(&f, p, vhost, others)
 	checkCoveredQueues(&f, p, vhost, others)
 	checkAlternateExchanges(&f, p, vhost)
@@ -91,7 +95,10 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
 		// Every policy of such a name would be taken for the pipeline's from then on.
 		found = appendCommon(found, "policy", pipeline.Owned(p, vhost).Policies, vhost.Policies)
-		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool { return p.WorkQueues[name].Declare })
+		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool {
+			_, parks := p.FailedQueues()[name] // which have findings of their own
+			return parks || p.WorkQueues[name].Declare
+		})
 		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
 	}
 	known := pipeline.Expand(*prior).Queues

@@ -34,6 +34,11 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		q.checkHandOver(&f, theirs, exists, "the pipeline")
 	}
 	q.check(&f)
+	if live, exists := vhost.Queues[a.WorkQueue.FailedQueue]; exists && a.WorkQueue.DeclaresFailedQueue() &&
+		(prior == nil || prior.WorkQueue.FailedQueue != a.WorkQueue.FailedQueue || !prior.WorkQueue.DeclaresFailedQueue()) &&
+		!sameQueue(a.Queue, pipeline.ExpandAttachment(a).Queues[a.WorkQueue.FailedQueue], live) {
+		f.FailedQueues = []string{a.WorkQueue.FailedQueue}
+	}
 	if prior == nil {
 		f.Exists = appendCommon(nil, "policy", pipeline.ExpandAttachment(a).Policies, vhost.Policies)
 		if slices.Contains(pipeline.Attached(n, vhost.Topology), a.Queue) {

@@ -77,3 +77,27 @@ func TestDefinitionGoneWhileAQueueMoves(t *testing.T) {
 	found := CheckLive(early, &taker, withoutDefinition("a", vhostOf(giver, taker)))
 	expectSaid(t, "ended too early", found.refused(), "Queue has not been taken over yet")
 }
+
+// Where the engines need different calls, the plan that takes a queue over says what consumers do meanwhile; those that come
+// after it, and moves between engines with the same call, say nothing.
+func TestCallsThatChangeWithAMove(t *testing.T) {
+	t.Parallel()
+	of := func(p pipeline.Pipeline, engine string) pipeline.Pipeline {
+		p.Engine = engine
+		return p
+	}
+	for _, test := range []struct{ from, to, warned string }{
+		{pipeline.EngineWorker, pipeline.EngineNative, `Consumers of "work" call the wrong method from the moment of the take-over from "a" on`},
+		{pipeline.EngineNative, pipeline.EngineWorker, `Consumers of "work" call the wrong method from the moment of the take-over from "a" on`},
+		{pipeline.EngineConsumer, pipeline.EngineNative, `Consumers of "work" call the wrong method from the moment of the take-over from "a" on`},
+		{pipeline.EngineWorker, pipeline.EngineConsumer, ""},
+		{pipeline.EngineNative, pipeline.EngineNative, ""},
+	} {
+		vhost := vhostOf(of(named("a", ""), test.from))
+		vhost.Version = topology.Version{Major: 4, Minor: 3, Patch: 6}
+		taker := of(named("b", "a"), test.to)
+		expectSaid(t, test.from+" to "+test.to, CheckLive(taker, nil, vhost).Warnings, test.warned)
+		vhost.Topology = topology.Merge(vhost.Topology, pipeline.Expand(taker))
+		expectSaid(t, test.from+" to "+test.to+", afterwards", CheckLive(taker, &taker, vhost).Warnings, "")
+	}
+}

@@ -97,6 +97,8 @@ func (q liveWorkQueue) check(f *Findings) {
 	}
 	q.checkLimits(f)
 	q.checkClientDeaths(f)
+	q.checkParkedIn(f)
+	q.checkFailedQueue(f)
 }
 
 // checkLoop finds a work queue that listens to what it rejects.
@@ -131,7 +133,7 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 		return
 	}
 	ours := map[string]string{
-		"x-dead-letter-exchange": q.pipeline.DeadLetterExchange(),
+		"x-dead-letter-exchange": q.pipeline.DeadLetterExchangeOf(q.WorkQueue),
 		"x-dead-letter-strategy": q.Strategy(),
 	}
 	for _, key := range slices.Sorted(maps.Keys(ours)) {

@@ -33,6 +33,12 @@ func attributes(w pipeline.WorkQueue) []string {
 	if w.PolicyDefinition != nil {
 		add("policy_definition", hcl(w.PolicyDefinition))
 	}
+	if w.FailedQueue != "" {
+		add("failed_queue", fmt.Sprintf("%q", w.FailedQueue))
+	}
+	if w.ForeignFailedQueue {
+		add("declare_failed_queue", "false")
+	}
 	return parts
 }
 

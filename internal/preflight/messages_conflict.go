@@ -194,3 +194,37 @@ const (
 		"88 of 2,299 messages in a test with four leaders killed, and none with at-least-once. " +
 		"Remove their length limits, or give each of them a pipeline of its own and overflow = reject-publish."
 )
+
+// Details about where the failed messages of a work queue go.
+const (
+	failedQueueIsWorkQueue = "%q would get its own failed messages, which would fail again and again. " +
+		"Name another queue."
+
+	failedQueueOfOneIsWorkQueue = "%q is a work queue of this pipeline: the failed messages of %q would be retried there, and fail again. " +
+		"Name another queue."
+
+	failedQueueIsWorkQueueOf = "%q is a work queue of the pipeline %q: failed messages would be retried there, and fail again. " +
+		"Name another queue."
+
+	failedQueueIsOwn = "%q is one of the pipeline's own queues. " +
+		"Name another queue; without failed_queue, failed messages go to the pipeline's failed queue."
+
+	failedQueueIsOwnOf = "%q is one of the own queues of the pipeline %q. " +
+		"Name another queue."
+
+	failedQueueDeclaredAndNot = "Another work queue of this pipeline declares %q, " +
+		"and with declare_failed_queue = false %q says that it is somebody else's. " +
+		"Write the same for both."
+
+	failedQueueIsRetried = "Queue %q dead-letters to %q: what is rejected there would be retried, and come back when it fails. " +
+		"Take its dead-letter exchange away, or name another queue."
+
+	failedQueueKeepsNothing = "Queue %q is a stream, exclusive, auto-delete or not durable: " +
+		"failed messages would not stay in it, or could not be replayed from it. " +
+		"Name a durable quorum or classic queue."
+
+	lineBreakInFailedQueue = "%q has a line break, which brokers leave out. Leave it out."
+
+	workQueueIsFailedQueue = "Queue %q gets failed messages of the pipeline %q, which would be retried here, and fail again. " +
+		"Name another queue as failed_queue there, or leave this one out."
+)

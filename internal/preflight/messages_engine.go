@@ -52,7 +52,8 @@ const (
 // What consumers have to call.
 const (
 	callWorker = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
-		"With requeue=true the message comes back at once, again and again, until the queue's delivery limit ends it, if it has one."
+		"With requeue=true the message comes back at once, again and again, until the queue's delivery limit ends it, " +
+		"if it has one: RabbitMQ 4.3 counts basic.reject for it, and not basic.nack."
 
 	callNative = "A consumer that cannot process a message calls basic.reject with requeue=true, and nothing else: " +
 		"the queue counts that, and delays it. " +
@@ -61,7 +62,15 @@ const (
 
 	callConsumer = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
 		"Nobody enforces %s: the consumer reads from x-death how often its queue has rejected the message, " +
-		"and after the last attempt publishes it to the exchange %q and acknowledges it. " +
+		"and after the last attempt publishes it to the exchange %q, with the key \"failed:<work queue>\", and acknowledges it. " +
 		"The guide \"Which engine\" has the code. " +
 		"A consumer without it gets a message that always fails indefinitely."
+
+	holdWhileMoved = "Consumers of %q call the wrong method from the moment of the take-over from %q on, until they are changed, " +
+		"and what fails meanwhile is parked without a retry. " +
+		"Before this apply, have them keep a message that failed for a second, and then call basic.nack with requeue=true: " +
+		"RabbitMQ 4.3 does not count that, and it is right for both engines. " +
+		"After it, have them call what this pipeline needs. " +
+		"The steps are in the guide \"Which engine\". " +
+		"If nothing is consumed from %q meanwhile, there is nothing to do."
 )

@@ -10,7 +10,9 @@ import (
 // The types of what the sidecar and its users need of a pipeline.
 var (
 	workerQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"max_attempts": types.Int64Type,
+		"max_attempts":         types.Int64Type,
+		"failed_queue":         types.StringType,
+		"declare_failed_queue": types.BoolType,
 	}}
 	// WorkerType is the sidecar's configuration of a pipeline.
 	WorkerType = map[string]attr.Type{
@@ -44,7 +46,10 @@ func WorkerValue(worker pipeline.Worker) types.Object {
 		"retry_on":     types.ListValueMust(types.StringType, StringValues(worker.RetryOn)),
 		"max_age":      TextValue(worker.MaxAge),
 		"work_queues": MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
-			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{"max_attempts": AttemptsValue(queue.MaxAttempts)})
+			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{
+				"max_attempts": AttemptsValue(queue.MaxAttempts), "failed_queue": TextValue(queue.FailedQueue),
+				"declare_failed_queue": declareFailedQueueValue(queue),
+			})
 		}),
 	})
 }
@@ -55,6 +60,14 @@ func AttemptsValue(attempts int) types.Int64 {
 		return types.Int64Null()
 	}
 	return types.Int64Value(int64(attempts))
+}
+
+// declareFailedQueueValue is null for a work queue without a failed queue of its own.
+func declareFailedQueueValue(queue pipeline.WorkerQueue) types.Bool {
+	if queue.FailedQueue == "" {
+		return types.BoolNull()
+	}
+	return types.BoolValue(queue.DeclareFailedQueue)
 }
 
 // PermissionsValue is an object of PermissionsType.
@@ -71,6 +84,15 @@ func OperatorPermissionsValue(n pipeline.Names) types.Map {
 	values := map[string]attr.Value{}
 	for command, permissions := range pipeline.OperatorPermissions(n) {
 		values[command] = PermissionsValue(permissions)
+	}
+	return types.MapValueMust(OperatorPermissionsType, values)
+}
+
+// FailedQueuePermissionsValue is by failed queue.
+func FailedQueuePermissionsValue(p pipeline.Pipeline) types.Map {
+	values := map[string]attr.Value{}
+	for queue := range p.FailedQueues() {
+		values[queue] = PermissionsValue(pipeline.FailedQueuePermissions(p.Names(), queue))
 	}
 	return types.MapValueMust(OperatorPermissionsType, values)
 }

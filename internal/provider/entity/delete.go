@@ -44,10 +44,14 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	if use := e.kind.inUse(spec, all.Topology); use != nil {
 		return diag.Diagnostics{diag.NewErrorDiagnostic(use.Summary, use.Applied)}
 	}
-	change := e.kind.Change(&spec, nil, all)
-	change.Drain, change.Waiting, change.Recheck = lifecycle.Delete, logWaiting(ctx), e.recheck(vhost, spec)
+	err = e.perform(ctx, all, func(all topology.Vhost) apply.Change {
+		change := e.kind.Change(&spec, nil, all)
+		change.Drain, change.Waiting, change.Recheck = lifecycle.Delete, logWaiting(ctx), e.recheck(vhost, spec)
+		return change
+	}, func(change apply.Change) error {
+		return e.kind.Destroy(ctx, e.session.Applier, change, lifecycle.Force)
+	})
 	var diags diag.Diagnostics
-	err = e.kind.Destroy(ctx, e.session.Applier, change, lifecycle.Force)
 	var refused *apply.KeptError
 	switch {
 	case errors.As(err, &refused):

@@ -46,10 +46,7 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 }
 
 func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if use := e.kind.inUse(spec, vhost.Topology); use != nil {
-		diags.AddWarning(use.Summary, use.Planned)
-	}
+	diags := e.warnOfUse(spec, vhost.Topology)
 	diags.Append(e.warnOfBindings(spec, vhost.Topology)...)
 	queues := slices.Collect(maps.Keys(e.kind.Expand(spec).Queues))
 	if len(queues) == 0 {
@@ -64,9 +61,9 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	return diags
 }
 
-// warnOfReplacement names the bindings of others that are deleted with a resource that is replaced, and the queues that
-// it detaches, since there is no plan of its destroy. Terraform shows no warnings of the plan of its creation, so one
-// that is asked for with -replace alone goes without.
+// warnOfReplacement names what keeps a resource that is replaced from being destroyed, the bindings of others that are deleted
+// with it, and the queues that it detaches, since there is no plan of its destroy. Terraform shows no warnings of the plan of
+// its creation, so one that is asked for with -replace alone goes without.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
 	if !e.session.Configured() || e.session.HasWritten() {
 		return nil
@@ -79,7 +76,18 @@ func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagn
 	if err != nil || diags.HasError() {
 		return diags
 	}
-	return append(e.warnOfBindings(spec, vhost.Topology), e.kind.LetsGo(e.session, spec, vhost)...)
+	diags.Append(e.warnOfUse(spec, vhost.Topology)...)
+	diags.Append(e.warnOfBindings(spec, vhost.Topology)...)
+	return append(diags, e.kind.LetsGo(e.session, spec, vhost)...)
+}
+
+// warnOfUse says who uses the resource, and so keeps it from being destroyed.
+func (e *entity[M, S]) warnOfUse(spec S, vhost topology.Topology) diag.Diagnostics {
+	use := e.kind.inUse(spec, vhost)
+	if use == nil {
+		return nil
+	}
+	return diag.Diagnostics{diag.NewWarningDiagnostic(use.Summary, use.Planned)}
 }
 
 // warnOfBindings names the bindings of others that are deleted with the resource.

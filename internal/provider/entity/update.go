@@ -45,9 +45,16 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 	if diags.HasError() {
 		return diags
 	}
-	change := e.kind.Change(prior, &next, all)
-	change.Drain, change.Waiting = lifecycle.Update, logWaiting(ctx)
-	kept, err := e.session.Applier.Update(ctx, change)
+	var change apply.Change
+	var kept map[string]string
+	err := e.perform(ctx, all, func(all topology.Vhost) apply.Change {
+		change = e.kind.Change(prior, &next, all)
+		change.Drain, change.Waiting = lifecycle.Update, logWaiting(ctx)
+		return change
+	}, func(change apply.Change) (err error) {
+		kept, err = e.session.Applier.Update(ctx, change)
+		return err
+	})
 	var refused *apply.KeptError
 	switch {
 	case errors.As(err, &refused):

@@ -32,6 +32,12 @@ func Planned(f preflight.Findings, at Places, ownersMayGo bool) diag.Diagnostics
 	if len(f.Declared) > 0 {
 		diags.AddAttributeWarning(at.Missing, declaredSummary, existingWorkQueues(f.Declared)+orAttached)
 	}
+	if len(f.MissingFailedQueues) > 0 {
+		diags.AddAttributeWarning(at.Missing, "Failed queues do not exist yet", missingFailedQueues(f.MissingFailedQueues)+orAllMadeBefore)
+	}
+	if len(f.FailedQueues) > 0 {
+		diags.AddAttributeWarning(at.Missing, failedSummary, existingFailedQueues(f.FailedQueues)+orSomebodyElses)
+	}
 	if len(f.Exists) > 0 {
 		diags.AddAttributeWarning(at.Exists, existSummary, existingObjects(f.Exists)+wayOutOfPlan(f))
 	}
@@ -49,6 +55,12 @@ func Applied(f preflight.Findings, at Places) diag.Diagnostics {
 	}
 	if len(f.Declared) > 0 {
 		diags.AddAttributeError(at.Missing, declaredSummary, existingWorkQueues(f.Declared)+nothingChanged)
+	}
+	if len(f.MissingFailedQueues) > 0 {
+		diags.AddAttributeError(at.Missing, "Failed queues do not exist", missingFailedQueues(f.MissingFailedQueues)+makeFailedQueues)
+	}
+	if len(f.FailedQueues) > 0 {
+		diags.AddAttributeError(at.Missing, failedSummary, existingFailedQueues(f.FailedQueues)+nothingChanged)
 	}
 	if len(f.Exists) > 0 {
 		diags.AddAttributeError(at.Exists, existSummary, existingObjects(f.Exists)+wayOut(f))

@@ -25,6 +25,10 @@ const (
 	orAttached      = "\n\nApply fails with declare = true."
 	nothingChanged  = "\n\nNothing was changed."
 
+	failedSummary    = "Failed queues exist already"
+	orSomebodyElses  = "\n\nApply fails unless they are deleted before."
+	makeFailedQueues = "\n\nNothing was changed. Make them first, or leave declare_failed_queue out: they are created then."
+
 	existSummary    = "Objects exist already"
 	orDeletedBefore = "\n\nApply fails unless they are deleted before. "
 	orImported      = "To adopt them, import the resource."
@@ -65,6 +69,16 @@ func missingQueues(queues []string) string {
 func existingWorkQueues(attached []string) string {
 	return "With declare = true the pipeline creates a work queue and owns it, and these exist already. Leave declare out: " +
 		"the pipeline attaches to the queue as it is, with the messages in it.\n\n  " + strings.Join(attached, "\n  ")
+}
+
+func missingFailedQueues(queues []string) string {
+	return "These queues are to get failed messages with declare_failed_queue = false, and are not on the broker:\n" +
+		preflight.Bullets(queues)
+}
+
+func existingFailedQueues(queues []string) string {
+	return "These queues would be created to get failed messages, but exist already:\n" + preflight.Bullets(queues) +
+		"\n\nIf they are meant, write declare_failed_queue = false: they stay somebody else's. Otherwise choose other names."
 }
 
 func existingObjects(objects []string) string {

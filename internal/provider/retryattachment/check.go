@@ -44,7 +44,11 @@ func checkPlan(
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost, run.Removed(session.Pipeline, a.Vhost)...)
 	found.MissingPipeline = found.MissingPipeline && !run.Plans(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
-	return report.Planned(found, places, false)
+	diags := report.Planned(found, places, false)
+	if prior != nil {
+		diags.Append(report.FailedQueuesStay(pipeline.StayingFailedQueueOf(*prior, &a, vhost.Topology))...)
+	}
+	return diags
 }
 
 // letsGo notes that a destroy detaches the queue, and says so if its rejected messages are dropped from then on.
@@ -56,7 +60,7 @@ func letsGo(run *session.Session, prior pipeline.Attachment, vhost topology.Vhos
 	if dropped := entity.DroppedDeadLetters(run, change(&prior, nil, vhost), []string{prior.Queue}); len(dropped) > 0 {
 		diags.Append(report.DeadLettersDropped(dropped))
 	}
-	return diags
+	return append(diags, report.FailedQueuesStay(pipeline.StayingFailedQueueOf(prior, nil, vhost.Topology))...)
 }
 
 func checkLive(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) preflight.Findings {

@@ -9,7 +9,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 )
 
-const remedy = "Let the retries finish, then consume or purge what is in the failed queue, and run terraform apply."
+const remedy = "Let the retries finish, then empty the failed queue, and run terraform apply: " +
+	"rabbitmq-retry failed replays, exports and deletes what is in it, with --queue where it is the failed_queue of work queues."
 
 var policyUse = entity.PolicyUse{
 	At:      path.Root("attach"),

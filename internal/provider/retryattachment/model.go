@@ -27,6 +27,8 @@ type model struct {
 	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
 	PolicyPriority     types.Int64          `tfsdk:"policy_priority"`
 	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
+	FailedQueue        types.String         `tfsdk:"failed_queue"`
+	DeclareFailedQueue types.Bool           `tfsdk:"declare_failed_queue"`
 	Timeouts           timeouts.Value       `tfsdk:"timeouts"`
 
 	ID       types.String `tfsdk:"id"`
@@ -47,6 +49,8 @@ func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 			DeadLetterStrategy: m.DeadLetterStrategy.ValueString(),
 			PolicyDefinition:   definition,
 			TakeOverFrom:       m.TakeOverFrom.ValueString(),
+			FailedQueue:        m.FailedQueue.ValueString(),
+			ForeignFailedQueue: attribute.ForeignFailedQueue(m.DeclareFailedQueue),
 		},
 		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
 	}, diags
@@ -55,7 +59,8 @@ func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
 func (m model) inputsKnown() bool {
 	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Engine) &&
 		attribute.Known(m.Type) && attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) &&
-		!m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown() && !m.TakeOverFrom.IsUnknown()
+		!m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown() && !m.TakeOverFrom.IsUnknown() &&
+		!m.FailedQueue.IsUnknown() && !m.DeclareFailedQueue.IsUnknown()
 }
 
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
@@ -73,7 +78,11 @@ func (m model) id() types.String {
 }
 
 func (m model) near() (pipelines, workQueues []string) {
-	return []string{m.Pipeline.ValueString()}, []string{m.Queue.ValueString()}
+	queues := []string{m.Queue.ValueString()}
+	if failedQueue := m.FailedQueue.ValueString(); failedQueue != "" {
+		queues = append(queues, failedQueue)
+	}
+	return []string{m.Pipeline.ValueString()}, queues
 }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
@@ -94,6 +103,8 @@ func (m *model) recover(vhost topology.Topology) error {
 	m.Attach = types.StringValue(a.WorkQueue.Attach)
 	m.DeadLetterStrategy = attribute.TextValue(a.WorkQueue.DeadLetterStrategy)
 	m.TakeOverFrom = attribute.TextValue(a.WorkQueue.TakeOverFrom)
+	m.FailedQueue = attribute.TextValue(a.WorkQueue.FailedQueue)
+	m.DeclareFailedQueue = attribute.DeclareFailedQueueValue(a.WorkQueue)
 	m.PolicyDefinition = attribute.ArgumentsValue(a.WorkQueue.PolicyDefinition)
 	m.PolicyPriority = types.Int64Value(int64(a.PolicyPriority))
 	return nil

@@ -86,7 +86,7 @@ func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagno
 // validate checks what is known.
 func validate(_ context.Context, m model) diag.Diagnostics {
 	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
-	return diags
+	return append(diags, attribute.CheckFailedQueue(path.Empty(), m.FailedQueue, m.DeclareFailedQueue)...)
 }
 
 // change leads from the attachment as it was to the next one. It is refused as long as pending dead letters of
@@ -97,11 +97,23 @@ func change(prior, next *pipeline.Attachment, vhost topology.Vhost) apply.Change
 		a, wanted = next, pipeline.ExpandAttachment(*next)
 	}
 	return apply.Change{
-		Vhost: a.Vhost, All: vhost, Live: pipeline.OwnedByAttachment(*a, vhost.Topology), Wanted: wanted, AttachedBy: pipeline.AttachedBy,
+		Vhost: a.Vhost, All: vhost, Live: pipeline.ChangesOfAttachment(prior, next, vhost.Topology), Wanted: wanted,
+		SharedQueues: failedQueues(prior, next), Joined: failedQueues(next), AttachedBy: pipeline.AttachedBy, FallsBack: a.Names().Parks,
 	}
 }
 
-// destroy detaches the queue. An attachment owns no queues, so there is nothing that force could delete.
+// failedQueues are those that the attachments declare, which others empty.
+func failedQueues(attachments ...*pipeline.Attachment) []string {
+	var names []string
+	for _, a := range attachments {
+		if a != nil && a.WorkQueue.DeclaresFailedQueue() {
+			names = append(names, a.WorkQueue.FailedQueue)
+		}
+	}
+	return names
+}
+
+// destroy detaches the queue. A failed queue that it owns has to be empty; nothing is forced.
 func destroy(ctx context.Context, applier *apply.Applier, change apply.Change, _ bool) error {
 	_, err := applier.Update(ctx, change)
 	return err

@@ -48,7 +48,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 func TestAcc_FailedCreateLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	user, password := b.User(t, "policymaker", `^orders\.(dlx|failed|retry|return|inbox)$`, ".*", ".*")
+	user, password := b.User(t, "policymaker", `^orders\.(dlx|failed(\.route)?|retry|return|inbox)$`, ".*", ".*")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
 	acceptQuickly(t, b,
 		resource.TestStep{

@@ -33,6 +33,9 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 		if strings.Contains(output, "parking-queue") {
 			t.Errorf("%s: a queue that was detached is taken for one in which dead letters rest:\n%s", what, output)
 		}
+		if !dropped && strings.Contains(output, "delivery-limit-default") {
+			t.Errorf("%s: a queue of another pipeline is taken for one whose messages nobody gets:\n%s", what, output)
+		}
 	}
 
 	tf.configure(t, pipelineNamed(tf.Broker, "old", has))

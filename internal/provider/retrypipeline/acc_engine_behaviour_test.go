@@ -2,6 +2,7 @@ package retrypipeline_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -124,6 +125,86 @@ func TestAcc_NativeWrongCalls(t *testing.T) {
 	}, `engine = "native"`, `delays = ["200ms", "400ms"]`, `work_queues = { work = {} }`)
 }
 
+// What is requeued where the queue does not delay comes back at once. Only a quorum queue ends that, after 21 deliveries, from
+// 4.0 on, and on 4.3 only what is rejected: basic.nack is not counted.
+func TestAcc_WorkerWrongCalls(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(amqp.Delivery) error{
+		"reject": func(d amqp.Delivery) error { return d.Reject(true) },
+		"nack":   func(d amqp.Delivery) error { return d.Nack(false, true) },
+	}
+	for _, queueType := range []string{"quorum", "classic"} {
+		for name, call := range calls {
+			t.Run(queueType+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b := brokertest.New(t)
+				b.DeclareQueue(t, "work", queueType, nil)
+				behaving(t, b, func() {
+					b.Publish(t, "", "work", persistent("hot"))
+					ends := queueType == "quorum" && b.VersionAtLeast("4.0") && (name == "reject" || !b.VersionAtLeast("4.3"))
+					deliveries := 100
+					if ends {
+						deliveries = 21
+					}
+					n := 0
+					waits := failing(t, b, deliveries, func(d amqp.Delivery) error {
+						if n++; n == deliveries && !ends {
+							return d.Ack(false)
+						}
+						return call(d)
+					})
+					waited(t, waits, make([]time.Duration, deliveries-1)...)
+					if ends {
+						expectIn(t, b, "orders.inbox", "hot")
+					}
+				}, `delays = ["10s"]`, fmt.Sprintf("work_queues = { work = { type = %q } }", queueType))
+			})
+		}
+	}
+}
+
+// Without a sidecar, a message of priority 0 comes back with it: not as one without, which 4.3 takes for 4.
+func TestAcc_PriorityZeroWithoutSidecar(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"native", "consumer"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			if !b.VersionAtLeast("4.3.1") {
+				t.Skip("not supported by this release, or it does not tell the two apart")
+			}
+			b.DeclareQueue(t, "work", "quorum", nil)
+			behaving(t, b, func() {
+				for _, priority := range []int{0, 1} {
+					b.Call(t, http.MethodPost, b.Path("exchanges", "amq.default")+"/publish", map[string]any{
+						"properties": map[string]any{"delivery_mode": 2, "priority": priority}, "routing_key": "work",
+						"payload": fmt.Sprint("priority ", priority), "payload_encoding": "string",
+					}, nil)
+				}
+				ch := b.Channel(t)
+				for range 2 {
+					d, ok, err := ch.Get("work", false)
+					if err != nil || !ok || d.Reject(engine == "native") != nil {
+						t.Fatal(err, ok)
+					}
+				}
+				brokertest.Eventually(t, 20*time.Second, func() error { // with ready messages alone
+					q, err := ch.QueueDeclarePassive("work", true, false, false, false, nil)
+					if err == nil && q.Messages != 2 {
+						err = fmt.Errorf("%d messages are back", q.Messages)
+					}
+					return err
+				})
+				for _, want := range []string{"priority 1", "priority 0"} {
+					if d, ok, err := ch.Get("work", true); err != nil || !ok || string(d.Body) != want {
+						t.Errorf("got %q, %t, %v, want %q", d.Body, ok, err, want)
+					}
+				}
+			}, fmt.Sprintf("engine = %q", engine), `delays = ["1s"]`, `work_queues = { work = {} }`)
+		})
+	}
+}
+
 // A consumer that dies has used an attempt.
 func TestAcc_NativeCrashes(t *testing.T) {
 	t.Parallel()
@@ -205,7 +286,7 @@ func countingConsumer(t *testing.T, b *brokertest.Broker, attempts int64) func(a
 		if attemptsBefore(d, "work")+1 < attempts {
 			return d.Nack(false, false)
 		}
-		b.Publish(t, "orders.failed", d.RoutingKey, amqp.Publishing{Headers: d.Headers, DeliveryMode: amqp.Persistent, Body: d.Body})
+		b.Publish(t, "orders.failed.route", "failed:work", amqp.Publishing{Headers: d.Headers, DeliveryMode: amqp.Persistent, Body: d.Body})
 		return d.Ack(false)
 	}
 }
@@ -393,4 +474,65 @@ func expectRejectedBy(t *testing.T, b *brokertest.Broker, name, engine string) {
 	body := "to " + name + " " + strings.ToLower(t.Name())
 	reject(t, b, body)
 	expectIn(t, b, name+map[string]string{"worker": ".inbox", "native": ".failed", "consumer": ".retry.1s"}[engine], body)
+}
+
+// A work queue that has a failed queue of its own parks there, by the broker or by its consumer; others in the pipeline's.
+func TestAcc_FailedQueueWithoutWorker(t *testing.T) {
+	t.Parallel()
+	for engine, how := range map[string]struct {
+		since string
+		fail  func(*testing.T, *brokertest.Broker) func(amqp.Delivery) error
+	}{
+		"native": {"4.3.1", func(*testing.T, *brokertest.Broker) func(amqp.Delivery) error {
+			return func(d amqp.Delivery) error { return d.Reject(true) }
+		}},
+		"consumer": {"4.0", func(t *testing.T, b *brokertest.Broker) func(amqp.Delivery) error {
+			t.Helper()
+			return countingConsumer(t, b, 3)
+		}},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			if !b.VersionAtLeast(how.since) {
+				t.Skip("not supported by this release")
+			}
+			b.DeclareQueue(t, "work", "quorum", nil)
+			b.DeclareQueue(t, "work.theirs", "quorum", amqp.Table{"x-delivery-limit": 1000})
+			config := func(settings string) string {
+				return pipelineHCL(b, fmt.Sprintf("engine = %q", engine), `delays = ["200ms"]`, `max_attempts = 3`,
+					fmt.Sprintf("work_queues = { work = { %s } }", settings))
+			}
+			failed := func(queue, body string) func() {
+				return func() {
+					b.Publish(t, "", "work", persistent(body))
+					failing(t, b, 3, how.fail(t, b))
+					expectIn(t, b, queue, body)
+					eventuallyReported(t, b, "work", 0)
+				}
+			}
+			const own = `failed_queue = "failures"`
+			acceptQuickly(t, b,
+				resource.TestStep{Config: config(own), ConfigPlanChecks: settled},
+				resource.TestStep{PreConfig: failed("failures", "own"), Config: config(""), ConfigPlanChecks: settled},
+				resource.TestStep{PreConfig: failed("orders.failed", "pipeline's"), Config: config(own), ConfigPlanChecks: settled},
+				resource.TestStep{
+					PreConfig: func() {
+						b.Publish(t, "", "failures", persistent("kept"))
+						eventuallyReported(t, b, "failures", 1)
+					},
+					Config: config(""), ExpectError: regexp.MustCompile(`(?s)would\s+lose\s+messages.*failures: 1 message`),
+				},
+				resource.TestStep{
+					PreConfig: func() { expectIn(t, b, "failures", "kept"); eventuallyReported(t, b, "failures", 0) },
+					Config:    config(`failed_queue = "work.theirs", declare_failed_queue = false`), ConfigPlanChecks: settled,
+				},
+				resource.TestStep{
+					ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: importID(b.Vhost, "orders"),
+					ImportStateVerifyIgnore: []string{"retired_queues", "detached_queues"}, ImportStateVerifyIdentifierAttribute: "name",
+				},
+				resource.TestStep{PreConfig: failed("work.theirs", "theirs"), Config: config(""), ConfigPlanChecks: settled},
+			)
+		})
+	}
 }

@@ -22,33 +22,37 @@ type engineCase struct {
 	engine, since, tooOld string
 	lines                 []string
 	deadLetterExchange    string
-	// objects are all that the pipeline has besides the failed exchange and queue.
+	// objects are all that the pipeline has.
 	exchanges, queues, policies []string
 	bindings                    [][2]string
 }
 
 func engineCases() []engineCase {
-	returns := [][2]string{{"orders.return", "noted"}, {"orders.return", "work"}, {"orders.failed", "orders.failed"}}
+	bindings := [][2]string{
+		{"orders.return", "noted"}, {"orders.return", "work"}, {"orders.failed", "orders.failed"}, {"orders.failed.route", "work.failures"},
+	}
 	return []engineCase{
 		{
 			engine: "native", since: "4.3.1", tooOld: `4\.3\.1 on`, deadLetterExchange: "orders.failed",
 			lines: []string{
 				`engine = "native"`, `delays = ["1s", "2s", "3s"]`, `max_attempts = 5`,
-				`work_queues = { work = {}, noted = { declare = true } }`,
+				`work_queues = { work = { failed_queue = "work.failures" }, noted = { declare = true } }`,
 			},
-			exchanges: []string{"orders.failed", "orders.return"}, queues: []string{"orders.failed", "noted"},
-			policies: []string{"retry/orders/queues", "retry/orders/quorum-queues"}, bindings: returns,
+			exchanges: []string{"orders.failed", "orders.failed.route", "orders.return"},
+			queues:    []string{"orders.failed", "work.failures", "noted"},
+			policies:  []string{"retry/orders/queues", "retry/orders/quorum-queues", "retry/orders/queue/work", "retry/orders/failed-queues"},
+			bindings:  bindings,
 		},
 		{
 			engine: "consumer", since: "4.0", tooOld: `Before\s+4\.0`, deadLetterExchange: "orders.retry",
 			lines: []string{
 				`engine = "consumer"`, `delays = ["1s"]`, `max_attempts = 3`,
-				`work_queues = { work = {}, noted = { declare = true, attach = "arguments" } }`,
+				`work_queues = { work = { failed_queue = "work.failures" }, noted = { declare = true, attach = "arguments" } }`,
 			},
-			exchanges: []string{"orders.failed", "orders.return", "orders.retry"},
-			queues:    []string{"orders.failed", "orders.retry.1s", "noted"},
-			policies:  []string{"retry/orders/queues", "retry/orders/queue/work"},
-			bindings:  append([][2]string{{"orders.retry", "orders.retry.1s"}}, returns...),
+			exchanges: []string{"orders.failed", "orders.failed.route", "orders.return", "orders.retry"},
+			queues:    []string{"orders.failed", "work.failures", "orders.retry.1s", "noted"},
+			policies:  []string{"retry/orders/queues", "retry/orders/queue/work", "retry/orders/failed-queues"},
+			bindings:  append([][2]string{{"orders.retry", "orders.retry.1s"}}, bindings...),
 		},
 	}
 }

@@ -22,7 +22,7 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
-	user, password := b.User(t, "policymaker", `^(orders\.(dlx|failed|retry|return|inbox|retry\.(5s|1m))|work)$`, ".*", ".*")
+	user, password := b.User(t, "policymaker", `^(orders\.(dlx|failed(\.route)?|retry|return|inbox|retry\.(5s|1m))|work)$`, ".*", ".*")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
 	before := pipelineHCL(b, `delays = ["5s"]`)
 	after := pipelineHCL(b, `delays = ["5s", "1m", "2m"]`, `work_queues = { work = {} }`)

@@ -109,6 +109,52 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}
 }
 
+// A failed queue of a work queue that is created, exchanged for another, or removed, likewise: the same configuration ends the
+// work, and messages go where it says.
+func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
+	workQueue := func(more string) []string {
+		return []string{`delays = ["5s"]`, `work_queues = { "declared" = { declare = true` + more + ` } }`}
+	}
+	const one, other = `, failed_queue = "failures"`, `, failed_queue = "other failures"`
+	for name, change := range map[string]struct {
+		before, after []string
+		parkedIn      string
+		writes        []int
+	}{
+		"created": {nil, workQueue(one), "failures", killedAt(24, 6, 9, 12, 15)},
+		"added":   {workQueue(""), workQueue(one), "failures", killedAt(8, 1, 2, 3)},
+		"moved":   {workQueue(one), workQueue(other), "other failures", killedAt(14, 1, 2, 3, 4)},
+		"removed": {workQueue(one), workQueue(""), "orders.failed", killedAt(12, 1, 2, 3)},
+	} {
+		for _, write := range change.writes {
+			t.Run(fmt.Sprintf("%s, write %d", name, write), func(t *testing.T) {
+				t.Parallel()
+				tf := newCLI(t, settings)
+				if change.before != nil {
+					tf.configure(t, pipelineHCL(tf.Broker, change.before...))
+					tf.apply(t)
+				}
+				tf.configure(t, pipelineHCL(tf.Broker, change.after...))
+				if !tf.applyKilledAt(t, write) {
+					t.Skipf("the change has fewer than %d writes", write)
+				}
+				tf.finishCreation(t)
+				tf.settled(t)
+				m := persistent("parked")
+				m.Headers = map[string]any{"CC": []any{"failed:declared"}}
+				tf.Publish(t, "orders.failed.route", "key", m)
+				expectIn(t, tf.Broker, change.parkedIn, "parked")
+				if status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "failures"), nil); status == http.StatusOK && change.parkedIn != "failures" {
+					t.Error("the old failed queue is still there")
+				}
+			})
+		}
+	}
+}
+
 // An exchange that somebody changed is re-created, and all bindings go with it for a moment. The next plan shows those
 // of others that are gone, and the next apply restores them.
 func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing.T) {

@@ -26,7 +26,7 @@ const (
 func workerHas(age knownvalue.Check, attempts map[string]knownvalue.Check) statecheck.StateCheck {
 	queues := map[string]knownvalue.Check{}
 	for queue, check := range attempts {
-		queues[queue] = knownvalue.ObjectExact(map[string]knownvalue.Check{"max_attempts": check})
+		queues[queue] = knownvalue.ObjectPartial(map[string]knownvalue.Check{"max_attempts": check})
 	}
 	return statecheck.ExpectKnownValue(address, tfjsonpath.New("worker"), knownvalue.ObjectPartial(map[string]knownvalue.Check{
 		"max_age": age, "max_attempts": knownvalue.Int64Exact(3), "work_queues": knownvalue.MapExact(queues),

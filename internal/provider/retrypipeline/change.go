@@ -20,7 +20,7 @@ func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) (c apply.Chang
 	}
 	n := p.Names()
 	c.NoteOf, c.Noted, c.Declared = p.NoteOf, n.Noted, n.Declared
-	c.AttachedBy = pipeline.AttachedBy
+	c.AttachedBy, c.FallsBack = pipeline.AttachedBy, n.Parks
 	c.Catch, c.CaughtQueue, c.Catching = p.Catch, n.CaughtQueue(), n.Catching
 	return c
 }
@@ -71,7 +71,8 @@ func wantedBeside(live topology.Topology, p pipeline.Pipeline) topology.Topology
 	return expanded
 }
 
-// declared lists the work queues that the pipelines declare, to which others publish.
+// declared lists the work queues that the pipelines declare, to which others publish, and their failed queues, which others
+// empty.
 func declared(pipelines ...pipeline.Pipeline) []string {
 	var names []string
 	for _, p := range pipelines {
@@ -80,6 +81,7 @@ func declared(pipelines ...pipeline.Pipeline) []string {
 				names = append(names, name)
 			}
 		}
+		names = append(names, p.DeclaredFailedQueues()...)
 	}
 	return names
 }

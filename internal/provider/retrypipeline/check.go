@@ -26,6 +26,7 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 	problems = append(problems, preflight.CheckLengths(p)...)
 	problems = append(problems, preflight.CheckDefinition(p)...)
 	problems = append(problems, preflight.CheckPolicies(p)...)
+	problems = append(problems, preflight.CheckFailedQueues(p)...)
 	for name, workQueue := range p.WorkQueues {
 		problems = append(problems, preflight.CheckWorkQueue(p.Names(), name, workQueue)...)
 	}
@@ -107,8 +108,9 @@ func checkPlan(
 	diags := report.Planned(found, places, prior == nil && lifecycle.Force)
 	if prior != nil && !replaces(*prior, p) {
 		diags.Append(warnOfDropped(run, *prior, &p, vhost)...)
+		diags.Append(report.FailedQueuesStay(pipeline.StayingFailedQueues(*prior, &p, vhost.Topology))...)
 	}
-	if len(found.Problems)+len(found.Owned)+len(found.Exists)+len(found.Declared) == 0 {
+	if len(found.Problems)+len(found.Owned)+len(found.Exists)+len(found.Declared)+len(found.FailedQueues) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
 	return diags
@@ -122,7 +124,8 @@ func leaving(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vh
 		queues = slices.DeleteFunc(queues, func(name string) bool { _, stays := next.WorkQueues[name]; return stays })
 	} else {
 		for name, queue := range vhost.Queues {
-			if queue.Arguments["x-dead-letter-exchange"] == prior.DeadLetterExchange() {
+			exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
+			if prior.DeadLettersTo(exchange) {
 				queues = append(queues, name)
 			}
 		}
@@ -145,7 +148,8 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 // letsGo notes the queues that a destroy detaches, and names those whose rejected messages are dropped from then on.
 func letsGo(run *session.Session, prior pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	diags := letGo(run, prior, nil)
-	return append(diags, warnOfDropped(run, prior, nil, vhost)...)
+	diags.Append(warnOfDropped(run, prior, nil, vhost)...)
+	return append(diags, report.FailedQueuesStay(pipeline.StayingFailedQueues(prior, nil, vhost.Topology))...)
 }
 
 // warnOfDropped names the work queues of which nobody gets what is rejected after the change, nil for a destroy.

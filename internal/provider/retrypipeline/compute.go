@@ -48,6 +48,7 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 	m.Topology = attribute.TopologyValue(objects)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = attribute.WorkerValue(p.Worker())
+	m.FailedPermissions = attribute.FailedQueuePermissionsValue(p)
 	m.RetiredQueues, m.DetachedQueues = retiredValue(p, seen.retired), detachedValue(p, seen.detached)
 	m.showNames(p)
 }
@@ -81,6 +82,7 @@ func (m *model) computePartly(ctx context.Context) {
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
 	m.OperatorPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
+	m.FailedPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
 	m.GivesUpAfter = types.StringUnknown()
 	m.Worker = types.ObjectUnknown(attribute.WorkerType)
 	m.RetiredQueues, m.DetachedQueues = types.MapUnknown(retiredType), types.MapUnknown(detachedType)

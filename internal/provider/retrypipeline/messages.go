@@ -14,7 +14,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-const remedy = "Let the retries finish, then consume or purge what is in the failed queue, and run terraform apply."
+const remedy = "Let the retries finish, then empty the failed queue, and run terraform apply: " +
+	"rabbitmq-retry failed replays, exports and deletes what is in it, with --queue where it is the failed_queue of work queues."
 
 func workQueuePath(name string) path.Path { return path.Root("work_queues").AtMapKey(name) }
 

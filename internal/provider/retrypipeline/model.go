@@ -42,6 +42,7 @@ type model struct {
 	Worker              types.Object `tfsdk:"worker"`
 	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
 	OperatorPermissions types.Map    `tfsdk:"operator_permissions"`
+	FailedPermissions   types.Map    `tfsdk:"failed_queue_permissions"`
 	RetiredQueues       types.Map    `tfsdk:"retired_queues"`
 	DetachedQueues      types.Map    `tfsdk:"detached_queues"`
 }
@@ -55,7 +56,14 @@ const (
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func (m model) near() (pipelines, workQueues []string) {
-	return []string{m.Name.ValueString()}, slices.Collect(maps.Keys(m.WorkQueues.Elements()))
+	queues := slices.Collect(maps.Keys(m.WorkQueues.Elements()))
+	for _, element := range m.WorkQueues.Elements() {
+		w, _ := element.(types.Object)
+		if queue, isText := w.Attributes()["failed_queue"].(types.String); isText && queue.ValueString() != "" {
+			queues = append(queues, queue.ValueString())
+		}
+	}
+	return []string{m.Name.ValueString()}, queues
 }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {

@@ -162,6 +162,12 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
 				NestedObject: schema.NestedAttributeObject{Attributes: permissionsAttributes("Pattern of the queues that may be read.")},
 			},
+			"failed_queue_permissions": schema.MapNestedAttribute{
+				Computed: true,
+				MarkdownDescription: "The least permissions in the vhost of who looks after the `failed_queue` of work queues, by that queue: " +
+					"for `rabbitmq-retry failed` with `--queue`, but for `import` and `replay --to`, which write to `amq.default`.",
+				NestedObject: schema.NestedAttributeObject{Attributes: permissionsAttributes("Pattern of the queues that may be read.")},
+			},
 			"detached_queues": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "Queues that are no work queues any more, by name. " +
@@ -223,5 +229,6 @@ func workQueueAttributes() map[string]schema.Attribute {
 	maps.Copy(attributes, attribute.AttachAttributes(
 		" For a declared queue the pipeline writes the arguments itself.",
 		"They take precedence over those of the whole pipeline; `null` drops a key."))
+	maps.Copy(attributes, attribute.FailedQueueAttributes("of the pipeline's `queue_type`"))
 	return attributes
 }

@@ -18,6 +18,8 @@ var (
 		"policy_definition":    jsontypes.NormalizedType{},
 		"max_attempts":         types.Int64Type,
 		"take_over_from":       types.StringType,
+		"failed_queue":         types.StringType,
+		"declare_failed_queue": types.BoolType,
 	}
 	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"delay":   types.StringType,

@@ -25,6 +25,8 @@ type workQueueModel struct {
 	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
 	MaxAttempts        types.Int64          `tfsdk:"max_attempts"`
 	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
+	FailedQueue        types.String         `tfsdk:"failed_queue"`
+	DeclareFailedQueue types.Bool           `tfsdk:"declare_failed_queue"`
 }
 
 // workQueue turns known settings into a specification. What is not set has its default.
@@ -36,6 +38,7 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 	if !w.MaxAttempts.IsNull() {
 		diags.Append(report.Errors(preflight.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
 	}
+	diags.Append(attribute.CheckFailedQueue(at, w.FailedQueue, w.DeclareFailedQueue)...)
 	queueType := topology.Quorum
 	if !w.Type.IsNull() {
 		queueType = w.Type.ValueString()
@@ -49,6 +52,8 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 		PolicyDefinition:   definition,
 		MaxAttempts:        int(w.MaxAttempts.ValueInt64()),
 		TakeOverFrom:       w.TakeOverFrom.ValueString(),
+		FailedQueue:        w.FailedQueue.ValueString(),
+		ForeignFailedQueue: attribute.ForeignFailedQueue(w.DeclareFailedQueue),
 	}, diags
 }
 
@@ -90,5 +95,7 @@ func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
 		"policy_definition":    attribute.ArgumentsValue(workQueue.PolicyDefinition),
 		"max_attempts":         attribute.AttemptsValue(workQueue.MaxAttempts),
 		"take_over_from":       attribute.TextValue(workQueue.TakeOverFrom),
+		"failed_queue":         attribute.TextValue(workQueue.FailedQueue),
+		"declare_failed_queue": attribute.DeclareFailedQueueValue(workQueue),
 	})
 }

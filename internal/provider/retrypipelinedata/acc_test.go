@@ -67,7 +67,7 @@ output "merged" {
 			statecheck.ExpectKnownOutputValue("merged", knownvalue.ObjectExact(map[string]knownvalue.Check{
 				"configure": knownvalue.StringExact("^$"),
 				"read":      knownvalue.StringExact(`^(orders\.failed)$|^(orders\.inbox)$`),
-				"write":     knownvalue.StringExact(`^(amq\.default|orders\.failed|orders\.retry|orders\.return)$`),
+				"write":     knownvalue.StringExact(`^(amq\.default|orders\.failed|orders\.failed\.route|orders\.retry|orders\.return)$`),
 			})),
 		}},
 	)

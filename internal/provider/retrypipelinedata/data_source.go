@@ -38,12 +38,22 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	return diags
 }
 
+// attachments are the queues that are attached, as the broker has them.
+func attachments(p pipeline.Pipeline, vhost topology.Topology) map[string]pipeline.WorkQueue {
+	attached := map[string]pipeline.WorkQueue{}
+	for _, queue := range pipeline.Attached(p.Names(), vhost) {
+		a, _ := pipeline.RecoverAttachment(p.Name, p.Vhost, queue, vhost) // is attached
+		attached[queue] = a.WorkQueue
+	}
+	return attached
+}
+
 // fill reads the pipeline back from what the broker keeps.
 func fill(_ context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
 	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost.Topology)
 	if err != nil {
 		return diag.Diagnostics{cannotRead(m.Name.ValueString(), m.Vhost.ValueString(), err)}
 	}
-	m.show(p, pipeline.Attached(p.Names(), vhost.Topology))
+	m.show(p, attachments(p, vhost.Topology))
 	return nil
 }

@@ -28,20 +28,25 @@ type model struct {
 	Worker              types.Object `tfsdk:"worker"`
 	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
 	OperatorPermissions types.Map    `tfsdk:"operator_permissions"`
+	FailedPermissions   types.Map    `tfsdk:"failed_queue_permissions"`
 }
 
 // show sets the computed attributes. The worker has the attached queues, too: nobody else who writes its configuration
 // knows all of them.
-func (m *model) show(p pipeline.Pipeline, attached []string) {
+func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.WorkQueue) {
 	n, worker := p.Names(), p.Worker()
 	m.Engine = types.StringValue(p.EngineName())
 	m.WorkQueues = texts(slices.Sorted(maps.Keys(p.WorkQueues)))
-	m.Attachments = texts(attached)
-	for _, queue := range attached {
+	m.Attachments = texts(slices.Sorted(maps.Keys(attached)))
+	all := p
+	all.WorkQueues = maps.Clone(attached)
+	maps.Copy(all.WorkQueues, p.WorkQueues)
+	for queue, w := range attached {
 		if _, listed := worker.WorkQueues[queue]; !listed {
-			worker.WorkQueues[queue] = pipeline.WorkerQueue{}
+			worker.WorkQueues[queue] = pipeline.WorkerQueue{FailedQueue: w.FailedQueue}
 		}
 	}
+	m.FailedPermissions = attribute.FailedQueuePermissionsValue(all)
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
 	m.FailedQueue = types.StringValue(n.FailedQueue())
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))

@@ -41,6 +41,11 @@ func pipelineSchema() schema.Schema {
 				Computed: true, ElementType: attribute.OperatorPermissionsType,
 				MarkdownDescription: "The least permissions in the vhost of who looks after the failed queue, by command of `rabbitmq-retry failed`.",
 			},
+			"failed_queue_permissions": schema.MapAttribute{
+				Computed: true, ElementType: attribute.OperatorPermissionsType,
+				MarkdownDescription: "The least permissions in the vhost of who looks after the `failed_queue` of work queues, " +
+					"attached ones included, by that queue.",
+			},
 		},
 	}
 }

@@ -1,0 +1,175 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// FailedBinding leads the failed messages of a work queue to a queue of their own. It is marked where the pipeline declares
+// that queue, but for names over which RabbitMQ's management API would fail.
+func (n Names) FailedBinding(workQueue, failedQueue string, declared bool) topology.Binding {
+	b := topology.Binding{Source: n.FailedRouteExchange(), Destination: failedQueue, RoutingKey: FailedKey(workQueue)}
+	if declared && !CannotBeMarked(workQueue) {
+		b.Arguments = topology.Arguments{DeclaredArgument: string(n)}
+	}
+	return b
+}
+
+// parkedFrom is the work queue whose failed messages a binding leads to a queue of their own; false if it is no such binding.
+func (n Names) parkedFrom(b topology.Binding) (workQueue string, parks bool) {
+	workQueue, keyed := strings.CutPrefix(b.RoutingKey, FailedKeyPrefix)
+	return workQueue, keyed && b.Source == n.FailedRouteExchange() && !b.ToExchange
+}
+
+// Parks reports whether a binding leads failed messages of a work queue to a queue of their own.
+func (n Names) Parks(b topology.Binding) bool {
+	_, parks := n.parkedFrom(b)
+	return parks
+}
+
+// DeclaredFailedQueues are the failed queues of work queues that the pipeline declares.
+func (p Pipeline) DeclaredFailedQueues() []string {
+	var names []string
+	for _, w := range p.WorkQueues {
+		if w.DeclaresFailedQueue() {
+			names = append(names, w.FailedQueue)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// FailedQueues are those of the pipeline's work queues, whoever declares them, each with one of the work queues.
+func (p Pipeline) FailedQueues() map[string]string {
+	found := map[string]string{}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(p.WorkQueues))) {
+		if queue := p.WorkQueues[name].FailedQueue; queue != "" {
+			found[queue] = name
+		}
+	}
+	return found
+}
+
+// failedQueueOf is a failed queue of work queues. What somebody rejects there comes back, whatever its key is and whatever
+// the pipeline has.
+func failedQueueOf(n Names, queueType, name string) topology.Queue {
+	return ownQueue(queueType, "", topology.Arguments{DeclaredByArgument: string(n), "x-dead-letter-routing-key": name},
+		topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+}
+
+func addFailedQueuesOfWorkQueues(t *topology.Topology, p Pipeline) {
+	for _, name := range p.DeclaredFailedQueues() {
+		t.Queues[name] = failedQueueOf(p.Names(), p.QueueType, name)
+	}
+	for name, w := range p.WorkQueues {
+		if w.FailedQueue != "" {
+			t.Bindings = append(t.Bindings, p.Names().FailedBinding(name, w.FailedQueue, w.DeclaresFailedQueue()))
+		}
+	}
+}
+
+// failedQueuesPolicies keep the policies of others off the failed queues of work queues. They are not part of the policy of
+// the other own queues, whose pattern is bounded.
+func (p Pipeline) failedQueuesPolicies() map[string]topology.Policy {
+	policies := map[string]topology.Policy{}
+	names := p.DeclaredFailedQueues()
+	if len(names) == 0 {
+		return policies
+	}
+	for i, group := range spread(names) {
+		policies[p.Names().FailedQueuesPolicy(i)] = ranked(p.policy(p.ownContent(), exactPattern(group)), i)
+	}
+	return policies
+}
+
+// recoverFailedQueues reads back where the failed messages of work queues go. A queue is taken for declared only with both
+// marks, as a work queue is.
+func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
+	n := p.Names()
+	for _, b := range vhost.Bindings {
+		name, parks := n.parkedFrom(b)
+		w, has := p.WorkQueues[name]
+		if _, ofAttachment := b.Arguments[AttachmentArgument]; parks && has && !ofAttachment {
+			w.FailedQueue = b.Destination
+			w.ForeignFailedQueue = !n.declaresFailedQueue(name, b.Destination, vhost)
+			p.WorkQueues[name] = w
+		}
+	}
+}
+
+func (n Names) declaresFailedQueue(workQueue, failedQueue string, vhost topology.Topology) bool {
+	return n.Declared(vhost.Queues[failedQueue]) &&
+		slices.ContainsFunc(vhost.Bindings, n.FailedBinding(workQueue, failedQueue, true).Equal) &&
+		!slices.ContainsFunc(vhost.Bindings, n.FailedBinding(workQueue, failedQueue, false).Equal)
+}
+
+// releasesFailedQueue reports whether a failed queue that the pipeline has declared stays although it declares it no more:
+// work queues of the pipeline, its attachments or another pipeline go on using it, or somebody else has re-created it.
+func releasesFailedQueue(name string, prior Pipeline, next *Pipeline, vhost topology.Topology) bool {
+	if next != nil {
+		if slices.Contains(next.DeclaredFailedQueues(), name) {
+			return false
+		}
+		if _, used := next.FailedQueues()[name]; used {
+			return true
+		}
+	}
+	return !prior.Names().Declared(vhost.Queues[name]) || len(parkedByOthers(name, prior.Names().OwnsBinding, vhost)) > 0
+}
+
+// StayingFailedQueues are the failed queues that a change from prior to next, nil for a destroy, declares no more and has no use
+// for, and that stay since others have failed messages there: each with the pipelines of those.
+func StayingFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topology) map[string][]Names {
+	staying := map[string][]Names{}
+	for _, name := range prior.DeclaredFailedQueues() {
+		used := false
+		if next != nil {
+			_, used = next.FailedQueues()[name]
+		}
+		if others := parkedByOthers(name, prior.Names().OwnsBinding, vhost); !used && len(others) > 0 {
+			staying[name] = others
+		}
+	}
+	return staying
+}
+
+// ParkedByOthers lists the pipelines that have failed messages of work queues in this queue, but for what this pipeline itself
+// has bound there, which its plan shows.
+func (n Names) ParkedByOthers(queue string, vhost topology.Topology) []Names {
+	return parkedByOthers(queue, n.OwnsBinding, vhost)
+}
+
+// parkedByOthers lists the pipelines that have failed messages of work queues in this queue by bindings that are not own ones.
+func parkedByOthers(queue string, own func(topology.Binding) bool, vhost topology.Topology) []Names {
+	others := vhost
+	others.Bindings = slices.DeleteFunc(slices.Clone(vhost.Bindings), own)
+	return ParkedBy(queue, others)
+}
+
+// ParkedBy lists the pipelines that have failed messages of a work queue in this queue.
+func ParkedBy(queue string, vhost topology.Topology) []Names {
+	var found []Names
+	for _, b := range vhost.Bindings {
+		name, routes := strings.CutSuffix(b.Source, Names("").FailedRouteExchange())
+		if _, parks := Names(name).parkedFrom(b); routes && parks && b.Destination == queue {
+			found = append(found, Names(name))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// FailedQueuesIn lists the queues that have failed messages of the pipeline's work queues and attachments, each with those
+// work queues.
+func FailedQueuesIn(n Names, vhost topology.Topology) map[string][]string {
+	found := map[string][]string{}
+	for _, b := range vhost.Bindings {
+		if workQueue, parks := n.parkedFrom(b); parks {
+			found[b.Destination] = append(found[b.Destination], workQueue)
+		}
+	}
+	return found
+}

@@ -1,0 +1,128 @@
+package preflight
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// checkFailedQueue checks where the failed messages of one work queue go, by itself.
+func checkFailedQueue(place func(...any) Path, p pipeline.Names, name string, w pipeline.WorkQueue) []Problem {
+	at, queue := place("failed_queue"), w.FailedQueue
+	switch {
+	case queue == "":
+		return nil
+	case queue == name:
+		return []Problem{problem(at, "Failed queue is the work queue", failedQueueIsWorkQueue, queue)}
+	case p != "" && (p.OwnsQueue(queue) || p.CoversQueue(queue)):
+		return []Problem{problem(at, "Failed queue belongs to the pipeline", failedQueueIsOwn, queue)}
+	case len(queue) > workerconfig.MaxName:
+		return []Problem{problem(at, "Name too long", "%q is too long: %s.", queue, workerconfig.NamesAreShort)}
+	case strings.ContainsAny(queue, "\r\n"):
+		return []Problem{problem(at, "Line break in a failed queue's name", lineBreakInFailedQueue, queue)}
+	case w.DeclaresFailedQueue() && strings.HasPrefix(queue, "amq."):
+		return []Problem{problem(at, "Reserved queue name", reservedByBrokers, queue)}
+	}
+	return nil
+}
+
+// CheckFailedQueues checks what several work queues say about where their failed messages go.
+func CheckFailedQueues(p pipeline.Pipeline) []Problem {
+	var problems []Problem
+	declared := p.DeclaredFailedQueues()
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		w, at := p.WorkQueues[name], Path{"work_queues", MapKey(name), "failed_queue"}
+		if w.FailedQueue == "" || w.FailedQueue == name {
+			continue
+		}
+		if _, isWork := p.WorkQueues[w.FailedQueue]; isWork {
+			problems = append(problems, problem(at, "Failed queue is a work queue", failedQueueOfOneIsWorkQueue, w.FailedQueue, name))
+		}
+		if w.ForeignFailedQueue && slices.Contains(declared, w.FailedQueue) {
+			problems = append(problems, problem(at, "Failed queue declared and not", failedQueueDeclaredAndNot, w.FailedQueue, name))
+		}
+		detail := tooLong(p.Vhost, w.FailedQueue, p.QueueType)
+		if detail != "" && w.DeclaresFailedQueue() && len(w.FailedQueue) <= workerconfig.MaxName {
+			problems = append(problems, problem(at, "Name too long", "For the failed queue %q, %s.", w.FailedQueue, detail))
+		}
+	}
+	return problems
+}
+
+// checkFailedQueue finds what speaks against having the failed messages of the work queue in the queue that is to get them.
+func (q liveWorkQueue) checkFailedQueue(f *Findings) {
+	name := q.FailedQueue
+	if name == "" {
+		return
+	}
+	at, n := q.at("failed_queue"), q.pipeline.Names()
+	attached := func(b topology.Binding) bool { return pipeline.AttachedBy(b) == string(n) && b.Destination == name }
+	owners := q.others.OwnersOf(name)
+	live, exists := q.vhost.Queues[name]
+	switch {
+	case len(owners) > 0 && owners[0].AsWorkQueue:
+		f.refuse(at, "Failed queue is a work queue", failedQueueIsWorkQueueOf, name, owners[0].Pipeline)
+	case len(owners) > 0:
+		f.refuse(at, "Failed queue belongs to another pipeline", failedQueueIsOwnOf, name, owners[0].Pipeline)
+	case slices.ContainsFunc(q.vhost.Bindings, attached):
+		f.refuse(at, "Failed queue is a work queue", failedQueueIsWorkQueueOf, name, n)
+	case !q.ForeignFailedQueue:
+	case !exists:
+		f.MissingFailedQueues = append(f.MissingFailedQueues, name)
+	case live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream":
+		f.refuse(at, "Failed queue keeps no messages", failedQueueKeepsNothing, name)
+	default:
+		if exchange := q.deadLetterExchangeOf(name, live); n.Retries(exchange) {
+			f.refuse(at, "Failed queue is retried", failedQueueIsRetried, name, exchange)
+		}
+	}
+}
+
+// deadLetterExchangeOf is where a queue of somebody else's dead-letters to, "" if nowhere.
+func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) string {
+	value, has := live.Arguments["x-dead-letter-exchange"]
+	if policies, _ := topology.Matching(q.others.Policies, name, live.Type); !has && len(policies) > 0 {
+		value = policies[0].Definition["dead-letter-exchange"]
+	}
+	exchange, _ := value.(string)
+	return exchange
+}
+
+// checkParkedIn finds a work queue that has failed messages of a pipeline: they would be retried and fail again.
+func (q liveWorkQueue) checkParkedIn(f *Findings) {
+	users := pipeline.ParkedBy(q.name, q.vhost.Topology)
+	if !q.attachment {
+		users = q.pipeline.Names().ParkedByOthers(q.name, q.vhost.Topology)
+	}
+	for _, n := range users {
+		f.refuse(q.at(), "Work queue is a failed queue", workQueueIsFailedQueue, q.name, n)
+	}
+}
+
+// existingFailedQueues finds failed queues that are to be declared for the first time and exist already.
+func existingFailedQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
+	var had, found []string
+	if prior != nil {
+		had = prior.DeclaredFailedQueues()
+	}
+	wanted := pipeline.Expand(p).Queues
+	for _, name := range p.DeclaredFailedQueues() {
+		live, exists := vhost.Queues[name]
+		if exists && !slices.Contains(had, name) && !sameQueue(name, wanted[name], live) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// sameQueue reports whether a queue is exactly as it would be made. Its mark is one of its arguments.
+func sameQueue(name string, wanted, live topology.Queue) bool {
+	one := func(q topology.Queue) topology.Topology {
+		return topology.Topology{Queues: map[string]topology.Queue{name: q}}
+	}
+	return topology.Diff(one(wanted), one(live)).Empty()
+}

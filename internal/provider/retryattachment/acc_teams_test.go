@@ -1,0 +1,134 @@
+package retryattachment_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// A team that attaches its queue has its failed messages in a queue of its own, which it declares or has already.
+func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for _, queue := range []string{"work", "theirs"} {
+		b.DeclareQueue(t, queue, "quorum", nil)
+	}
+	config := func(lines string) string { return pipeline(b) + attachment(b, reference, lines) }
+	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+	const declared, theirs = `failed_queue = "team.failures"`, "failed_queue = \"theirs\"\n  declare_failed_queue = false"
+	parked := func(queue string) func() {
+		return func() {
+			t.Helper()
+			b.Publish(t, "orders.failed.route", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Headers: amqp.Table{"CC": []any{"failed:work"}}})
+			brokertest.Eventually(t, 30*time.Second, func() error {
+				if _, ok := b.Get(t, queue); !ok {
+					return fmt.Errorf("no message in %s", queue)
+				}
+				return nil
+			})
+		}
+	}
+	refused := regexp.MustCompile(`(?s)would\s+lose\s+messages.*team\.failures: 1 message.*--queue`)
+	acctest.Run(t, acctest.Quick(),
+		resource.TestStep{Config: config(declared), ConfigPlanChecks: settled},
+		resource.TestStep{
+			ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: url.PathEscape(b.Vhost) + "/orders/work",
+			ImportStateVerifyIdentifierAttribute: "queue",
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				parked("team.failures")()
+				b.Call(t, http.MethodDelete, b.Path("queues", "team.failures"), nil, nil)
+				parked("orders.failed")()
+			},
+			Config: config(declared), ConfigPlanChecks: settled,
+		},
+		resource.TestStep{PreConfig: parked("team.failures"), Config: config(theirs), ConfigPlanChecks: settled},
+		resource.TestStep{
+			ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: url.PathEscape(b.Vhost) + "/orders/work",
+			ImportStateVerifyIdentifierAttribute: "queue",
+		},
+		resource.TestStep{PreConfig: parked("theirs"), Config: config(""), ConfigPlanChecks: settled},
+		resource.TestStep{PreConfig: parked("orders.failed"), Config: config(declared), ConfigPlanChecks: settled},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "", "team.failures", message())
+				brokertest.Eventually(t, 30*time.Second, func() error {
+					var q struct{ Messages int }
+					if b.Call(t, http.MethodGet, b.Path("queues", "team.failures"), nil, &q); q.Messages != 1 {
+						return fmt.Errorf("%d messages", q.Messages)
+					}
+					return nil
+				})
+			},
+			Config: pipeline(b), ExpectError: refused,
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if _, ok := b.Get(t, "team.failures"); !ok {
+					t.Error("the message is gone")
+				}
+			},
+			Config: pipeline(b), ConfigPlanChecks: settled,
+		},
+	)
+	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "team.failures"), nil); status != http.StatusNotFound {
+		t.Errorf("the queue is still there: %d", status)
+	}
+}
+
+// A failed queue that an attachment has declared stays while the pipeline's own work queue has failed messages there.
+func TestAcc_FailedQueueOfAnAttachmentAndAnotherStays(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for _, queue := range []string{"work", "other"} {
+		b.DeclareQueue(t, queue, "quorum", nil)
+	}
+	another := strings.NewReplacer(`"work"`, `"another"`, `= "work"`, `= "other"`).Replace(
+		attachment(b, reference, "failed_queue = \"team.failures\"\n  declare_failed_queue = false"))
+	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+	declaring := attachment(b, reference, `failed_queue = "team.failures"`)
+	acctest.Run(t, acctest.Quick(),
+		resource.TestStep{Config: pipeline(b) + declaring},
+		resource.TestStep{Config: pipeline(b) + declaring + another, ConfigPlanChecks: settled},
+		resource.TestStep{
+			PreConfig: func() { b.Publish(t, "", "team.failures", message()) },
+			Config:    pipeline(b) + another, ConfigPlanChecks: settled,
+		},
+	)
+	if _, ok := b.Get(t, "team.failures"); !ok {
+		t.Error("the message is gone")
+	}
+}
+
+// Several attachments of one configuration declare the same failed queue, whichever of them comes first.
+func TestAcc_FailedQueueOfSeveralAttachments(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	attachments := ""
+	for _, queue := range []string{"work.a", "work.b", "work.c", "work.d"} {
+		b.DeclareQueue(t, queue, "quorum", nil)
+		attachments += strings.NewReplacer(`"work"`, fmt.Sprintf("%q", queue[len("work."):]), `= "work"`, fmt.Sprintf("= %q", queue)).Replace(
+			attachment(b, reference, `failed_queue = "team.failures"`))
+	}
+	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+	acctest.Run(t, acctest.Quick(),
+		resource.TestStep{Config: pipeline(b)},
+		resource.TestStep{Config: pipeline(b) + attachments, ConfigPlanChecks: settled},
+		resource.TestStep{Config: pipeline(b)},
+	)
+	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "team.failures"), nil); status != http.StatusNotFound {
+		t.Errorf("the queue is still there: %d", status)
+	}
+}
