@@ -22,8 +22,8 @@ func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
 		return `{"pipelines":[` + strings.Join(pipelines, ",") + `]}`
 	}
 	b.Request(t, "PUT", b.Path("queues", "orders.inbox"), map[string]any{"durable": true})
-	for exchange, kind := range map[string]string{"orders.retry": "direct", "orders.return": "direct", "orders.failed": "fanout"} {
-		b.Request(t, "PUT", b.Path("exchanges", exchange), map[string]any{"type": kind, "durable": true})
+	for _, exchange := range pipeline.Names("orders").WorkerExchanges() {
+		b.Request(t, "PUT", b.Path("exchanges", exchange), map[string]any{"type": "direct", "durable": true})
 	}
 	permissions := pipeline.WorkerPermissions("orders")
 	user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
@@ -42,7 +42,7 @@ func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
 	if code != exitError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "error: look for the inbox:") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	for _, gone := range []string{"orders.failed", "orders.return", "orders.retry"} {
+	for _, gone := range []string{"orders.failed", "orders.failed.route", "orders.return", "orders.retry"} {
 		b.Request(t, "DELETE", b.Path("exchanges", gone), nil)
 		code, stdout, stderr = execute(t.Context(), map[string]string{cli.EnvConfig: config("orders")}, "worker", "--check", "--uri-file", file)
 		if code != exitError || !strings.Contains(stdout, "error: look for the exchange "+gone+":") || !strings.Contains(stdout, "NOT_FOUND") {

@@ -170,7 +170,6 @@ func TestFailedTexts(t *testing.T) {
 		want string
 	}{
 		"no pipeline": {[]string{"failed", "list"}, "which pipeline? Write its name, or --queue"},
-		"both":        {[]string{"failed", "list", "orders", "--queue", "q"}, "with --queue there is no pipeline to name"},
 		"format":      {[]string{"failed", "list", "orders", "-o", "xml"}, `-o "xml": must be one of table, json, jsonl, id`},
 		"no time":     {[]string{"failed", "list", "orders", "--since", "1h", "--until", "2h"}, "--since 1h: is later than the end, 2h: no message"},
 		"no age":      {[]string{"failed", "replay", "orders", "--since", "1h", "--older-than", "2h", "--yes"}, "--since 1h: is later than the end, 2h"},

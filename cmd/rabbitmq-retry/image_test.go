@@ -84,7 +84,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 func stage(t *testing.T, b *brokertest.Broker, names pipeline.Names) {
 	t.Helper()
 	b.Request(t, http.MethodPut, b.Path("queues", names.Inbox()), map[string]any{"durable": true})
-	for _, exchange := range []string{names.RetryExchange(), names.ReturnExchange(), names.FailedExchange()} {
+	for _, exchange := range names.WorkerExchanges() {
 		b.Request(t, http.MethodPut, b.Path("exchanges", exchange), map[string]any{"type": "direct", "durable": true})
 	}
 }

@@ -81,17 +81,22 @@ func (e *Entry) readForeign(f fields, deaths []death) {
 	}
 }
 
-// failure is the death of the message in a queue of an application, the newest one: in the failed queue of a pipeline
-// whose consumers count, the last death is the end of a wait.
+// failure is the death of the message in a queue of an application, the newest one: where the consumers of a pipeline count,
+// the last death is the end of a wait.
 func (e *Entry) failure(deaths []death) death {
-	if name, isFailed := strings.CutSuffix(e.Queue, pipeline.Names("").FailedQueue()); isFailed && name != "" {
-		for _, d := range deaths {
-			if !pipeline.Names(name).OwnsQueue(d.queue) {
-				return d
-			}
+	owner := pipeline.Names(strings.TrimSuffix(e.Queue, pipeline.Names("").FailedQueue()))
+	for _, d := range deaths {
+		if !d.isWait() && (string(owner) == e.Queue || !owner.OwnsQueue(d.queue)) {
+			return d
 		}
 	}
 	return deaths[0]
+}
+
+// isWait reports whether the message died in a retry queue, to which the exchange for retries had led.
+func (d death) isWait() bool {
+	name, retries := strings.CutSuffix(d.exchange, pipeline.Names("").RetryExchange())
+	return retries && name != "" && pipeline.Names(name).OwnsQueue(d.queue)
 }
 
 func (e *Entry) readNServiceBus(f fields) {

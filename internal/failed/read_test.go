@@ -183,6 +183,18 @@ var foreign = map[string]struct {
 	"nobody": {message("any"), failed.Entry{}},
 }
 
+// A consumer that counts has parked the message, in the pipeline's failed queue or in that of its team.
+func TestReadWhatAConsumerParked(t *testing.T) {
+	t.Parallel()
+	waited, rejected := death("orders.retry.5s", "expired", "orders.retry", "return:created", at), death("created", "rejected", "shop", "order.created", at)
+	for _, queue := range []string{"orders.failed", "team.failures"} {
+		e := failed.Read(message(queue, header{"x-death", []any{waited, rejected}}))
+		if e.WorkQueue != "created" || e.FirstExchange != "shop" || e.FirstRoutingKey != "order.created" || e.Reason != "rejected" {
+			t.Errorf("%s: %+v", queue, e)
+		}
+	}
+}
+
 func TestReadForeign(t *testing.T) {
 	t.Parallel()
 	for name, c := range foreign {

@@ -34,7 +34,8 @@ type Publishing struct {
 
 // Replay says how messages are replayed.
 type Replay struct {
-	// Pipeline is the one that they go through, "" for a queue of none.
+	// Pipeline is the one that they go through. With "", those that a worker has parked go through the one that they name, and
+	// others straight to their queue.
 	Pipeline pipeline.Names
 	// To is a queue that they go to instead of the one that they failed in.
 	To string
@@ -60,6 +61,9 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	}
 	if queue == "" {
 		return Publishing{}, ErrNoWorkQueue
+	}
+	if r.Pipeline == "" && r.To == "" && e.System == SystemWorker {
+		r.Pipeline = pipeline.Names(e.Pipeline)
 	}
 	p := Publishing{RoutingKey: queue, Body: e.Body}
 	headers := r.headers(e, &properties, queue, now)

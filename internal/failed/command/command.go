@@ -29,6 +29,10 @@ With --queue:
   replay                       read on the queue, write on amq.default
   import                       write on amq.default; with --skip-present also read on the queue
 
+With a pipeline's name and --queue, it is a failed queue that the pipeline declares for some of its work queues
+(failed_queue): read on the queue is enough, and to replay, write on <pipeline>.return. What a worker has parked goes
+back through its pipeline, whatever queue it is in.
+
 The vhost is that of the pipeline in the configuration, if there is one ($RABBITMQ_RETRY_CONFIG or --config),
 and else --vhost.
 

@@ -84,7 +84,7 @@ type imports struct {
 }
 
 func (o *importOptions) run(cmd *cobra.Command, args []string) error {
-	place, rest, err := o.find(args)
+	place, rest, err := o.find(args, 1)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 			place: place, filters: &filters{}, force: o.force,
 			console: newConsole(cmd, o.yes),
 		},
-		how:  failed.Import{Pipeline: place.Pipeline, Queue: place.Name},
+		how:  place.importing(),
 		back: failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
 	}
 	if err := i.open(cmd.InOrStdin()); err != nil {

@@ -21,8 +21,8 @@ const (
 
 // approach finds out whether the queue of others may delete what is looked at, and whether that can be prevented.
 func (s *survey) approach(ctx context.Context) error {
-	if s.place.Pipeline != "" || s.limited {
-		return nil
+	if s.place.isKept() || s.limited || s.force && s.place.isOfWorkQueues() {
+		return nil // by force: the user says that the pipeline declares it
 	}
 	kind, err := s.place.Kind(ctx)
 	switch {
@@ -60,9 +60,17 @@ func (s *survey) mayRescue(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("a look could delete messages of %q, which may have a delivery limit; needs: write on \"amq.default\" "+
-			"to save them, or write --force (%w)", s.place.Name, err)
+			"to save them, or write --force%s (%w)", s.place.Name, s.byForce(), err)
 	}
 	return nil
+}
+
+// byForce says what --force does, or when it is safe.
+func (s *survey) byForce() string {
+	if !s.place.isOfWorkQueues() {
+		return ", which replaces by copies what could be deleted"
+	}
+	return fmt.Sprintf(" if pipeline %q declares it, as its configuration (--config) would tell", s.place.Pipeline)
 }
 
 // cautious ends a look with an error when the first message was put back too often. No other was delivered then.
@@ -75,8 +83,8 @@ func (s *survey) cautious(decide func(*failed.Entry) pass.Verdict, refused *erro
 		verdict := decide(e)
 		if verdict.Last = last; last {
 			*refused = fmt.Errorf("a message of %q was put back %s already, and a delivery limit, which cannot be seen from here, deletes "+
-				"what is put back too often: set delivery-limit to -1 in a policy (RabbitMQ 4), or write --force, which replaces such "+
-				"messages by copies", s.place.Name, times(e.DeliveryCount))
+				"what is put back too often: set delivery-limit to -1 in a policy (RabbitMQ 4), or write --force%s",
+				s.place.Name, times(e.DeliveryCount), s.byForce())
 		}
 		return verdict
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -53,6 +54,34 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 		p.Vhost = "/"
 	}
 	return nil
+}
+
+// ofPipeline makes of a place with a queue one that has failed messages of work queues of a pipeline.
+func (p *place) ofPipeline(args []string, config workerconfig.Config) (*place, []string, error) {
+	if err := p.choose(args[0], config); err != nil {
+		return nil, nil, err
+	}
+	p.Pipeline = pipeline.Names(args[0])
+	if p.Pipeline.OwnsQueue(p.Name) && p.Name != p.Pipeline.FailedQueue() {
+		return nil, nil, fmt.Errorf("--queue: %q is one of the own queues of pipeline %q, and has no failed messages", p.Name, p.Pipeline)
+	}
+	return p, args[1:], nil
+}
+
+// isOfWorkQueues reports whether the queue has the failed messages of some work queues of the pipeline alone.
+func (p *place) isOfWorkQueues() bool { return p.Pipeline != "" && p.Name != p.Pipeline.FailedQueue() }
+
+// isKept reports whether it is known that the queue deletes nothing, however often it is looked at.
+func (p *place) isKept() bool {
+	return p.Pipeline != "" && (!p.isOfWorkQueues() || p.Worker != nil && p.Worker.DeclaresFailedQueue(p.Name))
+}
+
+// importing is how messages get into the queue.
+func (p *place) importing() failed.Import {
+	if p.isOfWorkQueues() { // the failed exchange leads elsewhere
+		return failed.Import{Queue: p.Name}
+	}
+	return failed.Import{Pipeline: p.Pipeline, Queue: p.Name}
 }
 
 // checkTarget refuses a queue that a replay must not send to: the one that it reads, or one of the pipeline's own, where

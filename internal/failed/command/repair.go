@@ -117,7 +117,7 @@ func (p *place) readable(err error) error {
 	switch {
 	case !errors.As(err, &unreadable):
 		return err
-	case p.Pipeline == "":
+	case p.Pipeline == "" || p.isOfWorkQueues():
 		return fmt.Errorf("%w: take it out with a client that speaks AMQP 1.0, and run the command again", err)
 	}
 	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, p.Pipeline)

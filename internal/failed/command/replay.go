@@ -24,8 +24,9 @@ A message whose work queue has no binding to the pipeline's return exchange goes
 it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
-read on the queue, write on amq.default. Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on
-RabbitMQ 4.3 only to a user who may read that queue.`
+read on the queue, write on amq.default, and on <pipeline>.return for what a worker has parked there.
+Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on RabbitMQ 4.3 only to a user who may
+read that queue.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
   export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672

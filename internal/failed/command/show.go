@@ -59,7 +59,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	if err := view.CheckFormat(o.format, view.Table, view.JSON); err != nil {
 		return err
 	}
-	place, rest, err := o.find(args)
+	place, rest, err := o.find(args, 1)
 	if err != nil {
 		return err
 	}

@@ -39,10 +39,10 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [PIPELINE]",
 		Short: "Count what is in the queues of a pipeline",
-		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queue. The names of
-the retry queues come from the worker's configuration. Exit code 1 says that a queue is missing, or that
-nothing consumes the inbox. A pipeline of an engine without a worker has no inbox. What a quorum queue itself
-delays (engine native) is not ready, and not counted.
+		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queues. The names of
+the retry queues, and of failed queues of single work queues, come from the worker's configuration. Exit code 1
+says that a queue is missing, or that nothing consumes the inbox. A pipeline of an engine without a worker has no
+inbox. What a quorum queue itself delays (engine native) is not ready, and not counted.
 
 Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for it.`,
 		Example: statusExample,
@@ -51,7 +51,7 @@ Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for
 			if err := view.CheckFormat(format, view.Table, view.JSON); err != nil {
 				return err
 			}
-			place, _, err := t.find(args)
+			place, _, err := t.find(args, 0)
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (p *place) names() []string {
 	if p.Pipeline == "" {
 		return []string{p.Name}
 	}
-	names := []string{p.inbox()}
+	names, failed := []string{p.inbox()}, []string{p.Pipeline.FailedQueue()}
 	if p.Worker != nil {
 		for _, spelled := range p.Worker.Delays {
 			// A delay of 0s has no queue.
@@ -84,8 +84,12 @@ func (p *place) names() []string {
 				names = append(names, p.Pipeline.RetryQueue(delay))
 			}
 		}
+		failed = append(failed, p.Worker.FailedQueues()...)
 	}
-	return append(names, p.Name)
+	if !slices.Contains(failed, p.Name) {
+		failed = append(failed, p.Name)
+	}
+	return append(names, failed...)
 }
 
 // inbox is that of the pipeline, "" for a queue of none.

@@ -52,7 +52,8 @@ func addAuditLog(cmd *cobra.Command, path *string, runs string) {
 
 func addForce(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false,
-		"look at a quorum queue again and again; messages that it could delete are replaced by copies (with --queue)")
+		"look at a quorum queue again and again; messages that it could delete are replaced by copies (with --queue; "+
+			"after a pipeline's name: it declares the queue, which deletes none)")
 }
 
 // look hands over the messages that the filter selects. All are put back.

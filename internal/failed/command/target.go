@@ -26,7 +26,8 @@ func newTarget(caller caller) target {
 
 func (t *target) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&t.queue, "queue", "", "name of any `queue`, in place of a pipeline")
+	flags.StringVar(&t.queue, "queue", "",
+		"name of any `queue`, in place of a pipeline; after a pipeline's name, the failed_queue that it declares for work queues")
 	flags.StringVar(&t.vhost, "vhost", "", "`vhost` of the queue (default: that of the pipeline in the configuration, or /)")
 	t.source.AddFlags(cmd, "the worker's configuration, for the vhost")
 	t.connection.AddFlags(cmd)
@@ -42,8 +43,9 @@ func (t *target) completePipelines(_ *cobra.Command, args []string, _ string) ([
 	return namesIn(config), cobra.ShellCompDirectiveNoFileComp
 }
 
-// find takes the pipeline's name off the arguments, unless there is a queue.
-func (t *target) find(args []string) (*place, []string, error) {
+// find takes the pipeline's name off the arguments. With a queue there need not be one: there is if there are more than so
+// many others.
+func (t *target) find(args []string, others int) (*place, []string, error) {
 	if _, err := t.connection.Brokers(); err != nil {
 		return nil, nil, err
 	}
@@ -60,6 +62,9 @@ func (t *target) find(args []string) (*place, []string, error) {
 	}
 	if t.queue != "" {
 		p.Name = t.queue
+		if len(args) > others {
+			return p.ofPipeline(args, config)
+		}
 		if p.Vhost == "" {
 			p.Vhost = "/"
 		}
@@ -78,10 +83,7 @@ func (t *target) find(args []string) (*place, []string, error) {
 
 // findOnly is find for commands that have no other argument.
 func (t *target) findOnly(args []string) (*place, error) {
-	place, rest, err := t.find(args)
-	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%q: with --queue there is no pipeline to name", rest[0])
-	}
+	place, _, err := t.find(args, 0)
 	return place, err
 }
 

@@ -35,6 +35,9 @@ func (p *place) argument() string {
 	if p.Pipeline != "" {
 		text = pasted(string(p.Pipeline))
 	}
+	if p.isOfWorkQueues() {
+		text += " --queue " + pasted(p.Name)
+	}
 	if p.named {
 		text += " --vhost " + pasted(p.Vhost)
 	}
