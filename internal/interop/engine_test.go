@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -10,17 +11,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// The consumers of the guide count as they are printed, and the commands read and replay what they park.
+// The consumers of the guide count as they are printed, wait between their attempts, and the commands read and replay what
+// they park.
 func TestConsumersOfTheGuideCount(t *testing.T) {
 	t.Parallel()
-	for _, language := range []string{"python", "go"} {
+	for _, language := range []string{"python", "go", "javascript"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.NewNamed(t, "counting")
@@ -28,16 +32,65 @@ func TestConsumersOfTheGuideCount(t *testing.T) {
 				t.Skip("not supported by this release")
 			}
 			withoutWorker(t, b, `engine = "consumer"`, `delays = ["500ms"]`, func(s operator) {
-				startConsumer(t, b, language)
+				attempts := startConsumer(t, b, "Consumer", language)
 				publish(t, b, created, "eu.order")
+				attempted(t, attempts, 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond)
 				s.waitFor(1)
 				s.run("1 exhausted "+created, "list")
 				m, ok := b.Get(t, failed)
-				if text, _ := m.Headers["dead-letter-error"].(string); !ok || m.Headers["retry-count"] == nil || text == "" || m.MessageId != "m-eu.order" {
+				if text, _ := m.Headers["dead-letter-error"].(string); !ok || fmt.Sprint(m.Headers["retry-count"]) != "4" || text == "" {
+					t.Errorf("parked: %+v", m)
+				}
+				if m.MessageId != "m-eu.order" || m.Priority != 5 || m.DeliveryMode != amqp.Persistent || m.Type != "order" || m.Headers["tenant"] != "eu" {
 					t.Errorf("parked: %+v", m)
 				}
 			})
 		})
+	}
+}
+
+// The consumer of the guide for queues that delay by themselves sees the attempts and waits of the plan, and then no more.
+func TestConsumerOfTheGuideWithNativeDelays(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "native")
+	if !b.VersionAtLeast("4.3.1") {
+		t.Skip("not supported by this release")
+	}
+	withoutWorker(t, b, `engine = "native"`, `delays = ["400ms", "800ms"]`, func(s operator) {
+		attempts := startConsumer(t, b, "Native", "python")
+		publish(t, b, created, "eu.order")
+		attempted(t, attempts, 400*time.Millisecond, 800*time.Millisecond, 800*time.Millisecond)
+		s.waitFor(1)
+		s.run("1 delivery_limit "+created, "list")
+	})
+}
+
+// attempted compares what a consumer prints with the waits of the pipeline: it says "attempt 1", and so on, when a message
+// fails, and nothing after the last one.
+func attempted(t *testing.T, attempts <-chan string, waits ...time.Duration) {
+	t.Helper()
+	var last time.Time
+	for i := range len(waits) + 1 {
+		select {
+		case line, runs := <-attempts:
+			if want := fmt.Sprintf("attempt %d", i+1); !runs || !strings.Contains(line, want) {
+				t.Fatalf("the consumer says %q (it runs: %t), want %q", line, runs, want)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no attempt %d", i+1)
+		}
+		now := time.Now()
+		if i > 0 {
+			if waited := now.Sub(last); waited < waits[i-1]-50*time.Millisecond || waited > waits[i-1]+3*time.Second {
+				t.Errorf("attempt %d comes after %v, want %v", i+1, waited, waits[i-1])
+			}
+		}
+		last = now
+	}
+	select {
+	case line := <-attempts:
+		t.Errorf("after the last attempt the consumer says %q", line)
+	case <-time.After(2 * waits[len(waits)-1]):
 	}
 }
 
@@ -97,36 +150,87 @@ resource "rabbitmq_retry_pipeline" "orders" {
 	})
 }
 
-// startConsumer runs the guide's code in a language.
-func startConsumer(t *testing.T, b *brokertest.Broker, language string) {
+// startConsumer runs the guide's code in a language, and returns the lines that it prints.
+func startConsumer(t *testing.T, b *brokertest.Broker, section, language string) <-chan string {
+	t.Helper()
+	output, input, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	run := runnable(t, guideCode(t, section, language), language)
+	consumer := exec.CommandContext(ctx, run[0], run[1:]...)
+	consumer.Env = append(os.Environ(), "RABBITMQ_URI="+b.VhostURI())
+	consumer.Stdout, consumer.Stderr = input, input
+	if err := consumer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = consumer.Wait(); _ = output.Close() })
+	lines := make(chan string, 100)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(output); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
+
+// guideCode is the first block in a language below a heading of the guide.
+func guideCode(t *testing.T, section, language string) string {
 	t.Helper()
 	guide, err := os.ReadFile("../../docs/guides/which-engine.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, code, begins := strings.Cut(string(guide), "```"+language+"\n")
+	_, text, begins := strings.Cut(string(guide), "\n## "+section+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	_, code, has := strings.Cut(text, "```"+language+"\n")
 	code, _, ends := strings.Cut(code, "\n```\n")
-	if !begins || !ends {
-		t.Fatalf("the guide has no code in %s", language)
+	if !begins || !has || !ends {
+		t.Fatalf("the guide has no code in %s below %q", language, section)
 	}
-	file := filepath.Join(t.TempDir(), "consumer."+map[string]string{"python": "py", "go": "go"}[language])
-	if err := os.WriteFile(file, []byte(code+"\n"), 0o600); err != nil {
+	return code + "\n"
+}
+
+// runnable writes code to a file, and returns the command that runs it.
+func runnable(t *testing.T, code, language string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "consumer."+map[string]string{"python": "py", "go": "go", "javascript": "js"}[language])
+	if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := []string{"/usr/bin/python3", file}
-	if language == "go" {
-		run = []string{strings.TrimSuffix(file, ".go")}
-		if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", run[0], file).CombinedOutput(); err != nil {
+	switch language {
+	case "go":
+		program := strings.TrimSuffix(file, ".go")
+		if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, file).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, output)
 		}
+		return []string{program}
+	case "javascript":
+		installAMQPLib(t, filepath.Dir(file))
+		return []string{"node", file}
+	default:
+		return []string{"/usr/bin/python3", file}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	consumer := exec.CommandContext(ctx, run[0], run[1:]...)
-	consumer.Env, consumer.Stderr = append(os.Environ(), "RABBITMQ_URI="+b.VhostURI()), os.Stderr
-	if err := consumer.Start(); err != nil {
-		t.Fatal(err)
+}
+
+// installAMQPLib has npm install the client library next to a program.
+func installAMQPLib(t *testing.T, directory string) {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
 	}
-	t.Cleanup(func() { cancel(); _ = consumer.Wait() })
+	install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "amqplib@2")
+	install.Dir = directory
+	if output, err := install.CombinedOutput(); err != nil {
+		t.Skipf("npm cannot install amqplib: %v\n%s", err, output)
+	}
 }
 
 // hasNoInbox asks for the status of a pipeline without a worker: nothing is missing.

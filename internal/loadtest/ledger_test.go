@@ -8,12 +8,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // ledger knows what became of each message, by its id.
 type ledger struct {
 	mu        sync.Mutex
 	published map[string]bool
+	// delivered and first are how often and since when, if a consumer enters it.
+	delivered map[string]int
+	first     map[string]time.Time
 	processed map[string]int
 	// failed has the reasons for which messages were parked.
 	failed map[string][]string
@@ -23,7 +27,10 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{published: map[string]bool{}, processed: map[string]int{}, failed: map[string][]string{}}
+	return &ledger{
+		published: map[string]bool{}, delivered: map[string]int{}, first: map[string]time.Time{},
+		processed: map[string]int{}, failed: map[string][]string{},
+	}
 }
 
 func (l *ledger) with(change func()) {

@@ -1,0 +1,107 @@
+//go:build bench
+
+package benchengines
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// turn publishes all messages at the rate, and returns once each has failed as often as it has to and was processed.
+func (c *contender) turn(t *testing.T) result {
+	t.Helper()
+	stop := func() time.Duration { return 0 }
+	if c.sidecar != "" {
+		stop = c.startSidecar(t)
+	}
+	conn := c.Dial(t)
+	ch, err := conn.Channel()
+	if err == nil {
+		err = ch.Qos(2*(*rate), 0, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(workQueue, "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, began := c.brokerProcess(t), time.Now()
+	before := node.used(t)
+	published := make(chan error, 1)
+	go func() { published <- c.publish() }()
+	late := c.consume(t, deliveries)
+	if err := <-published; err != nil {
+		t.Fatal(err)
+	}
+	r := result{broker: node.used(t) - before, took: time.Since(began), late: late}
+	r.sidecar = stop()
+	_ = conn.Close()
+	c.expectEmpty(t)
+	return r
+}
+
+// publish keeps to the rate also if it was late once.
+func (c *contender) publish() error {
+	conn, err := amqp.DialConfig(c.URI, amqp.Config{Vhost: c.Vhost})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	ch, err := conn.Channel()
+	if err == nil {
+		err = ch.Confirm(false)
+	}
+	if err != nil {
+		return err
+	}
+	body := bytes.Repeat([]byte("x"), *size)
+	var last *amqp.DeferredConfirmation
+	for i, began := 0, time.Now(); i < *messages; i++ {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(*rate))))
+		last, err = ch.PublishWithDeferredConfirm("", workQueue, true, false, amqp.Publishing{
+			MessageId: fmt.Sprint(i), ContentType: "application/json", DeliveryMode: amqp.Persistent, Timestamp: time.Now(), Body: body,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	last.Wait()
+	return nil
+}
+
+// consume has each message fail, and processes it after that. It returns by how much more than the delay each came back late.
+func (c *contender) consume(t *testing.T, deliveries <-chan amqp.Delivery) []time.Duration {
+	t.Helper()
+	failed, last := map[string]int{}, map[string]time.Time{}
+	var late []time.Duration
+	patience := time.NewTimer(2*time.Minute + time.Duration(*messages / *rate)*time.Second)
+	defer patience.Stop()
+	for processed := 0; processed < *messages; {
+		var d amqp.Delivery
+		select {
+		case d = <-deliveries:
+		case <-patience.C:
+			t.Fatalf("%s: %d of %d messages were processed", c.name, processed, *messages)
+		}
+		if failed[d.MessageId] > 0 {
+			late = append(late, time.Since(last[d.MessageId])-delay)
+		}
+		call := func() error { return d.Ack(false) }
+		if failed[d.MessageId] < c.failures {
+			failed[d.MessageId]++
+			last[d.MessageId] = time.Now()
+			call = func() error { return c.fail(d) }
+		} else {
+			processed++
+		}
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return late
+}
