@@ -11,3 +11,10 @@ resource "rabbitmq_retry_attachment" "reports" {
   type              = "classic"
   policy_definition = jsonencode({ "max-length" = 100000 })
 }
+
+# The team's failed messages go to a queue of its own, which the attachment creates.
+resource "rabbitmq_retry_attachment" "shipments" {
+  pipeline     = "orders"
+  queue        = "shipments"
+  failed_queue = "shipments.failures"
+}
