@@ -1,0 +1,72 @@
+package delayed
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// Names of the objects of one delayed exchange.
+type Names string
+
+// Exchange is what publishers write to.
+func (n Names) Exchange() string { return string(n) }
+
+// DeliverExchange routes the messages that are due. Applications bind their queues to it.
+func (n Names) DeliverExchange() string { return string(n) + ".deliver" }
+
+// Inbox is the queue that the sidecar consumes.
+func (n Names) Inbox() string { return n.delayPrefix() + "inbox" }
+
+// UnroutedExchange leads to the queue of the same name.
+func (n Names) UnroutedExchange() string { return n.delayPrefix() + "unrouted" }
+
+// UnroutedQueue keeps what cannot be delayed or, when it is due, routed.
+func (n Names) UnroutedQueue() string { return n.UnroutedExchange() }
+
+// Level is the name of both the exchange and the queue of a level.
+func (n Names) Level(l Level) string {
+	return n.delayPrefix() + pipeline.FormatDelay(l.Unit) + "." + strconv.Itoa(l.Bit)
+}
+
+// LevelOf reads a level out of the name of its exchange or queue; false if it is not such a name.
+func (n Names) LevelOf(name string) (Level, bool) {
+	rest, found := strings.CutPrefix(name, n.delayPrefix())
+	dot := strings.LastIndex(rest, ".")
+	if !found || dot < 0 {
+		return Level{}, false
+	}
+	unit, err := pipeline.ParseDelay(rest[:dot])
+	bit, notNumber := strconv.Atoi(rest[dot+1:])
+	if err != nil || notNumber != nil || unit == 0 || bit < 0 || bit >= MostLevels || unit > pipeline.MaxDelay>>bit {
+		return Level{}, false
+	}
+	l := Level{Unit: unit, Bit: bit}
+	return l, n.Level(l) == name
+}
+
+// OwnPolicy is the name of the policy that keeps those of others off the delayed exchange's queues.
+func (n Names) OwnPolicy() string {
+	return policyPrefix + pipeline.Separator + string(n) + pipeline.Separator + "own"
+}
+
+// policyPrefix begins the names of all policies of delayed exchanges.
+const policyPrefix = "delay"
+
+func (n Names) delayPrefix() string { return string(n) + ".delay." }
+
+// MostLevels is more than any delay takes: ten years have 39 bits of milliseconds.
+const MostLevels = 40
+
+// Level is a stage of the way of a delayed message.
+type Level struct {
+	// Unit is the time of level 0, the precision.
+	Unit time.Duration
+	// Bit is the number of the level, from 0.
+	Bit int
+}
+
+// Wait is how long messages stay in the queue of the level.
+func (l Level) Wait() time.Duration { return l.Unit << l.Bit }
