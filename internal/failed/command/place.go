@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -20,6 +21,8 @@ type place struct {
 	Vhost string
 	// Pipeline is "" for a queue of none.
 	Pipeline pipeline.Names
+	// Delayed is the delayed exchange whose unrouted queue it is, "" if it is none; see [place.recognize].
+	Delayed delayed.Names
 	// Worker is the pipeline's configuration, nil if it is not known.
 	Worker *pipeline.Worker
 
@@ -73,15 +76,34 @@ func (p *place) isOfWorkQueues() bool { return p.Pipeline != "" && p.Name != p.P
 
 // isKept reports whether it is known that the queue deletes nothing, however often it is looked at.
 func (p *place) isKept() bool {
-	return p.Pipeline != "" && (!p.isOfWorkQueues() || p.Worker != nil && p.Worker.DeclaresFailedQueue(p.Name))
+	return p.Delayed != "" || p.Pipeline != "" && (!p.isOfWorkQueues() || p.Worker != nil && p.Worker.DeclaresFailedQueue(p.Name))
 }
 
-// importing is how messages get into the queue.
-func (p *place) importing() failed.Import {
-	if p.isOfWorkQueues() { // the failed exchange leads elsewhere
-		return failed.Import{Queue: p.Name}
+// entrance is the exchange that leads to the queue with any routing key, "" if there is none.
+func (p *place) entrance() string {
+	switch {
+	case p.Delayed != "":
+		return p.Delayed.UnroutedExchange()
+	case p.Pipeline != "" && !p.isOfWorkQueues():
+		return p.Pipeline.FailedExchange()
 	}
-	return failed.Import{Pipeline: p.Pipeline, Queue: p.Name}
+	return ""
+}
+
+// recognize finds out whether a queue with the name of an unrouted queue is one: the exchanges of that delayed exchange
+// are there, too. Then it deletes nothing, and says where its messages go on.
+func (p *place) recognize(ctx context.Context) error {
+	n := failed.UnroutedOf(p.Name)
+	if p.Pipeline != "" || n == "" || p.Delayed != "" {
+		return nil
+	}
+	for _, exchange := range []string{n.UnroutedExchange(), n.DeliverExchange()} {
+		if exists, err := p.HasExchange(ctx, exchange); err != nil || !exists {
+			return err
+		}
+	}
+	p.Delayed = n
+	return nil
 }
 
 // checkTarget refuses a queue that a replay must not send to: the one that it reads, or one of the pipeline's own, where
@@ -94,8 +116,16 @@ func (p *place) checkTarget(queue string) error {
 		return fmt.Errorf("--to: %q is the queue that is replayed from", queue)
 	case p.Pipeline != "" && p.Pipeline.OwnsQueue(queue):
 		return fmt.Errorf("--to: %q is one of the pipeline's own queues: name the queue of an application", queue)
+	case ownsQueue(failed.UnroutedOf(p.Name), queue):
+		return fmt.Errorf("--to: %q is one of the delayed exchange's own queues: name the queue of an application", queue)
 	}
 	return nil
+}
+
+// ownsQueue reports whether the name is one that a delayed exchange, if it is one, gives to its queues.
+func ownsQueue(n delayed.Names, queue string) bool {
+	_, isLevel := n.LevelOf(queue)
+	return n != "" && (isLevel || queue == n.Inbox() || queue == n.UnroutedQueue())
 }
 
 // open connects to the first broker that serves.

@@ -92,12 +92,15 @@ func (p *place) names() []string {
 	return append(names, failed...)
 }
 
-// inbox is that of the pipeline, "" for a queue of none.
+// inbox is that of the pipeline or the delayed exchange, "" for a queue of neither.
 func (p *place) inbox() string {
-	if p.Pipeline == "" {
-		return ""
+	switch {
+	case p.Delayed != "":
+		return p.Delayed.Inbox()
+	case p.Pipeline != "":
+		return p.Pipeline.Inbox()
 	}
-	return p.Pipeline.Inbox()
+	return ""
 }
 
 // hasNoWorker reports whether the pipeline is of an engine without a worker: its return exchange is there, and the one
