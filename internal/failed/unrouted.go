@@ -11,8 +11,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 )
 
-// ReasonUnroutable: the message was due, and no queue was bound for its routing key.
-const ReasonUnroutable = "unroutable"
+// Reasons of messages in an unrouted queue that nobody has parked there: the broker led them there by itself.
+const (
+	// ReasonUnroutable: the message was due, and no queue was bound for its routing key.
+	ReasonUnroutable = "unroutable"
+	// ReasonNoInbox: the inbox was not bound to the delayed exchange, so that nobody could delay the message.
+	ReasonNoInbox = "no_inbox"
+)
 
 const (
 	// headerDelay is for how many milliseconds the publisher asks; negative once the message is due.
@@ -33,7 +38,14 @@ func UnroutedOf(queue string) delayed.Names {
 // isUnrouted reports whether the message has come to the queue on a way that only a delayed exchange has.
 func (e *Entry) isUnrouted(deaths []death) bool {
 	n := UnroutedOf(e.Queue)
-	return n != "" && (e.Exchange == n.DeliverExchange() || e.Exchange == n.UnroutedExchange() || len(deaths) > 0 && deaths[0].queue == n.Inbox())
+	if n == "" {
+		return false
+	}
+	switch e.Exchange {
+	case n.Exchange(), n.DeliverExchange(), n.UnroutedExchange():
+		return true
+	}
+	return len(deaths) > 0 && deaths[0].queue == n.Inbox()
 }
 
 // readUnrouted reads what a delayed exchange could not delay or, when it was due, not route.
@@ -41,24 +53,29 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 	n := UnroutedOf(e.Queue)
 	e.System, e.FirstExchange = SystemDelayed, n.Exchange()
 	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
+	// The sidecar makes the delay of what is due negative.
+	e.DelayMS = max(0, delayIn(f[headerDelay]))
 	reason, last := f.text(deadletter.HeaderDeadLetterReason), death{}
 	if len(deaths) > 0 {
 		last = deaths[0]
 	}
 	_, waited := n.LevelOf(last.queue)
 	switch {
-	case waited || e.Exchange == n.DeliverExchange():
+	case waited:
 		e.Reason, e.FailedAt = ReasonUnroutable, last.at
-		return
+	case e.Exchange == n.DeliverExchange():
+		e.Reason = ReasonUnroutable
+	case e.Exchange == n.Exchange():
+		e.Reason = ReasonNoInbox
 	case last.queue == n.Inbox():
 		e.Reason, e.FailedAt, e.FirstExchange = deadletter.ReasonMalformed, last.at, last.exchange
 	case reason != "":
 		e.Reason, e.FailedAt = reason, f.millis(deadletter.HeaderDeadLetterAt)
-	default: // it was imported, or rejected where it lies
+	case e.DelayMS > 0: // it was imported, or rejected where it lies
+		e.Reason = ReasonNoInbox
+	default:
 		e.Reason = ReasonUnroutable
-		return
 	}
-	e.DelayMS = max(0, delayIn(f[headerDelay]))
 }
 
 // delayIn reads a delay as the sidecar does: 0 for what is none.

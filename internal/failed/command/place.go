@@ -23,8 +23,9 @@ type place struct {
 	Pipeline pipeline.Names
 	// Delayed is the delayed exchange whose unrouted queue it is, "" if it is none; see [place.recognize].
 	Delayed delayed.Names
-	// Worker is the pipeline's configuration, nil if it is not known.
-	Worker *pipeline.Worker
+	// Worker is the pipeline's configuration, and Delaying that of the delayed exchange of this name; nil if it is not known.
+	Worker   *pipeline.Worker
+	Delaying *delayed.Worker
 
 	// named says that the command line names the vhost.
 	named   bool
@@ -36,7 +37,7 @@ type place struct {
 	version string
 }
 
-// choose finds the pipeline in the configuration, if there is one.
+// choose finds the pipeline in the configuration, if there is one, and the delayed exchange of the same name.
 func (p *place) choose(name string, config workerconfig.Config) error {
 	for i := range config.Pipelines {
 		worker := &config.Pipelines[i]
@@ -48,15 +49,45 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 		}
 		p.Worker = worker
 	}
-	switch {
-	case p.Worker != nil:
+	if p.Worker != nil {
 		p.Vhost = p.Worker.Vhost
-	case len(config.Pipelines) > 0 && p.Vhost == "":
+	}
+	if err := p.chooseDelayed(name, config); err != nil {
+		return err
+	}
+	switch {
+	case p.Worker == nil && p.Delaying == nil && len(config.Pipelines) > 0 && p.Vhost == "":
 		return fmt.Errorf("there is no pipeline %q in the configuration, which has: %s", name, strings.Join(namesIn(config), ", "))
 	case p.Vhost == "":
 		p.Vhost = "/"
 	}
 	return nil
+}
+
+// chooseDelayed finds the delayed exchange in the configuration, if there is one.
+func (p *place) chooseDelayed(name string, config workerconfig.Config) error {
+	for i := range config.DelayedExchanges {
+		worker := &config.DelayedExchanges[i]
+		if worker.Name != name || p.Vhost != "" && worker.Vhost != p.Vhost {
+			continue
+		}
+		if p.Delaying != nil {
+			return fmt.Errorf("there is a delayed exchange %q in several vhosts: write --vhost", name)
+		}
+		p.Delaying = worker
+	}
+	if p.Delaying != nil {
+		p.Vhost = p.Delaying.Vhost
+	}
+	return nil
+}
+
+// hasFailedQueue is an error for the name of a delayed exchange, unless a pipeline has it, too.
+func (p *place) hasFailedQueue() error {
+	if p.Pipeline == "" || p.Worker != nil || p.Delaying == nil {
+		return nil
+	}
+	return fmt.Errorf("%q is a delayed exchange: write --queue %s", p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
 }
 
 // ofPipeline makes of a place with a queue one that has failed messages of work queues of a pipeline.
