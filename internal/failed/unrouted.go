@@ -94,6 +94,14 @@ func delayIn(v content.Value) int64 {
 	return int64(n)
 }
 
+// DueAt is when a message of a delayed exchange is due, zero if it is, or if that is not known.
+func (e *Entry) DueAt() time.Time {
+	if e.FailedAt.IsZero() || e.DelayMS == 0 {
+		return time.Time{}
+	}
+	return fromMillis(e.FailedAt.UnixMilli() + min(e.DelayMS, maxMillis))
+}
+
 // Exchange is where a message of a delayed exchange goes on: to the exchange that delivers if it is due, and else to the
 // delayed exchange itself.
 func (r Replay) Exchange(e *Entry, now time.Time) string {

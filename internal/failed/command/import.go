@@ -151,7 +151,10 @@ func (i *imports) run(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", i.name, err)
 	}
 	where := i.place.Name
-	if i.replay {
+	switch n := i.place.Delayed; {
+	case i.replay && n != "":
+		where = n.Exchange() + " and " + n.DeliverExchange()
+	case i.replay:
 		where = "their work queues"
 	}
 	if i.dryRun {

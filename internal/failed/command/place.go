@@ -121,20 +121,19 @@ func (p *place) entrance() string {
 	return ""
 }
 
-// recognize finds out whether a queue with the name of an unrouted queue is one: the exchanges of that delayed exchange
-// are there, too. Then it deletes nothing, and says where its messages go on.
+// recognize finds out whether a queue with the name of an unrouted queue is one: the exchange that leads to it is there, too.
+// It has the same name, so that who may read the queue hears of it. Such a queue deletes nothing, and says where its messages
+// go on.
 func (p *place) recognize(ctx context.Context) error {
 	n := failed.UnroutedOf(p.Name)
 	if p.Pipeline != "" || n == "" || p.Delayed != "" {
 		return nil
 	}
-	for _, exchange := range []string{n.UnroutedExchange(), n.DeliverExchange()} {
-		if exists, err := p.HasExchange(ctx, exchange); err != nil || !exists {
-			return err
-		}
+	is, err := p.HasExchange(ctx, n.UnroutedExchange())
+	if is {
+		p.Delayed = n
 	}
-	p.Delayed = n
-	return nil
+	return err
 }
 
 // checkTarget refuses a queue that a replay must not send to: the one that it reads, or one of the pipeline's own, where

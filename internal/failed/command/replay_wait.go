@@ -36,8 +36,11 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
 	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
-	if n := reasons[failed.ReasonUnroutable]; n > 0 && r.place.Delayed != "" {
-		r.console.Say("Bind a queue to %s for the routing keys of those %d, or write --to.", r.place.Delayed.DeliverExchange(), n)
+	if n := r.place.Delayed; n != "" && reasons[failed.ReasonUnroutable] > 0 {
+		r.console.Say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
+	}
+	if n := r.place.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
+		r.console.Say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
 	}
 	if again < result.Confirmed {
 		r.sayInbox(ctx)

@@ -37,6 +37,7 @@ func facts(w io.Writer, e *failed.Entry) {
 		{"Error", e.Error},
 		{"Exception", e.Exception},
 		{"Failed at", Moment(e.FailedAt)},
+		{"Due at", Moment(e.DueAt())},
 		{"First failed at", Moment(e.FirstFailedAt)},
 		{"Attempts", attempts(e.Attempts, e.MaxAttempts)},
 		{"Replays", fmt.Sprint(e.Replays)},
