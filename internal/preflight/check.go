@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -111,7 +112,7 @@ func CheckDefinition(p pipeline.Pipeline) []Problem {
 		return nil
 	}
 	at, remedy := largestPart(definition)
-	return []Problem{problem(Path{at}, "Definition too long", definitionTooLong, len(definition.String()), pipeline.MaxDefinition, remedy)}
+	return []Problem{problem(Path{at}, "Definition too long", definitionTooLong, len(definition.String()), stored.MaxDefinition, remedy)}
 }
 
 // largestPart is the attribute that takes most of the definition, and how to make it shorter.

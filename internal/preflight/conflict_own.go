@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -128,7 +129,7 @@ func checkListeners(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	n := p.Names()
 	for _, b := range vhost.Bindings {
 		_, ofAttachment := b.Arguments[pipeline.AttachmentArgument]
-		_, ofNote := b.Arguments[pipeline.UnboundArgument]
+		_, ofNote := b.Arguments[stored.UnboundArgument]
 		if !n.OwnsExchange(b.Source) || n.OwnsBinding(b) || ofAttachment || ofNote {
 			continue
 		}
@@ -146,7 +147,7 @@ func checkListeners(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 // checkNotes finds notes of deleted bindings that somebody has changed.
 func checkNotes(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	for _, b := range p.Names().GarbledNotes(vhost.Topology) {
-		f.refuse(Path{"name"}, "Unreadable note of a deleted binding", GarbledNote, b.String(), pipeline.UnboundArgument)
+		f.refuse(Path{"name"}, "Unreadable note of a deleted binding", GarbledNote, b.String(), stored.UnboundArgument)
 	}
 }
 

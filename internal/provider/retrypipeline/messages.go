@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -139,6 +140,6 @@ func queuesAttached(p pipeline.Pipeline, queues []string) *entity.InUse {
 }
 
 func noteGarbled(b topology.Binding) *entity.InUse {
-	why := fmt.Sprintf(preflight.GarbledNote, b.String(), pipeline.UnboundArgument)
+	why := fmt.Sprintf(preflight.GarbledNote, b.String(), stored.UnboundArgument)
 	return &entity.InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }
