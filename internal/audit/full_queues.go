@@ -17,7 +17,7 @@ func (g graph) rejectsWhenFull(queue string) bool {
 func (g graph) sourcesOfRejecting(atLeastOnce bool) queuesBy {
 	sources := queuesBy{}
 	for _, source := range g.deadLettering() {
-		if g.settings[source].AtLeastOnce() != atLeastOnce {
+		if g.settings[source].AtLeastOnce() != atLeastOnce || g.isOfDelayedExchange(source) {
 			continue
 		}
 		for _, target := range g.targets(source) {
