@@ -147,20 +147,25 @@ func (g graph) missingOfLevels(d delayedExchange) []string {
 
 // enteredLevels finds ways into the levels besides those of the sidecar and the levels themselves.
 func enteredLevels(g graph) []Finding {
+	if len(g.delayed) == 0 {
+		return nil
+	}
 	var found []Finding
-	for _, d := range g.delayed {
-		remedy := fmt.Sprintf(levelEnteredRemedy, d.Exchange())
-		for _, queue := range g.deadLettering() {
-			if d.OwnsQueue(queue) || !slices.ContainsFunc(g.targets(queue), d.isLevel) {
-				continue
+	for _, queue := range g.deadLettering() {
+		targets := g.targets(queue)
+		for _, d := range g.delayed {
+			if !d.OwnsQueue(queue) && slices.ContainsFunc(targets, d.isLevel) {
+				f := onQueue(queue, fmt.Sprintf(levelEntered, quoted("Queue", queue), d.Names), fmt.Sprintf(levelEnteredRemedy, d.Exchange()))
+				f.queues = append(g.ownQueues(d), queue)
+				found = append(found, f)
 			}
-			f := onQueue(queue, fmt.Sprintf(levelEntered, quoted("Queue", queue), d.Names), remedy)
-			f.queues = append(g.ownQueues(d), queue)
-			found = append(found, f)
 		}
-		for _, b := range g.vhost.Bindings {
+	}
+	for _, b := range g.vhost.Bindings {
+		for _, d := range g.delayed {
 			if b.Source != "" && b.Source != d.Exchange() && d.isLevel(b.Destination) && !slices.ContainsFunc(d.expected.Bindings, b.Equal) {
-				found = append(found, onDelayedExchange(d, fmt.Sprintf(levelEntered, quoted("Exchange", b.Source), d.Names), remedy))
+				found = append(found, onDelayedExchange(d,
+					fmt.Sprintf(levelEntered, quoted("Exchange", b.Source), d.Names), fmt.Sprintf(levelEnteredRemedy, d.Exchange())))
 			}
 		}
 	}
@@ -185,7 +190,7 @@ func freezingDeliveries(g graph) []Finding {
 		}
 		var full []string
 		for target := range targets {
-			if _, isOwn := d.expected.Queues[target]; !isOwn && g.rejectsWhenFull(target) {
+			if _, isOwn := d.expected.Queues[target]; !isOwn && g.rejectsWhenFull(target, true) {
 				full = append(full, target)
 			}
 		}

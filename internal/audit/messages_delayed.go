@@ -28,7 +28,7 @@ const (
 		"Before RabbitMQ 4.0, so does each one that has waited there before and was rejected since."
 	levelEnteredRemedy = "Publish to %q instead, or dead-letter to a retry pipeline."
 
-	deliveryFreezes = "Delayed exchange %q delivers to %s, with a length limit and an overflow of reject-publish. " +
+	deliveryFreezes = "Delayed exchange %q delivers to %s, with a length limit and an overflow that rejects. " +
 		"While such a queue is full, its messages stay in their level, and 32 of them stop those for all other queues. " +
 		"After there is room again, it takes up to three minutes."
 	deliveryFreezesRemedy = "Remove the limit and watch the length instead, or let the queue drop its oldest messages (overflow = drop-head). " +
