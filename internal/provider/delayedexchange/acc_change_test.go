@@ -222,7 +222,9 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 }
 
 // through is a provider that sends its requests elsewhere.
-func through(endpoint string) string { return fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint) }
+func through(endpoint string) string {
+	return fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint)
+}
 
 // isReturned publishes to a level and reports whether the message came back.
 func isReturned(t *testing.T, b *brokertest.Broker, level string) bool {
