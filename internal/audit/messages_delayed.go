@@ -23,7 +23,7 @@ const (
 	levelUnbound = "The levels of delayed exchange %q lack %s. " +
 		"Messages that have to go there are kept by the sidecar or in the level above, and are late; none is early."
 
-	levelEntered = "%s leads to a level of delayed exchange %q, where only the sidecar and the next level publish. " +
+	levelEntered = "The levels of delayed exchange %q get messages from %s. Only the sidecar and the levels themselves should publish there. " +
 		"A message that does not say of each level whether it waits there is dropped, or stops the level for all others. " +
 		"Before RabbitMQ 4.0, one that was rejected after it had waited in several levels stops them, too."
 	levelEnteredRemedy = "Publish to %q instead, or dead-letter to a retry pipeline."
