@@ -26,7 +26,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-const patience = 30 * time.Second
+// patience is for a machine whose cores are busy with other tests.
+const patience = time.Minute
 
 // pipeline is a retry pipeline on a broker, in a vhost of its own.
 type testPipeline struct {
