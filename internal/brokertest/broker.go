@@ -53,7 +53,7 @@ func NewNamed(t testing.TB, prefix string) *Broker {
 	b.Version = b.version(t)
 
 	t.Cleanup(func() { b.remove(t) })
-	b.Call(t, http.MethodPut, b.Path("vhosts"), struct{}{}, nil)
+	b.create(t)
 	b.permit(t, b.Username, ".*", ".*", ".*")
 	t.Cleanup(b.hangUp) // runs before the deletion, which would cut the connection
 	return b
