@@ -23,7 +23,7 @@ var words = []string{
 var names = []string{
 	headerDeath, HeaderCount, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderReason, HeaderFirstFailedAt,
 	HeaderHistory, HeaderHint, HeaderAfter, HeaderPublishID, HeaderUserID, HeaderDeliveryMode, HeaderDelay, HeaderMaxAttempts,
-	HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDeadLetterError, HeaderDeadLetterException, headerCC, headerBCC,
+	HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDeadLetterError, HeaderDeadLetterException, HeaderCC, headerBCC,
 	"x-first-death-queue", "queue", "reason", "exchange", "routing-keys", "tenant",
 }
 

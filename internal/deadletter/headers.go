@@ -82,12 +82,14 @@ const (
 	ReasonWorkerError = "worker_error"
 )
 
+// HeaderCC has more routing keys.
+const HeaderCC = "CC"
+
 const (
 	// foreignPrefix begins every header that is dropped when somebody else's headers were copied.
 	foreignPrefix = "retry-"
 
 	headerDeath = "x-death"
-	headerCC    = "CC"
 	headerBCC   = "BCC"
 )
 

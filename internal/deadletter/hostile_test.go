@@ -38,7 +38,7 @@ func TestHostileHeaders(t *testing.T) {
 	keys := []string{
 		headerDeath, HeaderCount, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderPublishID, HeaderReason,
 		HeaderFirstFailedAt, HeaderHistory, HeaderUserID, HeaderDeliveryMode, HeaderHint, HeaderAfter, HeaderDeadLetterReason,
-		HeaderDeadLetterError, HeaderDeadLetterException, headerCC,
+		HeaderDeadLetterError, HeaderDeadLetterException, HeaderCC,
 	}
 	values := hostile()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -8,6 +8,26 @@ import amqp "github.com/rabbitmq/amqp091-go"
 // took its place is another one, and passes.
 const DirectReplyTo = "amq.rabbitmq.reply-to"
 
+// Republishing is the message of a delivery as it can be published again, with these headers, to which it adds the properties that
+// cannot be. It is persistent, and has no expiration.
+func Republishing(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
+	m := amqp.Publishing{
+		Headers:         headers,
+		ContentType:     d.ContentType,
+		ContentEncoding: d.ContentEncoding,
+		DeliveryMode:    amqp.Persistent,
+		Priority:        d.Priority,
+		CorrelationId:   d.CorrelationId,
+		MessageId:       d.MessageId,
+		Timestamp:       d.Timestamp,
+		Type:            d.Type,
+		AppId:           d.AppId,
+		Body:            d.Body,
+	}
+	setAside(&m, d)
+	return m
+}
+
 // setAside makes headers of the properties over which the broker would close the channel of whoever did not set them.
 func setAside(m *amqp.Publishing, d *amqp.Delivery) {
 	if d.UserId != "" {

@@ -119,10 +119,10 @@ func (p *Pipeline) hasWorkQueue(queue string) bool {
 
 // readProgress reads what the worker wrote when the message was here before.
 func (l *Letter) readProgress(h amqp.Table) {
-	if count, ok := integer(h[HeaderCount]); ok && count > 0 {
+	if count, ok := Integer(h[HeaderCount]); ok && count > 0 {
 		l.Count = count
 	}
-	if at, ok := integer(h[HeaderFirstFailedAt]); ok && at > 0 {
+	if at, ok := Integer(h[HeaderFirstFailedAt]); ok && at > 0 {
 		l.FirstFailedAt = at
 	}
 	l.History = parseHistory(h[HeaderHistory])
@@ -135,7 +135,7 @@ func (l *Letter) readProgress(h amqp.Table) {
 }
 
 func readAfter(h amqp.Table) time.Duration {
-	ms, ok := integer(h[HeaderAfter])
+	ms, ok := Integer(h[HeaderAfter])
 	if !ok || ms < 0 {
 		return -1
 	}
@@ -156,8 +156,8 @@ func shortString(value any) (string, bool) {
 	return s, true
 }
 
-// integer reads any of AMQP's integer types: clients in other languages choose the smallest.
-func integer(value any) (int64, bool) {
+// Integer reads any of AMQP's integer types: clients in other languages choose the smallest.
+func Integer(value any) (int64, bool) {
 	switch n := value.(type) {
 	case int64:
 		return n, true

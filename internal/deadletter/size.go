@@ -23,12 +23,12 @@ const (
 // maxEntries is how many entries of a table amqp091-go reads, whether in a delivery or in a return.
 const maxEntries = 8192
 
-// deathOverhead is what x-death, x-first-death-* and x-last-death-* take besides names, when a
+// DeathOverhead is what x-death, x-first-death-* and x-last-death-* take besides names, when a
 // message has waited in one retry queue and was then rejected.
-const deathOverhead = 640
+const DeathOverhead = 640
 
-// redeliveryOverhead is what x-delivery-count and x-acquired-count take.
-const redeliveryOverhead = 64
+// RedeliveryOverhead is what x-delivery-count and x-acquired-count take.
+const RedeliveryOverhead = 64
 
 // frameBudget is how large the frame with the properties may be. There has to be room for what the
 // broker adds later, when a message comes back to the inbox, or is looked at in the failed queue: it
@@ -38,13 +38,21 @@ func (p *Pipeline) frameBudget(v Verdict, r Route, frameMax int) int {
 		return math.MaxInt
 	}
 	if v.Action == Fail {
-		return frameMax - redeliveryOverhead
+		return frameMax - RedeliveryOverhead
 	}
 	names := 4 * (len(p.Names.RetryQueue(v.Delay)) + len(v.Letter.Queue))
 	for _, key := range append(r.CC, r.Key) {
 		names += 2 * len(key)
 	}
-	return frameMax - deathOverhead - names
+	return frameMax - DeathOverhead - names
+}
+
+// Fits is an error unless the frame with the message's properties can be published, and is not larger than the budget.
+func Fits(m amqp.Publishing, budget int) error {
+	if size := headerFrameSize(m); size < 0 || size > budget {
+		return errNotRepublishable
+	}
+	return nil
 }
 
 // headerFrameSize is the size of the frame with the message's properties: a broker closes the

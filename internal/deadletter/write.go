@@ -37,20 +37,7 @@ type Stamp struct {
 // [errNotRepublishable].
 func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publishing, error) {
 	route := p.Route(v)
-	m := amqp.Publishing{
-		Headers:         p.headers(v, route, d, s),
-		ContentType:     d.ContentType,
-		ContentEncoding: d.ContentEncoding,
-		DeliveryMode:    amqp.Persistent,
-		Priority:        d.Priority,
-		CorrelationId:   d.CorrelationId,
-		MessageId:       d.MessageId,
-		Timestamp:       d.Timestamp,
-		Type:            d.Type,
-		AppId:           d.AppId,
-		Body:            d.Body,
-	}
-	setAside(&m, d)
+	m := Republishing(d, p.headers(v, route, d, s))
 	return m, fit(m, p.frameBudget(v, route, s.FrameMax))
 }
 
@@ -82,7 +69,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 
 	h[HeaderPublishID] = s.PublishID
 	if len(route.CC) > 0 {
-		h[headerCC] = addresses(route.CC)
+		h[HeaderCC] = addresses(route.CC)
 	}
 	if _, kept := h[HeaderDeliveryMode]; !kept && d.DeliveryMode != amqp.Persistent {
 		h[HeaderDeliveryMode] = int64(d.DeliveryMode)
@@ -128,12 +115,12 @@ func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 // IsBrokers reports whether a header is about one stay in a queue: kept, it would stop the broker's
 // dead-lettering as a cycle, or route the message to where it was once copied.
 func IsBrokers(key string) bool {
-	switch key {
-	case headerDeath, headerCC, headerBCC:
-		return true
-	}
-	return isCount(key) || strings.HasPrefix(key, "x-first-death-") || strings.HasPrefix(key, "x-last-death-")
+	return key == headerDeath || IsAddress(key) || isCount(key) ||
+		strings.HasPrefix(key, "x-first-death-") || strings.HasPrefix(key, "x-last-death-")
 }
+
+// IsAddress reports whether a header has more routing keys, by which the message is routed besides its own.
+func IsAddress(key string) bool { return key == HeaderCC || key == headerBCC }
 
 func addresses(keys []string) []any {
 	list := make([]any, len(keys))
@@ -141,6 +128,12 @@ func addresses(keys []string) []any {
 		list[i] = key
 	}
 	return list
+}
+
+// SetError says what is wrong with a message.
+func SetError(h amqp.Table, text string) {
+	h[HeaderDeadLetterError] = text
+	truncate(h, HeaderDeadLetterError, maxErrorText)
 }
 
 // truncate shortens a text without cutting a character in two.
@@ -183,8 +176,5 @@ func fit(m amqp.Publishing, budget int) error {
 			shorten(m.Headers, text, n)
 		}
 	}
-	if excess() > 0 {
-		return errNotRepublishable
-	}
-	return nil
+	return Fits(m, budget)
 }

@@ -49,7 +49,7 @@ func ExpandAttachment(a Attachment) topology.Topology {
 	if a.WorkQueue.DeclaresFailedQueue() {
 		t.Queues[a.WorkQueue.FailedQueue] = failedQueueOf(n, a.WorkQueue.Type, a.WorkQueue.FailedQueue)
 		t.Policies[n.AttachmentFailedPolicy(a.Queue)] = p.policy(
-			WorkQueue{Type: a.WorkQueue.Type}.deadLettering(p.engine().guardedExchange(n)), exactPattern([]string{a.WorkQueue.FailedQueue}))
+			WorkQueue{Type: a.WorkQueue.Type}.deadLettering(p.engine().guardedExchange(n)), ExactPattern([]string{a.WorkQueue.FailedQueue}))
 	}
 	topology.SortBindings(t.Bindings)
 	return t

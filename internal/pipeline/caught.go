@@ -51,14 +51,14 @@ func (p Pipeline) Catch(b topology.Binding, vhost topology.Topology) topology.To
 	if !exists || !n.catchable(b.Source, source, vhost) {
 		return t
 	}
-	t.Queues[n.CaughtQueue()] = ownQueue(p.QueueType, n.FailedExchange(),
+	t.Queues[n.CaughtQueue()] = OwnQueue(p.QueueType, n.FailedExchange(),
 		topology.Arguments{CaughtArgument: caughtText}, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
 	t.Exchanges[n.catchExchange(b.Source)] = topology.Exchange{Type: source.Type}
 	t.Bindings = []topology.Binding{{
 		Source: n.catchExchange(b.Source), Destination: n.CaughtQueue(), RoutingKey: b.RoutingKey, Arguments: b.Arguments, Exact: b.Exact,
 	}}
 	t.Policies[n.catchPolicy(b.Source)] = topology.Policy{
-		Pattern: exactPattern([]string{b.Source}), ApplyTo: "exchanges", Priority: p.PolicyPriority,
+		Pattern: ExactPattern([]string{b.Source}), ApplyTo: "exchanges", Priority: p.PolicyPriority,
 		Definition: topology.Arguments{"alternate-exchange": n.catchExchange(b.Source)},
 	}
 	return t

@@ -1,13 +1,13 @@
 package pipeline
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -16,36 +16,25 @@ import (
 // pipeline of every engine has that binding, and the exchange is a fanout, which ignores arguments.
 const DefinitionArgument = "retry-definition"
 
-// maxDefinition is how long a definition may be, in bytes, and maxDefinitionSent how long within a
-// request, where each of its quotes takes two. Newer brokers refuse requests over 5,000 bytes that create
-// a binding.
-const (
-	MaxDefinition     = 4000
-	maxDefinitionSent = 4900
-)
-
 // Fits reports whether a broker accepts the definition.
-func (d Definition) Fits() bool {
-	text := d.String()
-	sent, err := json.Marshal(text)
-	return err == nil && len(text) <= MaxDefinition && len(sent) <= maxDefinitionSent
-}
+func (d Definition) Fits() bool { return stored.Fits(d.String()) }
 
 const definitionVersion = 1
 
-// definitionBinding holds the pipeline's definition.
-func (p Pipeline) definitionBinding() topology.Binding {
-	return topology.Binding{
-		Source: p.Names().FailedExchange(), Destination: p.Names().FailedQueue(),
-		Arguments: topology.Arguments{DefinitionArgument: p.Definition().String()},
-	}
+// definitionPlace is where the pipeline's definition is.
+func (n Names) definitionPlace() stored.Place {
+	return stored.Place{Exchange: n.FailedExchange(), Queue: n.FailedQueue(), Argument: DefinitionArgument, Owner: "pipeline"}
 }
 
-// definedBy is the pipeline that has its definition in a binding, "" if none. The same argument anywhere else says
-// nothing.
+// definitionBinding holds the pipeline's definition.
+func (p Pipeline) definitionBinding() topology.Binding {
+	return p.Names().definitionPlace().Binding(p.Definition().String())
+}
+
+// definedBy is the pipeline that has its definition in a binding, "" if none.
 func definedBy(b topology.Binding) string {
 	name, isFailed := strings.CutSuffix(b.Source, Names("").FailedExchange())
-	if _, defines := b.Arguments[DefinitionArgument]; !defines || !isFailed || b.ToExchange || b.Destination != Names(name).FailedQueue() {
+	if !isFailed || !Names(name).definitionPlace().Has(b) {
 		return ""
 	}
 	return name
@@ -96,34 +85,14 @@ func (p Pipeline) Definition() Definition {
 	return d
 }
 
-// String is the definition as the broker keeps it, compact JSON.
-func (d Definition) String() string {
-	text, err := json.Marshal(d)
-	if err != nil {
-		panic("a definition holds strings and numbers only: " + err.Error())
-	}
-	return string(text)
-}
+// String is the definition as the broker keeps it.
+func (d Definition) String() string { return stored.Text(d) }
 
 // ParseDefinition reads what String wrote. The error is what there is to say about the argument.
 func ParseDefinition(text string) (Definition, error) {
-	var versioned struct{ Version int }
-	if err := json.Unmarshal([]byte(text), &versioned); err != nil {
-		return Definition{}, fmt.Errorf("cannot be read: %w", err)
-	}
-	switch versioned.Version {
-	case definitionVersion:
-	case 0:
-		return Definition{}, errors.New("has no version")
-	default:
-		return Definition{}, fmt.Errorf("has version %d, this release knows version %d only: upgrade", versioned.Version, definitionVersion)
-	}
 	var d Definition
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	decoder.DisallowUnknownFields() // dropped in silence, a key would be gone with the next change
-	if err := decoder.Decode(&d); err != nil {
-		return d, fmt.Errorf("was made by a newer release, or by hand: %w: upgrade", err)
+	if err := stored.Parse(text, definitionVersion, &d); err != nil {
+		return d, err
 	}
 	d.PolicyDefinition = topology.DecodedArguments(d.PolicyDefinition)
 	return d, d.check()

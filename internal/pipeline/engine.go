@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -33,7 +34,7 @@ type engine interface {
 	// work queues have in common.
 	workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments
 	// notePlaces are the pairs of exchanges between which notes are, so that one of them outlives each exchange.
-	notePlaces(Names) []notePlace
+	notePlaces(Names) []stored.NotePlace
 	// hasWorker reports whether a worker counts attempts. If not, there is no inbox, nor a configuration or
 	// permissions of a worker.
 	hasWorker() bool

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -55,8 +56,10 @@ func (consumerEngine) workQueueKeys(_ Pipeline, name string, _ WorkQueue) topolo
 	return topology.Arguments{"dead-letter-routing-key": ReturnKey(name)}
 }
 
-func (consumerEngine) notePlaces(n Names) []notePlace {
-	return []notePlace{
-		{n.ReturnExchange(), n.FailedExchange()}, {n.RetryExchange(), n.ReturnExchange()}, {n.RetryExchange(), n.FailedExchange()},
+func (consumerEngine) notePlaces(n Names) []stored.NotePlace {
+	return []stored.NotePlace{
+		{Source: n.ReturnExchange(), Destination: n.FailedExchange()},
+		{Source: n.RetryExchange(), Destination: n.ReturnExchange()},
+		{Source: n.RetryExchange(), Destination: n.FailedExchange()},
 	}
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -56,9 +57,11 @@ func (nativeEngine) workQueueKeys(p Pipeline, name string, w WorkQueue) topology
 
 // notePlaces are at the only two exchanges. An exchange that is bound to itself gets nothing by that: brokers route a
 // message through each exchange once.
-func (nativeEngine) notePlaces(n Names) []notePlace {
-	return []notePlace{
-		{n.ReturnExchange(), n.FailedExchange()}, {n.ReturnExchange(), n.ReturnExchange()}, {n.FailedExchange(), n.FailedExchange()},
+func (nativeEngine) notePlaces(n Names) []stored.NotePlace {
+	return []stored.NotePlace{
+		{Source: n.ReturnExchange(), Destination: n.FailedExchange()},
+		{Source: n.ReturnExchange(), Destination: n.ReturnExchange()},
+		{Source: n.FailedExchange(), Destination: n.FailedExchange()},
 	}
 }
 

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -24,7 +25,7 @@ func (workerEngine) exchanges(n Names) map[string]topology.Exchange {
 
 func (workerEngine) addQueues(t *topology.Topology, p Pipeline) {
 	n := p.Names()
-	t.Queues[n.Inbox()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": inboxDeliveryLimit})
+	t.Queues[n.Inbox()] = OwnQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": InboxDeliveryLimit})
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.DeadLetterExchange(), Destination: n.Inbox()})
 	for _, wait := range append(p.Waits(), p.Retired...) {
 		addRetryQueue(t, p, wait)
@@ -39,6 +40,9 @@ func (workerEngine) guardedExchange(n Names) string { return n.DeadLetterExchang
 
 func (workerEngine) workQueueKeys(Pipeline, string, WorkQueue) topology.Arguments { return nil }
 
-func (workerEngine) notePlaces(n Names) []notePlace {
-	return []notePlace{{n.ReturnExchange(), n.FailedExchange()}, {n.RetryExchange(), n.DeadLetterExchange()}}
+func (workerEngine) notePlaces(n Names) []stored.NotePlace {
+	return []stored.NotePlace{
+		{Source: n.ReturnExchange(), Destination: n.FailedExchange()},
+		{Source: n.RetryExchange(), Destination: n.DeadLetterExchange()},
+	}
 }

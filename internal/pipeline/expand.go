@@ -16,10 +16,10 @@ const (
 	DeclaredArgument   = "retry-declared"
 )
 
-// Delivery limits of the pipeline's own quorum queues. They are the same on every version, since
+// Delivery limits of own quorum queues: of inboxes, and of failed queues. They are the same on every version, since
 // arguments are immutable: -1 means "exceeded at once" on 3.10, and absent means 20 from 4.0 on.
 const (
-	inboxDeliveryLimit  = int64(1_000)
+	InboxDeliveryLimit  = int64(1_000)
 	failedDeliveryLimit = topology.UnreachableDeliveryLimit
 )
 
@@ -41,7 +41,7 @@ func Identity(p Pipeline) topology.Topology {
 	n, t := p.Names(), topology.New()
 	t.Exchanges[n.FailedExchange()] = failedExchange()
 	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
-	t.Queues[n.FailedQueue()] = ownQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	t.Queues[n.FailedQueue()] = OwnQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
 	t.Bindings = []topology.Binding{p.definitionBinding()}
 	return t
 }
@@ -63,12 +63,12 @@ func alternate(exchange string) topology.Arguments {
 
 func addRetryQueue(t *topology.Topology, p Pipeline, wait time.Duration) {
 	n := p.Names()
-	t.Queues[n.RetryQueue(wait)] = ownQueue(p.QueueType, n.ReturnExchange(), topology.Arguments{"x-message-ttl": wait.Milliseconds()}, nil)
+	t.Queues[n.RetryQueue(wait)] = OwnQueue(p.QueueType, n.ReturnExchange(), topology.Arguments{"x-message-ttl": wait.Milliseconds()}, nil)
 }
 
-// ownQueue builds one of the pipeline's own queues. What only quorum queues take is left out for
+// OwnQueue builds one of an owner's own queues. What only quorum queues take is left out for
 // classic ones, which refuse it.
-func ownQueue(queueType, deadLetterExchange string, arguments, quorumOnly topology.Arguments) topology.Queue {
+func OwnQueue(queueType, deadLetterExchange string, arguments, quorumOnly topology.Arguments) topology.Queue {
 	all := topology.Arguments{"x-dead-letter-exchange": deadLetterExchange}
 	maps.Copy(all, arguments)
 	if queueType == topology.Quorum {

@@ -56,7 +56,7 @@ func (p Pipeline) FailedQueues() map[string]string {
 // failedQueueOf is a failed queue of work queues. What somebody rejects there comes back, whatever its key is and whatever
 // the pipeline has.
 func failedQueueOf(n Names, queueType, name string) topology.Queue {
-	return ownQueue(queueType, "", topology.Arguments{DeclaredByArgument: string(n), "x-dead-letter-routing-key": name},
+	return OwnQueue(queueType, "", topology.Arguments{DeclaredByArgument: string(n), "x-dead-letter-routing-key": name},
 		topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
 }
 
@@ -80,7 +80,7 @@ func (p Pipeline) failedQueuesPolicies() map[string]topology.Policy {
 		return policies
 	}
 	for i, group := range spread(names) {
-		policies[p.Names().FailedQueuesPolicy(i)] = ranked(p.policy(p.ownContent(), exactPattern(group)), i)
+		policies[p.Names().FailedQueuesPolicy(i)] = ranked(p.policy(p.ownContent(), ExactPattern(group)), i)
 	}
 	return policies
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 )
 
 // Separator is reserved: policy names are built with it, so pipeline names may not contain it and
@@ -20,7 +22,7 @@ const (
 )
 
 // KeyPrefixes begin all binding keys of the direct exchanges by which a message comes back to its work queue.
-func KeyPrefixes() []string { return []string{DelayKeyPrefix, ReturnKeyPrefix, NoteKeyPrefix} }
+func KeyPrefixes() []string { return []string{DelayKeyPrefix, ReturnKeyPrefix, stored.NoteKeyPrefix} }
 
 // Names of the objects of one pipeline.
 type Names string

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -46,14 +47,14 @@ func TestWhatIsNoNote(t *testing.T) {
 	n := Names("orders")
 	genuine := Pipeline{Name: "orders"}.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
 	for name, change := range map[string]func(*topology.Binding){
-		"garbage":        func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: "{"} },
-		"no source":      func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: `{"queue":"q"}`} },
-		"a number":       func(b *topology.Binding) { b.Arguments = topology.Arguments{UnboundArgument: int64(1)} },
+		"garbage":        func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: "{"} },
+		"no source":      func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: `{"queue":"q"}`} },
+		"a number":       func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: int64(1)} },
 		"no argument":    func(b *topology.Binding) { b.Arguments = nil },
 		"another source": func(b *topology.Binding) { b.Source = "orders.dlx" },
 		"to a queue":     func(b *topology.Binding) { b.ToExchange = false },
 		"two ends": func(b *topology.Binding) {
-			b.Arguments = topology.Arguments{UnboundArgument: `{"source":"s","queue":"q","exchange":"e"}`}
+			b.Arguments = topology.Arguments{stored.UnboundArgument: `{"source":"s","queue":"q","exchange":"e"}`}
 		},
 		"another destination": func(b *topology.Binding) { b.Destination = "orders.dlx" },
 	} {

@@ -9,8 +9,8 @@ import (
 // maxPattern is the longest pattern, in bytes, that RabbitMQ takes from 4.3 on.
 const maxPattern = 1024
 
-// exactPattern matches these names and no others.
-func exactPattern(names []string) string {
+// ExactPattern matches these names and no others.
+func ExactPattern(names []string) string {
 	return "^(" + strings.Join(escaped(names), "|") + ")$"
 }
 
@@ -18,7 +18,7 @@ func exactPattern(names []string) string {
 func (n Names) pattern(workQueues []string) string {
 	patterns := n.ownPattern()
 	if len(workQueues) > 0 {
-		patterns = append(patterns, exactPattern(workQueues))
+		patterns = append(patterns, ExactPattern(workQueues))
 	}
 	return strings.Join(patterns, "|")
 }
@@ -57,7 +57,7 @@ func hash(name string) uint32 {
 
 func fit(groups map[int][]string) bool {
 	for _, names := range groups {
-		if len(names) > 1 && len(exactPattern(names)) > maxPattern {
+		if len(names) > 1 && len(ExactPattern(names)) > maxPattern {
 			return false
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// noName is a pattern that matches no name.
-const noName = "^$"
+// NoName is a pattern that matches no name.
+const NoName = "^$"
 
 // Permissions are the three patterns of a broker user's permissions in a vhost.
 type Permissions struct {
@@ -18,17 +18,17 @@ type Permissions struct {
 // OperatorPermissions are the least that somebody's user needs who looks after the failed queue, by command of the
 // sidecar: "list", which show and export share, "replay", "import" and "delete".
 func OperatorPermissions(n Names) map[string]Permissions {
-	read := Permissions{Configure: noName, Write: noName, Read: exactPattern([]string{n.FailedQueue()})}
+	read := Permissions{Configure: NoName, Write: NoName, Read: ExactPattern([]string{n.FailedQueue()})}
 	replay, imports := read, read
-	replay.Write = exactPattern([]string{n.ReturnExchange()})
-	imports.Write = exactPattern([]string{n.FailedExchange()})
+	replay.Write = ExactPattern([]string{n.ReturnExchange()})
+	imports.Write = ExactPattern([]string{n.FailedExchange()})
 	return map[string]Permissions{"list": read, "replay": replay, "import": imports, "delete": read}
 }
 
 // FailedQueuePermissions are the least that somebody's user needs who looks after the failed queue of work queues, but for
 // an import, and for a replay to another queue.
 func FailedQueuePermissions(n Names, queue string) Permissions {
-	return Permissions{Configure: noName, Write: exactPattern([]string{n.ReturnExchange()}), Read: exactPattern([]string{queue})}
+	return Permissions{Configure: NoName, Write: ExactPattern([]string{n.ReturnExchange()}), Read: ExactPattern([]string{queue})}
 }
 
 // WorkerPermissions are the least that the sidecar's user needs. The default exchange
@@ -37,9 +37,9 @@ func WorkerPermissions(n Names) Permissions {
 	written := append([]string{"amq.default"}, n.WorkerExchanges()...)
 	slices.Sort(written)
 	return Permissions{
-		Configure: noName,
-		Write:     exactPattern(written),
-		Read:      exactPattern([]string{n.Inbox()}),
+		Configure: NoName,
+		Write:     ExactPattern(written),
+		Read:      ExactPattern([]string{n.Inbox()}),
 	}
 }
 
@@ -55,9 +55,9 @@ func MergePermissions(all []Permissions) Permissions {
 // mergePatterns matches what any of these does. Brokers take an empty pattern for one that matches nothing.
 func mergePatterns(patterns []string) string {
 	slices.Sort(patterns)
-	patterns = slices.DeleteFunc(slices.Compact(patterns), func(p string) bool { return p == "" || p == noName })
+	patterns = slices.DeleteFunc(slices.Compact(patterns), func(p string) bool { return p == "" || p == NoName })
 	if len(patterns) == 0 {
-		return noName
+		return NoName
 	}
 	return strings.Join(patterns, "|")
 }

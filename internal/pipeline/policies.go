@@ -33,7 +33,7 @@ func addPolicies(t topology.Topology, p Pipeline) {
 			continue
 		}
 		for i, group := range spread(queues) {
-			t.Policies[n.TypePolicy(queueType, i)] = ranked(p.policy(content, exactPattern(group)), i)
+			t.Policies[n.TypePolicy(queueType, i)] = ranked(p.policy(content, ExactPattern(group)), i)
 		}
 	}
 	addQueuesPolicies(t, p, slices.Sorted(slices.Values(withOwn)))
@@ -50,7 +50,7 @@ func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
 	}
 	maps.Copy(t.Policies, Guard(p))
 	for i, group := range spread(workQueues) {
-		t.Policies[n.QueuesPolicy(i+1)] = ranked(p.policy(p.ownContent(), exactPattern(group)), i+1)
+		t.Policies[n.QueuesPolicy(i+1)] = ranked(p.policy(p.ownContent(), ExactPattern(group)), i+1)
 	}
 }
 
@@ -74,7 +74,7 @@ func (p Pipeline) policy(content topology.Arguments, pattern string) topology.Po
 
 // policyOf is the policy of one work queue alone.
 func (p Pipeline) policyOf(workQueue string) topology.Policy {
-	policy := p.policy(p.PolicyContent(workQueue), exactPattern([]string{workQueue}))
+	policy := p.policy(p.PolicyContent(workQueue), ExactPattern([]string{workQueue}))
 	policy.Priority = p.PriorityOf(workQueue)
 	return policy
 }

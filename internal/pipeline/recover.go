@@ -2,12 +2,11 @@ package pipeline
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -42,10 +41,7 @@ func Defined(n Names, vhost topology.Topology) (Pipeline, error) {
 func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definition, error) {
 	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
 	n := p.Names()
-	definition, err := FindDefinition(n, vhost)
-	if err != nil && len(definitions(n, vhost)) > 0 {
-		err = fmt.Errorf("%w.\n\n%s", err, restoreDefinition)
-	}
+	definition, err := stored.Recover(n.definitionPlace(), vhost, ParseDefinition)
 	if err != nil {
 		return p, definition, err
 	}
@@ -74,74 +70,16 @@ func recoverMaxAge(definition Definition) (Delay, error) {
 	return Delay{Wait: age, Spelling: definition.MaxAge}, err
 }
 
-// definitions are the values that stand where the definition belongs, whatever they are.
-func definitions(n Names, vhost topology.Topology) []any {
-	var found []any
-	for _, binding := range vhost.Bindings {
-		if n != "" && definedBy(binding) == string(n) {
-			found = append(found, binding.Arguments[DefinitionArgument])
-		}
-	}
-	return found
-}
-
-// restoreDefinition says what to do about a definition that is not what a release has written.
-const restoreDefinition = "If a Terraform state has the pipeline, run terraform apply there, which restores the definition. " +
-	"If none has, write the definition again, as the guide \"Import\" says"
-
 // FindDefinition reads the pipeline's definition. The error names the binding that has it.
 func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
-	found := definitions(n, vhost)
-	switch len(found) {
-	case 0:
-		return Definition{}, fmt.Errorf("no binding from %q to %q has the argument %s: "+
-			"there is no pipeline of this name, or its definition is gone",
-			n.FailedExchange(), n.FailedQueue(), DefinitionArgument)
-	case 1:
-	default:
-		return Definition{}, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
-			"remove all but the one that is right:\n%s", n.FailedExchange(), n.FailedQueue(), DefinitionArgument, listed(found))
-	}
-	return n.readDefinition(found[0])
+	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
 }
 
 // DamagedDefinition is an error if what stands in the place of the pipeline's definition is none, or one of a newer
 // release.
 func DamagedDefinition(n Names, vhost topology.Topology) error {
-	for _, value := range definitions(n, vhost) {
-		if _, err := n.readDefinition(value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return stored.Damaged(n.definitionPlace(), vhost, ParseDefinition)
 }
-
-func (n Names) readDefinition(value any) (Definition, error) {
-	definition, err := parseValue(value)
-	if err != nil {
-		err = fmt.Errorf("the argument %s of the binding from %q to %q %w", DefinitionArgument, n.FailedExchange(), n.FailedQueue(), err)
-	}
-	return definition, err
-}
-
-func parseValue(value any) (Definition, error) {
-	text, isText := value.(string)
-	if !isText {
-		return Definition{}, errors.New("is no text")
-	}
-	return ParseDefinition(text)
-}
-
-func listed(values []any) string {
-	var lines []string
-	for _, value := range values {
-		lines = append(lines, fmt.Sprintf("%.*s", maxShown, fmt.Sprint(value)))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// maxShown is how many characters of a definition are shown.
-const maxShown = 500
 
 // recoverWorkQueue reads a work queue's other settings back.
 func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueue {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -81,7 +82,7 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 	}
 	var problems []Problem
 	if detail := tooLong(p.Vhost, longest, p.QueueType); detail != "" {
-		problems = append(problems, workerconfig.NameTooLong(longest, detail))
+		problems = append(problems, workerconfig.NameTooLong(workerconfig.Pipeline, longest, detail))
 	}
 	for name, workQueue := range p.WorkQueues {
 		if detail := tooLong(p.Vhost, name, workQueue.Type); detail != "" && len(name) <= workerconfig.MaxName { // see CheckWorkQueue
@@ -111,7 +112,7 @@ func CheckDefinition(p pipeline.Pipeline) []Problem {
 		return nil
 	}
 	at, remedy := largestPart(definition)
-	return []Problem{problem(Path{at}, "Definition too long", definitionTooLong, len(definition.String()), pipeline.MaxDefinition, remedy)}
+	return []Problem{problem(Path{at}, "Definition too long", definitionTooLong, len(definition.String()), stored.MaxDefinition, remedy)}
 }
 
 // largestPart is the attribute that takes most of the definition, and how to make it shorter.

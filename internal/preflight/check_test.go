@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -118,7 +119,7 @@ func TestDefinitionFitsTheRequest(t *testing.T) {
 	for delays, fits := range map[int]bool{500: true, 655: false} {
 		p := orders()
 		p.Delays = slices.Repeat([]pipeline.Delay{{Wait: 30 * time.Second, Spelling: "30s"}}, delays)
-		if size := len(p.Definition().String()); size > pipeline.MaxDefinition {
+		if size := len(p.Definition().String()); size > stored.MaxDefinition {
 			t.Fatalf("%d delays: %d bytes, which says nothing of quotes", delays, size)
 		}
 		if got := len(CheckDefinition(p)) == 0; got != fits {

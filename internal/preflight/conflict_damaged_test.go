@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -46,7 +47,7 @@ func TestCheckLiveFindsGarbledNotes(t *testing.T) {
 		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
 		vhost.Bindings = []topology.Binding{{
 			Source: source, Destination: "amq.fanout", ToExchange: true, RoutingKey: "unbound:01",
-			Arguments: topology.Arguments{pipeline.UnboundArgument: "{"},
+			Arguments: topology.Arguments{stored.UnboundArgument: "{"},
 		}}
 		f := CheckLive(p, &p, vhost)
 		if is := len(f.Problems) == 1 && strings.Contains(f.Problems[0].Detail, "Then delete this one"); is != refused {

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
@@ -25,10 +22,7 @@ func Handler(stopping context.Context, set *metrics.Set) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, judge(stopping.Err() != nil, set.Statuses()))
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(set.Gatherer(), promhttp.HandlerOpts{
-		MaxRequestsInFlight: 4,
-		Timeout:             10 * time.Second,
-	}))
+	mux.Handle("GET /metrics", exposition(set.Gatherer()))
 	return mux
 }
 

@@ -24,6 +24,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(strings.Replace(good, `"max_attempts":4`, `"max_attempts":4,"max_age":"24h"`, 1)))
 	f.Add([]byte(strings.Replace(good, `"orders.created":{}`, `"orders.created":{"max_attempts":2}`, 1)))
 	f.Add([]byte(`{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"work_queues":{"q":{"max_attempts":null}}}],"":1}`))
+	f.Add([]byte(`{"delayed_exchanges":[` + goodExchange + `]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		config, err := workerconfig.Parse(data)
 		again, errAgain := workerconfig.Parse(data)
@@ -36,7 +37,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if !json.Valid(data) || len(config.Pipelines) == 0 {
+		if !json.Valid(data) || len(config.Pipelines)+len(config.DelayedExchanges) == 0 {
 			t.Errorf("accepted %q", data)
 		}
 		for _, p := range config.Pipelines {

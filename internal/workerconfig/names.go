@@ -20,29 +20,32 @@ const (
 const NamesAreShort = "names may have at most 255 bytes"
 
 // CheckName checks a pipeline's name by itself.
-func CheckName(name string) []problem.Problem {
+func CheckName(name string) []problem.Problem { return checkName(Pipeline, name) }
+
+func checkName(kind Kind, name string) []problem.Problem {
 	at := problem.Path{"name"}
 	switch {
 	case name == "":
-		return one(at, "Empty pipeline name", "The name is missing. Name the pipeline: its exchanges and queues begin with this name.")
+		return one(at, "Empty "+kind.words()+" name",
+			"The name is missing. Name the %s: its exchanges and queues begin with this name.", kind.words())
 	case strings.Contains(name, pipeline.Separator):
-		return one(at, "Reserved character in the pipeline's name",
+		return one(at, "Reserved character in the "+kind.words()+"'s name",
 			"%q contains %q, which separates the parts of policy names. "+
 				"Use another character, such as a dot or a hyphen; names of work queues and vhosts may contain it.",
 			name, pipeline.Separator)
 	case strings.ContainsAny(name, lineBreaks):
-		return one(at, "Line break in the pipeline's name", lineBreak, name)
+		return one(at, "Line break in the "+kind.words()+"'s name", lineBreak, name)
 	case strings.HasPrefix(name+".", "amq."):
-		return one(at, "Reserved pipeline name",
+		return one(at, "Reserved "+kind.words()+" name",
 			"Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)
 	}
 	return nil
 }
 
-// NameTooLong is a problem of a pipeline's name for the longest name that it expands to.
-func NameTooLong(expanded, why string) problem.Problem {
+// NameTooLong is a problem of a name for the longest one that it expands to.
+func NameTooLong(kind Kind, expanded, why string) problem.Problem {
 	return problem.New(problem.Path{"name"}, "Name too long",
-		"The pipeline's name expands to %q, and %s. Choose a shorter name.", expanded, why)
+		"The %s's name expands to %q, and %s. Choose a shorter name.", kind.words(), expanded, why)
 }
 
 // checkNameLength expects valid delays.
@@ -50,7 +53,7 @@ func checkNameLength(w pipeline.Worker) []problem.Problem {
 	for _, spelled := range w.Delays {
 		delay, err := pipeline.ParseDelay(spelled)
 		if queue := pipeline.Names(w.Name).RetryQueue(delay); err == nil && len(queue) > MaxName {
-			return []problem.Problem{NameTooLong(queue, NamesAreShort)}
+			return []problem.Problem{NameTooLong(Pipeline, queue, NamesAreShort)}
 		}
 	}
 	return nil

@@ -6,49 +6,60 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
 // Config is what the sidecar has to do.
 type Config struct {
-	// Pipelines are valid, and no two of them have the same name and vhost.
-	Pipelines []pipeline.Worker
+	// Pipelines and DelayedExchanges are valid, no two of a list have the same name and vhost, and there is at least one.
+	Pipelines        []pipeline.Worker
+	DelayedExchanges []delayed.Worker
 }
 
-// Parse reads the configuration: a JSON object with the list "pipelines", whose elements are the
-// provider's attribute `worker`. Keys that are null count as not set, so that Terraform's jsonencode may
-// write them; any other unknown key is an error. Errors begin with the path of what is wrong, such as
-// pipelines[0].delays[1].
+// Parse reads the configuration: a JSON object with the lists "pipelines" and "delayed_exchanges", whose elements
+// are the attribute `worker` of the provider's resources. Keys that are null count as not set, so that Terraform's
+// jsonencode may write them; any other unknown key is an error. Errors begin with the path of what is wrong, such
+// as pipelines[0].delays[1].
 func Parse(data []byte) (Config, error) {
-	var elements []value
+	var config Config
 	root := value{raw: data}
-	if err := root.object(fields{"pipelines": func(v value) (err error) {
-		elements, err = v.list()
-		return err
-	}}); err != nil {
+	if err := root.object(fields{
+		"pipelines":         elements(&config.Pipelines, parsePipeline, PipelineID),
+		"delayed_exchanges": elements(&config.DelayedExchanges, parseDelayedExchange, DelayedExchangeID),
+	}); err != nil {
 		return Config{}, err
 	}
-	if len(elements) == 0 {
-		return Config{}, errors.New(`pipelines: is missing: the configuration is {"pipelines":[...]} with at least one`)
-	}
-
-	var config Config
-	seen := map[string]problem.Path{}
-	for _, element := range elements {
-		w, err := parsePipeline(element)
-		if err != nil {
-			return Config{}, err
-		}
-		key := fmt.Sprintf("%q in vhost %q", w.Name, w.Vhost)
-		if first, found := seen[key]; found {
-			return Config{}, fmt.Errorf("%s: pipeline %s is already %s: two workers of one inbox would only share it, remove one",
-				element.path, key, first)
-		}
-		seen[key] = element.path
-		config.Pipelines = append(config.Pipelines, w)
+	if len(config.Pipelines)+len(config.DelayedExchanges) == 0 {
+		return Config{}, errors.New(
+			`pipelines: is missing: the configuration is {"pipelines":[...],"delayed_exchanges":[...]} with at least one element in all`)
 	}
 	return config, nil
+}
+
+// elements reads a list in which nothing is twice.
+func elements[W any](target *[]W, parse func(value) (W, error), id func(W) ID) func(value) error {
+	return func(v value) error {
+		list, err := v.list()
+		if err != nil {
+			return err
+		}
+		seen := map[ID]problem.Path{}
+		for _, element := range list {
+			w, err := parse(element)
+			if err != nil {
+				return err
+			}
+			if first, found := seen[id(w)]; found {
+				return fmt.Errorf("%s: %s is already %s: two workers of one inbox would only share it, remove one",
+					element.path, id(w), first)
+			}
+			seen[id(w)] = element.path
+			*target = append(*target, w)
+		}
+		return nil
+	}
 }
 
 func parsePipeline(element value) (w pipeline.Worker, err error) {
@@ -66,6 +77,20 @@ func parsePipeline(element value) (w pipeline.Worker, err error) {
 		return w, err
 	}
 	return w, element.refuse(Validate(w))
+}
+
+func parseDelayedExchange(element value) (w delayed.Worker, err error) {
+	err = element.object(fields{
+		"version":   decode(&w.Version, "a whole number"),
+		"name":      decode(&w.Name, "a string"),
+		"vhost":     decode(&w.Vhost, "a string"),
+		"max_delay": decode(&w.MaxDelay, "a string"),
+		"precision": decode(&w.Precision, "a string"),
+	})
+	if err != nil {
+		return w, err
+	}
+	return w, element.refuse(ValidateDelayedExchange(w))
 }
 
 // refuse is an error about the first of the problems within the value.

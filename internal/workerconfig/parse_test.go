@@ -10,6 +10,8 @@ import (
 const goodPipeline = `{"version":1,"name":"orders","vhost":"/","delays":["5s","1m30s"],"max_attempts":4,
 	"retry_on":["rejected","expired"],"work_queues":{"orders.created":{},"orders.paid":{}}}`
 
+const goodExchange = `{"version":1,"name":"events","vhost":"/","max_delay":"720h","precision":"100ms"}`
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
@@ -20,6 +22,9 @@ func TestParse(t *testing.T) {
 		"null is not set":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"retry_on":null,"work_queues":null,"later":null}],"later":null}`,
 		"null in a queue":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"work_queues":{"q":{"max_attempts":null}}}]}`,
 		"same name, other": `{"pipelines":[` + goodPipeline + `,` + strings.Replace(goodPipeline, `"/"`, `"other"`, 1) + `]}`,
+		"delayed exchange": `{"delayed_exchanges":[` + goodExchange + `]}`,
+		"both, one name":   `{"pipelines":[` + strings.Replace(goodPipeline, "orders", "events", 1) + `],"delayed_exchanges":[` + goodExchange + `]}`,
+		"null pipelines":   `{"pipelines":null,"delayed_exchanges":[` + goodExchange + `]}`,
 	}
 	for name, config := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -28,8 +33,8 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := strings.Count(config, `"name"`); len(parsed.Pipelines) != want {
-				t.Errorf("%d pipelines, want %d", len(parsed.Pipelines), want)
+			if want := strings.Count(config, `"name"`); len(parsed.Pipelines)+len(parsed.DelayedExchanges) != want {
+				t.Errorf("%+v, want %d", parsed, want)
 			}
 		})
 	}
@@ -40,7 +45,23 @@ func TestParseErrors(t *testing.T) {
 	with := func(old, replacement string) string {
 		return `{"pipelines":[` + strings.Replace(goodPipeline, old, replacement, 1) + `]}`
 	}
+	exchange := func(old, replacement string) string {
+		return `{"delayed_exchanges":[` + strings.Replace(goodExchange, old, replacement, 1) + `]}`
+	}
 	tests := map[string]struct{ config, want string }{
+		"neither":              {`{"pipelines":[],"delayed_exchanges":[]}`, "pipelines: is missing"},
+		"exchange twice":       {`{"delayed_exchanges":[` + goodExchange + `,` + goodExchange + `]}`, `delayed_exchanges[1]: delayed exchange "events" in vhost "/" is already delayed_exchanges[0]`},
+		"exchange's version":   {exchange(`:1,`, `:2,`), "delayed_exchanges[0].version: 2 is not"},
+		"unknown key of one":   {exchange(`"name"`, `"type":"topic","name"`), "delayed_exchanges[0].type: unknown key; supported keys: max_delay, name"},
+		"exchange with slash":  {exchange(`"events"`, `"a/b"`), `delayed_exchanges[0].name: "a/b" contains "/"`},
+		"exchange's long name": {exchange(`"events"`, `"`+strings.Repeat("x", 241)+`"`), "delayed_exchanges[0].name: The delayed exchange's name expands to"},
+		"long name of a level": {strings.Replace(exchange(`"events"`, `"`+strings.Repeat("x", 238)+`"`), `100ms`, `1h1m1.001s`, 1), "delayed_exchanges[0].name: The delayed exchange's name expands to"},
+		"no max_delay":         {exchange(`"720h"`, `null`), `delayed_exchanges[0].max_delay: "" is not a duration`},
+		"max_delay of zero":    {exchange(`720h`, `0s`), `delayed_exchanges[0].max_delay: "0s" is no time`},
+		"too long":             {exchange(`720h`, `100000h`), `delayed_exchanges[0].max_delay: "100000h" is longer than the broker's limit`},
+		"precision of zero":    {exchange(`100ms`, `0`), `delayed_exchanges[0].precision: "0" is no time`},
+		"precision too coarse": {exchange(`100ms`, `721h`), `delayed_exchanges[0].precision: "721h" is longer than max_delay`},
+		"level beyond the TTL": {strings.Replace(exchange(`100ms`, `43801h`), `720h`, `87600h`, 1), `delayed_exchanges[0].precision: "43801h" takes a level of more than 87600h`},
 		"empty":                {``, "not JSON"},
 		"not JSON":             {`{"pipelines":[}`, "not JSON"},
 		"trailing text":        {`{"pipelines":[]} x`, "not JSON"},

@@ -37,6 +37,12 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		}
 		return `{"pipelines":[` + strings.Replace(goodPipeline, old, replacement, 1) + `]}`
 	}
+	exchange := func(old, replacement string) string {
+		if !strings.Contains(goodExchange, old) {
+			t.Fatalf("%s is not in the configuration", old)
+		}
+		return `{"delayed_exchanges":[` + strings.Replace(goodExchange, old, replacement, 1) + `]}`
+	}
 	const both, neither, schemaOnly = "both", "neither", "the schema only"
 	tests := map[string]struct{ config, accepted string }{
 		"good":                 {with(`1`, `1`), both},
@@ -71,6 +77,26 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		"null for a queue":     {with(`{}`, `{"max_attempts":null}`), both},
 		"two for a queue":      {with(`{}`, `{"max_attempts":2}`), both},
 		"one for a queue":      {with(`{}`, `{"max_attempts":1}`), neither},
+		"exchange":             {exchange(`1`, `1`), both},
+		"both":                 {`{"pipelines":[` + goodPipeline + `],"delayed_exchanges":[` + goodExchange + `]}`, both},
+		"empty and exchange":   {`{"pipelines":[],"delayed_exchanges":[` + goodExchange + `]}`, both},
+		"null and exchange":    {`{"pipelines":null,"delayed_exchanges":[` + goodExchange + `]}`, both},
+		"pipeline and empty":   {`{"pipelines":[` + goodPipeline + `],"delayed_exchanges":[]}`, both},
+		"both empty":           {`{"pipelines":[],"delayed_exchanges":[]}`, neither},
+		"exchanges are a map":  {`{"pipelines":[` + goodPipeline + `],"delayed_exchanges":{}}`, neither},
+		"exchange of tomorrow": {exchange(`:1,`, `:2,`), neither},
+		"exchange with slash":  {exchange(`"events"`, `"a/b"`), neither},
+		"reserved exchange":    {exchange(`"events"`, `"amq.events"`), neither},
+		"long exchange":        {exchange(`"events"`, `"`+strings.Repeat("x", 241)+`"`), neither},
+		"no precision":         {exchange(`,"precision":"100ms"`, ``), neither},
+		"null precision":       {exchange(`"100ms"`, `null`), neither},
+		"no max_delay":         {exchange(`"max_delay":"720h",`, ``), neither},
+		"max_delay in days":    {exchange(`720h`, `30d`), neither},
+		"unknown, not null":    {exchange(`"name"`, `"type":"topic","name"`), neither},
+		"unknown, null":        {exchange(`"name"`, `"type":null,"name"`), both},
+		"exchange twice":       {`{"delayed_exchanges":[` + goodExchange + `,` + goodExchange + `]}`, schemaOnly},
+		"max_delay of zero":    {exchange(`720h`, `0s`), schemaOnly},
+		"precision too coarse": {exchange(`100ms`, `721h`), schemaOnly},
 		"not an object":        {`[]`, neither},
 		"null":                 {`null`, neither},
 		"no pipelines":         {`{}`, neither},

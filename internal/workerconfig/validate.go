@@ -12,7 +12,7 @@ import (
 // Validate finds what is wrong with one pipeline of the configuration. Paths begin within its object.
 func Validate(w pipeline.Worker) []problem.Problem {
 	problems := slices.Concat(
-		checkVersion(w.Version),
+		checkVersion(w.Version, pipeline.WorkerVersion),
 		checkVhost(w.Vhost),
 		CheckAttempts(int64(w.MaxAttempts)),
 		CheckDelays(w.Delays),
@@ -38,15 +38,15 @@ func Validate(w pipeline.Worker) []problem.Problem {
 	return problems
 }
 
-func checkVersion(version int) []problem.Problem {
+func checkVersion(version, known int) []problem.Problem {
 	switch version {
-	case pipeline.WorkerVersion:
+	case known:
 		return nil
 	case 0:
-		return one(problem.Path{"version"}, "No version", "is missing: write %d", pipeline.WorkerVersion)
+		return one(problem.Path{"version"}, "No version", "is missing: write %d", known)
 	default:
 		return one(problem.Path{"version"}, "Unknown version", "%d is not a version that this worker reads: it must be %d",
-			version, pipeline.WorkerVersion)
+			version, known)
 	}
 }
 

@@ -37,6 +37,8 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 // without an error.
 func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
 	diags := report.Warnings(slices.Concat(preflight.ConsumersCall(p, prior), preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
+	own := topology.Topology{Exchanges: pipeline.ExpandExchanges(p), Queues: p.OwnQueues()}
+	diags.Append(entity.ClaimObjects(run, pipelineKey(p.Vhost, p.Name), own)...)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		diags.Append(claim(run, p, prior, name)...)
 	}
@@ -140,7 +142,7 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	var diags diag.Diagnostics
 	workQueues := slices.Sorted(maps.Keys(p.WorkQueues))
 	for _, f := range audit.Pipeline(pipeline.AfterApply(p, prior, vhost), p.Names(), workQueues) {
-		diags.Append(auditFinding(f))
+		diags.Append(report.AuditFinding(path.Root("work_queues"), f.Rule, f.Message, f.Remedy))
 	}
 	return diags
 }
@@ -179,7 +181,7 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *entity.InUse {
 		return queuesAttached(p, attached)
 	}
 	if garbled := p.Names().GarbledNotes(vhost); len(garbled) > 0 {
-		return noteGarbled(garbled[0])
+		return entity.NoteGarbled(session.Pipeline, garbled[0])
 	}
 	return nil
 }

@@ -1,0 +1,77 @@
+package delayed
+
+import (
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Foreign lists the bindings of others from one of the exchanges, those included that an apply has deleted for a while.
+func (n Names) Foreign(source string, vhost topology.Topology) []topology.Binding {
+	return n.foreign(vhost, func(b topology.Binding) bool { return b.Source == source })
+}
+
+// foreign lists the bindings of others of which this is true.
+func (n Names) foreign(vhost topology.Topology, matters func(topology.Binding) bool) []topology.Binding {
+	var found []topology.Binding
+	for _, b := range vhost.Bindings {
+		if noted, isNote := n.Noted(b); isNote {
+			b = noted
+		}
+		if b.Source != "" && !n.OwnsBinding(b) && matters(b) {
+			found = append(found, b)
+		}
+	}
+	topology.SortBindings(found)
+	return slices.CompactFunc(found, topology.Binding.Equal)
+}
+
+// BindingsThatGo lists the bindings of others that are deleted with the delayed exchange, since they begin or end at one of
+// its exchanges, or end at one of its queues.
+func BindingsThatGo(e Exchange, vhost topology.Topology) []topology.Binding {
+	going := Owned(e, vhost)
+	return e.Names().foreign(vhost, func(b topology.Binding) bool {
+		_, from := going.Exchanges[b.Source]
+		_, to := going.Queues[b.Destination]
+		if b.ToExchange {
+			_, to = going.Exchanges[b.Destination]
+		}
+		return from || to
+	})
+}
+
+// RestoresDeadLetterRoute reports whether messages may be held in a level because they had no way to go, and have one again
+// once what is missing is restored, or an exchange is re-created.
+func RestoresDeadLetterRoute(e Exchange, live topology.Topology) bool {
+	changes := topology.Diff(Expand(e), live)
+	missing := changes.Create
+	return len(missing.Exchanges)+len(missing.Queues)+len(missing.Bindings)+len(changes.Replace.Exchanges) > 0
+}
+
+// InterruptedCreation reports whether all that a vhost has of a new delayed exchange is what a creation makes before its
+// definition, exactly as it would be made, and without a binding. It cannot be imported, and to go on from there takes
+// nothing from anybody.
+func InterruptedCreation(e Exchange, vhost topology.Topology) bool {
+	owned, made := Owned(e, vhost), Identity(e)
+	made.Bindings, made.Policies = nil, Guard(e)
+	changes := topology.Diff(owned, made)
+	isBound := func(b topology.Binding) bool {
+		_, from := owned.Exchanges[b.Source]
+		_, toExchange := owned.Exchanges[b.Destination]
+		_, toQueue := owned.Queues[b.Destination]
+		return from || b.Source != "" && (b.ToExchange && toExchange || !b.ToExchange && toQueue)
+	}
+	return !owned.Empty() && changes.Create.Empty() && changes.Replace.Empty() && changes.Update.Empty() &&
+		!slices.ContainsFunc(vhost.Bindings, isBound)
+}
+
+// AfterApply is the vhost as it will be once the delayed exchange is applied. Prior is what it was, nil if it is new.
+func AfterApply(e Exchange, prior *Exchange, vhost topology.Vhost) topology.Vhost {
+	replaced := Owned(e, vhost.Topology)
+	if prior != nil {
+		replaced = topology.Merge(replaced, Owned(*prior, vhost.Topology))
+	}
+	planned := vhost
+	planned.Topology = topology.Merge(vhost.Without(replaced), Expand(e))
+	return planned
+}

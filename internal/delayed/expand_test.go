@@ -1,0 +1,115 @@
+package delayed_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	e := exchange(t, "events", "1500ms", "1000ms")
+	view := topology.Render(delayed.Expand(e))
+	const own = " x-delivery-limit=1000000 x-overflow=reject-publish"
+	assertLines(t, "exchanges", view.Exchanges, map[string]string{
+		"events":                "fanout alternate-exchange=events.delay.unrouted",
+		"events.deliver":        "topic alternate-exchange=events.delay.unrouted",
+		"events.delay.unrouted": "fanout",
+		"events.delay.1s.0":     "headers",
+		"events.delay.1s.1":     "headers",
+	})
+	assertLines(t, "queues", view.Queues, map[string]string{
+		"events.delay.inbox": "quorum x-dead-letter-exchange=events.delay.unrouted x-dead-letter-strategy=at-least-once " +
+			"x-delivery-limit=1000 x-overflow=reject-publish",
+		"events.delay.unrouted": "quorum x-dead-letter-exchange=events.delay.unrouted x-dead-letter-strategy=at-least-once" + own,
+		"events.delay.1s.0": "quorum x-dead-letter-exchange=events.deliver x-dead-letter-strategy=at-least-once " +
+			"x-delivery-limit=1000000 x-message-ttl=1000 x-overflow=reject-publish",
+		"events.delay.1s.1": "quorum x-dead-letter-exchange=events.delay.1s.0 x-dead-letter-strategy=at-least-once " +
+			"x-delivery-limit=1000000 x-message-ttl=2000 x-overflow=reject-publish",
+	})
+	assertLines(t, "policies", view.Policies, map[string]string{
+		"delay/events/own": `queues ^events\.delay\.(inbox|unrouted|\d[\dhms.]*\.\d+)$ priority=1000 ` +
+			"dead-letter-strategy=at-least-once overflow=reject-publish",
+	})
+	want := `events -> events.delay.inbox
+events.delay.1s.0 -> events.delay.1s.0 delay-0=true x-match=all
+events.delay.1s.0 -> events.deliver (exchange) delay-0=false x-match=all
+events.delay.1s.1 -> events.delay.1s.0 (exchange) delay-1=false x-match=all
+events.delay.1s.1 -> events.delay.1s.1 delay-1=true x-match=all
+events.delay.unrouted -> events.delay.unrouted ` +
+		`delay-definition='{"version":1,"type":"topic","max_delay":"1500ms","precision":"1000ms"}'`
+	if got := strings.Join(view.Bindings, "\n"); got != want {
+		t.Errorf("bindings:\n%s\ninstead of\n%s", got, want)
+	}
+}
+
+func assertLines(t *testing.T, kind string, got, want map[string]string) {
+	t.Helper()
+	for name, line := range want {
+		if got[name] != line {
+			t.Errorf("%s: %q is %q instead of %q", kind, name, got[name], line)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %v instead of %v", kind, got, want)
+	}
+}
+
+// The policy covers the own queues, of whatever unit, and nothing else.
+func TestPolicyCoversOwnQueues(t *testing.T) {
+	t.Parallel()
+	n := delayed.Names("ev.ents")
+	for _, name := range []string{"inbox", "unrouted", "100ms.0", "1.5s.12", "1h0m0.001s.7", "8760h.3"} {
+		if !n.CoversQueue("ev.ents.delay." + name) {
+			t.Errorf("%s is not covered", name)
+		}
+	}
+	for _, name := range []string{
+		"ev.ents.delay.inbox.1", "evxents.delay.inbox", "ev.ents.delay.100ms", "ev.ents.delay.100ms.delay.inbox",
+		"ev.ents.delay.100ms.delay.1s.1", "a.ev.ents.delay.inbox",
+	} {
+		if n.CoversQueue(name) {
+			t.Errorf("%s is covered", name)
+		}
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	e := exchange(t, "events", "1h", "100ms")
+	publisher, worker := delayed.PublisherPermissions(e.Names()), delayed.WorkerPermissions(e.Names())
+	if want := (pipeline.Permissions{Configure: "^$", Write: "^(events)$", Read: "^$"}); publisher != want {
+		t.Errorf("publisher: %v", publisher)
+	}
+	writes := regexp.MustCompile(worker.Write)
+	e.Retired = []delayed.Level{{Unit: e.Precision.Wait * 3}}
+	for name := range delayed.Expand(e).Exchanges {
+		if writes.MatchString(name) != (name != "events") {
+			t.Errorf("the sidecar may write to %s: %t", name, name == "events")
+		}
+	}
+	if worker.Configure != "^$" || worker.Read != `^(events\.delay\.inbox)$` {
+		t.Errorf("sidecar: %v", worker)
+	}
+}
+
+// A level that has to stay keeps all below it, and none of another unit.
+func TestRetiredLevels(t *testing.T) {
+	t.Parallel()
+	e := exchange(t, "events", "7s", "1s")
+	second, other := e.Precision.Wait, e.Precision.Wait/2
+	got := e.RetiredUpTo([]delayed.Level{{Unit: second, Bit: 4}, {Unit: other, Bit: 1}, {Unit: second, Bit: 1}})
+	want := []delayed.Level{{Unit: other}, {Unit: other, Bit: 1}, {Unit: second, Bit: 3}, {Unit: second, Bit: 4}}
+	if len(got) != len(want) {
+		t.Fatalf("got %v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v", got)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package delaying
+
+import (
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+)
+
+// ReasonTooLong: the message asks for a longer delay than the exchange has levels for.
+const ReasonTooLong = "delay_too_long"
+
+// RefuseReasons are all that the worker puts into the dead-letter-reason of a message that it does not deliver.
+func RefuseReasons() []string {
+	return []string{ReasonTooLong, deadletter.ReasonMalformed, deadletter.ReasonWorkerError}
+}
+
+// Action is what happens to a message.
+type Action int
+
+const (
+	// Delay publishes the message to wait in the levels.
+	Delay Action = iota
+	// Deliver publishes it to where it is routed at once.
+	Deliver
+	// Refuse puts it into the unrouted queue.
+	Refuse
+)
+
+// Verdict is what happens to a message now.
+type Verdict struct {
+	Action Action
+	// Delay is how long a delayed message waits.
+	Delay time.Duration
+	// Reason is the dead-letter-reason of a refused message, and Error its dead-letter-error if there is one to tell.
+	Reason, Error string
+
+	key string
+	// way is that of a delayed message.
+	way delayed.Way
+}
+
+// Decide returns what happens to a message.
+func (e *Exchange) Decide(d *amqp.Delivery) Verdict {
+	ms, ok := readDelay(d.Headers)
+	switch {
+	case !ok || ms <= 0:
+		return Verdict{Action: Deliver, key: d.RoutingKey}
+	case ms > e.longest.Milliseconds():
+		return refuse(d, ReasonTooLong)
+	}
+	delay := time.Duration(ms) * time.Millisecond
+	return Verdict{Action: Delay, Delay: delay, key: d.RoutingKey, way: delayed.WayOf(delay, e.unit)}
+}
+
+// Unjudged is what happens to a delivery that an internal error (panic) kept from being judged.
+func Unjudged(d *amqp.Delivery) Verdict { return refuse(d, deadletter.ReasonWorkerError) }
+
+// Unbuilt returns what to try after an internal error (panic) kept the message from being built. False means that there is
+// nothing else to try.
+func (v Verdict) Unbuilt() (Verdict, bool) {
+	if v.Action == Refuse && v.Reason == deadletter.ReasonWorkerError {
+		return v, false
+	}
+	return Verdict{Action: Refuse, Reason: deadletter.ReasonWorkerError, key: v.key}, true
+}
+
+// Undeliverable is what happens to a message that the broker cannot deliver over AMQP 0-9-1. The delivery is made of what can
+// be said of it there.
+func Undeliverable(d *amqp.Delivery, why string) Verdict {
+	v := refuse(d, deadletter.ReasonMalformed)
+	v.Error = why
+	return v
+}
+
+func refuse(d *amqp.Delivery, reason string) Verdict {
+	return Verdict{Action: Refuse, Reason: reason, key: d.RoutingKey}
+}
+
+// Route returns where to publish a message with the verdict.
+func (e *Exchange) Route(v Verdict) deadletter.Route {
+	r := deadletter.Route{Key: v.key}
+	switch v.Action {
+	case Delay:
+		r.Exchange = e.Names.Level(v.way.Entry)
+	case Deliver:
+		r.Exchange = e.Names.DeliverExchange()
+	case Refuse:
+		r.Exchange = e.Names.UnroutedExchange()
+	}
+	return r
+}

@@ -1,0 +1,104 @@
+package delaying
+
+import (
+	"math"
+	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+)
+
+// Headers of the properties that a message cannot have while it waits.
+const (
+	// HeaderExpiration is the expiration that the message was published with: it would end a wait early.
+	HeaderExpiration = "delay-expiration"
+	// HeaderPriority is its priority: it would overtake others, and they would be late.
+	HeaderPriority = "delay-priority"
+)
+
+// ownHeaders is how many we add at most, besides one for each level.
+const ownHeaders = 9
+
+// Publishing builds the message for the verdict. The delivery is left as it is. The error says that its headers do not fit a
+// frame, or cannot be encoded.
+func (e *Exchange) Publishing(v Verdict, d *amqp.Delivery, s deadletter.Stamp) (amqp.Publishing, error) {
+	m := deadletter.Republishing(d, headers(v, d, s))
+	m.Priority = 0
+	return m, deadletter.Fits(m, e.frameBudget(v, d, s.FrameMax))
+}
+
+// headers copies the message's headers but for those of the broker and of the levels, and adds ours.
+func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
+	h := make(amqp.Table, len(d.Headers)+len(v.way.Bits)+ownHeaders)
+	for key, value := range d.Headers {
+		// Other routing keys are the publisher's: the message is routed by them, too.
+		if !isBit(key) && (!deadletter.IsBrokers(key) || deadletter.IsAddress(key)) {
+			h[key] = value
+		}
+	}
+	h[deadletter.HeaderPublishID] = s.PublishID
+	if d.Expiration != "" {
+		h[HeaderExpiration] = d.Expiration
+	}
+	if d.Priority != 0 {
+		h[HeaderPriority] = int64(d.Priority)
+	}
+	if d.DeliveryMode != amqp.Persistent {
+		h[deadletter.HeaderDeliveryMode] = int64(d.DeliveryMode)
+	}
+	switch v.Action {
+	case Delay:
+		h[HeaderDelay] = -v.Delay.Milliseconds()
+		for key, waits := range v.way.Bits {
+			h[key] = waits
+		}
+	case Refuse:
+		h[deadletter.HeaderDeadLetterReason] = v.Reason
+		h[deadletter.HeaderDeadLetterAt] = s.Now.UnixMilli()
+		if v.Error != "" {
+			deadletter.SetError(h, v.Error)
+		}
+	case Deliver:
+	}
+	return h
+}
+
+// isBit reports whether a header could lead a message through the levels.
+func isBit(key string) bool {
+	digits, found := strings.CutPrefix(key, delayed.BitKeyPrefix)
+	return found && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// entryOverhead is what an entry of x-death takes besides names.
+const entryOverhead = 128
+
+// frameBudget is how large the frame with the properties may be. There has to be room for what the broker adds: an entry of
+// x-death in each level, and one when a consumer rejects the message.
+func (e *Exchange) frameBudget(v Verdict, d *amqp.Delivery, frameMax int) int {
+	if frameMax == 0 {
+		return math.MaxInt
+	}
+	if v.Action == Refuse {
+		return frameMax - deadletter.RedeliveryOverhead
+	}
+	keys := len(v.key)
+	if more, ok := d.Headers[deadletter.HeaderCC].([]any); ok {
+		for _, key := range more {
+			text, _ := key.(string)
+			keys += keyOverhead + len(text)
+		}
+	}
+	level := len(e.Names.Level(v.way.Entry))
+	budget := frameMax - deadletter.DeathOverhead - 4*level - 2*keys
+	for _, waits := range v.way.Bits {
+		if waits {
+			budget -= entryOverhead + 2*level + keys
+		}
+	}
+	return budget
+}
+
+// keyOverhead is what a routing key takes in x-death besides itself.
+const keyOverhead = 5

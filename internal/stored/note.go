@@ -1,0 +1,85 @@
+package stored
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// UnboundArgument is the argument of a binding that notes another one: a binding of somebody else's that is
+// deleted while its queue is proved to be empty, or with an exchange that is re-created. Whatever ends the apply
+// meanwhile, the next one puts it back.
+const UnboundArgument = "retry-unbound"
+
+// NoteKeyPrefix begins the binding keys of notes. Nobody publishes with them.
+const NoteKeyPrefix = "unbound:"
+
+// note is what the argument of a note holds, as JSON.
+type note struct {
+	Source    string         `json:"source"`
+	Queue     string         `json:"queue,omitempty"`
+	Exchange  string         `json:"exchange,omitempty"`
+	Key       string         `json:"key,omitempty"`
+	Arguments map[string]any `json:"arguments,omitempty"`
+}
+
+// NotePlace is a pair of exchanges between which notes are. A binding between them with such a key routes nothing.
+type NotePlace struct{ Source, Destination string }
+
+// Note is the binding that notes another one: in the first of the places that outlives the exchange that is going.
+func Note(b topology.Binding, places []NotePlace, going string) topology.Binding {
+	place := places[0]
+	for _, p := range places {
+		if going != p.Source && going != p.Destination {
+			place = p
+			break
+		}
+	}
+	text := noteText(b)
+	return topology.Binding{
+		Source: place.Source, Destination: place.Destination, ToExchange: true,
+		RoutingKey: noteKey(text), Arguments: topology.Arguments{UnboundArgument: text},
+	}
+}
+
+func noteText(b topology.Binding) string {
+	noted := note{Source: b.Source, Queue: b.Destination, Key: b.RoutingKey, Arguments: b.Exact}
+	if b.ToExchange {
+		noted.Queue, noted.Exchange = "", b.Destination
+	}
+	if noted.Arguments == nil {
+		noted.Arguments = b.Arguments
+	}
+	text, err := json.Marshal(noted)
+	if err != nil {
+		panic("a binding was read from JSON: " + err.Error())
+	}
+	return string(text)
+}
+
+func noteKey(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return NoteKeyPrefix + hex.EncodeToString(sum[:8])
+}
+
+// Noted is the binding that a note is about, wherever the note is; false if it is no note, or was changed.
+func Noted(b topology.Binding) (topology.Binding, bool) {
+	text, isText := b.Arguments[UnboundArgument].(string)
+	if !isText || !b.ToExchange {
+		return topology.Binding{}, false
+	}
+	var noted note
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&noted); err != nil || noted.Source == "" || (noted.Queue == "") == (noted.Exchange == "") {
+		return topology.Binding{}, false
+	}
+	binding := topology.Binding{
+		Source: noted.Source, Destination: noted.Queue + noted.Exchange, ToExchange: noted.Exchange != "", RoutingKey: noted.Key,
+		Arguments: topology.DecodedArguments(noted.Arguments), Exact: noted.Arguments,
+	}
+	return binding, noteKey(noteText(binding)) == b.RoutingKey
+}
