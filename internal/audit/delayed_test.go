@@ -217,17 +217,17 @@ func TestFullTargetFreezesLevels(t *testing.T) {
 // What is dead-lettered into a level was not sent there by the sidecar: it is dropped, or holds the level up for others.
 func TestEnteredLevels(t *testing.T) {
 	t.Parallel()
-	entering := all(events, quorum("work", args{"x-dead-letter-exchange": lowest}), bind("events.deliver", "work", "work"))
+	entering := all(events, quorum("work", args{"x-dead-letter-exchange": "events.delay.100ms.2"}), bind("events.deliver", "work", "work"))
 	s := createVhost(t, entering)
 	expectRules(t, s.audit(), "delayed-level-entered")
 	rejected(1)(s) // never delayed
 	s.settles("all queues", s.total, 0)
-	waitedIn(0, 1, "work")(s)
+	waitedIn(2, 0b111, "work")(s)
 	s.reject("work")
 	if s.VersionAtLeast("4.0") {
 		s.settles("work", func() int { return s.count("work") }, 1)
 	} else {
-		s.pends(lowest, 1)
+		s.pends("events.delay.100ms.2", 1)
 	}
 
 	byHand := createVhost(t, all(events, exchange("mine", "fanout", nil), bind("mine", "events.delay.100ms.1", "")))

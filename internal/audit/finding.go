@@ -21,7 +21,7 @@ const (
 	Warning Severity = "warning"
 )
 
-// Object is what a finding is about: a queue, a policy, a pipeline or the vhost.
+// Object is what a finding is about: a queue, a policy, an operator policy, a pipeline, a delayed exchange or the vhost.
 type Object struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`

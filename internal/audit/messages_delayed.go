@@ -25,7 +25,7 @@ const (
 
 	levelEntered = "%s leads to a level of delayed exchange %q, where only the sidecar and the next level publish. " +
 		"A message that does not say of each level whether it waits there is dropped, or stops the level for all others. " +
-		"Before RabbitMQ 4.0, so does each one that has waited there before and was rejected since."
+		"Before RabbitMQ 4.0, one that was rejected after it had waited in several levels stops them, too."
 	levelEnteredRemedy = "Publish to %q instead, or dead-letter to a retry pipeline."
 
 	deliveryFreezes = "Delayed exchange %q delivers to %s, with a length limit and an overflow that rejects. " +
