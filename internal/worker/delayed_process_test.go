@@ -98,7 +98,7 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 	if d := p.await(t, "second"); d.MessageId != "c" {
 		t.Errorf("%+v", d)
 	}
-	if d := p.awaitFailed(t, "exhausted"); d.MessageId != "a" || d.Headers["x-delay"] != int64(-300) {
+	if d := p.awaitFailed(t, "exhausted"); d.MessageId != "a" || d.Headers["x-delay"] != int32(-300) {
 		t.Errorf("%+v", d)
 	}
 	if n := len(c.deliveries()); n != 3 {
