@@ -30,9 +30,9 @@ const (
 
 	deliveryFreezes = "Delayed exchange %q delivers to %s, with a length limit and an overflow that rejects. " +
 		"While such a queue is full, its messages stay in their level, and 32 of them stop those for all other queues. " +
-		"After there is room again, it takes up to three minutes."
+		"After there is room again, it takes up to six minutes."
 	deliveryFreezesRemedy = "Remove the limit and watch the length instead, or let the queue drop its oldest messages (overflow = drop-head). " +
-		"Any change of a policy that applies to the levels makes them try again at once."
+		"The broker's setting dead_letter_worker_publisher_confirm_timeout has them go on sooner once there is room."
 
 	delayedQueueAltered = "%s of delayed exchange %q: %s. %s"
 	delayedQueueRemedy  = "Keep the policy off these queues: write a pattern that does not match them, or, unless it is an operator policy, a lower priority."

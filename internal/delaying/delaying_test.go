@@ -84,7 +84,7 @@ func TestDelayIsReadAsThePluginReadsIt(t *testing.T) {
 			}
 		default:
 			ms := test.want.Nanoseconds()
-			if v.Action != delaying.Delay || v.Delay.Milliseconds() != ms || m.Headers["x-delay"] != -ms {
+			if v.Action != delaying.Delay || v.Delay.Milliseconds() != ms || m.Headers["x-delay"] != int32(-ms) {
 				t.Errorf("%s: %+v, %v", name, v, m.Headers)
 			}
 		}
@@ -110,7 +110,7 @@ func TestLevelsAreTheWorkersWord(t *testing.T) {
 	v := e.Decide(d)
 	m, err := e.Publishing(v, d, stamp)
 	want := amqp.Table{
-		"x-delay": int64(-450), "delay-0": true, "delay-1": false, "delay-2": true, "retry-publish-id": "id",
+		"x-delay": int32(-450), "delay-0": true, "delay-1": false, "delay-2": true, "retry-publish-id": "id",
 		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-delivery-mode": int64(0),
 	}
 	if err != nil || !maps.Equal(m.Headers, want) {

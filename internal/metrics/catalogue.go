@@ -100,7 +100,9 @@ var (
 		"1 if the last configuration that was read is at work, 0 if it was refused and the one before goes on.")
 	reloadedAt     = gauge("config_last_reload_success_timestamp_seconds", "When the configuration at work was read.")
 	build          = gauge("build_info", "Always 1.", "version", "goversion")
-	countersByName = []metric{received, redeliveries, retried, rescued, failed, detoured, postponed, delivered, refused, returned, nacked, restarts}
+	countersByName = []metric{
+		received, redeliveries, retried, rescued, failed, detoured, postponed, delivered, refused, returned, nacked, restarts,
+	}
 )
 
 // catalogue lists all metrics but those of the Go runtime and the process.

@@ -113,14 +113,14 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	got = values(t, s)
 	for series, want := range map[string]float64{
-		`rabbitmq_retry_config_generation{}`:                                         2,
-		`rabbitmq_retry_config_last_reload_successful{}`:                             1,
-		`rabbitmq_retry_received_total{delayed_exchange="",pipeline="orders",vhost="/"}`:                 1,
-		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:       1,
-		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",vhost="/"}`:       0,
-		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:    1,
-		`rabbitmq_retry_consuming{delayed_exchange="",pipeline="bills",vhost="/"}`:                       0,
-		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`: 0,
+		`rabbitmq_retry_config_generation{}`:                                             2,
+		`rabbitmq_retry_config_last_reload_successful{}`:                                 1,
+		`rabbitmq_retry_received_total{delayed_exchange="",pipeline="orders",vhost="/"}`: 1,
+		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:           1,
+		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",vhost="/"}`:           0,
+		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:        1,
+		`rabbitmq_retry_consuming{delayed_exchange="",pipeline="bills",vhost="/"}`:       0,
+		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`:     0,
 	} {
 		if value, found := got[series]; !found || value != want {
 			t.Errorf("%s is %v (found: %t), want %v", series, value, found, want)

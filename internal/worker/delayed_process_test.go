@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -40,9 +41,7 @@ func TestStopsAndKillsOfADelayedExchange(t *testing.T) {
 			sent := map[string]due{}
 			for i := range batches {
 				p := e.start(t)
-				for id, d := range e.publishMany(t, fmt.Sprint(i, "-"), batch, 5*time.Second, queues...) {
-					sent[id] = d
-				}
+				maps.Copy(sent, e.publishMany(t, fmt.Sprint(i, "-"), batch, 5*time.Second, queues...))
 				time.Sleep(rand.N(200 * time.Millisecond))
 				if code := p.signal(t, signal); signal == syscall.SIGTERM && code != 0 {
 					t.Errorf("exit code %d:\n%s", code, p.log)
@@ -98,7 +97,7 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 	if d := p.await(t, "second"); d.MessageId != "c" {
 		t.Errorf("%+v", d)
 	}
-	if d := p.awaitFailed(t, "exhausted"); d.MessageId != "a" || d.Headers["x-delay"] != int64(-300) {
+	if d := p.awaitFailed(t, "exhausted"); d.MessageId != "a" || d.Headers["x-delay"] != int32(-300) {
 		t.Errorf("%+v", d)
 	}
 	if n := len(c.deliveries()); n != 3 {
@@ -125,14 +124,10 @@ func TestReloadAddsAndRemovesDelayedExchanges(t *testing.T) {
 	configs <- parse(a.spec.Worker(), b.spec.Worker())
 	r.log.await(t, "msg=consuming", 2)
 	sent := a.publishMany(t, "a-", 300, 2*time.Second, "a")
-	for id, d := range b.publishMany(t, "b-", 300, 2*time.Second, "b") {
-		sent[id] = d
-	}
+	maps.Copy(sent, b.publishMany(t, "b-", 300, 2*time.Second, "b"))
 	configs <- parse(b.spec.Worker())
 	r.log.await(t, "msg=stopped", 1)
-	for id, d := range a.publishMany(t, "later-", 100, time.Second, "a") {
-		sent[id] = d
-	}
+	maps.Copy(sent, a.publishMany(t, "later-", 100, time.Second, "a"))
 	configs <- parse(a.spec.Worker(), b.spec.Worker())
 	if n := awaitDue(t, sent, deliveries); n > 0 {
 		t.Errorf("%d messages came twice", n)

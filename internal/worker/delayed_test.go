@@ -48,7 +48,7 @@ func TestDelaysOfEveryType(t *testing.T) {
 		e.publish(t, "work", value, amqp.Publishing{MessageId: fmt.Sprint(i)})
 		if d := next(t, deliveries); d.MessageId != fmt.Sprint(i) || d.at.Sub(began) < 100*time.Millisecond {
 			t.Errorf("%T %v came after %s", value, value, d.at.Sub(began))
-		} else if n, ok := d.Headers["x-delay"].(int64); !ok || n > -100 || n < -200 {
+		} else if n, ok := d.Headers["x-delay"].(int32); !ok || n > -100 || n < -200 {
 			t.Errorf("%T %v is %v after its wait", value, value, d.Headers["x-delay"])
 		}
 	}
@@ -101,7 +101,7 @@ func TestPublishersHeadersAndProperties(t *testing.T) {
 			t.Errorf("%+v", d.Delivery)
 		}
 		for key, want := range map[string]any{
-			"mine": "kept", "x-mine": int32(5), "x-delay": int64(-1500), "delay-30": nil, "retry-user-id": m.UserId,
+			"mine": "kept", "x-mine": int32(5), "x-delay": int32(-1500), "delay-30": nil, "retry-user-id": m.UserId,
 			"delay-expiration": "300", "delay-priority": int64(9), "retry-delivery-mode": int64(1),
 		} {
 			if d.Headers[key] != want {

@@ -26,7 +26,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-const patience = 30 * time.Second
+// patience is for a machine whose cores are busy with other tests.
+const patience = time.Minute
 
 // testVhost is a vhost of a test's own.
 type testVhost struct{ *brokertest.Broker }

@@ -19,7 +19,7 @@ import (
 )
 
 // longestPause is how long a message that cannot be delivered may keep the others waiting.
-const longestPause = 10 * time.Second
+const longestPause = 30 * time.Second
 
 // newPipelineForAMQP10 is skipped on brokers that do not speak AMQP 1.0 by themselves.
 func newPipelineForAMQP10(t *testing.T, queueType string) (*testPipeline, *amqp10.Client) {

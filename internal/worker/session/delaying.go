@@ -63,7 +63,7 @@ func (f *Delaying) send(m *message, _ time.Time) deadletter.Route {
 	return f.config.Route(exchanges(m.sent))
 }
 
-func (f *Delaying) returned(p *publisher, m *message) error {
+func (f *Delaying) returned(p *publisher, m *message) error { //nolint:unparam // a pipeline publishes it elsewhere
 	if f.leadsToOneQueue(p) {
 		p.obstruct(time.Now())
 	}
@@ -71,7 +71,7 @@ func (f *Delaying) returned(p *publisher, m *message) error {
 	return nil
 }
 
-func (f *Delaying) nacked(p *publisher, m *message) error {
+func (f *Delaying) nacked(p *publisher, m *message) error { //nolint:unparam // likewise
 	f.log.Debug(deferredRefused, "exchange", p.exchange, "message_id", m.delivery.MessageId)
 	if f.leadsToOneQueue(p) {
 		if !p.impeded() {
