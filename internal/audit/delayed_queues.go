@@ -42,9 +42,15 @@ type alteration struct {
 
 // watched are the settings that decide what becomes of messages in an own queue, each with what another value does.
 var watched = [][2]string{
-	{"message-ttl", effectOfTTL}, {"expires", effectOfExpires}, {"max-length", effectOfLength}, {"max-length-bytes", effectOfLength},
-	{"dead-letter-exchange", effectOfDeadLetter}, {"dead-letter-routing-key", effectOfDeadLetter},
-	{"dead-letter-strategy", effectOfDeadLetter}, {"overflow", effectOfDeadLetter}, {"delivery-limit", effectOfDeliveryLimit},
+	{"message-ttl", effectOfTTL},
+	{"expires", effectOfExpires},
+	{"max-length", effectOfLength},
+	{"max-length-bytes", effectOfLength},
+	{"dead-letter-exchange", effectOfDeadLetter},
+	{"dead-letter-routing-key", effectOfDeadLetter},
+	{"dead-letter-strategy", effectOfDeadLetter},
+	{"overflow", effectOfDeadLetter},
+	{"delivery-limit", effectOfDeliveryLimit},
 }
 
 // alterations compares what is in force with what a queue is made with.

@@ -29,7 +29,8 @@ what still cannot be routed; how many those are is said without --wait, too.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
 read on the queue, write on amq.default, and on <pipeline>.return for what a worker has parked there.
-Of an unrouted queue: read on it, write on <name>.deliver and <name>. Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on RabbitMQ 4.3 only to a user who may
+Of an unrouted queue: read on it, write on <name>.deliver and <name>.
+Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on RabbitMQ 4.3 only to a user who may
 read that queue.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
