@@ -97,7 +97,7 @@ func (n needs) check(t *testing.T) {
 		args = append([]string{"failed"}, args...)
 	}
 	if args[1] == "repair" {
-		n.spoil(t, o)
+		n.spoilTo(t, o, "orders.failed")
 	}
 	needed := n.read
 	for i := range n.write {
@@ -127,13 +127,13 @@ func (n needs) check(t *testing.T) {
 	contains(t, text, n.help...)
 }
 
-// spoil parks a message that is to be repaired, where the broker has any.
-func (n needs) spoil(t *testing.T, o orders) {
+// spoilTo parks a message that is to be repaired, where the broker has any.
+func (n needs) spoilTo(t *testing.T, o orders, queue string) {
 	t.Helper()
 	if !o.VersionAtLeast("4.0") {
 		t.Skip("needs AMQP 1.0")
 	}
-	amqp10.Dial(t, o.Broker).To(t, "/queues/orders.failed").Send(t, amqp10.Message{
+	amqp10.Dial(t, o.Broker).To(t, "/queues/"+queue).Send(t, amqp10.Message{
 		ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte("odd"),
 	}.Encode())
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,4 +226,52 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 	contains(t, errs, "replayed 1 of 1 to events (for the rest of their delay)", "After 0s: 1 back in "+unrouted+". 1 no_inbox.",
 		"events.delay.inbox is not bound to events: run terraform apply")
 	o.holds(t, "paid", 0)
+}
+
+// Each command needs exactly the permissions that its --help and the guide "Permissions" name.
+func TestUnroutedPermissions(t *testing.T) {
+	t.Parallel()
+	own, onward := []string{unrouted}, []string{"events.deliver", "events"}
+	for _, n := range []needs{
+		{"list", nil, own, nil},
+		{"export", nil, own, nil},
+		{"delete --all --discard --yes", nil, own, nil},
+		{"replay --reason unroutable --yes", onward[:1], own, nil},
+		{"replay --reason delay_too_long --yes", onward[1:], own, nil},
+		{"replay --yes --to paid", []string{"amq.default"}, own, nil},
+		{"import FILE", own, nil, nil},
+		{"import FILE --skip-present", own, own, nil},
+		{"import FILE --replay --yes", onward, own, nil},
+		{"repair --yes", own, own, nil},
+	} {
+		t.Run(n.args, func(t *testing.T) {
+			t.Parallel()
+			o := newEvents(t)
+			o.bind(t, "paid", "#")
+			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
+			o.Publish(t, unrouted, "order.paid", amqp.Publishing{MessageId: "due", Headers: amqp.Table{"x-delay": int64(-5)}})
+			o.holds(t, unrouted, 2)
+			out, _ := o.run(t, exitOK, "failed", "export", "--queue", unrouted)
+			file := write(t, strings.ReplaceAll(out, "order.paid", "order.sent"))
+			if strings.Contains(n.args, "repair") {
+				n.spoilTo(t, o, unrouted)
+			}
+			args := append([]string{"failed"}, strings.Fields(strings.ReplaceAll(n.args, "FILE", file))...)
+			args = append(args, "--queue", unrouted)
+			for i := range n.write {
+				if !strings.Contains(n.args, "repair") {
+					_, errs := o.as(t, only(slices.Delete(slices.Clone(n.write), i, i+1)), only(n.read)).run(t, exitError, args...)
+					contains(t, errs, `needs: write on "`)
+				}
+			}
+			for i := range n.read {
+				code, _, _ := execute(t.Context(), o.as(t, only(n.write), only(slices.Delete(slices.Clone(n.read), i, i+1))).env, append(args, "--vhost", o.Vhost)...)
+				heard := strings.Contains(n.args, "FILE --replay") && !o.VersionAtLeast("4.3") // of the exchange, by anybody
+				if code != exitError && !heard {
+					t.Errorf("exit code %d without the permission to read", code)
+				}
+			}
+			o.as(t, only(n.write), only(n.read)).run(t, exitOK, args...)
+		})
+	}
 }

@@ -23,7 +23,7 @@ func (s *source) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.DurationVar(&s.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes what is in flight")
 	flags.IntVar(&s.prefetch, "prefetch", worker.DefaultPrefetch,
-		fmt.Sprintf("messages in flight per pipeline, 1 to %d", worker.MaxPrefetch))
+		fmt.Sprintf("messages in flight per pipeline or delayed exchange, 1 to %d", worker.MaxPrefetch))
 	s.connection.AddFlags(cmd)
 }
 

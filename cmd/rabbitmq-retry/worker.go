@@ -17,18 +17,23 @@ after a delay; one that failed too often goes to the failed queue with the reaso
 A message is acknowledged only after the broker has confirmed the new copy, so none is lost; after
 a crash one may arrive twice, with the same message-id.
 
-The configuration is JSON: {"pipelines":[...]}, with one element per pipeline, which is the
-attribute "worker" of the Terraform resource rabbitmq_retry_pipeline. Any number of workers can
-share a pipeline.
+It consumes the inbox of each delayed exchange as well. A message with the header x-delay waits for
+that many milliseconds, never less; it goes to the unrouted queue if that is longer than max_delay.
 
-The configuration file is read again when it changes, and on SIGHUP. Pipelines that did not change
-go on untouched; one that did keeps its connections and what it has in flight. A wrong file is
-logged, and the configuration before it stays in force.
+The configuration is JSON: {"pipelines":[...],"delayed_exchanges":[...]}, with one element for each,
+which is the attribute "worker" of the Terraform resource rabbitmq_retry_pipeline or
+rabbitmq_delayed_exchange. Any number of workers can share one.
 
-The broker's address is an AMQP URI; the vhost is that of each pipeline. Of several, the next one is
+The configuration file is read again when it changes, and on SIGHUP. What did not change goes on
+untouched; what did keeps its connections and what it has in flight. A wrong file is logged, and the
+configuration before it stays in force.
+
+The broker's address is an AMQP URI; the vhost is that of each element. Of several, the next one is
 tried when one fails. URIs and credentials in files are read again for each connection. The user
 needs the permissions read on <pipeline>.inbox and write on <pipeline>.retry, <pipeline>.return and
-<pipeline>.failed, and write on amq.default to serve work queues that were re-created.
+<pipeline>.failed, and write on amq.default to serve work queues that were re-created; for a delayed
+exchange, read on <name>.delay.inbox and write on <name>.deliver, <name>.delay.unrouted and the levels.
+The attribute "worker_permissions" has them as patterns.
 
 With --listen, /metrics is for Prometheus, /readyz says whether every inbox is being consumed and
 there is no unacknowledged backlog, and /healthz only that the process runs. Without a host, it listens
@@ -63,7 +68,7 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:     workerName,
-		Short:   "Retry the rejected messages of pipelines",
+		Short:   "Retry the rejected messages of pipelines, and delay those of delayed exchanges",
 		Long:    workerHelp,
 		Example: workerExample,
 		Args:    cobra.NoArgs,

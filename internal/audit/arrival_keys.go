@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // findArrivalKeys collects the keys with which messages arrive in each queue: those of bindings that
@@ -42,7 +44,7 @@ func (g graph) publishedKeys(exchange string) []key {
 			keys = append(keys, unknown)
 		}
 	}
-	slices.SortFunc(keys, func(a, b key) int { return strings.Compare(a.text, b.text) })
+	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.text, b.text) })
 	return slices.Compact(keys)
 }
 
@@ -68,7 +70,7 @@ func (g graph) addArrivalKey(queue string, k key) {
 
 // sortedArrivalKeys lists the keys with which messages arrive in a queue.
 func (g graph) sortedArrivalKeys(queue string) []key {
-	return slices.SortedFunc(maps.Keys(g.arrivalKeys[queue]), func(a, b key) int {
-		return strings.Compare(a.String(), b.String())
-	})
+	keys := slices.Collect(maps.Keys(g.arrivalKeys[queue]))
+	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }

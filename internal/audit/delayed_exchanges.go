@@ -33,7 +33,7 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 		if err != nil {
 			e = withoutLevels(name)
 		}
-		e.Retired = e.RetiredUpTo(e.Names().LevelsIn(delayed.Owned(e, g.vhost.Topology)))
+		e.Retired = e.RetiredUpTo(e.Names().LevelsIn(g.vhost.Topology))
 		found = append(found, delayedExchange{e.Names(), delayed.Expand(e)})
 	}
 	return found
@@ -68,65 +68,54 @@ func (g graph) isOfDelayedExchange(queue string) bool {
 	return false
 }
 
-func onDelayedExchange(d delayedExchange, message, remedy string) Finding {
-	return Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy}
+// onEach makes a rule of one that says at most one thing of a delayed exchange.
+func onEach(say func(graph, delayedExchange) (message, remedy string)) func(graph) []Finding {
+	return func(g graph) []Finding {
+		var found []Finding
+		for _, d := range g.delayed {
+			if message, remedy := say(g, d); message != "" {
+				found = append(found, Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy})
+			}
+		}
+		return found
+	}
 }
 
 // bypassedDelays finds delayed exchanges that lead elsewhere than to their inbox.
-func bypassedDelays(g graph) []Finding {
-	var found []Finding
-	for _, d := range g.delayed {
-		var others []string
-		for _, b := range g.bindings[d.Exchange()] {
-			if _, isNote := d.Noted(b); !isNote && (b.ToExchange || b.Destination != d.Inbox()) {
-				others = append(others, destination(b))
-			}
-		}
-		if len(others) > 0 {
-			found = append(found, onDelayedExchange(d,
-				fmt.Sprintf(bypassed, d.Exchange(), listed(others)), fmt.Sprintf(bypassedRemedy, d.DeliverExchange())))
+func bypassedDelays(g graph, d delayedExchange) (message, remedy string) {
+	var others []string
+	for _, b := range g.bindings[d.Exchange()] {
+		if _, isNote := d.Noted(b); !isNote && (b.ToExchange || b.Destination != d.Inbox()) {
+			others = append(others, destination(b))
 		}
 	}
-	return found
+	if len(others) == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf(bypassed, d.Exchange(), listed(others)), fmt.Sprintf(bypassedRemedy, d.DeliverExchange())
 }
 
 // unboundDelayedInboxes finds delayed exchanges that delay nothing.
-func unboundDelayedInboxes(g graph) []Finding {
-	var found []Finding
-	for _, d := range g.delayed {
-		if !g.bound(d.Exchange(), d.Inbox(), unknown) {
-			found = append(found, onDelayedExchange(d, fmt.Sprintf(delayedInboxUnbound, d.Inbox(), d.Exchange()), runApply))
-		}
+func unboundDelayedInboxes(g graph, d delayedExchange) (message, remedy string) {
+	if g.bound(d.Exchange(), d.Inbox(), unknown) {
+		return "", ""
 	}
-	return found
+	return fmt.Sprintf(delayedInboxUnbound, d.Inbox(), d.Exchange()), runApply
 }
 
 // unboundUnrouted finds delayed exchanges that have nowhere to put what cannot be delayed, or routed when it is due.
-func unboundUnrouted(g graph) []Finding {
-	var found []Finding
-	for _, d := range g.delayed {
-		switch {
-		case !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown):
-			found = append(found, onDelayedExchange(d, fmt.Sprintf(unroutedUnbound, d.UnroutedQueue(), d.UnroutedExchange()), runApply))
-		case g.alternates[d.DeliverExchange()] != d.UnroutedExchange():
-			found = append(found, onDelayedExchange(d, fmt.Sprintf(unroutedNoAlternate, d.UnroutedExchange(), d.DeliverExchange()), runApply))
-		}
+func unboundUnrouted(g graph, d delayedExchange) (message, remedy string) {
+	switch {
+	case !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown):
+		return fmt.Sprintf(unroutedUnbound, d.UnroutedQueue(), d.UnroutedExchange()), runApply
+	case g.alternates[d.DeliverExchange()] != d.UnroutedExchange():
+		return fmt.Sprintf(unroutedNoAlternate, d.UnroutedExchange(), d.DeliverExchange()), runApply
 	}
-	return found
+	return "", ""
 }
 
-// unboundLevels finds levels of which something is missing.
-func unboundLevels(g graph) []Finding {
-	var found []Finding
-	for _, d := range g.delayed {
-		if missing := g.missingOfLevels(d); len(missing) > 0 {
-			found = append(found, onDelayedExchange(d, fmt.Sprintf(levelUnbound, string(d.Names), listed(missing)), runApply))
-		}
-	}
-	return found
-}
-
-func (g graph) missingOfLevels(d delayedExchange) []string {
+// unboundLevels finds delayed exchanges whose levels are not whole.
+func unboundLevels(g graph, d delayedExchange) (message, remedy string) {
 	var missing []string
 	for _, l := range d.LevelsIn(d.expected) {
 		name := d.Level(l)
@@ -142,40 +131,44 @@ func (g graph) missingOfLevels(d delayedExchange) []string {
 			}
 		}
 	}
-	return missing
+	if len(missing) == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf(levelUnbound, d.Names, listed(missing)), runApply
 }
 
-// enteredLevels finds ways into the levels besides those of the sidecar and the levels themselves.
-func enteredLevels(g graph) []Finding {
-	if len(g.delayed) == 0 {
-		return nil
-	}
-	var found []Finding
+// enteredLevels finds levels with other ways in than those of the sidecar and the levels themselves.
+func enteredLevels(g graph, d delayedExchange) (message, remedy string) {
+	var from []string
 	for _, queue := range g.deadLettering() {
-		targets := g.targets(queue)
-		for _, d := range g.delayed {
-			if !d.OwnsQueue(queue) && slices.ContainsFunc(targets, d.isLevel) {
-				f := onQueue(queue, fmt.Sprintf(levelEntered, quoted("Queue", queue), d.Names), fmt.Sprintf(levelEnteredRemedy, d.Exchange()))
-				f.queues = append(g.ownQueues(d), queue)
-				found = append(found, f)
-			}
+		if !d.OwnsQueue(queue) && slices.ContainsFunc(g.targets(queue), d.isLevel) {
+			from = append(from, quoted("queue", queue))
 		}
 	}
 	for _, b := range g.vhost.Bindings {
-		for _, d := range g.delayed {
-			if b.Source != "" && b.Source != d.Exchange() && d.isLevel(b.Destination) && !slices.ContainsFunc(d.expected.Bindings, b.Equal) {
-				found = append(found, onDelayedExchange(d,
-					fmt.Sprintf(levelEntered, quoted("Exchange", b.Source), d.Names), fmt.Sprintf(levelEnteredRemedy, d.Exchange())))
-			}
+		if b.Source != "" && b.Source != d.Exchange() && d.isLevel(b.Destination) && !slices.ContainsFunc(d.expected.Bindings, b.Equal) {
+			from = append(from, quoted("exchange", b.Source))
 		}
 	}
-	return found
+	if len(from) == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf(levelEntered, d.Names, listed(from)), fmt.Sprintf(levelEnteredRemedy, d.Exchange())
 }
 
 // isLevel reports whether it is the name of one of the levels.
 func (d delayedExchange) isLevel(name string) bool {
 	_, own := d.expected.Queues[name]
 	return own && name != d.Inbox() && name != d.UnroutedQueue()
+}
+
+// unreadableDelayDefinitions finds delayed exchanges that cannot be read back from the broker.
+func unreadableDelayDefinitions(g graph, d delayedExchange) (message, remedy string) {
+	_, err := delayed.FindDefinition(d.Names, g.vhost.Topology)
+	if err == nil || !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown) {
+		return "", ""
+	}
+	return fmt.Sprintf(delayDefinitionUnreadable, d.Names, err), definitionUnreadableRemedy
 }
 
 // freezingDeliveries finds queues that stop the levels of a delayed exchange when they are full.
@@ -198,18 +191,6 @@ func freezingDeliveries(g graph) []Finding {
 			f := group.finding(fmt.Sprintf(deliveryFreezes, d.Names, queueList(group.queues)), deliveryFreezesRemedy)
 			f.queues = append(f.queues, own...)
 			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// unreadableDelayDefinitions finds delayed exchanges that cannot be read back from the broker.
-func unreadableDelayDefinitions(g graph) []Finding {
-	var found []Finding
-	for _, d := range g.delayed {
-		_, err := delayed.FindDefinition(d.Names, g.vhost.Topology)
-		if err != nil && g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown) {
-			found = append(found, onDelayedExchange(d, fmt.Sprintf(delayDefinitionUnreadable, d.Names, err), definitionUnreadableRemedy))
 		}
 	}
 	return found

@@ -40,6 +40,19 @@ type alteration struct {
 	what, effect string
 }
 
+// watched are the settings that decide what becomes of messages in an own queue, each with what another value does.
+var watched = [][2]string{
+	{"message-ttl", effectOfTTL},
+	{"expires", effectOfExpires},
+	{"max-length", effectOfLength},
+	{"max-length-bytes", effectOfLength},
+	{"dead-letter-exchange", effectOfDeadLetter},
+	{"dead-letter-routing-key", effectOfDeadLetter},
+	{"dead-letter-strategy", effectOfDeadLetter},
+	{"overflow", effectOfDeadLetter},
+	{"delivery-limit", effectOfDeliveryLimit},
+}
+
 // alterations compares what is in force with what a queue is made with.
 func (g graph) alterations(queue string, made topology.Queue) []alteration {
 	s := g.settings[queue]
@@ -47,42 +60,43 @@ func (g graph) alterations(queue string, made topology.Queue) []alteration {
 		return []alteration{{Object{"queue", queue}, "type is " + s.Type, effectOfType}}
 	}
 	var found []alteration
-	differ := func(key, effect string, inForce any) {
+	for _, w := range watched {
+		key, effect := w[0], w[1]
+		value, wanted := inForce(s, key), made.Arguments["x-"+key]
+		if value == wanted || isHarmless(key, value, wanted) {
+			continue
+		}
 		what := key + " is not set"
-		if inForce != nil {
-			what = fmt.Sprintf("%s is %v", key, inForce)
+		if value != nil {
+			what = fmt.Sprintf("%s is %v", key, value)
 		}
-		found = append(found, alteration{origin(s, queue, key, inForce), what, effect})
-	}
-	for _, key := range []string{"dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "overflow"} {
-		var inForce any
-		if text, has := s.Text(key); has {
-			inForce = text
-		}
-		if inForce != made.Arguments["x-"+key] {
-			differ(key, effectOfDeadLetter, inForce)
-		}
-	}
-	for key, effect := range map[string]string{"message-ttl": effectOfTTL, "expires": effectOfExpires} {
-		var inForce any
-		if number, has := s.Number(key); has {
-			inForce = number
-		}
-		if inForce != made.Arguments["x-"+key] {
-			differ(key, effect, inForce)
-		}
-	}
-	if number, has := s.Number("max-length"); has && number < topology.UnreachableLength {
-		differ("max-length", effectOfLength, number)
-	}
-	if number, has := s.Number("max-length-bytes"); has {
-		differ("max-length-bytes", effectOfLength, number)
-	}
-	least, _ := made.Arguments["x-delivery-limit"].(int64)
-	if limit, _, limited := s.DeliveryLimit(); limited && limit < least {
-		differ("delivery-limit", effectOfDeliveryLimit, limit)
+		found = append(found, alteration{origin(s, queue, key, value), what, effect})
 	}
 	return found
+}
+
+// inForce is the value of a setting, nil if there is none.
+func inForce(s topology.Settings, key string) any {
+	if text, is := s.Text(key); is {
+		return text
+	}
+	if number, is := s.Number(key); is {
+		return number
+	}
+	return nil
+}
+
+// isHarmless reports whether a limit is another one and still never reached.
+func isHarmless(key string, value, wanted any) bool {
+	number, _ := value.(int64)
+	switch key {
+	case "max-length":
+		return number >= topology.UnreachableLength
+	case "delivery-limit":
+		least, _ := wanted.(int64)
+		return number >= least
+	}
+	return false
 }
 
 // origin is where the value of a setting that is in force comes from.

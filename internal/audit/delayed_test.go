@@ -109,21 +109,36 @@ func TestDelayedExchangesOnABroker(t *testing.T) {
 		"healthy, unroutable":   {events, nil, waitedIn(0, 1, "unpaid"), "events.delay.unrouted", false},
 		"healthy, not decoded":  {events, nil, rejectedFromQueue("events.delay.inbox"), "events.delay.unrouted", false},
 		"a queue that bypasses": {all(events, classic("tap", nil), bind("events", "tap", "")), []string{"delayed-exchange-bypassed"}, publishedTo("events"), "tap", false},
-		"an exchange that bypasses": {all(events, classic("tap", nil), exchange("fan", "fanout", nil), toExchange("events", "fan"), bind("fan", "tap", "")),
-			[]string{"delayed-exchange-bypassed"}, publishedTo("events"), "tap", false},
+		"an exchange that bypasses": {
+			all(events, classic("tap", nil), exchange("fan", "fanout", nil), toExchange("events", "fan"), bind("fan", "tap", "")),
+			[]string{"delayed-exchange-bypassed"},
+			publishedTo("events"), "tap", false,
+		},
 		"unbound inbox":    {all(events, without(fromTo("events", "events.delay.inbox"))), []string{"delayed-inbox-unbound"}, publishedTo("events"), "events.delay.unrouted", false},
 		"unbound unrouted": {all(events, unbound("events.delay.unrouted")), []string{"delayed-unrouted-unbound", "dead-letter-unroutable"}, waitedIn(0, 1, "unpaid"), lowest, true},
-		"no alternate exchange": {all(events, exchange("events.deliver", "topic", nil)), []string{"delayed-unrouted-unbound"},
-			waitedIn(0, 1, "unpaid"), lowest, true},
+		"no alternate exchange": {
+			all(events, exchange("events.deliver", "topic", nil)),
+			[]string{"delayed-unrouted-unbound"},
+			waitedIn(0, 1, "unpaid"), lowest, true,
+		},
 		"level without the next":   {all(events, without(fromTo("events.delay.100ms.1", lowest))), []string{"delayed-level-unbound"}, waitedIn(2, 0b100, "paid"), "events.delay.100ms.2", true},
 		"level without its queue":  {all(events, without(fromTo(lowest, lowest))), []string{"delayed-level-unbound"}, waitedIn(1, 0b11, "paid"), "events.delay.100ms.1", true},
 		"level that leads nowhere": {all(events, unbound(lowest)), []string{"delayed-level-unbound", "dead-letter-unroutable"}, waitedIn(1, 0b11, "paid"), "events.delay.100ms.1", true},
-		"level with a policy": {all(events, policy("org", `^events\.`, 2000, args{"message-ttl": number(1)})),
-			[]string{"delayed-queue-altered"}, waitedIn(9, 1<<9, "paid"), "paid", false},
-		"level with an operator policy": {all(events, operator("org", `^events\.`, args{"message-ttl": number(1)})),
-			[]string{"delayed-queue-altered"}, waitedIn(9, 1<<9, "paid"), "paid", false},
-		"level that leads elsewhere": {all(events, policy("org", `^events\.`, 2000, args{"dead-letter-routing-key": "other", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"})),
-			[]string{"delayed-queue-altered"}, waitedIn(0, 1, "paid"), "events.delay.unrouted", false},
+		"level with a policy": {
+			all(events, policy("org", `^events\.`, 2000, args{"message-ttl": number(1)})),
+			[]string{"delayed-queue-altered"},
+			waitedIn(9, 1<<9, "paid"), "paid", false,
+		},
+		"level with an operator policy": {
+			all(events, operator("org", `^events\.`, args{"message-ttl": number(1)})),
+			[]string{"delayed-queue-altered"},
+			waitedIn(9, 1<<9, "paid"), "paid", false,
+		},
+		"level that leads elsewhere": {
+			all(events, policy("org", `^events\.`, 2000, args{"dead-letter-routing-key": "other", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"})),
+			[]string{"delayed-queue-altered"},
+			waitedIn(0, 1, "paid"), "events.delay.unrouted", false,
+		},
 		"damaged definition": {all(events, func(v *topology.Vhost) {
 			for i := range v.Bindings {
 				if fromTo("events.delay.unrouted", "events.delay.unrouted")(v.Bindings[i]) {
@@ -217,17 +232,17 @@ func TestFullTargetFreezesLevels(t *testing.T) {
 // What is dead-lettered into a level was not sent there by the sidecar: it is dropped, or holds the level up for others.
 func TestEnteredLevels(t *testing.T) {
 	t.Parallel()
-	entering := all(events, quorum("work", args{"x-dead-letter-exchange": lowest}), bind("events.deliver", "work", "work"))
+	entering := all(events, quorum("work", args{"x-dead-letter-exchange": "events.delay.100ms.2"}), bind("events.deliver", "work", "work"))
 	s := createVhost(t, entering)
 	expectRules(t, s.audit(), "delayed-level-entered")
 	rejected(1)(s) // never delayed
 	s.settles("all queues", s.total, 0)
-	waitedIn(0, 1, "work")(s)
+	waitedIn(2, 0b111, "work")(s)
 	s.reject("work")
 	if s.VersionAtLeast("4.0") {
 		s.settles("work", func() int { return s.count("work") }, 1)
 	} else {
-		s.pends(lowest, 1)
+		s.pends("events.delay.100ms.2", 1)
 	}
 
 	byHand := createVhost(t, all(events, exchange("mine", "fanout", nil), bind("mine", "events.delay.100ms.1", "")))

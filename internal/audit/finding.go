@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Severity is how sure a loss is.
@@ -21,7 +22,7 @@ const (
 	Warning Severity = "warning"
 )
 
-// Object is what a finding is about: a queue, a policy, a pipeline or the vhost.
+// Object is what a finding is about: a queue, a policy, an operator policy, a pipeline, a delayed exchange or the vhost.
 type Object struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -57,7 +58,7 @@ func Without(findings []Finding, rules []string) []Finding {
 
 // sorted puts errors first.
 func sorted(findings []Finding) []Finding {
-	slices.SortFunc(findings, func(a, b Finding) int {
+	topology.Sort(findings, func(a, b *Finding) int {
 		return cmp.Or(strings.Compare(string(a.Severity), string(b.Severity)), strings.Compare(a.Rule, b.Rule),
 			strings.Compare(a.Object.Kind, b.Object.Kind), strings.Compare(a.Object.Name, b.Object.Name), strings.Compare(a.Message, b.Message))
 	})
@@ -103,7 +104,7 @@ func groupsOf(members map[Object][]string) []group {
 		slices.Sort(queues)
 		groups = append(groups, group{object, slices.Compact(queues)})
 	}
-	slices.SortFunc(groups, func(a, b group) int {
+	topology.Sort(groups, func(a, b *group) int {
 		return cmp.Or(strings.Compare(a.object.Kind, b.object.Kind), strings.Compare(a.object.Name, b.object.Name))
 	})
 	return groups

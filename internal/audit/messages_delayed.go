@@ -23,20 +23,23 @@ const (
 	levelUnbound = "The levels of delayed exchange %q lack %s. " +
 		"Messages that have to go there are kept by the sidecar or in the level above, and are late; none is early."
 
-	levelEntered = "%s leads to a level of delayed exchange %q, where only the sidecar and the next level publish. " +
+	levelEntered = "The levels of delayed exchange %q get messages from %s. " +
+		"Only the sidecar and the levels themselves should publish there. " +
 		"A message that does not say of each level whether it waits there is dropped, or stops the level for all others. " +
-		"Before RabbitMQ 4.0, so does each one that has waited there before and was rejected since."
+		"Before RabbitMQ 4.0, one that was rejected after it had waited in several levels stops them, too."
 	levelEnteredRemedy = "Publish to %q instead, or dead-letter to a retry pipeline."
 
 	deliveryFreezes = "Delayed exchange %q delivers to %s, with a length limit and an overflow that rejects. " +
 		"While such a queue is full, its messages stay in their level, and 32 of them stop those for all other queues. " +
-		"After there is room again, it takes up to three minutes."
-	deliveryFreezesRemedy = "Remove the limit and watch the length instead, or let the queue drop its oldest messages (overflow = drop-head). " +
-		"Any change of a policy that applies to the levels makes them try again at once."
+		"After there is room again, it takes up to six minutes."
+	deliveryFreezesRemedy = "Remove the limit and watch the length instead, " +
+		"or let the queue drop its oldest messages (overflow = drop-head). " +
+		"The broker's setting dead_letter_worker_publisher_confirm_timeout has them go on sooner once there is room."
 
 	delayedQueueAltered = "%s of delayed exchange %q: %s. %s"
-	delayedQueueRemedy  = "Keep the policy off these queues: write a pattern that does not match them, or, unless it is an operator policy, a lower priority."
-	delayedQueueOwn     = "Run terraform apply: the plan shows the queue, and replaces it once it is empty."
+	delayedQueueRemedy  = "Keep the policy off these queues: write a pattern that does not match them, " +
+		"or, unless it is an operator policy, a lower priority."
+	delayedQueueOwn = "Run terraform apply: the plan shows the queue, and replaces it once it is empty."
 
 	delayDefinitionUnreadable = "The definition of delayed exchange %q is damaged: %s. " +
 		"Its messages are delayed all the same, but it cannot be imported."

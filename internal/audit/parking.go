@@ -7,14 +7,7 @@ import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 // messages only come out of a delay, and that has other ways in, is one that somebody works on.
 func (g graph) findParking() {
 	failedQueues := g.failedQueues()
-	deadLetterExchanges := map[string]bool{}
-	for _, source := range g.deadLettering() {
-		exchange, _ := g.settings[source].Text("dead-letter-exchange")
-		deadLetterExchanges[exchange] = true
-	}
-	for _, d := range g.delayed { // which delivers to queues that somebody works on
-		delete(deadLetterExchanges, d.DeliverExchange())
-	}
+	deadLetterExchanges := g.deadLetterExchanges()
 	for _, source := range g.deadLettering() {
 		_, delays := g.settings[source].Number("message-ttl")
 		for _, target := range g.targets(source) {
@@ -30,6 +23,20 @@ func (g graph) findParking() {
 	for queue := range g.failedQueuesOfWorkQueues() {
 		g.parking[queue] = g.parking[queue] || g.lasting(queue) && g.rests(queue)
 	}
+}
+
+// deadLetterExchanges are those that queues dead-letter to, but for the ones by which delayed exchanges deliver: they lead to
+// queues that somebody works on.
+func (g graph) deadLetterExchanges() map[string]bool {
+	exchanges := map[string]bool{}
+	for _, source := range g.deadLettering() {
+		exchange, _ := g.settings[source].Text("dead-letter-exchange")
+		exchanges[exchange] = true
+	}
+	for _, d := range g.delayed {
+		delete(exchanges, d.DeliverExchange())
+	}
+	return exchanges
 }
 
 // failedQueuesOfWorkQueues are those that pipelines declare for failed messages of work queues, and those that get them.

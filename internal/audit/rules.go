@@ -50,14 +50,14 @@ var rules = []rule{
 	{"pipeline-retry-ineffective", Warning, ineffectiveRetries},
 	{"pipeline-definition-unreadable", Warning, unreadableDefinitions},
 
-	{"delayed-exchange-bypassed", Error, bypassedDelays},
-	{"delayed-inbox-unbound", Error, unboundDelayedInboxes},
-	{"delayed-unrouted-unbound", Error, unboundUnrouted},
-	{"delayed-level-unbound", Error, unboundLevels},
-	{"delayed-level-entered", Error, enteredLevels},
+	{"delayed-exchange-bypassed", Error, onEach(bypassedDelays)},
+	{"delayed-inbox-unbound", Error, onEach(unboundDelayedInboxes)},
+	{"delayed-unrouted-unbound", Error, onEach(unboundUnrouted)},
+	{"delayed-level-unbound", Error, onEach(unboundLevels)},
+	{"delayed-level-entered", Error, onEach(enteredLevels)},
 	{"delayed-queue-altered", Error, alteredDelayedQueues},
 	{"delayed-target-freezes", Warning, freezingDeliveries},
-	{"delayed-definition-unreadable", Warning, unreadableDelayDefinitions},
+	{"delayed-definition-unreadable", Warning, onEach(unreadableDelayDefinitions)},
 }
 
 // Rules lists the ids of all rules.

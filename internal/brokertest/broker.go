@@ -3,6 +3,7 @@ package brokertest
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -51,7 +53,7 @@ func NewNamed(t testing.TB, prefix string) *Broker {
 	b.Version = b.version(t)
 
 	t.Cleanup(func() { b.remove(t) })
-	b.Call(t, http.MethodPut, b.Path("vhosts"), struct{}{}, nil)
+	b.create(t)
 	b.permit(t, b.Username, ".*", ".*", ".*")
 	t.Cleanup(b.hangUp) // runs before the deletion, which would cut the connection
 	return b
@@ -72,14 +74,20 @@ func (b *Broker) VersionAtLeast(want string) bool {
 	return true
 }
 
-// HasPlugin reports whether a plugin is enabled on the broker.
+// HasPlugin reports whether a plugin is enabled on the broker. One that has just started does not know yet.
 func (b *Broker) HasPlugin(t testing.TB, name string) bool {
 	t.Helper()
 	var nodes []struct {
 		Plugins []string `json:"enabled_plugins"`
 	}
-	b.Call(t, http.MethodGet, "/api/nodes", nil, &nodes)
-	return len(nodes) > 0 && slices.Contains(nodes[0].Plugins, name)
+	Eventually(t, time.Minute, func() error {
+		b.Call(t, http.MethodGet, "/api/nodes", nil, &nodes)
+		if len(nodes) == 0 || len(nodes[0].Plugins) == 0 {
+			return errors.New("the broker does not say which plugins it has")
+		}
+		return nil
+	})
+	return slices.Contains(nodes[0].Plugins, name)
 }
 
 func (b *Broker) version(t testing.TB) string {

@@ -16,7 +16,7 @@ import (
 
 // One client for all tests: connections are kept alive, also between tests that run side by side.
 var client = &http.Client{
-	Timeout:   2 * time.Minute, // of many tests that begin at once on a busy machine, the last waits long for its vhost
+	Timeout:   3 * time.Minute, // of many tests that begin at once on a busy machine, the last waits long for its vhost
 	Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 2 * time.Second},
 }
 
@@ -36,21 +36,23 @@ const attempts = 3
 
 // Request calls the management API as the administrator. The path begins with /api, its names are escaped (see
 // [Broker.Path]); a body that is not nil is sent as JSON. Every status is an answer: only silence fails the test.
-// What can be sent again is, if the broker answers with 500 or above.
+// What can be sent again is, if the broker does not answer, or with 500 or above.
 func (b *Broker) Request(t testing.TB, method, path string, body any) (status int, response []byte) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
 		var err error
 		status, response, err = b.send(method, path, body)
+		last := method == http.MethodPost || attempt == attempts
 		switch {
-		case err != nil:
+		case err != nil && last:
 			t.Fatalf("%s %s: %v", method, path, err)
+		case err != nil: // a busy broker closes a connection on which an answer is due for a minute
 		case attempt > 1 && method == http.MethodDelete && status == http.StatusNotFound:
 			return http.StatusNoContent, nil // the attempt before did it
-		case status < http.StatusInternalServerError || method == http.MethodPost || attempt == attempts:
+		case status < http.StatusInternalServerError || last:
 			return status, response
 		}
-		t.Logf("%s %s: %d %s", method, path, status, response)
+		t.Logf("%s %s: %d %s %v", method, path, status, response, err)
 		time.Sleep(firstPause)
 	}
 }
@@ -80,6 +82,44 @@ func (b *Broker) send(method, path string, body any) (status int, response []byt
 	defer func() { _ = answer.Body.Close() }()
 	response, err = io.ReadAll(answer.Body)
 	return answer.StatusCode, response, err
+}
+
+// create makes the virtual host. A busy broker takes longer than it keeps a connection that waits for an answer, and makes it
+// none the less: who asks again is told that it exists, before it runs.
+func (b *Broker) create(t testing.TB) {
+	t.Helper()
+	Eventually(t, client.Timeout, func() error {
+		status, response, err := b.send(http.MethodPut, b.Path("vhosts"), struct{}{})
+		switch {
+		case err != nil:
+			return err
+		case status == http.StatusCreated:
+			return nil
+		case status >= 300:
+			return fmt.Errorf("%d %s", status, response)
+		}
+		return b.running()
+	})
+}
+
+// running is an error unless the virtual host runs on every node.
+func (b *Broker) running() error {
+	status, response, err := b.send(http.MethodGet, b.Path("vhosts"), nil)
+	if err != nil {
+		return err
+	}
+	var vhost struct {
+		Nodes map[string]string `json:"cluster_state"`
+	}
+	if err := json.Unmarshal(response, &vhost); err != nil || status != http.StatusOK {
+		return fmt.Errorf("%d %s", status, response)
+	}
+	for node, state := range vhost.Nodes {
+		if state != "running" {
+			return fmt.Errorf("%s on %s", state, node)
+		}
+	}
+	return nil
 }
 
 // remove deletes the virtual host. A busy broker takes longer for that than the 60 s after which it closes a connection

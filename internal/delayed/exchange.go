@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Exchange is the specification of a delayed exchange: all that its topology is a function of.
@@ -63,7 +64,7 @@ func (e Exchange) RetiredUpTo(staying []Level) []Level {
 
 // SortLevels sorts levels by unit, from the lowest up.
 func SortLevels(levels []Level) {
-	slices.SortFunc(levels, func(a, b Level) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Bit, b.Bit)) })
+	topology.Sort(levels, func(a, b *Level) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Bit, b.Bit)) })
 }
 
 // Worker is the sidecar's view of the delayed exchange.

@@ -9,7 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 )
 
-// ReasonTooLong: the message asks for a longer delay than the exchange has levels for.
+// ReasonTooLong is that a message asks for a longer delay than the exchange has levels for.
 const ReasonTooLong = "delay_too_long"
 
 // RefuseReasons are all that the worker puts into the dead-letter-reason of a message that it does not deliver.

@@ -3,6 +3,7 @@ package delaying
 import (
 	"math"
 	"strings"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -50,7 +51,7 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	}
 	switch v.Action {
 	case Delay:
-		h[HeaderDelay] = -v.Delay.Milliseconds()
+		h[HeaderDelay] = waited(v.Delay)
 		for key, waits := range v.way.Bits {
 			h[key] = waits
 		}
@@ -63,6 +64,16 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	case Deliver:
 	}
 	return h
+}
+
+// waited is the delay of a message as its consumer reads it: of 32 bits where they are enough, as the plugin writes it. There are
+// clients to which a negative number of 64 bits is a huge one (pika).
+func waited(delay time.Duration) any {
+	ms := -delay.Milliseconds()
+	if ms < math.MinInt32 {
+		return ms
+	}
+	return int32(ms) //nolint:gosec // fits
 }
 
 // isBit reports whether a header could lead a message through the levels.

@@ -58,9 +58,21 @@ func show(ctx context.Context, out *output) (err error) {
 		return err
 	}
 	defer app.close()
+	err = showExample(ctx, b, quickstart, out, func(config workerConfig, w *sidecar) error {
+		return showRetries(ctx, b, app, config, w, out)
+	})
+	if err != nil {
+		return err
+	}
+	return showExample(ctx, b, delayedExchange, out, func(config workerConfig, w *sidecar) error {
+		return showReminders(ctx, app, config, w, out)
+	})
+}
 
-	out.step("terraform apply: examples/quickstart in the virtual host %s on RabbitMQ %s", b.vhost, b.version)
-	tf, err := newTerraform(b)
+// showExample applies an example, and shows what its sidecar does.
+func showExample(ctx context.Context, b *broker, example string, out *output, act func(workerConfig, *sidecar) error) error {
+	out.step("terraform apply: %s in the virtual host %s on RabbitMQ %s", example, b.vhost, b.version)
+	tf, err := newTerraform(b, example)
 	if err != nil {
 		return err
 	}
@@ -76,7 +88,7 @@ func show(ctx context.Context, out *output) (err error) {
 		return err
 	}
 	defer w.kill()
-	if err := showRetries(ctx, b, app, config, w, out); err != nil {
+	if err := act(config, w); err != nil {
 		return err
 	}
 

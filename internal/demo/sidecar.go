@@ -40,7 +40,7 @@ func startSidecar(ctx context.Context, b *broker, config workerConfig, out *outp
 		s.err = s.cmd.Wait()
 		close(s.exited)
 	}()
-	out.line("process %d consumes %s.inbox", s.cmd.Process.Pid, config.Pipelines[0].Name)
+	out.line("process %d consumes %s", s.cmd.Process.Pid, config.inbox())
 	return s, nil
 }
 

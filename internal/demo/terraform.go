@@ -11,34 +11,49 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// example is the directory that is applied, relative to the repository's root, where the demo runs.
-const example = "examples/quickstart"
+// The directories that are applied, relative to the repository's root, where the demo runs.
+const (
+	quickstart      = "examples/quickstart"
+	delayedExchange = "examples/delayed-exchange"
+)
 
 // delays are shorter than the example's own.
 var delays = []string{"1s", "2s"}
 
 // workerConfig is the sidecar's configuration.
 type workerConfig struct {
-	Pipelines []pipeline.Worker `json:"pipelines"`
+	Pipelines        []pipeline.Worker `json:"pipelines"`
+	DelayedExchanges []delayed.Worker  `json:"delayed_exchanges"`
 	// file is the path of the JSON file with it, as Terraform wrote it.
 	file string
 }
 
-// terraform runs the CLI in a temporary directory with a copy of the example.
-type terraform struct {
-	binary, dir string
-	env         []string
+// inbox is the queue that the sidecar consumes.
+func (c workerConfig) inbox() string {
+	if len(c.Pipelines) > 0 {
+		return pipeline.Names(c.Pipelines[0].Name).Inbox()
+	}
+	return delayed.Names(c.DelayedExchanges[0].Name).Inbox()
 }
 
-func newTerraform(b *broker) (*terraform, error) {
+// terraform runs the CLI in a temporary directory with a copy of an example.
+type terraform struct {
+	binary, dir string
+	// example is the directory that is copied.
+	example string
+	env     []string
+}
+
+func newTerraform(b *broker, example string) (*terraform, error) {
 	dir, err := os.MkdirTemp("", "rabbitmq-retry-demo-")
 	if err != nil {
 		return nil, err
 	}
-	tf := &terraform{binary: b.terraform, dir: dir, env: terraformEnv(b, dir)}
+	tf := &terraform{binary: b.terraform, dir: dir, example: example, env: terraformEnv(b, dir)}
 	if err := tf.prepare(filepath.Dir(b.provider)); err != nil {
 		tf.close()
 		return nil, err
@@ -48,14 +63,14 @@ func newTerraform(b *broker) (*terraform, error) {
 
 // prepare copies the example and makes the CLI use the provider that was just built.
 func (t *terraform) prepare(bin string) error {
-	if err := os.CopyFS(t.module(), os.DirFS(example)); err != nil {
-		return fmt.Errorf("copy %s: %w", example, err)
+	if err := os.CopyFS(t.module(), os.DirFS(t.example)); err != nil {
+		return fmt.Errorf("copy %s: %w", t.example, err)
 	}
 	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "rabbitmq-retry/rabbitmq", bin)
 	return os.WriteFile(filepath.Join(t.dir, "cli.tfrc"), []byte(overrides), 0o600)
 }
 
-func (t *terraform) module() string { return filepath.Join(t.dir, "quickstart") }
+func (t *terraform) module() string { return filepath.Join(t.dir, filepath.Base(t.example)) }
 
 // terraformEnv is the environment without the caller's settings for Terraform, which could name
 // another workspace, other arguments or another provider.
@@ -81,7 +96,7 @@ func terraformEnv(b *broker, dir string) []string {
 
 func (t *terraform) close() { _ = os.RemoveAll(t.dir) }
 
-// apply creates the pipeline and returns the sidecar's configuration.
+// apply creates the example's resource and returns the sidecar's configuration.
 func (t *terraform) apply(ctx context.Context, out *output) (workerConfig, error) {
 	text, err := t.run(ctx, "apply", "-auto-approve", "-input=false", "-no-color")
 	if err != nil {
@@ -95,8 +110,8 @@ func (t *terraform) apply(ctx context.Context, out *output) (workerConfig, error
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return workerConfig{}, fmt.Errorf("the output worker_config: %w", err)
 	}
-	if len(config.Pipelines) != 1 {
-		return workerConfig{}, fmt.Errorf("the output worker_config has %d pipelines instead of one", len(config.Pipelines))
+	if n := len(config.Pipelines) + len(config.DelayedExchanges); n != 1 {
+		return workerConfig{}, fmt.Errorf("the output worker_config has %d elements instead of one", n)
 	}
 	return config, os.WriteFile(config.file, []byte(text), 0o600)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 )
 
 // Reasons of messages in an unrouted queue that nobody has parked there: the broker led them there by itself.
@@ -17,13 +18,6 @@ const (
 	ReasonUnroutable = "unroutable"
 	// ReasonNoInbox: the inbox was not bound to the delayed exchange, so that nobody could delay the message.
 	ReasonNoInbox = "no_inbox"
-)
-
-const (
-	// headerDelay is for how many milliseconds the publisher asks; negative once the message is due.
-	headerDelay = "x-delay"
-	// headerExpiration keeps the expiration that a message has to be without while it waits.
-	headerExpiration = "delay-expiration"
 )
 
 // UnroutedOf is the delayed exchange whose unrouted queue it is by its name, "" if it is none.
@@ -54,7 +48,7 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 	e.System, e.FirstExchange = SystemDelayed, n.Exchange()
 	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
 	// The sidecar makes the delay of what is due negative.
-	e.DelayMS = max(0, delayIn(f[headerDelay]))
+	e.DelayMS = max(0, delayIn(f[delaying.HeaderDelay]))
 	reason, last := f.text(deadletter.HeaderDeadLetterReason), death{}
 	if len(deaths) > 0 {
 		last = deaths[0]
@@ -84,7 +78,7 @@ func delayIn(v content.Value) int64 {
 		return n
 	}
 	if text, ok := v.Text(); ok {
-		n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		n, _ := strconv.ParseInt(text, 10, 64) // the largest one, if it is beyond that
 		return n
 	}
 	n, _ := v.Float()
@@ -126,12 +120,12 @@ func (r Replay) goesOn(e *Entry, properties content.Properties, now time.Time) (
 	p := Publishing{Exchange: r.Exchange(e, now), RoutingKey: e.RoutingKey, Body: e.Body}
 	headers := r.headers(e, &properties, "", now)
 	if remaining := e.remaining(now); remaining > 0 {
-		headers = set(headers, headerDelay, content.Long(remaining))
+		headers = set(headers, delaying.HeaderDelay, content.Long(remaining))
 	} else if e.DelayMS > 0 {
-		headers = set(headers, headerDelay, content.Long(-e.DelayMS))
+		headers = set(headers, delaying.HeaderDelay, content.Long(-e.DelayMS))
 	}
 	if expiration := properties.Text(content.Expiration); expiration != "" {
-		headers = set(headers, headerExpiration, content.Text(expiration))
+		headers = set(headers, delaying.HeaderExpiration, content.Text(expiration))
 		properties.Remove(content.Expiration)
 	}
 	return p, r.complete(&p, properties, headers)

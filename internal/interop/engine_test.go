@@ -3,12 +3,9 @@
 package interop
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +29,7 @@ func TestConsumersOfTheGuideCount(t *testing.T) {
 				t.Skip("not supported by this release")
 			}
 			withoutWorker(t, b, `engine = "consumer"`, `delays = ["500ms"]`, func(s operator) {
-				attempts := startConsumer(t, b, "Consumer", language)
+				attempts := startProgram(t, b, code(t, section(t, "which-engine", "Consumer"), language), language)
 				publish(t, b, created, "eu.order")
 				attempted(t, attempts, 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond)
 				s.waitFor(1)
@@ -57,7 +54,7 @@ func TestConsumerOfTheGuideWithNativeDelays(t *testing.T) {
 		t.Skip("not supported by this release")
 	}
 	withoutWorker(t, b, `engine = "native"`, `delays = ["400ms", "800ms"]`, func(s operator) {
-		attempts := startConsumer(t, b, "Native", "python")
+		attempts := startProgram(t, b, code(t, section(t, "which-engine", "Native"), "python"), "python")
 		publish(t, b, created, "eu.order")
 		attempted(t, attempts, 400*time.Millisecond, 800*time.Millisecond, 800*time.Millisecond)
 		s.waitFor(1)
@@ -148,89 +145,6 @@ resource "rabbitmq_retry_pipeline" "orders" {
 			return nil
 		}}},
 	})
-}
-
-// startConsumer runs the guide's code in a language, and returns the lines that it prints.
-func startConsumer(t *testing.T, b *brokertest.Broker, section, language string) <-chan string {
-	t.Helper()
-	output, input, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	run := runnable(t, guideCode(t, section, language), language)
-	consumer := exec.CommandContext(ctx, run[0], run[1:]...)
-	consumer.Env = append(os.Environ(), "RABBITMQ_URI="+b.VhostURI())
-	consumer.Stdout, consumer.Stderr = input, input
-	if err := consumer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := input.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cancel(); _ = consumer.Wait(); _ = output.Close() })
-	lines := make(chan string, 100)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(output); scanner.Scan(); {
-			lines <- scanner.Text()
-		}
-	}()
-	return lines
-}
-
-// guideCode is the first block in a language below a heading of the guide.
-func guideCode(t *testing.T, section, language string) string {
-	t.Helper()
-	guide, err := os.ReadFile("../../docs/guides/which-engine.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, begins := strings.Cut(string(guide), "\n## "+section+"\n")
-	text, _, _ = strings.Cut(text, "\n## ")
-	_, code, has := strings.Cut(text, "```"+language+"\n")
-	code, _, ends := strings.Cut(code, "\n```\n")
-	if !begins || !has || !ends {
-		t.Fatalf("the guide has no code in %s below %q", language, section)
-	}
-	return code + "\n"
-}
-
-// runnable writes code to a file, and returns the command that runs it.
-func runnable(t *testing.T, code, language string) []string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "consumer."+map[string]string{"python": "py", "go": "go", "javascript": "js"}[language])
-	if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	switch language {
-	case "go":
-		program := strings.TrimSuffix(file, ".go")
-		if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, file).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, output)
-		}
-		return []string{program}
-	case "javascript":
-		installAMQPLib(t, filepath.Dir(file))
-		return []string{"node", file}
-	default:
-		return []string{"/usr/bin/python3", file}
-	}
-}
-
-// installAMQPLib has npm install the client library next to a program.
-func installAMQPLib(t *testing.T, directory string) {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
-	}
-	install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "amqplib@2")
-	install.Dir = directory
-	if output, err := install.CombinedOutput(); err != nil {
-		t.Skipf("npm cannot install amqplib: %v\n%s", err, output)
-	}
 }
 
 // hasNoInbox asks for the status of a pipeline without a worker: nothing is missing.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -20,6 +22,15 @@ func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeli
 		t.Fatal(err)
 	}
 	return p
+}
+
+func newExchange(t testing.TB, name string) *delaying.Exchange {
+	t.Helper()
+	e, err := delaying.NewExchange(delayed.Worker{Version: delayed.WorkerVersion, Name: name, Vhost: "/", MaxDelay: "1h", Precision: "1s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // values are the exported series, as in rabbitmq_retry_failed_total{pipeline="orders",...}.
@@ -47,7 +58,7 @@ func values(t *testing.T, s *Set) map[string]float64 {
 func TestCatalogueIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	s := New("1.2.3")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")})
 	s.Pipeline(newPipeline(t, "orders", "5s")).Enter(Consuming)
 	families, err := s.Gatherer().Gather()
 	if err != nil {
@@ -78,7 +89,7 @@ func TestCatalogueIsWhatIsExported(t *testing.T) {
 func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	t.Parallel()
 	s := New("")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")}, nil)
 	orders := s.Pipeline(newPipeline(t, "orders", "5s"))
 	orders.Received()
 	mails := s.Pipeline(newPipeline(t, "mails", "5s"))
@@ -88,7 +99,7 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 		t.Errorf("after a refused configuration: %v", got)
 	}
 
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")}, nil)
 	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
 		t.Error("the pipeline's counts begin again")
 	}
@@ -102,14 +113,14 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	got = values(t, s)
 	for series, want := range map[string]float64{
-		`rabbitmq_retry_config_generation{}`:                                         2,
-		`rabbitmq_retry_config_last_reload_successful{}`:                             1,
-		`rabbitmq_retry_received_total{pipeline="orders",vhost="/"}`:                 1,
-		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:       1,
-		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",vhost="/"}`:       0,
-		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:    1,
-		`rabbitmq_retry_consuming{pipeline="bills",vhost="/"}`:                       0,
-		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`: 0,
+		`rabbitmq_retry_config_generation{}`:                                             2,
+		`rabbitmq_retry_config_last_reload_successful{}`:                                 1,
+		`rabbitmq_retry_received_total{delayed_exchange="",pipeline="orders",vhost="/"}`: 1,
+		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:           1,
+		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",vhost="/"}`:           0,
+		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:        1,
+		`rabbitmq_retry_consuming{delayed_exchange="",pipeline="bills",vhost="/"}`:       0,
+		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`:     0,
 	} {
 		if value, found := got[series]; !found || value != want {
 			t.Errorf("%s is %v (found: %t), want %v", series, value, found, want)
@@ -141,7 +152,7 @@ func TestProblems(t *testing.T) {
 		"consuming":         {s(Consuming, Report{InFlight: 256}, 9*time.Second, nil), ""},
 		"hangs in a write":  {s(Consuming, Report{}, 11*time.Second, nil), "the session has been silent for 11s: the broker does not read what it writes"},
 		"blocked":           {s(Consuming, Report{Blocked: true}, 0, nil), "the broker blocks publishers: wait for its alarm to clear"},
-		"backlog":           {s(Consuming, Report{Backlog: 3}, 0, nil), "3 message(s) kept unacknowledged: the broker refuses them, does not confirm them, or has no exchange or failed queue for them"},
+		"backlog":           {s(Consuming, Report{Backlog: 3}, 0, nil), "3 message(s) kept unacknowledged: the broker refuses them, does not confirm them, or has no exchange or queue for them"},
 	} {
 		if got := test.state.problem(now); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

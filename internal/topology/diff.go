@@ -91,7 +91,7 @@ func (a Arguments) Equal(other Arguments) bool {
 
 // SortBindings sorts bindings by their text.
 func SortBindings(bindings []Binding) {
-	slices.SortFunc(bindings, func(a, b Binding) int { return cmp.Compare(a.String(), b.String()) })
+	Sort(bindings, func(a, b *Binding) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 // Merge joins two sets of objects read from the same vhost.

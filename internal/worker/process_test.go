@@ -234,7 +234,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 	time.Sleep(time.Second) // for the first signal to be taken
 	began := time.Now()
-	if code := w.signal(t, syscall.SIGTERM); code != 3 || time.Since(began) > 5*time.Second {
+	if code := w.signal(t, syscall.SIGTERM); code != 3 || time.Since(began) > 15*time.Second {
 		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), w.log)
 	}
 	if countLines(w.log.String(), "stopped by a second signal") != 1 {
@@ -248,7 +248,7 @@ func TestDrainTimeout(t *testing.T) {
 	w := p.keepOne(t, "--drain-timeout", "2s")
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
-	if code != 1 || took < 2*time.Second || took > 10*time.Second || countLines(w.log.String(), "still in flight after 2s") != 1 {
+	if code != 1 || took < 2*time.Second || took > 20*time.Second || countLines(w.log.String(), "still in flight after 2s") != 1 {
 		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
@@ -260,7 +260,7 @@ func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
 	w := p.keepOne(t)
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
-	if code != 1 || took < 25*time.Second || took > 30*time.Second || countLines(w.log.String(), "still in flight") != 1 {
+	if code != 1 || took < 25*time.Second || took > 45*time.Second || countLines(w.log.String(), "still in flight") != 1 {
 		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
@@ -280,7 +280,7 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 	silent.Store(true)
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
-	if code != 0 || took > 8*time.Second {
+	if code != 0 || took > 20*time.Second {
 		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
 	}
 }

@@ -91,7 +91,7 @@ func TestRescueIsRefused(t *testing.T) {
 		published := time.Now()
 		p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 		p.await(t, p.names.FailedQueue())
-		if took := time.Since(published); took > 4*time.Second {
+		if took := time.Since(published); took > 8*time.Second {
 			t.Errorf("parked after %s", took)
 		}
 	}

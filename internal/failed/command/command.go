@@ -11,7 +11,8 @@ import (
 )
 
 const failedHelp = `Shows what is in the failed queue of a pipeline, and puts messages back to work. With --queue it is
-any queue, such as the error queue of NServiceBus, MassTransit, Spring or Celery.
+any queue, such as the error queue of NServiceBus, MassTransit, Spring or Celery, or the unrouted queue of a
+delayed exchange.
 
 The broker's address is an AMQP URI, as the worker's. Its user is an operator's, since the worker's may
 not read the failed queue. Needs, in the vhost:
@@ -28,6 +29,14 @@ With --queue:
   list, show, export, delete   read on the queue; write on amq.default if it is a quorum queue
   replay                       read on the queue, write on amq.default
   import                       write on amq.default; with --skip-present also read on the queue
+
+With --queue <name>.delay.unrouted, the unrouted queue of a delayed exchange:
+
+  list, show, export, delete   read on the queue
+  replay                       read on the queue, write on <name>.deliver, and on <name> for what is not due
+  import                       write on <name>.delay.unrouted; with --skip-present also read
+  import --replay              as replay
+  repair                       read on the queue, write on <name>.delay.unrouted
 
 With a pipeline's name and --queue, it is a failed queue that the pipeline declares for some of its work queues
 (failed_queue): read on the queue is enough, and to replay, write on <pipeline>.return. What a worker has parked goes

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -42,7 +43,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.IntVar(&f.limit, "limit", 0, "`number` of messages to act on at most (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
-	complete(cmd, "reason", deadletter.FailReasons()...)
+	complete(cmd, "reason", append(deadletter.FailReasons(), delaying.ReasonTooLong, failed.ReasonUnroutable, failed.ReasonNoInbox)...)
 }
 
 // words are the flags as they are written on a command line, but for the reasons and the limit.

@@ -22,7 +22,8 @@ can have what AMQP 0-9-1 has not, such as a UUID: the broker closes the connecti
 The copy has the same body; its dead-letter-error says what had to change. An original is taken out only after the
 broker has confirmed its copy. All other messages stay as they are.
 
-Needs: read on <pipeline>.failed, write on <pipeline>.failed.`
+Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue <name>.delay.unrouted, the unrouted queue of a
+delayed exchange: read and write on that.`
 
 const repairExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed repair orders`
 

@@ -23,8 +23,13 @@ command goes on.
 A message whose work queue has no binding to the pipeline's return exchange goes to the inbox: the worker sends
 it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.
 
+A message in the unrouted queue of a delayed exchange (--queue <name>.delay.unrouted) goes to <name>.deliver if it
+is due, and else to <name> with the rest of its delay. With --to it goes to that queue at once. The broker brings back
+what still cannot be routed; how many those are is said without --wait, too.
+
 Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
 read on the queue, write on amq.default, and on <pipeline>.return for what a worker has parked there.
+Of an unrouted queue: read on it, write on <name>.deliver and <name>.
 Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on RabbitMQ 4.3 only to a user who may
 read that queue.`
 
@@ -34,6 +39,9 @@ const replayExample = `  # Try one message, and see whether it fails again.
 
   # Then the others, no faster than the consumers bear.
   rabbitmq-retry failed replay orders --reason exhausted --rate 50/s --yes
+
+  # What a delayed exchange refused while its max_delay was too short.
+  rabbitmq-retry failed replay --queue events.delay.unrouted --reason delay_too_long --yes
 
   # Any choice: with jq, for example.
   rabbitmq-retry failed list orders --messages -o jsonl | jq -c 'select(.body_bytes < 1000)' |

@@ -24,7 +24,10 @@ import (
 const statusExample = `  # Inbox and failed queue; with the worker's configuration the retry queues, too.
   export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
   rabbitmq-retry status orders
-  rabbitmq-retry status orders --config orders.json -o json`
+  rabbitmq-retry status orders --config orders.json -o json
+
+  # What waits in a delayed exchange, and when the last of it is due.
+  rabbitmq-retry status events --config worker.json`
 
 // queueStatus is a line of the status.
 type queueStatus struct {
@@ -41,12 +44,16 @@ type queueStatus struct {
 func NewStatus(getenv func(string) string, version string) *cobra.Command {
 	t, format := newTarget(caller{getenv, version}), view.Table
 	cmd := &cobra.Command{
-		Use:   "status [PIPELINE]",
-		Short: "Count what is in the queues of a pipeline",
+		Use:   "status [NAME]",
+		Short: "Count what is in the queues of a pipeline or a delayed exchange",
 		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queues. The names of
 the retry queues, and of failed queues of single work queues, come from the worker's configuration. Exit code 1
 says that a queue is missing, or that nothing consumes the inbox. A pipeline of an engine without a worker has no
 inbox. What a quorum queue itself delays (engine native) is not ready, and not counted.
+
+Of a delayed exchange it counts the inbox, the levels of the configuration and the unrouted queue. DUE BY is when the
+last message of a level is delivered. What a level cannot deliver is not ready, and not counted. Where both a pipeline
+and a delayed exchange have the name, both are counted.
 
 Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for it.`,
 		Example: statusExample,

@@ -32,7 +32,7 @@ func auditSchema() schema.Schema {
 					"object": schema.SingleNestedAttribute{
 						Computed: true, MarkdownDescription: "What the finding is about.",
 						Attributes: map[string]schema.Attribute{
-							"kind": computedString("`queue`, `policy`, `pipeline` or `vhost`."),
+							"kind": computedString("`queue`, `policy`, `operator_policy`, `pipeline`, `delayed_exchange` or `vhost`."),
 							"name": computedString("Its name."),
 						},
 					},

@@ -113,7 +113,7 @@ func TestAcc_PoliciesOfTwoPipelinesDoNotCollide(t *testing.T) {
 			PreConfig: func() {
 				for queue, inbox := range map[string]string{"b.dlx.c": "a.inbox", "c": "a.dlx.b.inbox"} {
 					rejectOne(t, b, queue)
-					brokertest.Eventually(t, 10*time.Second, func() error { return arrived(t, b, inbox, "rejected") })
+					brokertest.Eventually(t, time.Minute, func() error { return arrived(t, b, inbox, "rejected") })
 				}
 			},
 			Config:           config,

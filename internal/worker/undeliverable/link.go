@@ -52,7 +52,8 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, batch uint32
 		return link{}, fmt.Errorf("consume %s over AMQP 1.0: %w", queue, err)
 	}
 	if plugin {
-		// It does not say when a link is closed.
+		// It does not say when a link is closed, and when it is busy it ends a session now and then without a word. All that
+		// came before has been handled then.
 		return link{receiver: receiver, batch: batch, end: session.Close, decode: translate.DecodePlugin}, nil
 	}
 	return link{receiver: receiver, batch: batch, end: receiver.Close, decode: translate.Decode}, nil

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func TestRemindersThatAreNotDueFail(t *testing.T) {
+	t.Parallel()
+	want := reminder{"reminder-2", time.Second}
+	for name, c := range map[string]struct {
+		id    string
+		open  bool
+		after time.Duration
+		fails bool
+	}{
+		"another one": {"reminder-1", true, time.Second, true},
+		"early":       {want.id, true, time.Second - time.Millisecond, true},
+		"none":        {"", false, time.Second, true},
+		"on time":     {want.id, true, time.Second, false},
+		"late":        {want.id, true, time.Minute, false},
+	} {
+		d := amqp.Delivery{MessageId: c.id, Acknowledger: acknowledged{}}
+		if err := arrived(want, d, c.open, c.after, &output{writer: io.Discard}); (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// acknowledged is a broker that takes every acknowledgement.
+type acknowledged struct{}
+
+func (acknowledged) Ack(uint64, bool) error        { return nil }
+func (acknowledged) Nack(uint64, bool, bool) error { return nil }
+func (acknowledged) Reject(uint64, bool) error     { return nil }

@@ -1,0 +1,140 @@
+//go:build interop
+
+package interop
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// section is what is below a heading of a guide.
+func section(t *testing.T, guide, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/guides/" + guide + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found, begins := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !begins {
+		t.Fatalf("the guide %s has no heading %q", guide, heading)
+	}
+	found, _, _ = strings.Cut(found, "\n## ")
+	return found
+}
+
+// code is the first block in a language.
+func code(t *testing.T, text, language string) string {
+	t.Helper()
+	_, found, begins := strings.Cut(text, "```"+language+"\n")
+	found, _, ends := strings.Cut(found, "\n```\n")
+	if !begins || !ends {
+		t.Fatalf("there is no code in %s in\n%s", language, text)
+	}
+	return found + "\n"
+}
+
+// startProgram runs a program in a language, and returns the lines that it prints.
+func startProgram(t *testing.T, b *brokertest.Broker, text, language string) <-chan string {
+	t.Helper()
+	output, input, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	run := runnable(t, text, language)
+	program := exec.CommandContext(ctx, run[0], run[1:]...)
+	program.Dir = filepath.Dir(run[len(run)-1])
+	program.Env = append(os.Environ(), "RABBITMQ_URI="+b.VhostURI())
+	program.Stdout, program.Stderr = input, input
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = program.Wait(); _ = output.Close() })
+	lines := make(chan string, 100)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(output); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
+
+// Where Debian has the client libraries.
+var (
+	javaLibraries = []string{"/usr/share/java/amqp-client.jar", "/usr/share/java/slf4j-api.jar", "/usr/share/java/slf4j-nop.jar"}
+	phpLibrary    = "/usr/share/php/PhpAmqpLib/autoload.php"
+)
+
+// runnable writes a program to a file, and returns the command that runs it, with the file at the end.
+func runnable(t *testing.T, text, language string) []string {
+	t.Helper()
+	extensions := map[string]string{"python": "py", "go": "go", "javascript": "js", "java": "java", "php": "php"}
+	file := filepath.Join(t.TempDir(), "program."+extensions[language])
+	write(t, file, text)
+	switch language {
+	case "go":
+		program := strings.TrimSuffix(file, ".go")
+		if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, file).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+		return []string{program}
+	case "javascript":
+		installAMQPLib(t, filepath.Dir(file))
+		return []string{"node", file}
+	case "java":
+		needs(t, "librabbitmq-client-java and a JDK", append([]string{"/usr/bin/java"}, javaLibraries...)...)
+		return []string{"java", "--class-path", strings.Join(javaLibraries, ":"), file}
+	case "php":
+		needs(t, "php-cli and php-amqplib", "/usr/bin/php", phpLibrary)
+		write(t, filepath.Join(filepath.Dir(file), "vendor", "autoload.php"), "<?php require '"+phpLibrary+"';\n")
+		return []string{"php", file}
+	default:
+		return []string{"/usr/bin/python3", file}
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needs skips the test unless there are these files, of packages of Debian.
+func needs(t *testing.T, packages string, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil {
+			t.Skipf("%v: apt-get install %s", err, packages)
+		}
+	}
+}
+
+// installAMQPLib has npm install the client library next to a program.
+func installAMQPLib(t *testing.T, directory string) {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "amqplib@2")
+	install.Dir = directory
+	if output, err := install.CombinedOutput(); err != nil {
+		t.Skipf("npm cannot install amqplib: %v\n%s", err, output)
+	}
+}
