@@ -1,6 +1,7 @@
 package delayedexchange_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -36,13 +37,13 @@ func delay(t *testing.T, b *brokertest.Broker, wait, unit time.Duration, key, bo
 	return due
 }
 
-// arrives waits until a message is in the queue, and fails if it was there before it was due.
-func arrives(t *testing.T, b *brokertest.Broker, queue, body string, due time.Time) {
+// arrives waits until a message is in the work queue, and fails if it was there before it was due.
+func arrives(t *testing.T, b *brokertest.Broker, body string, due time.Time) {
 	t.Helper()
 	brokertest.Eventually(t, time.Until(due)+30*time.Second, func() error {
-		m, ok := b.Get(t, queue)
+		m, ok := b.Get(t, "work")
 		if !ok {
-			return fmt.Errorf("nothing in %s", queue)
+			return errors.New("nothing arrived")
 		}
 		if early := time.Until(due); early > 0 || string(m.Body) != body {
 			t.Errorf("%q came instead of %q, %s early", m.Body, body, early)
@@ -117,7 +118,7 @@ func TestAcc_LevelsThatAreNotNeededDrain(t *testing.T) {
 				resource.TestStep{Config: before, ConfigStateChecks: []statecheck.StateCheck{size("levels", 5)}},
 				resource.TestStep{
 					PreConfig: func() {
-						bind(t, b, "events.deliver", "q", "work", "mail", nil)
+						bind(t, b, "events.deliver", "work", "mail", nil)
 						due = delay(t, b, 21*time.Second, time.Second, "mail", "reminder")
 						eventuallyReported(t, b, "events.delay.1s.4", 1)
 						whole = levelsOf(t, b)
@@ -137,7 +138,7 @@ func TestAcc_LevelsThatAreNotNeededDrain(t *testing.T) {
 				},
 				resource.TestStep{
 					PreConfig: func() {
-						arrives(t, b, "work", "reminder", due)
+						arrives(t, b, "reminder", due)
 						for bit := range 5 {
 							eventuallyReported(t, b, fmt.Sprintf("events.delay.1s.%d", bit), 0)
 						}
@@ -151,7 +152,7 @@ func TestAcc_LevelsThatAreNotNeededDrain(t *testing.T) {
 						if now := levelsOf(t, b); len(now) != 2*test.levels {
 							t.Errorf("left: %q", now)
 						}
-						unbind(t, b, "events.deliver", "q", "work")
+						unbind(t, b, "events.deliver", "work")
 					},
 					Config: after, ConfigPlanChecks: empty,
 				},
@@ -194,7 +195,7 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 		resource.TestStep{PreConfig: awaitEmpty, Config: after, ExpectNonEmptyPlan: true},
 		resource.TestStep{
 			PreConfig: func() {
-				bind(t, b, "events.deliver", "q", "work", "#", nil)
+				bind(t, b, "events.deliver", "work", "#", nil)
 				whole = levelsOf(t, b)
 			},
 			Config: early + after,
@@ -204,9 +205,9 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 				if now := levelsOf(t, b); due.IsZero() || !slices.Equal(now, whole) {
 					t.Errorf("due %s, and the levels are %q instead of %q", due, now, whole)
 				}
-				arrives(t, b, "work", "late", due)
+				arrives(t, b, "late", due)
 				awaitEmpty()
-				unbind(t, b, "events.deliver", "q", "work")
+				unbind(t, b, "events.deliver", "work")
 			},
 			Config: late + after,
 		},
@@ -253,7 +254,7 @@ func TestAcc_MaxDelayRaised(t *testing.T) {
 		resource.TestStep{Config: before},
 		resource.TestStep{
 			PreConfig: func() {
-				bind(t, b, "events.deliver", "q", "work", "mail.*", nil)
+				bind(t, b, "events.deliver", "work", "mail.*", nil)
 				first = delay(t, b, 3*time.Second, time.Second, "mail.new", "first")
 			},
 			Config: after,
@@ -261,9 +262,9 @@ func TestAcc_MaxDelayRaised(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				second = delay(t, b, 6*time.Second, time.Second, "mail.new", "second")
-				arrives(t, b, "work", "first", first)
-				arrives(t, b, "work", "second", second)
-				unbind(t, b, "events.deliver", "q", "work")
+				arrives(t, b, "first", first)
+				arrives(t, b, "second", second)
+				unbind(t, b, "events.deliver", "work")
 			},
 			Config: after, ConfigPlanChecks: empty,
 		},

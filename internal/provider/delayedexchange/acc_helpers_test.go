@@ -62,18 +62,18 @@ func says(pattern string) *regexp.Regexp {
 
 var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 
-func bind(t *testing.T, b *brokertest.Broker, source, kind, destination, key string, arguments map[string]any) {
+func bind(t *testing.T, b *brokertest.Broker, source, queue, key string, arguments map[string]any) {
 	t.Helper()
 	body := map[string]any{"routing_key": key}
 	if arguments != nil {
 		body["arguments"] = arguments
 	}
-	b.Call(t, http.MethodPost, b.Path("bindings", "e", source, kind, destination), body, nil)
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
 }
 
-func unbind(t *testing.T, b *brokertest.Broker, source, kind, destination string) {
+func unbind(t *testing.T, b *brokertest.Broker, source, queue string) {
 	t.Helper()
-	path := b.Path("bindings", "e", source, kind, destination)
+	path := b.Path("bindings", "e", source, "q", queue)
 	var found []struct {
 		Key string `json:"properties_key"`
 	}

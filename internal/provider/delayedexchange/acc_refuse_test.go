@@ -86,18 +86,18 @@ func TestAcc_BindingsOfOthers(t *testing.T) {
 	accept(t, b, acctest.Quick(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
-			PreConfig: func() { bind(t, b, "events", "q", "work", "", nil) },
+			PreConfig: func() { bind(t, b, "events", "work", "", nil) },
 			Config:    config, ExpectError: says(`Binding that gets messages at once.*Bind to the exchange "events.deliver" instead`),
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				unbind(t, b, "events", "q", "work")
-				bind(t, b, "amq.topic", "q", "events.delay.1s.0", "#", nil)
+				unbind(t, b, "events", "work")
+				bind(t, b, "amq.topic", "events.delay.1s.0", "#", nil)
 			},
 			Config: config, ExpectError: says(`Binding that leads past the sidecar`),
 		},
 		resource.TestStep{
-			PreConfig: func() { unbind(t, b, "amq.topic", "q", "events.delay.1s.0") },
+			PreConfig: func() { unbind(t, b, "amq.topic", "events.delay.1s.0") },
 			Config:    config, ConfigPlanChecks: empty,
 		},
 	)
@@ -158,13 +158,13 @@ func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 	accept(t, b, acctest.Quick(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
-			PreConfig: func() { bind(t, b, "events.deliver", "q", "work", "mail.#", nil) },
+			PreConfig: func() { bind(t, b, "events.deliver", "work", "mail.#", nil) },
 			Config:    direct, ExpectError: says(`Bindings would mean something else.*events.deliver -> work \[mail.#\]`),
 		},
 		resource.TestStep{Config: config, Destroy: true, ExpectError: says(`Queues are bound to the delayed exchange.*events.deliver -> work \[mail.#\].*Nothing was deleted`)},
 		resource.TestStep{Config: config, ConfigPlanChecks: empty},
 		resource.TestStep{
-			PreConfig: func() { unbind(t, b, "events.deliver", "q", "work") },
+			PreConfig: func() { unbind(t, b, "events.deliver", "work") },
 			Config:    direct,
 		},
 		resource.TestStep{Config: direct, ConfigPlanChecks: empty},
