@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -36,12 +37,14 @@ func TestExamplesOfHelp(t *testing.T) {
 	o := newOrders(t, "quorum")
 	o.failedExchange(t)
 	o.DeclareQueue(t, "billing_error", "quorum", nil)
+	o.expand(t)
+	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 	o.park(t, "exhausted", "order-1")
 	o.park(t, "unrecoverable", "order-2")
 	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "--reason", "exhausted", "-o", "id")
 	id := strings.TrimSpace(ids)
 	// What differs here: the id, the time to wait, and whether the worker runs and its configuration is there.
-	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait 1m", "--wait 1s", "--config orders.json ", "")
+	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait 1m", "--wait 1s", "--config orders.json ", "", "--config worker.json", "")
 	dir := t.TempDir()
 	for _, command := range []string{"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "status"} {
 		help, _ := o.run(t, exitOK, append(strings.Fields(command), "--help")...)
@@ -51,8 +54,10 @@ func TestExamplesOfHelp(t *testing.T) {
 			t.Fatalf("%s has no example:\n%s", command, help)
 		}
 		if strings.Contains(example, "status") {
-			if _, err := o.Channel(t).Consume("orders.inbox", "", false, false, false, false, nil); err != nil {
-				t.Fatal(err)
+			for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
+				if _, err := o.Channel(t).Consume(inbox, "", false, false, false, false, nil); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		if output, err := o.shell(t, dir, here.Replace(example)); err != nil {

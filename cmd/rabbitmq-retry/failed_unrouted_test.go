@@ -26,6 +26,13 @@ func newEvents(t *testing.T) orders {
 	t.Helper()
 	o := orders{Broker: brokertest.New(t)}
 	o.env = map[string]string{cli.EnvURI: o.URI}
+	o.expand(t)
+	return o
+}
+
+// expand puts the delayed exchange on the broker.
+func (o orders) expand(t *testing.T) {
+	t.Helper()
 	topology := delayed.Expand(delayed.Exchange{
 		Name: "events", Vhost: o.Vhost, Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
 		MaxDelay: pipeline.Delay{Wait: time.Second, Spelling: "1s"}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond, Spelling: "100ms"},
@@ -49,7 +56,6 @@ func newEvents(t *testing.T) orders {
 		o.Call(t, http.MethodPost, o.Path("bindings", "e", b.Source, kind, b.Destination),
 			map[string]any{"routing_key": b.RoutingKey, "arguments": arguments(b.Arguments)}, nil)
 	}
-	return o
 }
 
 // arguments are not null, over which brokers fail.
