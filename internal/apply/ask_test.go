@@ -13,6 +13,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -167,7 +168,7 @@ func TestRemovalWithoutConnections(t *testing.T) {
 		!strings.Contains(err.Error(), "the limit max-connections of the vhost is 0") {
 		t.Fatalf("got %v", err)
 	}
-	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
 		t.Errorf("bindings:\n%s", now)
 	}
 	if changes := topology.Diff(before.Topology, list(t, a, b.Vhost).Topology); !changes.Create.Empty() || !changes.Update.Empty() {

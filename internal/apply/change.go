@@ -29,6 +29,9 @@ type Change struct {
 	Joined []string
 	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.
 	CatchAll string
+	// Together says that messages pass from one of the owner's own queues to the next, so that of those which are not wanted
+	// any more all go or none does, with the exchanges that lead to them.
+	Together bool
 	// Guard are policies of the owner, by name, in a form that keeps other people's policies off the
 	// owner's own queues and covers no other queue. A policy that is deleted takes this form first, and
 	// goes when the queues are gone.

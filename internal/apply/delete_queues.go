@@ -16,11 +16,20 @@ func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 	if err == nil && len(kept) > 0 && s.ifFails == refuse {
 		return &KeptError{Queues: kept}
 	}
-	if s.ifFails == keep {
+	switch {
+	case s.ifFails == keepAll && len(kept) > 0:
+		for name := range without(s.queues, kept) {
+			e.kept[name] = "it stays as long as the others do: messages pass from one to the next"
+		}
+		fallthrough
+	case s.ifFails == keep:
 		maps.Copy(e.kept, kept)
 	}
 	return err
 }
+
+// allOrNone reports whether one queue that is not proved to be empty keeps all of them.
+func (s step) allOrNone() bool { return s.ifFails == refuse || s.ifFails == keepAll }
 
 // removeEmpty says of each queue that it keeps what speaks against deleting it. Queues in which
 // messages are visible are not even unbound, unless they have time to drain: then all of them are
@@ -36,7 +45,7 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 	}
 	kept, err := e.lastingContents(ctx, s.checks)
 	candidates := without(s.queues, kept)
-	if err != nil || len(candidates) == 0 || len(kept) > 0 && s.ifFails == refuse {
+	if err != nil || len(candidates) == 0 || len(kept) > 0 && s.allOrNone() {
 		return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
 	}
 	maps.Copy(unbound, candidates)
@@ -52,8 +61,8 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	if err := e.unbindAll(ctx, s.bindings, candidates); err != nil {
 		return nil, err
 	}
-	against, err := e.settleAndProve(ctx, e.Vhost, s.checks.of(candidates), s.ifFails == refuse)
-	if err != nil || len(against) > 0 && s.ifFails == refuse {
+	against, err := e.settleAndProve(ctx, e.Vhost, s.checks.of(candidates), s.allOrNone())
+	if err != nil || len(against) > 0 && s.allOrNone() {
 		return against, err
 	}
 	holding, err := e.answers(ctx, without(candidates, against))
@@ -64,7 +73,7 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	if s.ifFails == refuse {
 		maps.Copy(against, e.caught(ctx))
 	}
-	if len(against) > 0 && s.ifFails == refuse {
+	if len(against) > 0 && s.allOrNone() {
 		return against, nil
 	}
 	var failed []error

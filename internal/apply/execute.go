@@ -96,6 +96,11 @@ func (e *execution) once(ctx context.Context, s step) error {
 		return e.put(ctx, s)
 	case remove, removeForced:
 		return e.delete(ctx, s)
+	case removeUnlessKept:
+		if len(e.kept) > 0 {
+			return nil
+		}
+		return e.delete(ctx, s)
 	case removeIfEmpty:
 		return e.releasing(ctx, e.removeIfEmpty(ctx, s))
 	case replace:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -82,13 +83,13 @@ func TestBindingsOfOthersSurviveTheDeathOfTheProvider(t *testing.T) {
 				t.Fatalf("got %v; dead: %t", err, dead.Load())
 			}
 			a := newApplier(t, b, b.Endpoint)
-			if now := bindings(t, a, b); strings.Contains(now, application.String()) || !strings.Contains(now, pipeline.UnboundArgument) {
+			if now := bindings(t, a, b); strings.Contains(now, application.String()) || !strings.Contains(now, stored.UnboundArgument) {
 				t.Fatalf("bindings:\n%s", now)
 			}
 			if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
 				t.Fatal(err)
 			}
-			if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+			if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
 				t.Errorf("bindings:\n%s", now)
 			}
 		})
@@ -106,7 +107,7 @@ func TestNotesGoWithTheirReason(t *testing.T) {
 		if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err != nil {
 			t.Fatal(err)
 		}
-		if now := bindings(t, a, b); strings.Contains(now, pipeline.UnboundArgument) || strings.Contains(now, "declared") {
+		if now := bindings(t, a, b); strings.Contains(now, stored.UnboundArgument) || strings.Contains(now, "declared") {
 			t.Errorf("bindings:\n%s", now)
 		}
 	})
@@ -115,7 +116,7 @@ func TestNotesGoWithTheirReason(t *testing.T) {
 		b := brokertest.New(t)
 		p, application := declaring(t, b)
 		a := refusedUpdate(t, b, p)
-		if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+		if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
 			t.Errorf("bindings:\n%s", now)
 		}
 	})
@@ -172,7 +173,7 @@ func TestNotesAboutOthersBindNothing(t *testing.T) {
 		if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if now := bindings(t, a, b); strings.Contains(now, "\n"+forged.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+		if now := bindings(t, a, b); strings.Contains(now, "\n"+forged.String()) || strings.Contains(now, stored.UnboundArgument) {
 			t.Errorf("%s: bindings:\n%s", name, now)
 		}
 	}
@@ -196,7 +197,7 @@ func TestForcedRemovalRestoresWhatWasUnbound(t *testing.T) {
 	if err := a.ForceRemove(t.Context(), noting(t, a, small(b), nil)); err != nil {
 		t.Fatal(err)
 	}
-	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, pipeline.UnboundArgument) {
+	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
 		t.Errorf("bindings:\n%s", now)
 	}
 }

@@ -29,7 +29,7 @@ func planUpdate(c Change) ([]step, error) {
 	}
 	written := topology.Merge(changes.Create, changes.Update).Policies
 	early, late := c.overtaking(changes.Delete.Policies)
-	unbound := bindingsWithoutQueues(changes.Delete)
+	unbound := bindingsOfOthers(changes.Delete)
 	moved := c.moved(unbound, changes.Create.Bindings)
 	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
 	return inOrder(slices.Concat(
@@ -50,11 +50,19 @@ func planUpdate(c Change) ([]step, error) {
 			{do: remove, policies: weakestFirst(late)},
 			{do: unbind, bindings: unbound},
 			c.wake(),
-			c.removeIfEmpty(goingOwn, keep),
+			c.removeIfEmpty(goingOwn, c.ifNotEmpty()),
 			c.removeIfEmpty(caught, keep),
-			{do: remove, exchanges: changes.Delete.Exchanges},
+			{do: removeUnlessKept, exchanges: changes.Delete.Exchanges},
 		},
 	)...), nil
+}
+
+// ifNotEmpty is what becomes of the owner's own queues that go if one of them is not empty.
+func (c Change) ifNotEmpty() failure {
+	if c.Together {
+		return keepAll
+	}
+	return keep
 }
 
 func (c Change) removeIfEmpty(queues map[string]topology.Queue, ifFails failure) step {

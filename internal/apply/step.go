@@ -50,6 +50,8 @@ const (
 	removeForced action = "delete forced"
 	// removeIfEmpty unbinds queues, proves that they are empty, asks them, and deletes them.
 	removeIfEmpty action = "delete if empty"
+	// removeUnlessKept deletes exchanges, unless queues that were to go have been kept.
+	removeUnlessKept action = "delete unless kept"
 	// replace deletes exchanges or queues, and creates them with other properties.
 	replace action = "replace"
 	// releaseCaught ends the catching of what is published while the bindings are away, and fails if anything was.
@@ -69,6 +71,8 @@ const (
 	refuse
 	// keep leaves the queues that are not proved to be empty as they were, and goes on.
 	keep
+	// keepAll leaves all queues as they were if one of them is not proved to be empty, and goes on.
+	keepAll
 	// rollBack puts back what was removed, by the journal.
 	rollBack
 	// removeMade removes what was made, as long as that loses no message.

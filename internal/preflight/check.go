@@ -82,7 +82,7 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 	}
 	var problems []Problem
 	if detail := tooLong(p.Vhost, longest, p.QueueType); detail != "" {
-		problems = append(problems, workerconfig.NameTooLong(longest, detail))
+		problems = append(problems, workerconfig.NameTooLong(workerconfig.Pipeline, longest, detail))
 	}
 	for name, workQueue := range p.WorkQueues {
 		if detail := tooLong(p.Vhost, name, workQueue.Type); detail != "" && len(name) <= workerconfig.MaxName { // see CheckWorkQueue

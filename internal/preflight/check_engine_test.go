@@ -22,10 +22,10 @@ func TestCheckEngine(t *testing.T) {
 		"native":                     {pipeline.EngineNative, func(*pipeline.Pipeline) {}, "", ""},
 		"consumer":                   {pipeline.EngineConsumer, func(*pipeline.Pipeline) {}, "", ""},
 		"another":                    {"other", func(*pipeline.Pipeline) {}, "engine", `"other" is not an engine`},
-		"native, capped":             {pipeline.EngineNative, delayed(5, 10, 12), "", ""},
-		"native, not linear":         {pipeline.EngineNative, delayed(5, 30, 300), "delays", `delays = ["1m9s", "2m18s", "3m27s"]`},
-		"native, at once":            {pipeline.EngineNative, delayed(0), "delays[0]", "1ms or more"},
-		"consumer, two delays":       {pipeline.EngineConsumer, delayed(5, 10), "delays", "2 delays are listed"},
+		"native, capped":             {pipeline.EngineNative, delayedBy(5, 10, 12), "", ""},
+		"native, not linear":         {pipeline.EngineNative, delayedBy(5, 30, 300), "delays", `delays = ["1m9s", "2m18s", "3m27s"]`},
+		"native, at once":            {pipeline.EngineNative, delayedBy(0), "delays[0]", "1ms or more"},
+		"consumer, two delays":       {pipeline.EngineConsumer, delayedBy(5, 10), "delays", "2 delays are listed"},
 		"native, age":                {pipeline.EngineNative, func(p *pipeline.Pipeline) { p.MaxAge.Wait = time.Hour }, "max_age", "Leave max_age out"},
 		"consumer, reasons":          {pipeline.EngineConsumer, func(p *pipeline.Pipeline) { p.RetryOn = []string{"rejected", "expired"} }, "retry_on", "Leave retry_on out"},
 		"native, classic":            {pipeline.EngineNative, working(pipeline.WorkQueue{Type: topology.Classic}), `work_queues["work"].type`, "only quorum queues"},
@@ -52,7 +52,7 @@ func TestCheckEngine(t *testing.T) {
 	}
 }
 
-func delayed(seconds ...int) func(*pipeline.Pipeline) {
+func delayedBy(seconds ...int) func(*pipeline.Pipeline) {
 	return func(p *pipeline.Pipeline) {
 		p.Delays = nil
 		for _, s := range seconds {

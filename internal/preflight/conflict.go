@@ -46,11 +46,12 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 		q.check(&f)
 	}
 	f.FailedQueues = existingFailedQueues(p, prior, vhost.Topology)
-	checkOwnQueues(&f, p, vhost, others)
+	own := ownerOf(p, others)
+	checkOwnQueues(&f, own, vhost)
 	checkCoveredQueues(&f, p, vhost, others)
-	checkAlternateExchanges(&f, p, vhost)
+	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)
-	checkNotes(&f, p, vhost)
+	checkNotes(&f, own.kind, p.Names().GarbledNotes(vhost.Topology))
 	if err := pipeline.DamagedDefinition(p.Names(), vhost.Topology); err != nil && prior != nil {
 		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
 	}
@@ -67,7 +68,7 @@ func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, v
 		return
 	}
 	if pipeline.InterruptedCreation(p, vhost) {
-		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, Bullets(f.Exists))
+		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, "pipeline", Bullets(f.Exists))
 		f.Exists = nil
 		return
 	}

@@ -31,9 +31,34 @@ func harmful(definition topology.Arguments) []string {
 	return found
 }
 
-// checkOwnQueues finds policies that reach the pipeline's own queues.
-func checkOwnQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, others pipeline.Foreign) {
-	own := p.OwnQueues()
+// owner has objects of its own in a vhost, which nobody else's policies may reach.
+type owner struct {
+	// kind is what messages call it.
+	kind string
+	// queues are its own, with a policy of this priority.
+	queues   map[string]topology.Queue
+	priority int
+	// exchanges are those that have no alternate exchange.
+	exchanges []string
+	// others are the policies of others.
+	others map[string]topology.Policy
+}
+
+// ownerOf is a pipeline as the owner of its objects. The worker learns from a returned message that its delay or the failed
+// queue is not bound.
+func ownerOf(p pipeline.Pipeline, others pipeline.Foreign) owner {
+	o := owner{
+		kind: "pipeline", queues: p.OwnQueues(), priority: p.PolicyPriority, others: others.Policies,
+		exchanges: []string{p.Names().FailedExchange()},
+	}
+	if p.HasWorker() {
+		o.exchanges = append(o.exchanges, p.Names().RetryExchange())
+	}
+	return o
+}
+
+// checkOwnQueues finds policies that reach the owner's own queues.
+func checkOwnQueues(f *Findings, o owner, vhost topology.Vhost) {
 	reached, doubtful := map[string]topology.NamedPolicy{}, map[string]topology.NamedPolicy{}
 	doubt := func(kind string, unread []topology.NamedPolicy, spoils func(topology.NamedPolicy) bool) {
 		for _, policy := range unread {
@@ -42,10 +67,10 @@ func checkOwnQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, othe
 			}
 		}
 	}
-	for _, queue := range slices.Sorted(maps.Keys(own)) {
-		policies, unread := topology.Matching(others.Policies, queue, own[queue].Type)
+	for _, queue := range slices.Sorted(maps.Keys(o.queues)) {
+		policies, unread := topology.Matching(o.others, queue, o.queues[queue].Type)
 		overrides := func(policy topology.NamedPolicy) bool {
-			return isHarmful(policy) && policy.Priority >= p.PolicyPriority
+			return isHarmful(policy) && policy.Priority >= o.priority
 		}
 		doubt("policy", unread, overrides)
 		for _, policy := range strongest(policies) {
@@ -53,23 +78,23 @@ func checkOwnQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, othe
 				reached[policy.Name] = policy
 			}
 		}
-		operator, unread := topology.Matching(vhost.OperatorPolicies, queue, own[queue].Type)
+		operator, unread := topology.Matching(vhost.OperatorPolicies, queue, o.queues[queue].Type)
 		doubt("operator policy", unread, isHarmful)
 		for _, policy := range strongest(operator) {
 			if isHarmful(policy) {
-				f.refuse(Path{"name"}, "Operator policy on the pipeline's own queue", operatorPolicyOnOwnQueue,
-					policy.Name, harmful(policy.Definition), queue)
+				f.refuse(Path{"name"}, "Operator policy on the "+o.kind+"'s own queue", operatorPolicyOnOwnQueue,
+					policy.Name, harmful(policy.Definition), queue, o.kind)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(doubtful)) {
 		f.warn(Path{"name"}, "Policy whose pattern cannot be evaluated", unreadableOnOwnQueues,
-			name, doubtful[name].Pattern, harmful(doubtful[name].Definition))
+			name, doubtful[name].Pattern, o.kind, harmful(doubtful[name].Definition))
 	}
 	for _, name := range slices.Sorted(maps.Keys(reached)) {
 		policy := reached[name]
-		f.refuse(Path{"policy_priority"}, "A higher-priority policy overrides the pipeline's", overridesOnOwnQueues,
-			name, policy.Priority, harmful(policy.Definition), p.PolicyPriority, policy.Priority+1)
+		f.refuse(Path{"policy_priority"}, "A higher-priority policy overrides the "+o.kind+"'s", overridesOnOwnQueues,
+			name, policy.Priority, harmful(policy.Definition), o.kind, o.priority, policy.Priority+1)
 	}
 }
 
@@ -96,31 +121,27 @@ func checkCoveredQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, 
 		if policies, _ := topology.Matching(others.Policies, name, queue.Type); len(policies) > 0 {
 			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
 		}
-		f.refuse(Path{"name"}, "Queue of others under the pipeline's policy", coveredQueue, name, instead)
+		f.refuse(Path{"name"}, "Queue of others under the pipeline's policy", coveredQueue,
+			name, "retry queues", instead, "pipeline")
 	}
 }
 
 // isHarmful reports whether a policy would spoil one of a pipeline's own queues.
 func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Definition)) > 0 }
 
-// checkAlternateExchanges finds policies that route elsewhere what cannot be routed. The worker learns
-// from a returned message that its delay or the failed queue is not bound, and these would not be
-// returned. The other exchanges have an alternate exchange as an argument, which takes precedence over policies.
-func checkAlternateExchanges(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
-	n, ofExchanges := p.Names(), maps.Clone(vhost.Policies)
+// checkAlternateExchanges finds policies that route elsewhere what cannot be routed: whoever publishes it has to hear of that.
+// The other exchanges have an alternate exchange as an argument, which takes precedence over policies.
+func checkAlternateExchanges(f *Findings, o owner, vhost topology.Vhost) {
+	ofExchanges := maps.Clone(vhost.Policies)
 	maps.DeleteFunc(ofExchanges, func(_ string, policy topology.Policy) bool { return !policy.MeantForExchanges() })
 	lookup := topology.NewLookup(topology.Vhost{Topology: topology.Topology{Policies: ofExchanges}})
-	exchanges := []string{n.FailedExchange()}
-	if p.HasWorker() {
-		exchanges = append(exchanges, n.RetryExchange())
-	}
-	for _, exchange := range exchanges {
+	for _, exchange := range o.exchanges {
 		policy, has := lookup.AlternatePolicy(exchange)
 		if !has {
 			continue
 		}
-		f.refuse(Path{"name"}, "A policy gives the pipeline's exchange an alternate exchange", alternateExchangeByPolicy,
-			policy.Name, exchange, topology.ValueText(policy.Definition["alternate-exchange"]))
+		f.refuse(Path{"name"}, "A policy gives the "+o.kind+"'s exchange an alternate exchange", alternateExchangeByPolicy,
+			policy.Name, exchange, topology.ValueText(policy.Definition["alternate-exchange"]), o.kind)
 	}
 }
 
@@ -145,9 +166,10 @@ func checkListeners(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 }
 
 // checkNotes finds notes of deleted bindings that somebody has changed.
-func checkNotes(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
-	for _, b := range p.Names().GarbledNotes(vhost.Topology) {
-		f.refuse(Path{"name"}, "Unreadable note of a deleted binding", GarbledNote, b.String(), stored.UnboundArgument)
+func checkNotes(f *Findings, kind string, garbled []topology.Binding) {
+	for _, b := range garbled {
+		f.refuse(Path{"name"}, "Unreadable note of a deleted binding", GarbledNote,
+			b.String(), stored.UnboundArgument, kind)
 	}
 }
 

@@ -127,13 +127,13 @@ const (
 const (
 	operatorPolicyOnOwnQueue = "Operator policy %q sets %q and matches %q, " +
 		"which would lose or misdirect the messages that the queue holds; no policy keeps it away. " +
-		"Change its pattern so that the pipeline's queues do not match, or choose another name for the pipeline."
+		"Change its pattern so that the %[4]s's queues do not match, or choose another name for the %[4]s."
 
-	unreadableOnOwnQueues = "Whether %s with the pattern %q matches the pipeline's own queues is not known here. " +
+	unreadableOnOwnQueues = "Whether %s with the pattern %q matches the %s's own queues is not known here. " +
 		"If it does, it would lose or misdirect the messages that they hold: it sets %q. " +
 		"Write the pattern more simply."
 
-	overridesOnOwnQueues = "Policy %q with priority %d sets %q and matches the pipeline's own queues, " +
+	overridesOnOwnQueues = "Policy %q with priority %d sets %q and matches the %s's own queues, " +
 		"which would lose or misdirect the messages that they hold. " +
 		"Lower its priority below %d, or write\n\n" +
 		"  policy_priority = %d"
@@ -146,12 +146,12 @@ const (
 		"Lower the priority of %q below %d, or write\n\n" +
 		"  policy_priority = %d"
 
-	interruptedCreation = "These objects exist already, exactly as the pipeline makes them, and nothing is bound to them:\n%s\n\n" +
+	interruptedCreation = "These objects exist already, exactly as the %s makes them, and nothing is bound to them:\n%s\n\n" +
 		"A creation that was interrupted leaves them. Apply takes them over, and creates the rest."
 
-	coveredQueue = "Queue %q has a name like those of the pipeline's retry queues, and is none of them. " +
-		"%s; with the pipeline's policy, it would lose what another policy gives it, and reject publishers when it is full. " +
-		"Rename the queue, or choose another name for the pipeline."
+	coveredQueue = "Queue %[1]q has a name like those of the %[4]s's %[2]s, and is none of them. " +
+		"%[3]s; with the %[4]s's policy, it would lose what another policy gives it, and reject publishers when it is full. " +
+		"Rename the queue, or choose another name for the %[4]s."
 
 	shadowedValuesDiffer = "Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s"
 
@@ -162,7 +162,7 @@ const (
 
 	alternateExchangeByPolicy = "Policy %q applies to exchange %q and sets alternate-exchange: " +
 		"what cannot be routed would go to %q, where nothing brings it back, and the worker would take it for delivered. " +
-		"Change its pattern so that the pipeline's exchanges do not match, or choose another name for the pipeline."
+		"Change its pattern so that the %[4]s's exchanges do not match, or choose another name for the %[4]s."
 )
 
 // Details of conflicts with bindings and with a cluster.
@@ -178,7 +178,7 @@ const (
 	// GarbledNote stands in the way of a destroy, too.
 	GarbledNote = "There is a binding %q. " +
 		"Its argument %s notes a binding of others that an apply has deleted for a while, and cannot be read: somebody changed it. " +
-		"If a binding of others to the pipeline's exchanges or queues is missing, restore it by hand. Then delete this one."
+		"If a binding of others to the %s's exchanges or queues is missing, restore it by hand. Then delete this one."
 	slowestTarget = "There is a binding %q. " +
 		"It is left alone, but dead letters wait for the slowest of their targets: " +
 		"if %q is full and rejects what is published, or has no majority, all retries stop. " +

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	described "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // A plan and the sidecar's configuration describe problems alike.
@@ -22,3 +23,12 @@ func problem(path Path, summary, detail string, args ...any) Problem {
 
 // Bullets lists texts, one in a line.
 func Bullets(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }
+
+// BulletsOf lists bindings, one in a line.
+func BulletsOf(bindings []topology.Binding) string {
+	texts := make([]string, len(bindings))
+	for i, b := range bindings {
+		texts[i] = b.String()
+	}
+	return Bullets(texts)
+}

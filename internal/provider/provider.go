@@ -12,6 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/deadletteraudit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/delayedexchange"
 	providerfunction "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/function"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
@@ -46,7 +47,7 @@ func (p rabbitMQ) Metadata(_ context.Context, _ provider.MetadataRequest, resp *
 
 // Resources lists the resource types.
 func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{retrypipeline.New, retryattachment.New}
+	return []func() resource.Resource{retrypipeline.New, retryattachment.New, delayedexchange.New}
 }
 
 // DataSources lists the data sources.
@@ -56,7 +57,7 @@ func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource {
 
 // ListResources lists what terraform query finds.
 func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{retrypipeline.NewList, retryattachment.NewList}
+	return []func() list.ListResource{retrypipeline.NewList, retryattachment.NewList, delayedexchange.NewList}
 }
 
 // Functions lists the functions.

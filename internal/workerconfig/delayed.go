@@ -72,7 +72,7 @@ func checkLevelNames(name string, longest, unit time.Duration) []problem.Problem
 	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(longest, unit) - 1}
 	for _, expanded := range []string{names.UnroutedQueue(), names.Level(top)} {
 		if len(expanded) > MaxName {
-			return []problem.Problem{nameTooLong(DelayedExchange, expanded, NamesAreShort)}
+			return []problem.Problem{NameTooLong(DelayedExchange, expanded, NamesAreShort)}
 		}
 	}
 	return nil

@@ -42,12 +42,8 @@ func checkName(kind Kind, name string) []problem.Problem {
 	return nil
 }
 
-// NameTooLong is a problem of a pipeline's name for the longest name that it expands to.
-func NameTooLong(expanded, why string) problem.Problem {
-	return nameTooLong(Pipeline, expanded, why)
-}
-
-func nameTooLong(kind Kind, expanded, why string) problem.Problem {
+// NameTooLong is a problem of a name for the longest one that it expands to.
+func NameTooLong(kind Kind, expanded, why string) problem.Problem {
 	return problem.New(problem.Path{"name"}, "Name too long",
 		"The %s's name expands to %q, and %s. Choose a shorter name.", kind.words(), expanded, why)
 }
@@ -57,7 +53,7 @@ func checkNameLength(w pipeline.Worker) []problem.Problem {
 	for _, spelled := range w.Delays {
 		delay, err := pipeline.ParseDelay(spelled)
 		if queue := pipeline.Names(w.Name).RetryQueue(delay); err == nil && len(queue) > MaxName {
-			return []problem.Problem{NameTooLong(queue, NamesAreShort)}
+			return []problem.Problem{NameTooLong(Pipeline, queue, NamesAreShort)}
 		}
 	}
 	return nil

@@ -2,8 +2,10 @@ package attribute
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -24,6 +26,14 @@ var (
 		"retry_on":     types.ListType{ElemType: types.StringType},
 		"max_age":      types.StringType,
 		"work_queues":  types.MapType{ElemType: workerQueueType},
+	}
+	// DelayedWorkerType is the sidecar's configuration of a delayed exchange.
+	DelayedWorkerType = map[string]attr.Type{
+		"version":   types.Int64Type,
+		"name":      types.StringType,
+		"vhost":     types.StringType,
+		"max_delay": types.StringType,
+		"precision": types.StringType,
 	}
 	// PermissionsType has the three patterns of a user's permissions in a vhost.
 	PermissionsType = map[string]attr.Type{
@@ -62,12 +72,32 @@ func AttemptsValue(attempts int) types.Int64 {
 	return types.Int64Value(int64(attempts))
 }
 
+// DelayedWorkerValue is the sidecar's configuration of a delayed exchange.
+func DelayedWorkerValue(worker delayed.Worker) types.Object {
+	return types.ObjectValueMust(DelayedWorkerType, map[string]attr.Value{
+		"version":   types.Int64Value(int64(worker.Version)),
+		"name":      types.StringValue(worker.Name),
+		"vhost":     types.StringValue(worker.Vhost),
+		"max_delay": types.StringValue(worker.MaxDelay),
+		"precision": types.StringValue(worker.Precision),
+	})
+}
+
 // declareFailedQueueValue is null for a work queue without a failed queue of its own.
 func declareFailedQueueValue(queue pipeline.WorkerQueue) types.Bool {
 	if queue.FailedQueue == "" {
 		return types.BoolNull()
 	}
 	return types.BoolValue(queue.DeclareFailedQueue)
+}
+
+// PermissionsAttributes describe a value of PermissionsType. The text says what the pattern to read is for.
+func PermissionsAttributes(read string) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"configure": ComputedString("Pattern of what may be configured: nothing."),
+		"write":     ComputedString("Pattern of the exchanges that may be published to."),
+		"read":      ComputedString(read),
+	}
 }
 
 // PermissionsValue is an object of PermissionsType.

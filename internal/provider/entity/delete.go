@@ -76,3 +76,11 @@ func (e *entity[M, S]) recheck(vhost string, spec S) func(context.Context) (topo
 		return all, e.kind.Change(&spec, nil, all).Live, err
 	}
 }
+
+// Remove is the Destroy of a kind whose objects are all its own.
+func Remove(ctx context.Context, applier *apply.Applier, change apply.Change, force bool) error {
+	if force {
+		return applier.ForceRemove(ctx, change)
+	}
+	return applier.Remove(ctx, change)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -218,14 +219,10 @@ func (e *entity[M, S]) destroyLosesMessagesSummary() string {
 }
 
 func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
-	var listed []string
-	for _, b := range bindings {
-		listed = append(listed, b.String())
-	}
 	return diag.NewWarningDiagnostic("Bindings of others are deleted", fmt.Sprintf(
 		"These bindings are not the %s's, and go with its exchanges and queues. If it is replaced, they do not come back:\n%s\n\n"+
 			"Whoever needs them should bind to something else before you apply.",
-		e.kind.Kind, preflight.Bullets(listed)))
+		e.kind.Kind, preflight.BulletsOf(bindings)))
 }
 
 // notEmpty says which queues stand in the way of a change, and what to do.
@@ -247,6 +244,12 @@ func queuesKept(queues map[string]string) diag.Diagnostic {
 		"These queues were not deleted, since they are not proved to be empty:\n"+apply.Describe(queues)+
 			"\n\nRetired queues go on draining. Messages that were caught wait for somebody to send them on. "+
 			"A later plan proposes the removal of the queues again.")
+}
+
+// NoteGarbled keeps an owner that may owe somebody a binding.
+func NoteGarbled(kind session.Kind, b topology.Binding) *InUse {
+	why := fmt.Sprintf(preflight.GarbledNote, b.String(), stored.UnboundArgument, kind)
+	return &InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }
 
 // What a failure leaves behind.

@@ -1,8 +1,6 @@
 package retrypipeline
 
 import (
-	"context"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -48,14 +46,6 @@ func removal(p pipeline.Pipeline, vhost topology.Vhost) apply.Change {
 		Vhost: p.Vhost, All: vhost, Live: live,
 		SharedQueues: declared(p), CatchAll: p.Names().FailedQueue(), Guard: pipeline.Guard(p),
 	}
-}
-
-// destroy removes the pipeline.
-func destroy(ctx context.Context, applier *apply.Applier, change apply.Change, force bool) error {
-	if force {
-		return applier.ForceRemove(ctx, change)
-	}
-	return applier.Remove(ctx, change)
 }
 
 // wantedBeside is what the pipeline expands to. A retired queue is left as it is: it goes as soon as it is

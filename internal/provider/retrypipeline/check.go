@@ -37,6 +37,8 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 // without an error.
 func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
 	diags := report.Warnings(slices.Concat(preflight.ConsumersCall(p, prior), preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
+	own := topology.Topology{Exchanges: pipeline.ExpandExchanges(p), Queues: p.OwnQueues()}
+	diags.Append(entity.ClaimObjects(run, pipelineKey(p.Vhost, p.Name), own)...)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		diags.Append(claim(run, p, prior, name)...)
 	}
@@ -179,7 +181,7 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *entity.InUse {
 		return queuesAttached(p, attached)
 	}
 	if garbled := p.Names().GarbledNotes(vhost); len(garbled) > 0 {
-		return noteGarbled(garbled[0])
+		return entity.NoteGarbled(session.Pipeline, garbled[0])
 	}
 	return nil
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const remedy = "Let the retries finish, then empty the failed queue, and run terraform apply: " +
@@ -38,11 +36,6 @@ func invalidAge(err error) diag.Diagnostic {
 func nullWorkQueue(name string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(workQueuePath(name), "Null work queue",
 		"Write {} for a work queue with default settings.")
-}
-
-func unknownOnDestroy(value string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("on_destroy"), "Unknown value of on_destroy",
-		fmt.Sprintf("%q is neither \"delete\" nor \"retain\".", value))
 }
 
 // Plans.
@@ -137,9 +130,4 @@ func queuesAttached(p pipeline.Pipeline, queues []string) *entity.InUse {
 			listed, p.Name, p.Names().ReturnExchange(), pipeline.AttachmentArgument),
 		Waited: fmt.Sprintf("queues were attached while the destroy waited: %s. Nothing was deleted", strings.Join(queues, ", ")),
 	}
-}
-
-func noteGarbled(b topology.Binding) *entity.InUse {
-	why := fmt.Sprintf(preflight.GarbledNote, b.String(), stored.UnboundArgument)
-	return &entity.InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }

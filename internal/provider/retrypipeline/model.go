@@ -47,12 +47,6 @@ type model struct {
 	DetachedQueues      types.Map    `tfsdk:"detached_queues"`
 }
 
-// What a destroy does.
-const (
-	onDestroyDelete = "delete"
-	onDestroyRetain = "retain"
-)
-
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func (m model) near() (pipelines, workQueues []string) {
@@ -71,7 +65,7 @@ func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics
 	remove, more := m.Timeouts.Delete(ctx, 0)
 	diags.Append(more...)
 	return entity.Lifecycle{
-		Retain: m.OnDestroy.ValueString() == onDestroyRetain,
+		Retain: m.OnDestroy.ValueString() == attribute.OnDestroyRetain,
 		Force:  m.ForceDestroy.ValueBool(),
 		Update: update, Delete: remove,
 	}, diags

@@ -60,7 +60,7 @@ func kind() entity.Kind[model, pipeline.Pipeline] {
 		BindingsThatGo: pipeline.BindingsThatGo,
 
 		Change:  change,
-		Destroy: destroy,
+		Destroy: entity.Remove,
 	}
 }
 

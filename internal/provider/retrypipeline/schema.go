@@ -25,7 +25,7 @@ import (
 
 // pipelineSchema describes the resource.
 func pipelineSchema(ctx context.Context) schema.Schema {
-	return schema.Schema{
+	described := schema.Schema{
 		MarkdownDescription: "A retry pipeline: " +
 			"messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
 			"The sidecar `rabbitmq-retry worker` counts the attempts, unless another `engine` does.",
@@ -111,19 +111,6 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"the keys of a policy that the pipeline's would shadow have to stand here, or in the work queue. " +
 					"`null` drops such a key.",
 			},
-			"force_destroy": schema.BoolAttribute{
-				Optional: true, Computed: true,
-				Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Whether a destroy deletes the pipeline's queues with the messages in them. " +
-					"Default: `false`, which refuses to. " +
-					"It has to be applied before the destroy.",
-			},
-			"on_destroy": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default: stringdefault.StaticString(onDestroyDelete),
-				MarkdownDescription: "What a destroy does: `delete` (default), or `retain`, which leaves everything on the broker and forgets it. " +
-					"It has to be applied before the destroy.",
-			},
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, " +
@@ -152,7 +139,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. " +
 					"The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding. " +
 					"Null without a sidecar.",
-				Attributes: permissionsAttributes("Pattern of the queues that may be consumed."),
+				Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be consumed."),
 			},
 			"operator_permissions": schema.MapNestedAttribute{
 				Computed: true,
@@ -160,13 +147,13 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"`list` (also for `show` and `export`), `replay`, `import` (also for its `--skip-present`, which reads, and for `repair`) " +
 					"and `delete`. " +
 					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
-				NestedObject: schema.NestedAttributeObject{Attributes: permissionsAttributes("Pattern of the queues that may be read.")},
+				NestedObject: schema.NestedAttributeObject{Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read.")},
 			},
 			"failed_queue_permissions": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "The least permissions in the vhost of who looks after the `failed_queue` of work queues, by that queue: " +
 					"for `rabbitmq-retry failed` with `--queue`, but for `import` and `replay --to`, which write to `amq.default`.",
-				NestedObject: schema.NestedAttributeObject{Attributes: permissionsAttributes("Pattern of the queues that may be read.")},
+				NestedObject: schema.NestedAttributeObject{Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read.")},
 			},
 			"detached_queues": schema.MapNestedAttribute{
 				Computed: true,
@@ -190,14 +177,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			},
 		},
 	}
-}
-
-func permissionsAttributes(read string) map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"configure": attribute.ComputedString("Pattern of what may be configured: nothing."),
-		"write":     attribute.ComputedString("Pattern of the exchanges that may be published to."),
-		"read":      attribute.ComputedString(read),
-	}
+	maps.Copy(described.Attributes, attribute.DestroyAttributes("pipeline"))
+	return described
 }
 
 func workQueueAttributes() map[string]schema.Attribute {

@@ -40,10 +40,7 @@ func validate(ctx context.Context, m model) diag.Diagnostics {
 	}
 	_, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	diags.Append(more...)
-	if chosen := m.OnDestroy.ValueString(); attribute.Known(m.OnDestroy) && chosen != onDestroyDelete && chosen != onDestroyRetain {
-		diags.Append(unknownOnDestroy(chosen))
-	}
-	return diags
+	return append(diags, attribute.CheckOnDestroy(m.OnDestroy)...)
 }
 
 func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {

@@ -11,9 +11,12 @@ type Kind string
 
 // The kinds, as messages call them.
 const (
-	Pipeline   Kind = "pipeline"
-	Attachment Kind = "attachment"
-	Queue      Kind = "queue"
+	Pipeline        Kind = "pipeline"
+	Attachment      Kind = "attachment"
+	DelayedExchange Kind = "delayed exchange"
+	Queue           Kind = "queue"
+	// An OwnObject is an exchange or a queue that its owner makes for itself.
+	OwnObject Kind = "own object"
 )
 
 // Key tells one thing of a run from all others.

@@ -1,0 +1,118 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+const delayedExchange = "delayed exchange"
+
+// CheckLiveDelayedExchange compares a delayed exchange with a live vhost. Prior is what it was, nil if it is new; what it
+// owned may exist.
+func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost) Findings {
+	var f Findings
+	n, own := e.Names(), ownerOfDelayed(e, vhost)
+	checkOwnQueues(&f, own, vhost)
+	checkCoveredByDelayed(&f, e, own, vhost)
+	checkAlternateExchanges(&f, own, vhost)
+	checkBindingsOfDelayed(&f, n, vhost.Topology)
+	checkNotes(&f, delayedExchange, n.GarbledNotes(vhost.Topology))
+	if prior != nil && prior.Type != e.Type {
+		checkChangeOfType(&f, n, vhost.Topology)
+	}
+	if err := delayed.DamagedDefinition(n, vhost.Topology); err != nil && prior != nil {
+		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
+	}
+	checkExistingDelayed(&f, e, prior, vhost.Topology)
+	return f
+}
+
+// ownerOfDelayed is a delayed exchange as the owner of its objects. What a level cannot route has to stay above it.
+func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
+	expanded := delayed.Expand(e)
+	o := owner{kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority, others: maps.Clone(vhost.Policies)}
+	delete(o.others, e.Names().OwnPolicy())
+	for _, name := range slices.Sorted(maps.Keys(expanded.Exchanges)) {
+		if expanded.Exchanges[name].Arguments == nil {
+			o.exchanges = append(o.exchanges, name)
+		}
+	}
+	return o
+}
+
+// checkCoveredByDelayed finds queues of others whose names are like those of levels, so that the policy would apply to them.
+func checkCoveredByDelayed(f *Findings, e delayed.Exchange, own owner, vhost topology.Vhost) {
+	n := e.Names()
+	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
+		queue := vhost.Queues[name]
+		if _, isOwn := own.queues[name]; isOwn || !n.CoversQueue(name) || n.IsLevelQueue(name, queue) {
+			continue
+		}
+		instead := "No other policy applies to it"
+		if policies, _ := topology.Matching(own.others, name, queue.Type); len(policies) > 0 {
+			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
+		}
+		f.refuse(Path{"name"}, "Queue of others under the delayed exchange's policy", coveredQueue, name, "levels", instead, own.kind)
+	}
+}
+
+// checkBindingsOfDelayed finds bindings of others from and to exchanges and queues by which a message is early, or held for
+// good. What is due is for others, and whatever they lead to the exchange itself is delayed.
+func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topology) {
+	for _, b := range vhost.Bindings {
+		_, ofNote := b.Arguments[stored.UnboundArgument]
+		if b.Source == "" || n.OwnsBinding(b) || ofNote {
+			continue
+		}
+		_, fromLevel := n.LevelOf(b.Source)
+		_, toLevel := n.LevelOf(b.Destination)
+		switch {
+		case b.Source == n.Exchange():
+			f.refuse(Path{"name"}, "Binding that gets messages at once", getsEverything, b.String(), n.DeliverExchange())
+		case toLevel:
+			f.refuse(Path{"name"}, "Binding that leads past the sidecar", leadsPastWorker, b.String(), n.Exchange())
+		case fromLevel:
+			f.warn(Path{"name"}, "Unmanaged binding on the delayed exchange's levels", duplicatedByBinding, b.String())
+		case b.Source == n.UnroutedExchange():
+			f.warn(Path{"name"}, "Unmanaged binding on the delayed exchange's exchange", slowestUnrouted, b.String(), b.Destination)
+		}
+	}
+}
+
+// checkChangeOfType refuses to re-create the exchange that routes what is due as one of another type, where the bindings of
+// others would mean something else.
+func checkChangeOfType(f *Findings, n delayed.Names, vhost topology.Topology) {
+	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {
+		f.refuse(Path{"type"}, "Bindings would mean something else", typeWithBindings, n.DeliverExchange(), BulletsOf(bindings))
+	}
+}
+
+// checkExistingDelayed finds what is to be created and exists already. What an interrupted creation left is either taken
+// over or can be imported.
+func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Topology) {
+	wanted := delayed.Expand(e)
+	if prior != nil {
+		known := topology.Merge(delayed.Expand(*prior), delayed.Owned(*prior, vhost))
+		known.Bindings = nil
+		wanted = wanted.Without(known)
+	}
+	f.Exists = appendCommon(f.Exists, "exchange", wanted.Exchanges, vhost.Exchanges)
+	f.Exists = appendCommon(f.Exists, "policy", wanted.Policies, vhost.Policies)
+	f.Exists = appendCommon(f.Exists, "queue", wanted.Queues, vhost.Queues)
+	if prior != nil || len(f.Exists) == 0 {
+		return
+	}
+	if delayed.InterruptedCreation(e, vhost) {
+		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, delayedExchange, Bullets(f.Exists))
+		f.Exists = nil
+		return
+	}
+	if _, err := delayed.Recover(e.Name, e.Vhost, vhost); err != nil {
+		f.NotImportable = err.Error()
+	}
+}

@@ -1,0 +1,84 @@
+package delayedexchange_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+const address = "rabbitmq_delayed_exchange.events"
+
+// accept runs the steps against the provider in this process. The delayed exchanges are destroyed at the end, and nothing
+// but queues that begin with "work" may be left in the vhost.
+func accept(t *testing.T, b *brokertest.Broker, times apply.Times, steps ...resource.TestStep) {
+	t.Helper()
+	acctest.RunAndCheck(t, times, func() error { return nothingLeft(t, b) }, steps...)
+}
+
+func nothingLeft(t *testing.T, b *brokertest.Broker) error {
+	t.Helper()
+	var left []string
+	for _, kind := range []string{"exchanges", "queues", "policies"} {
+		var objects []struct {
+			Name string `json:"name"`
+		}
+		b.Call(t, http.MethodGet, b.Path(kind), nil, &objects)
+		for _, object := range objects {
+			if object.Name != "" && !strings.HasPrefix(object.Name, "amq.") && !strings.HasPrefix(object.Name, "work") {
+				left = append(left, kind+" "+object.Name)
+			}
+		}
+	}
+	if len(left) > 0 {
+		slices.Sort(left)
+		return fmt.Errorf("left behind after destroy: %s", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// exchangeHCL is a configuration of one delayed exchange with these more lines.
+func exchangeHCL(b *brokertest.Broker, name string, lines ...string) string {
+	return fmt.Sprintf("resource \"rabbitmq_delayed_exchange\" %q {\n  name = %q\n  vhost = %q\n  %s\n}\n",
+		strings.ReplaceAll(name, ".", "_"), name, b.Vhost, strings.Join(lines, "\n  "))
+}
+
+func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }
+
+// says matches what Terraform prints, wherever it breaks lines.
+func says(pattern string) *regexp.Regexp {
+	return regexp.MustCompile(`(?s)` + strings.ReplaceAll(pattern, " ", `[\s│|]+`))
+}
+
+var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+
+func bind(t *testing.T, b *brokertest.Broker, source, kind, destination, key string, arguments map[string]any) {
+	t.Helper()
+	body := map[string]any{"routing_key": key}
+	if arguments != nil {
+		body["arguments"] = arguments
+	}
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", source, kind, destination), body, nil)
+}
+
+func unbind(t *testing.T, b *brokertest.Broker, source, kind, destination string) {
+	t.Helper()
+	path := b.Path("bindings", "e", source, kind, destination)
+	var found []struct {
+		Key string `json:"properties_key"`
+	}
+	b.Call(t, http.MethodGet, path, nil, &found)
+	for _, binding := range found {
+		b.Call(t, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
+	}
+}

@@ -1,0 +1,59 @@
+package delayedexchange
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// validate checks each attribute by itself, as far as it is known.
+func validate(_ context.Context, m model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if attribute.Known(m.Name) {
+		diags.Append(report.Errors(workerconfig.CheckDelayedExchangeName(m.Name.ValueString()))...)
+	}
+	if attribute.Known(m.Type) {
+		diags.Append(report.Errors(preflight.CheckExchangeType(m.Type.ValueString()))...)
+	}
+	if attribute.Known(m.MaxDelay) {
+		diags.Append(report.Errors(workerconfig.CheckMaxDelay(m.MaxDelay.ValueString()))...)
+	}
+	if attribute.Known(m.Precision) && attribute.Known(m.MaxDelay) {
+		diags.Append(report.Errors(workerconfig.CheckPrecision(m.Precision.ValueString(), m.MaxDelay.ValueString()))...)
+	}
+	return append(diags, attribute.CheckOnDestroy(m.OnDestroy)...)
+}
+
+// checkRun finds another owner of this configuration whose objects have the same names.
+func checkRun(run *session.Session, e delayed.Exchange, _ *delayed.Exchange) diag.Diagnostics {
+	key := session.Key{Kind: session.DelayedExchange, Vhost: e.Vhost, Name: e.Name}
+	return entity.ClaimObjects(run, key, delayed.Expand(e))
+}
+
+// checkPlan compares the plan with the broker.
+func checkPlan(
+	_ *session.Session, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ entity.Lifecycle,
+) diag.Diagnostics {
+	return report.Planned(preflight.CheckLiveDelayedExchange(e, prior, vhost), kind().Places, false)
+}
+
+// inUse keeps a delayed exchange that others get what is due from, or that may owe somebody a binding.
+func inUse(e delayed.Exchange, vhost topology.Topology) *entity.InUse {
+	n := e.Names()
+	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {
+		return bound(n, bindings)
+	}
+	if garbled := n.GarbledNotes(vhost); len(garbled) > 0 {
+		return entity.NoteGarbled(session.DelayedExchange, garbled[0])
+	}
+	return nil
+}

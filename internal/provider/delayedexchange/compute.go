@@ -1,0 +1,80 @@
+package delayedexchange
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// compute sets the computed attributes of a plan. It reports whether all inputs are known.
+func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
+	if !plan.inputsKnown(ctx) {
+		plan.computePartly()
+		return false, nil
+	}
+	plan.RetiredLevels = types.MapNull(retiredType)
+	e, diags := plan.exchange()
+	if diags.HasError() {
+		return true, diags
+	}
+	diags.Append(report.Errors(preflight.CheckDelayedExchange(e))...)
+	if diags.HasError() { // it may have too many levels to expand
+		return true, diags
+	}
+	drained, more := prior.drained(ctx, e)
+	diags.Append(more...)
+	e.Retired = retiredAfter(e, prior, drained)
+	plan.show(e, delayed.Expand(e), drained)
+	return true, diags
+}
+
+// show sets the computed attributes to a delayed exchange, to objects of it, and to what of its retired levels was seen to be
+// empty.
+func (m *model) show(e delayed.Exchange, objects topology.Topology, drained map[string]bool) {
+	m.Topology = attribute.TopologyValue(objects)
+	m.Worker = attribute.DelayedWorkerValue(e.Worker())
+	m.Levels, m.RetiredLevels = levelsValue(e), retiredValue(e, drained)
+	m.showNames()
+}
+
+// showNames sets the computed attributes that follow from the name and the vhost alone.
+func (m *model) showNames() {
+	n := delayed.Names(m.Name.ValueString())
+	m.DeliverExchange = types.StringValue(n.DeliverExchange())
+	m.InboxQueue, m.UnroutedQueue = types.StringValue(n.Inbox()), types.StringValue(n.UnroutedQueue())
+	m.WorkerPermissions = attribute.PermissionsValue(delayed.WorkerPermissions(n))
+	m.PublisherPermissions = attribute.PermissionsValue(delayed.PublisherPermissions(n))
+	m.ID = types.StringUnknown()
+	if attribute.Known(m.Vhost) {
+		m.ID = types.StringValue(entity.FormatID(m.Vhost.ValueString(), m.Name.ValueString()))
+	}
+}
+
+func (m model) inputsKnown(ctx context.Context) bool {
+	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.Type) && attribute.Known(m.MaxDelay) &&
+		attribute.Known(m.Precision) && attribute.Known(m.PolicyPriority) &&
+		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts))
+}
+
+// computePartly sets the computed attributes of a model of which some input is known only later. Whatever
+// depends on it is unknown, or apply would contradict the plan.
+func (m *model) computePartly() {
+	m.Topology, m.Worker = types.ObjectUnknown(attribute.TopologyType), types.ObjectUnknown(attribute.DelayedWorkerType)
+	m.Levels, m.RetiredLevels = types.MapUnknown(types.StringType), types.MapUnknown(retiredType)
+	if attribute.Known(m.Name) {
+		m.showNames()
+		return
+	}
+	m.ID, m.DeliverExchange = types.StringUnknown(), types.StringUnknown()
+	m.InboxQueue, m.UnroutedQueue = types.StringUnknown(), types.StringUnknown()
+	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
+	m.PublisherPermissions = types.ObjectUnknown(attribute.PermissionsType)
+}

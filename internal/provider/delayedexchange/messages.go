@@ -1,0 +1,42 @@
+package delayedexchange
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+const remedy = "Wait until what is delayed is due, with the sidecar running, then empty the unrouted queue, and run terraform apply: " +
+	"rabbitmq-retry failed, with --queue, lists, exports and deletes what is in it."
+
+func invalidDuration(at path.Path, err error) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(at, "Invalid duration", err.Error()+".")
+}
+
+func cannotReadQueue(queue string, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot read a queue", fmt.Sprintf("Queue %q: %s", queue, err))
+}
+
+// bound says who gets what is due.
+func bound(n delayed.Names, bindings []topology.Binding) *entity.InUse {
+	listed := preflight.BulletsOf(bindings)
+	var destinations []string
+	for _, b := range bindings {
+		destinations = append(destinations, b.Destination)
+	}
+	return &entity.InUse{
+		Summary: "Queues are bound to the delayed exchange",
+		Planned: fmt.Sprintf("Destroy refuses as long as others are bound to %q, which routes what is due:\n%s", n.DeliverExchange(), listed),
+		Applied: fmt.Sprintf("Others are bound to %q, which routes what is due:\n%s\n\n"+
+			"Nothing was deleted. Remove these bindings first.", n.DeliverExchange(), listed),
+		Waited: fmt.Sprintf("others were bound to %q while the destroy waited: %s. Nothing was deleted",
+			n.DeliverExchange(), strings.Join(destinations, ", ")),
+	}
+}

@@ -1,0 +1,92 @@
+package delayedexchange
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// model is the resource as Terraform has it.
+type model struct {
+	Name           types.String   `tfsdk:"name"`
+	Vhost          types.String   `tfsdk:"vhost"`
+	Type           types.String   `tfsdk:"type"`
+	MaxDelay       types.String   `tfsdk:"max_delay"`
+	Precision      types.String   `tfsdk:"precision"`
+	PolicyPriority types.Int64    `tfsdk:"policy_priority"`
+	ForceDestroy   types.Bool     `tfsdk:"force_destroy"`
+	OnDestroy      types.String   `tfsdk:"on_destroy"`
+	Timeouts       timeouts.Value `tfsdk:"timeouts"`
+
+	ID                   types.String `tfsdk:"id"`
+	Topology             types.Object `tfsdk:"topology"`
+	DeliverExchange      types.String `tfsdk:"deliver_exchange"`
+	InboxQueue           types.String `tfsdk:"inbox_queue"`
+	UnroutedQueue        types.String `tfsdk:"unrouted_queue"`
+	Worker               types.Object `tfsdk:"worker"`
+	WorkerPermissions    types.Object `tfsdk:"worker_permissions"`
+	PublisherPermissions types.Object `tfsdk:"publisher_permissions"`
+	Levels               types.Map    `tfsdk:"levels"`
+	RetiredLevels        types.Map    `tfsdk:"retired_levels"`
+}
+
+func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
+
+func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
+	update, diags := m.Timeouts.Update(ctx, 0)
+	remove, more := m.Timeouts.Delete(ctx, 0)
+	diags.Append(more...)
+	return entity.Lifecycle{
+		Retain: m.OnDestroy.ValueString() == attribute.OnDestroyRetain,
+		Force:  m.ForceDestroy.ValueBool(),
+		Update: update, Delete: remove,
+	}, diags
+}
+
+// exchange turns known inputs into a specification. The retired levels are those that the model lists.
+func (m model) exchange() (delayed.Exchange, diag.Diagnostics) {
+	e := delayed.Exchange{
+		Name: m.Name.ValueString(), Vhost: m.Vhost.ValueString(), Type: m.Type.ValueString(),
+		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
+	}
+	longest, diags := delayOf(m.MaxDelay, path.Root("max_delay"))
+	unit, more := delayOf(m.Precision, path.Root("precision"))
+	diags.Append(more...)
+	e.MaxDelay, e.Precision = longest, unit
+	for queue := range m.RetiredLevels.Elements() {
+		if l, is := e.Names().LevelOf(queue); is {
+			e.Retired = append(e.Retired, l)
+		}
+	}
+	delayed.SortLevels(e.Retired)
+	return e, diags
+}
+
+func delayOf(spelled types.String, at path.Path) (pipeline.Delay, diag.Diagnostics) {
+	wait, err := pipeline.ParseDelay(spelled.ValueString())
+	if err != nil {
+		return pipeline.Delay{}, diag.Diagnostics{invalidDuration(at, err)}
+	}
+	return pipeline.Delay{Wait: wait, Spelling: spelled.ValueString()}, nil
+}
+
+// recover sets the inputs from the definition that the broker keeps.
+func (m *model) recover(vhost topology.Topology) error {
+	e, err := delayed.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost)
+	if err != nil {
+		return err
+	}
+	m.Type, m.PolicyPriority = types.StringValue(e.Type), types.Int64Value(int64(e.PolicyPriority))
+	m.MaxDelay, m.Precision = types.StringValue(e.MaxDelay.Spelling), types.StringValue(e.Precision.Spelling)
+	m.ForceDestroy, m.OnDestroy = types.BoolValue(false), types.StringValue(attribute.OnDestroyDelete)
+	return nil
+}

@@ -1,0 +1,113 @@
+package delayedexchange
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+type retiredModel struct {
+	Wait    types.String `tfsdk:"wait"`
+	Drained types.Bool   `tfsdk:"drained"`
+}
+
+var retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{"wait": types.StringType, "drained": types.BoolType}}
+
+// levelsValue is how long messages wait in each level, by queue.
+func levelsValue(e delayed.Exchange) types.Map {
+	waits := map[string]delayed.Level{}
+	for _, l := range e.Levels() {
+		waits[e.Names().Level(l)] = l
+	}
+	return attribute.MapValue(types.StringType, waits, func(l delayed.Level) attr.Value {
+		return types.StringValue(pipeline.FormatDelay(l.Wait()))
+	})
+}
+
+// retiredValue lists the retired levels by queue, and says which were seen to be empty.
+func retiredValue(e delayed.Exchange, drained map[string]bool) types.Map {
+	values := map[string]attr.Value{}
+	for _, l := range e.Retired {
+		name := e.Names().Level(l)
+		values[name] = types.ObjectValueMust(retiredType.AttrTypes, map[string]attr.Value{
+			"wait": types.StringValue(pipeline.FormatDelay(l.Wait())), "drained": types.BoolValue(drained[name]),
+		})
+	}
+	return types.MapValueMust(retiredType, values)
+}
+
+// isOf reports whether there is a model, and it is one of the same delayed exchange.
+func (m *model) isOf(e delayed.Exchange) bool {
+	return m != nil && m.Name == types.StringValue(e.Name) && m.Vhost == types.StringValue(e.Vhost)
+}
+
+// drained are the retired levels that were seen to be empty when the model was read.
+func (m *model) drained(ctx context.Context, e delayed.Exchange) (map[string]bool, diag.Diagnostics) {
+	if !m.isOf(e) {
+		return nil, nil
+	}
+	var listed map[string]retiredModel
+	diags := m.RetiredLevels.ElementsAs(ctx, &listed, false)
+	drained := map[string]bool{}
+	for name, l := range listed {
+		drained[name] = l.Drained.ValueBool()
+	}
+	return drained, diags
+}
+
+// retiredAfter lists the levels that have to stay although no message enters there: all that the refreshed state has, but for
+// those at the top that were seen to be empty. A message in a level still goes through all that are below.
+func retiredAfter(e delayed.Exchange, prior *model, drained map[string]bool) []delayed.Level {
+	if !prior.isOf(e) {
+		return nil
+	}
+	objects := topology.New()
+	for name := range objectsOf(prior, "queues") {
+		objects.Queues[name] = topology.Queue{}
+	}
+	for name := range objectsOf(prior, "exchanges") {
+		objects.Exchanges[name] = topology.Exchange{}
+	}
+	var staying []delayed.Level
+	for _, l := range e.Names().LevelsIn(objects) {
+		if !e.Uses(l) && !drained[e.Names().Level(l)] {
+			staying = append(staying, l)
+		}
+	}
+	return e.RetiredUpTo(staying)
+}
+
+func objectsOf(m *model, kind string) map[string]attr.Value {
+	objects, _ := m.Topology.Attributes()[kind].(types.Map)
+	return objects.Elements()
+}
+
+// refresh sets the computed attributes from what is owned on the broker. Levels that are not in the specification are
+// retired; the broker is asked of each whether it is empty. One that has no queue any more is.
+func refresh(ctx context.Context, applier *apply.Applier, state *model, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
+	var diags diag.Diagnostics
+	e.Retired = nil
+	drained := map[string]bool{}
+	for _, l := range e.Names().LevelsIn(owned) {
+		if e.Uses(l) {
+			continue
+		}
+		e.Retired = append(e.Retired, l)
+		queue := e.Names().Level(l)
+		empty, err := applier.LooksEmpty(ctx, e.Vhost, queue)
+		if err != nil {
+			diags.Append(cannotReadQueue(queue, err))
+		}
+		drained[queue] = empty
+	}
+	state.show(e, owned, drained)
+	return diags
+}
