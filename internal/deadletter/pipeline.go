@@ -50,6 +50,22 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	return p, nil
 }
 
+// ID tells it from others.
+func (p *Pipeline) ID() workerconfig.ID {
+	return workerconfig.ID{Kind: workerconfig.Pipeline, Name: string(p.Names), Vhost: p.Vhost}
+}
+
+// Inbox is the queue with its dead letters.
+func (p *Pipeline) Inbox() string { return p.Names.Inbox() }
+
+// Exchanges are those of its own that messages are published to.
+func (p *Pipeline) Exchanges() []string { return p.Names.WorkerExchanges() }
+
+// Last is where the broker puts what the worker cannot publish.
+func (p *Pipeline) Last() (exchange, queue string) {
+	return p.Names.FailedExchange(), p.Names.FailedQueue()
+}
+
 // maxAttemptsIn is how often a message is delivered that failed in this work queue.
 func (p *Pipeline) maxAttemptsIn(queue string) int64 {
 	if own := p.workQueues[queue].MaxAttempts; own != 0 {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // metric describes a metric to those who read it.
@@ -25,25 +27,39 @@ func histogram(name, help string, labels ...string) metric {
 	return metric{Name: prefix + name, Type: "histogram", Help: help, Labels: labels}
 }
 
+// flowCounter is a counter of each pipeline and each delayed exchange, with more labels.
+func flowCounter(name, help string, labels ...string) metric {
+	return counter(name, help, append(flowLabels(), labels...)...)
+}
+
+func flowGauge(name, help string) metric { return gauge(name, help, flowLabels()...) }
+
+// flowLabels tell pipelines and delayed exchanges apart: the name of the other kind is empty, which is no label to Prometheus.
+func flowLabels() []string { return []string{labelPipeline, labelDelayedExchange, labelVhost} }
+
 // pipelineCounter is a counter of each pipeline, with more labels.
 func pipelineCounter(name, help string, labels ...string) metric {
 	return counter(name, help, append([]string{labelPipeline, labelVhost}, labels...)...)
 }
 
-func pipelineGauge(name, help string) metric { return gauge(name, help, labelPipeline, labelVhost) }
+// delayedCounter is a counter of each delayed exchange, with more labels.
+func delayedCounter(name, help string, labels ...string) metric {
+	return counter(name, help, append([]string{labelDelayedExchange, labelVhost}, labels...)...)
+}
 
 const (
 	prefix = "rabbitmq_retry_"
 
-	labelPipeline = "pipeline"
-	labelVhost    = "vhost"
+	labelPipeline        = string(workerconfig.Pipeline)
+	labelDelayedExchange = string(workerconfig.DelayedExchange)
+	labelVhost           = "vhost"
 )
 
 // What messages went through.
 var (
-	received = pipelineCounter("received", "Deliveries received from the inbox.")
+	received = flowCounter("received", "Deliveries received from the inbox.")
 	// The broker's flag would not do: from 4.0 on, dead letters bring it along from the work queue.
-	redeliveries = pipelineCounter("redeliveries_caused",
+	redeliveries = flowCounter("redeliveries_caused",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker.")
 	retried = pipelineCounter("retried", "Messages sent back to their work queue, by the delay that they wait.", "delay")
 	rescued = pipelineCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
@@ -51,26 +67,30 @@ var (
 		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
 	detoured = pipelineCounter("failed_detours",
 		"Messages parked in the pipeline's failed queue because that of their work queue did not take them, by why.", "detour")
-	returned = pipelineCounter("returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
-	nacked   = pipelineCounter("nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
-	latency  = histogram("confirm_latency_seconds", "Time from a publish to the broker's answer.", labelPipeline, labelVhost)
-	restarts = pipelineCounter("session_restarts",
+	delayed   = delayedCounter("delayed", "Messages that wait in the levels.")
+	delivered = delayedCounter("delivered_at_once", "Messages that asked for no delay, and were routed at once.")
+	refused   = delayedCounter("refused",
+		"Messages put into the unrouted queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
+	returned = flowCounter("returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
+	nacked   = flowCounter("nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
+	latency  = histogram("confirm_latency_seconds", "Time from a publish to the broker's answer.", flowLabels()...)
+	restarts = flowCounter("session_restarts",
 		"Sessions that ended with an error, or could not be opened; each is followed by a new attempt.")
 )
 
 // What a session reports of itself, as of the last second.
 var (
-	ready     = pipelineGauge("ready", "1 if the pipeline is ready, by the same judgement as /readyz.")
-	connected = pipelineGauge("connected", "1 if the pipeline's connections are open.")
-	consuming = pipelineGauge("consuming", "1 if the worker is consuming the inbox.")
-	blocked   = pipelineGauge("blocked", "1 if the broker blocks publishers: it has a memory or disk alarm.")
-	inFlight  = pipelineGauge("in_flight_messages", "Deliveries that are not acknowledged yet.")
-	backlog   = pipelineGauge("unacknowledged_backlog_messages",
-		"Deliveries that the broker refuses, does not confirm within ten seconds, or has no exchange or failed queue for; "+
+	ready     = flowGauge("ready", "1 if the pipeline or delayed exchange is ready, by the same judgement as /readyz.")
+	connected = flowGauge("connected", "1 if the connections are open.")
+	consuming = flowGauge("consuming", "1 if the worker is consuming the inbox.")
+	blocked   = flowGauge("blocked", "1 if the broker blocks publishers: it has a memory or disk alarm.")
+	inFlight  = flowGauge("in_flight_messages", "Deliveries that are not acknowledged yet.")
+	backlog   = flowGauge("unacknowledged_backlog_messages",
+		"Deliveries that the broker refuses, does not confirm within ten seconds, or has no exchange or queue for; "+
 			"a new session keeps the number until it has looked itself.")
-	oldest = pipelineGauge("inbox_oldest_message_age_seconds",
+	oldest = gauge("inbox_oldest_message_age_seconds",
 		"Time since the broker dead-lettered the oldest delivery that is in flight, or was received within the last second; "+
-			"0 if there is none, absent while not consuming.")
+			"0 if there is none, absent while not consuming.", labelPipeline, labelVhost)
 )
 
 // What the process works with.
@@ -80,7 +100,7 @@ var (
 		"1 if the last configuration that was read is at work, 0 if it was refused and the one before goes on.")
 	reloadedAt     = gauge("config_last_reload_success_timestamp_seconds", "When the configuration at work was read.")
 	build          = gauge("build_info", "Always 1.", "version", "goversion")
-	countersByName = []metric{received, redeliveries, retried, rescued, failed, detoured, returned, nacked, restarts}
+	countersByName = []metric{received, redeliveries, retried, rescued, failed, detoured, delayed, delivered, refused, returned, nacked, restarts}
 )
 
 // catalogue lists all metrics but those of the Go runtime and the process.

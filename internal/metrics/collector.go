@@ -29,8 +29,12 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		export(reloadedAt, float64(config.loadedAt.UnixMilli())/1000)
 	}
 	now := time.Now()
-	for k, p := range c.set.pipelines {
-		p.state.export(now, func(m metric, value float64) { export(m, value, k.name, k.vhost) })
+	for _, f := range c.set.flows {
+		f.state.export(now, func(m metric, value float64) {
+			if values, applies := f.values(m); applies {
+				export(m, value, values...)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // config is what is known about the configuration at work.
@@ -13,25 +15,30 @@ type config struct {
 	refused    bool
 }
 
-// ConfigLoaded notes that a configuration with these pipelines is at work from now on. What was known
-// of pipelines that are not among them is forgotten.
-func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline) {
+// ConfigLoaded notes that a configuration with these pipelines and delayed exchanges is at work from now on. What was known of
+// others is forgotten.
+func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delaying.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.config = config{generation: s.config.generation + 1, loadedAt: time.Now()}
-	kept := map[key]bool{}
+	kept := map[workerconfig.ID]bool{}
 	for _, p := range pipelines {
-		k := keyOf(p)
-		kept[k] = true
-		if watched := s.pipelines[k]; watched != nil {
+		kept[p.ID()] = true
+		if watched := s.pipelines[p.ID()]; watched != nil {
 			watched.expect(p.Delays())
 		} else {
-			s.pipelines[k] = s.newPipeline(p)
+			s.addPipeline(p)
 		}
 	}
-	for k, p := range s.pipelines {
-		if !kept[k] {
-			s.forget(p)
+	for _, e := range exchanges {
+		kept[e.ID()] = true
+		if s.exchanges[e.ID()] == nil {
+			s.addExchange(e)
+		}
+	}
+	for id, f := range s.flows {
+		if !kept[id] {
+			s.forget(f)
 		}
 	}
 }

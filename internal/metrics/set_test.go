@@ -47,7 +47,7 @@ func values(t *testing.T, s *Set) map[string]float64 {
 func TestCatalogueIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	s := New("1.2.3")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, nil)
 	s.Pipeline(newPipeline(t, "orders", "5s")).Enter(Consuming)
 	families, err := s.Gatherer().Gather()
 	if err != nil {
@@ -78,7 +78,7 @@ func TestCatalogueIsWhatIsExported(t *testing.T) {
 func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	t.Parallel()
 	s := New("")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")}, nil)
 	orders := s.Pipeline(newPipeline(t, "orders", "5s"))
 	orders.Received()
 	mails := s.Pipeline(newPipeline(t, "mails", "5s"))
@@ -88,7 +88,7 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 		t.Errorf("after a refused configuration: %v", got)
 	}
 
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")}, nil)
 	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
 		t.Error("the pipeline's counts begin again")
 	}
@@ -141,7 +141,7 @@ func TestProblems(t *testing.T) {
 		"consuming":         {s(Consuming, Report{InFlight: 256}, 9*time.Second, nil), ""},
 		"hangs in a write":  {s(Consuming, Report{}, 11*time.Second, nil), "the session has been silent for 11s: the broker does not read what it writes"},
 		"blocked":           {s(Consuming, Report{Blocked: true}, 0, nil), "the broker blocks publishers: wait for its alarm to clear"},
-		"backlog":           {s(Consuming, Report{Backlog: 3}, 0, nil), "3 message(s) kept unacknowledged: the broker refuses them, does not confirm them, or has no exchange or failed queue for them"},
+		"backlog":           {s(Consuming, Report{Backlog: 3}, 0, nil), "3 message(s) kept unacknowledged: the broker refuses them, does not confirm them, or has no exchange or queue for them"},
 	} {
 		if got := test.state.problem(now); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

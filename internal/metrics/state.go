@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // Stage is how far a session has come.
@@ -34,7 +36,7 @@ type Report struct {
 // silence is how long a session may say nothing of itself: its loop then hangs in a write.
 const silence = 10 * time.Second
 
-// state is the latest that is known of a pipeline's sessions.
+// state is the latest that is known of a pipeline's or a delayed exchange's sessions.
 type state struct {
 	mu         sync.Mutex
 	stage      Stage
@@ -44,8 +46,8 @@ type state struct {
 }
 
 // Enter notes how far the session has come.
-func (p *Pipeline) Enter(stage Stage) {
-	s := &p.state
+func (f *Flow) Enter(stage Stage) {
+	s := &f.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stage, s.reportedAt = stage, time.Now()
@@ -60,45 +62,52 @@ func (p *Pipeline) Enter(stage Stage) {
 }
 
 // Left notes that a session is over, with so many messages in flight.
-func (p *Pipeline) Left(inFlight int) {
-	p.redeliveries.Add(float64(inFlight))
-	p.Enter(Disconnected)
+func (f *Flow) Left(inFlight int) {
+	f.redeliveries.Add(float64(inFlight))
+	f.Enter(Disconnected)
 }
 
 // Restarted counts a session that ended, and keeps why.
-func (p *Pipeline) Restarted(reason error) {
-	p.restarts.Inc()
-	p.Enter(Disconnected)
-	s := &p.state
+func (f *Flow) Restarted(reason error) {
+	f.restarts.Inc()
+	f.Enter(Disconnected)
+	s := &f.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastError = reason
 }
 
 // Report takes what a session tells of itself.
-func (p *Pipeline) Report(r Report) {
-	s := &p.state
+func (f *Flow) Report(r Report) {
+	s := &f.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report, s.reportedAt = r, time.Now()
 }
 
-// Status reports whether a pipeline is being worked on.
+// Status reports whether a pipeline or a delayed exchange is being worked on.
 type Status struct {
-	Pipeline string `json:"pipeline"`
-	Vhost    string `json:"vhost"`
-	Ready    bool   `json:"ready"`
-	State    string `json:"state"`
+	Pipeline        string `json:"pipeline,omitempty"`
+	DelayedExchange string `json:"delayed_exchange,omitempty"`
+	Vhost           string `json:"vhost"`
+	Ready           bool   `json:"ready"`
+	State           string `json:"state"`
 	// Problem is why it is not ready.
 	Problem string `json:"problem,omitempty"`
 }
 
-func (p *Pipeline) status(now time.Time) Status {
-	s := &p.state
+func (f *Flow) status(now time.Time) Status {
+	s := &f.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	problem := s.problem(now)
-	return Status{Pipeline: p.name, Vhost: p.vhost, Ready: problem == "", State: s.stage.String(), Problem: problem}
+	status := Status{Vhost: f.id.Vhost, Ready: problem == "", State: s.stage.String(), Problem: problem}
+	if f.id.Kind == workerconfig.DelayedExchange {
+		status.DelayedExchange = f.id.Name
+	} else {
+		status.Pipeline = f.id.Name
+	}
+	return status
 }
 
 func (s *state) problem(now time.Time) string {
@@ -113,7 +122,7 @@ func (s *state) problem(now time.Time) string {
 		return "the broker blocks publishers: wait for its alarm to clear"
 	case s.report.Backlog > 0:
 		return fmt.Sprintf("%d message(s) kept unacknowledged: "+
-			"the broker refuses them, does not confirm them, or has no exchange or failed queue for them", s.report.Backlog)
+			"the broker refuses them, does not confirm them, or has no exchange or queue for them", s.report.Backlog)
 	}
 	return ""
 }

@@ -28,15 +28,21 @@ func Handler(stopping context.Context, set *metrics.Set) http.Handler {
 
 // readiness is the answer of /readyz.
 type readiness struct {
-	Ready     bool             `json:"ready"`
-	Stopping  bool             `json:"stopping,omitempty"`
-	Pipelines []metrics.Status `json:"pipelines"`
+	Ready            bool             `json:"ready"`
+	Stopping         bool             `json:"stopping,omitempty"`
+	Pipelines        []metrics.Status `json:"pipelines"`
+	DelayedExchanges []metrics.Status `json:"delayed_exchanges,omitempty"`
 }
 
-func judge(stopping bool, pipelines []metrics.Status) readiness {
-	r := readiness{Ready: !stopping && len(pipelines) > 0, Stopping: stopping, Pipelines: pipelines}
-	for _, p := range pipelines {
-		r.Ready = r.Ready && p.Ready
+func judge(stopping bool, statuses []metrics.Status) readiness {
+	r := readiness{Ready: !stopping && len(statuses) > 0, Stopping: stopping, Pipelines: []metrics.Status{}}
+	for _, s := range statuses {
+		r.Ready = r.Ready && s.Ready
+		if s.DelayedExchange != "" {
+			r.DelayedExchanges = append(r.DelayedExchanges, s)
+		} else {
+			r.Pipelines = append(r.Pipelines, s)
+		}
 	}
 	return r
 }

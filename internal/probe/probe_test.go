@@ -57,7 +57,7 @@ func TestReadyMeansEveryPipeline(t *testing.T) {
 	}
 	expect("before there is a configuration", http.StatusServiceUnavailable)
 	orders, mails := newPipeline(t, "orders"), newPipeline(t, "mails")
-	set.ConfigLoaded([]*deadletter.Pipeline{orders, mails})
+	set.ConfigLoaded([]*deadletter.Pipeline{orders, mails}, nil)
 	expect("before the first session", http.StatusServiceUnavailable, `"state": "disconnected"`)
 	set.Pipeline(orders).Enter(metrics.Consuming)
 	set.Pipeline(mails).Restarted(errors.New("no queue 'mails.inbox'"))
@@ -71,7 +71,7 @@ func TestReadyMeansEveryPipeline(t *testing.T) {
 func TestMetricsAreInPrometheusFormat(t *testing.T) {
 	t.Parallel()
 	set := metrics.New("1.2.3")
-	set.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders")})
+	set.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders")}, nil)
 	status, body := get(t, probe.Handler(t.Context(), set), "/metrics")
 	for _, want := range []string{
 		"# TYPE rabbitmq_retry_received_total counter\n",

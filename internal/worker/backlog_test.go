@@ -135,7 +135,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 			}})
 			for range 2 {
 				r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = 2 * time.Second })
-				r.log.await(t, "the failed exchange or its queue is missing", 1)
+				r.log.await(t, "the failed or unrouted exchange, or its queue, is missing", 1)
 				r.stop(t)
 				brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 1) })
 			}

@@ -10,28 +10,27 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
-// Check connects to the vhost of each pipeline, on the first broker that serves it, and looks for its
-// inbox and the exchanges that the worker publishes to. It writes a line per pipeline, and one for each
+// Check connects to the vhost of each pipeline and delayed exchange, on the first broker that serves it, and looks for its
+// inbox and the exchanges that the worker publishes to. It writes a line for each, and one for each
 // broker that did not serve, and returns an error if any of them cannot be worked on. It consumes and
 // changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
-	pipelines, err := compile(o.Config)
+	valid, err := compile(o.Config)
 	if err != nil {
 		return err
 	}
 	var failed error
-	for _, p := range pipelines {
+	for _, c := range valid.flows() {
 		say := func(format string, values ...any) {
-			_, _ = fmt.Fprintf(out, "pipeline %q in vhost %q: %s\n", p.Names, p.Vhost, fmt.Sprintf(format, values...))
+			_, _ = fmt.Fprintf(out, "%s: %s\n", c.ID(), fmt.Sprintf(format, values...))
 		}
-		queue, unserved, err := o.checkBrokers(ctx, p)
+		queue, unserved, err := o.checkBrokers(ctx, c)
 		severity := "warning"
 		if err != nil {
-			severity, failed = "error", errors.New("not every pipeline can be worked on")
+			severity, failed = "error", errors.New("not everything can be worked on")
 		}
 		for _, reason := range unserved {
 			say("%s: %v", severity, reason)
@@ -44,9 +43,9 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 }
 
 // checkBrokers asks one broker after the other until one serves, and says why others do not.
-func (o Options) checkBrokers(ctx context.Context, p *deadletter.Pipeline) (queue amqp.Queue, unserved []error, err error) {
+func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp.Queue, unserved []error, err error) {
 	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) (err error) {
-		if queue, err = checkPipeline(ctx, uri, p, o.Version); err != nil {
+		if queue, err = checkFlow(ctx, uri, c, o.Version); err != nil {
 			unserved = append(unserved, err)
 		}
 		return err
@@ -57,8 +56,8 @@ func (o Options) checkBrokers(ctx context.Context, p *deadletter.Pipeline) (queu
 	return queue, unserved, err
 }
 
-func checkPipeline(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline, version string) (amqp.Queue, error) {
-	conn, err := session.Connect(ctx, uri, p, "check", version)
+func checkFlow(ctx context.Context, uri amqpconn.URI, c session.Config, version string) (amqp.Queue, error) {
+	conn, err := session.Connect(ctx, uri, c, "check", version)
 	if err != nil {
 		return amqp.Queue{}, err
 	}
@@ -68,12 +67,12 @@ func checkPipeline(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline
 		return amqp.Queue{}, err
 	}
 	queue, err := amqpconn.Await(ctx, "look for the inbox", func() (amqp.Queue, error) {
-		return channel.QueueDeclarePassive(p.Names.Inbox(), true, false, false, false, nil)
+		return channel.QueueDeclarePassive(c.Inbox(), true, false, false, false, nil)
 	}, func(amqp.Queue) {})
 	if err != nil {
 		return amqp.Queue{}, err
 	}
-	for _, exchange := range p.Names.WorkerExchanges() {
+	for _, exchange := range c.Exchanges() {
 		if _, err := amqpconn.Await(ctx, "look for the exchange "+exchange, func() (any, error) {
 			// The broker does not compare the type of an exchange that is only looked for.
 			return nil, channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)

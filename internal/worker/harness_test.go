@@ -28,9 +28,12 @@ import (
 
 const patience = 30 * time.Second
 
-// pipeline is a retry pipeline on a broker, in a vhost of its own.
+// testVhost is a vhost of a test's own.
+type testVhost struct{ *brokertest.Broker }
+
+// testPipeline is a retry pipeline on a broker, in a vhost of its own.
 type testPipeline struct {
-	*brokertest.Broker
+	testVhost
 	spec  pipeline.Pipeline
 	names pipeline.Names
 }
@@ -64,14 +67,14 @@ func newSpec(queueType string, delays []string, attempts int, workQueues ...stri
 
 func newPipelineOf(t *testing.T, spec pipeline.Pipeline) *testPipeline {
 	t.Helper()
-	p := &testPipeline{Broker: brokertest.New(t), spec: spec, names: pipeline.Names(spec.Name)}
+	p := &testPipeline{testVhost: testVhost{brokertest.New(t)}, spec: spec, names: pipeline.Names(spec.Name)}
 	p.spec.Vhost = p.Vhost
 	p.apply(t, pipeline.Expand(p.spec))
 	return p
 }
 
 // apply makes all objects, the policies first: a queue has its policy from the first moment then.
-func (p *testPipeline) apply(t *testing.T, objects topology.Topology) {
+func (p testVhost) apply(t *testing.T, objects topology.Topology) {
 	t.Helper()
 	for name, policy := range objects.Policies {
 		p.set(t, http.MethodPut, p.Path("policies", name), map[string]any{
@@ -93,14 +96,18 @@ func (p *testPipeline) apply(t *testing.T, objects topology.Topology) {
 	}
 }
 
-func (p *testPipeline) bind(t *testing.T, b topology.Binding) {
+func (p testVhost) bind(t *testing.T, b topology.Binding) {
 	t.Helper()
-	p.set(t, http.MethodPost, p.Path("bindings", "e", b.Source, "q", b.Destination), map[string]any{
+	kind := "q"
+	if b.ToExchange {
+		kind = "e"
+	}
+	p.set(t, http.MethodPost, p.Path("bindings", "e", b.Source, kind, b.Destination), map[string]any{
 		"routing_key": b.RoutingKey, "arguments": arguments(b.Arguments),
 	})
 }
 
-func (p *testPipeline) set(t *testing.T, method, path string, body any) {
+func (p testVhost) set(t *testing.T, method, path string, body any) {
 	t.Helper()
 	if status, answer := p.Request(t, method, path, body); status/100 != 2 {
 		t.Fatalf("%s %s: %d %s", method, path, status, answer)
@@ -168,7 +175,13 @@ func (p *testPipeline) workAs(t *testing.T, rawURI string, w pipeline.Worker) *r
 // workWith starts a worker on brokers with options that may be changed.
 func (p *testPipeline) workWith(t *testing.T, rawURIs string, w pipeline.Worker, change func(context.Context, *worker.Options)) *running {
 	t.Helper()
-	config, err := workerconfig.Parse(configOf(t, w))
+	return p.workOn(t, rawURIs, configOf(t, w), change)
+}
+
+// workOn is the same for a whole configuration.
+func (p testVhost) workOn(t *testing.T, rawURIs string, configured []byte, change func(context.Context, *worker.Options)) *running {
+	t.Helper()
+	config, err := workerconfig.Parse(configured)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +255,7 @@ type consumer struct {
 }
 
 // consume handles each delivery of a queue; without a handler it rejects them.
-func (p *testPipeline) consume(t *testing.T, queue string, handle func(amqp.Delivery) error) *consumer {
+func (p testVhost) consume(t *testing.T, queue string, handle func(amqp.Delivery) error) *consumer {
 	t.Helper()
 	if handle == nil {
 		handle = func(d amqp.Delivery) error { return d.Reject(false) }
@@ -276,7 +289,7 @@ func (c *consumer) deliveries() []amqp.Delivery {
 }
 
 // await waits until a message is in the queue and takes it.
-func (p *testPipeline) await(t *testing.T, queue string) amqp.Delivery {
+func (p testVhost) await(t *testing.T, queue string) amqp.Delivery {
 	t.Helper()
 	var got amqp.Delivery
 	brokertest.Eventually(t, patience, func() error {
@@ -301,7 +314,7 @@ func (p *testPipeline) awaitFailed(t *testing.T, reason string) amqp.Delivery {
 }
 
 // expectEmpty checks that the queue has no other message.
-func (p *testPipeline) expectEmpty(t *testing.T, queue string) {
+func (p testVhost) expectEmpty(t *testing.T, queue string) {
 	t.Helper()
 	if d, ok := p.Get(t, queue); ok {
 		t.Errorf("%s has another message: %v", queue, d.Headers)

@@ -40,7 +40,7 @@ func withUser(t *testing.T, rawURI, user, password string) string {
 }
 
 // countIs compares the number of messages, ready or not, that the management API shows.
-func (p *testPipeline) countIs(t *testing.T, queue string, want int) error {
+func (p testVhost) countIs(t *testing.T, queue string, want int) error {
 	t.Helper()
 	_, answer := p.Request(t, "GET", p.Path("queues", queue), nil)
 	var got struct {
@@ -62,7 +62,7 @@ func (p *testPipeline) rejectOne(t *testing.T) {
 }
 
 // getOne waits for a message and settles it.
-func (p *testPipeline) getOne(t *testing.T, ch *amqp.Channel, queue string, settle func(amqp.Delivery) error) {
+func (p testVhost) getOne(t *testing.T, ch *amqp.Channel, queue string, settle func(amqp.Delivery) error) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
 		d, ok, err := ch.Get(queue, false)
@@ -108,7 +108,7 @@ func (p *testPipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publi
 }
 
 // fillQueue publishes to a queue with a length limit until it refuses.
-func (p *testPipeline) fillQueue(t *testing.T, queue string) {
+func (p testVhost) fillQueue(t *testing.T, queue string) {
 	t.Helper()
 	ch := p.Channel(t)
 	if err := ch.Confirm(false); err != nil {

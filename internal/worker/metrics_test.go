@@ -31,7 +31,7 @@ func (r *running) series(t *testing.T) map[string]float64 {
 		for _, m := range family.GetMetric() {
 			var labels []string
 			for _, l := range m.GetLabel() {
-				if l.GetName() != "pipeline" && l.GetName() != "vhost" {
+				if n := l.GetName(); n != "pipeline" && n != "delayed_exchange" && n != "vhost" {
 					labels = append(labels, l.GetName()+"="+l.GetValue())
 				}
 			}

@@ -144,7 +144,7 @@ func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 // other makes a second pipeline in the same vhost.
 func (p *testPipeline) other(t *testing.T) *testPipeline {
 	t.Helper()
-	q := &testPipeline{Broker: p.Broker, spec: newSpec(topology.Quorum, []string{"100ms"}, 3, "other.created"), names: "other"}
+	q := &testPipeline{testVhost: p.testVhost, spec: newSpec(topology.Quorum, []string{"100ms"}, 3, "other.created"), names: "other"}
 	q.spec.Name, q.spec.Vhost = "other", p.Vhost
 	q.apply(t, pipeline.Expand(q.spec))
 	return q

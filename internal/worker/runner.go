@@ -3,12 +3,15 @@ package worker
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
@@ -18,29 +21,38 @@ const (
 	reconnectAtMost = 15 * time.Second
 )
 
-// runPipeline keeps a session of the pipeline alive until the context is done. The error is that of a
-// session that did not stop cleanly.
-func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error {
-	log := o.Logger.With("pipeline", string(p.Names), "vhost", p.Vhost)
-	watch := o.Metrics.Pipeline(p)
+// flow is for what is configured.
+func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
+	switch c := c.(type) {
+	case *delaying.Exchange:
+		return session.NewDelaying(c, o.Metrics.DelayedExchange(c), log)
+	case *deadletter.Pipeline:
+		rules := session.NewJudge()
+		if o.judge != nil {
+			rules = *o.judge
+		}
+		return session.NewRetrying(c, rules, cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout), o.Metrics.Pipeline(c), log)
+	}
+	panic(fmt.Sprintf("no flow is for %T", c))
+}
+
+// runFlow keeps a session of the flow alive until the context is done. The error is that of a session that did not stop cleanly.
+func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan session.Config) error {
+	id := c.ID()
+	log := o.Logger.With(string(id.Kind), id.Name, "vhost", id.Vhost)
+	flow := o.flow(c, log)
 	wait := newBackOff()
 	settings := session.Settings{
-		Changes: changes, Prefetch: o.Prefetch, DrainTimeout: o.DrainTimeout, Avoided: session.AvoidedDelays{},
-		Parking:        session.NewParking(),
-		UnboundTimeout: cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout),
-		Version:        o.Version, Log: log, Watch: watch, Judge: session.NewJudge(),
-	}
-	if o.judge != nil {
-		settings.Judge = *o.judge
+		Flow: flow, Changes: changes, Prefetch: o.Prefetch, DrainTimeout: o.DrainTimeout, Version: o.Version, Log: log,
 	}
 	broker := 0
 	var undeliverable search
 	for {
 		select {
-		case p = <-changes:
+		case c := <-changes:
+			flow.Configure(c)
 		default:
 		}
-		settings.Pipeline = p
 		atHead := false
 		var s *session.Session
 		var serving amqpconn.URI
@@ -53,10 +65,9 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 		if err != nil {
 			atHead = session.NotDelivered(err)
 		} else {
-			log.Info("consuming", "queue", p.Names.Inbox(), "prefetch", o.Prefetch, "broker", serving.String())
+			log.Info("consuming", "queue", flow.Config().Inbox(), "prefetch", o.Prefetch, "broker", serving.String())
 			err = s.Run(ctx)
 			s.Close()
-			p = s.Pipeline
 			if ctx.Err() != nil {
 				log.Info("stopped")
 				return s.Unfinished(err)
@@ -71,12 +82,12 @@ func (o Options) runPipeline(ctx context.Context, p *deadletter.Pipeline, change
 			settings.Careful = undelivered || s.Searching()
 		}
 		pause := wait.NextBackOff()
-		if atHead && undeliverable.take(ctx, o, serving, p, log, watch) {
+		if atHead && undeliverable.take(ctx, o, serving, flow, log) {
 			wait.Reset()
 			pause = 0
 		}
 		if ctx.Err() == nil {
-			watch.Restarted(err)
+			flow.Watch().Restarted(err)
 			log.Error("session ended: connecting again", "error", err, "after", pause.Round(time.Millisecond))
 		}
 		select {

@@ -8,83 +8,108 @@ import (
 	"sync"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// supervisor runs each pipeline of the configuration that is in force.
+// supervisor runs each flow of the configuration that is in force.
 type supervisor struct {
-	// run works on a pipeline until the context is done. The error is about what it could not finish.
-	run     func(ctx context.Context, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error
+	// run works on a flow until the context is done. The error is about what it could not finish.
+	run     func(ctx context.Context, c session.Config, changes <-chan session.Config) error
 	options Options
-	runners map[key]*pipelineRunner
+	runners map[workerconfig.ID]*runner
 	running sync.WaitGroup
 
 	mu   sync.Mutex
 	errs []error
 }
 
-// key tells the pipelines of a configuration apart.
-type key struct{ vhost, name string }
-
-// pipelineRunner is the work on one pipeline.
-type pipelineRunner struct {
-	pipeline *deadletter.Pipeline
+// runner is the work on one flow.
+type runner struct {
+	config session.Config
 	// changes has the latest change, until the runner takes it.
-	changes chan *deadletter.Pipeline
+	changes chan session.Config
 	stop    context.CancelFunc
 }
 
-// compile reports the first pipeline that is not valid.
-func compile(config workerconfig.Config) ([]*deadletter.Pipeline, error) {
-	pipelines := make([]*deadletter.Pipeline, len(config.Pipelines))
-	for i, w := range config.Pipelines {
+// compiled is a configuration that is valid.
+type compiled struct {
+	pipelines []*deadletter.Pipeline
+	exchanges []*delaying.Exchange
+}
+
+// compile reports the first element that is not valid.
+func compile(config workerconfig.Config) (c compiled, err error) {
+	if c.pipelines, err = compileList("pipelines", config.Pipelines, deadletter.NewPipeline); err != nil {
+		return c, err
+	}
+	c.exchanges, err = compileList("delayed_exchanges", config.DelayedExchanges, delaying.NewExchange)
+	return c, err
+}
+
+func compileList[W, C any](key string, workers []W, compile func(W) (C, error)) ([]C, error) {
+	list := make([]C, len(workers))
+	for i, w := range workers {
 		var err error
-		if pipelines[i], err = deadletter.NewPipeline(w); err != nil {
-			return nil, fmt.Errorf("pipelines[%d].%w", i, err)
+		if list[i], err = compile(w); err != nil {
+			return nil, fmt.Errorf("%s[%d].%w", key, i, err)
 		}
 	}
-	return pipelines, nil
+	return list, nil
+}
+
+// flows are all that is configured.
+func (c compiled) flows() []session.Config {
+	flows := make([]session.Config, 0, len(c.pipelines)+len(c.exchanges))
+	for _, p := range c.pipelines {
+		flows = append(flows, p)
+	}
+	for _, e := range c.exchanges {
+		flows = append(flows, e)
+	}
+	return flows
 }
 
 // follow puts a configuration in force. One that is not valid changes nothing.
 func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) error {
-	pipelines, err := compile(config)
+	valid, err := compile(config)
 	if err != nil {
 		return err
 	}
-	s.options.Metrics.ConfigLoaded(pipelines)
-	wanted := map[key]bool{}
-	for _, p := range pipelines {
-		k := key{p.Vhost, string(p.Names)}
-		wanted[k] = true
-		if r, ok := s.runners[k]; ok {
-			r.change(p)
+	s.options.Metrics.ConfigLoaded(valid.pipelines, valid.exchanges)
+	wanted := map[workerconfig.ID]bool{}
+	for _, c := range valid.flows() {
+		id := c.ID()
+		wanted[id] = true
+		if r, ok := s.runners[id]; ok {
+			r.change(c)
 		} else {
-			s.runners[k] = s.start(ctx, p)
+			s.runners[id] = s.start(ctx, c)
 		}
 	}
-	for k, r := range s.runners {
-		if !wanted[k] {
+	for id, r := range s.runners {
+		if !wanted[id] {
 			r.stop()
-			delete(s.runners, k)
+			delete(s.runners, id)
 		}
 	}
 	return nil
 }
 
-func (s *supervisor) start(ctx context.Context, p *deadletter.Pipeline) *pipelineRunner {
+func (s *supervisor) start(ctx context.Context, c session.Config) *runner {
 	own, stop := context.WithCancel(ctx)
-	r := &pipelineRunner{pipeline: p, changes: make(chan *deadletter.Pipeline, 1), stop: stop}
+	r := &runner{config: c, changes: make(chan session.Config, 1), stop: stop}
 	s.running.Go(func() {
 		defer stop()
-		err := s.run(own, p, r.changes)
+		err := s.run(own, c, r.changes)
 		if err == nil {
 			return
 		}
-		err = fmt.Errorf("pipeline %q in vhost %q: %w", p.Names, p.Vhost, err)
+		err = fmt.Errorf("%s: %w", c.ID(), err)
 		if ctx.Err() == nil {
-			// The pipeline left the configuration; the others go on.
-			s.options.Logger.Error("a pipeline did not stop cleanly", "error", err)
+			// It left the configuration; the others go on.
+			s.options.Logger.Error("work did not stop cleanly", "error", err)
 			return
 		}
 		s.mu.Lock()
@@ -94,21 +119,21 @@ func (s *supervisor) start(ctx context.Context, p *deadletter.Pipeline) *pipelin
 	return r
 }
 
-// wait waits until all pipelines have stopped.
+// wait waits until all flows have stopped.
 func (s *supervisor) wait() error {
 	s.running.Wait()
 	return errors.Join(s.errs...)
 }
 
 // change hands a configuration over if it differs. One that was not taken yet is superseded.
-func (r *pipelineRunner) change(p *deadletter.Pipeline) {
-	if reflect.DeepEqual(r.pipeline, p) {
+func (r *runner) change(c session.Config) {
+	if reflect.DeepEqual(r.config, c) {
 		return
 	}
-	r.pipeline = p
+	r.config = c
 	select {
 	case <-r.changes:
 	default:
 	}
-	r.changes <- p // has room, since nobody else sends
+	r.changes <- c // has room, since nobody else sends
 }

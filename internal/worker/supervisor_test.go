@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -29,9 +29,9 @@ type supervised struct {
 func supervise(stopping time.Duration) *supervised {
 	s := &supervised{running: map[string]int{}}
 	options := Options{Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New("")}
-	s.supervisor = &supervisor{options: options, runners: map[key]*pipelineRunner{}}
-	s.run = func(ctx context.Context, p *deadletter.Pipeline, changes <-chan *deadletter.Pipeline) error {
-		name := string(p.Names)
+	s.supervisor = &supervisor{options: options, runners: map[workerconfig.ID]*runner{}}
+	s.run = func(ctx context.Context, c session.Config, changes <-chan session.Config) error {
+		name := c.ID().Name
 		s.note(func() { s.running[name] = 0 })
 		defer s.note(func() { delete(s.running, name) })
 		for {

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
@@ -23,15 +21,13 @@ type search struct {
 
 // take parks the messages over which the broker ended the last session, and reports whether there were any.
 func (s *search) take(
-	ctx context.Context, o Options, uri amqpconn.URI, p *deadletter.Pipeline, log *slog.Logger, watch *metrics.Pipeline,
+	ctx context.Context, o Options, uri amqpconn.URI, flow session.Flow, log *slog.Logger,
 ) bool {
-	inbox := undeliverable.Inbox{
-		URI: uri, Pipeline: p, Client: session.Client(p, "undeliverable", o.Version), Log: log, Watch: watch,
-	}
+	inbox := undeliverable.Inbox{URI: uri, Flow: flow, Client: session.Client(flow.Config(), "undeliverable", o.Version)}
 	taken, err := inbox.Take(ctx, max(1, s.looks))
 	if err != nil {
 		log.Warn("the broker cannot deliver the message at the head of the inbox, and it cannot be parked over AMQP 1.0: trying again",
-			"queue", p.Names.Inbox(), "error", err)
+			"queue", flow.Config().Inbox(), "error", err)
 	}
 	s.looks = min(max(1, s.looks)*2, maxLooks)
 	if taken > 0 {

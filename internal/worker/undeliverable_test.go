@@ -238,7 +238,7 @@ func TestUndeliverableMessageInAWideWindow(t *testing.T) {
 // The original stays where it is for as long as nobody keeps its copy.
 func TestUndeliverableMessageStaysWhileItCannotBeParked(t *testing.T) {
 	t.Parallel()
-	for name, warning := range map[string]string{"unbound": "the failed exchange has no queue", "missing": "NOT_FOUND"} {
+	for name, warning := range map[string]string{"unbound": "the failed or unrouted exchange has no queue", "missing": "NOT_FOUND"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// DefaultPrefetch is how many messages of a pipeline are in flight at a time.
+	// DefaultPrefetch is how many messages of a pipeline or delayed exchange are in flight at a time.
 	DefaultPrefetch = 256
 	// DefaultDrainTimeout bounds how long a stopping worker finishes what is in flight. It leaves a moment
 	// to close connections before orchestrators kill, after 30 s.
@@ -28,7 +28,7 @@ type Options struct {
 	Config  workerconfig.Config
 	Configs <-chan workerconfig.Config
 	Brokers amqpconn.Brokers
-	// Prefetch is the window of each pipeline, from 1 to [MaxPrefetch].
+	// Prefetch is the window of each pipeline and delayed exchange, from 1 to [MaxPrefetch].
 	Prefetch int
 	// DrainTimeout bounds how long what is in flight is finished; 0 is [DefaultDrainTimeout].
 	DrainTimeout time.Duration
@@ -45,18 +45,18 @@ type Options struct {
 	unboundTimeout time.Duration
 }
 
-// Run works on all pipelines until the context is done and what is in flight is finished. What goes
-// wrong with one pipeline is logged and tried again, and does not stop the others. The error is about
-// pipelines that could not finish in time; their messages will be delivered again.
+// Run works on all pipelines and delayed exchanges until the context is done and what is in flight is finished. What goes
+// wrong with one of them is logged and tried again, and does not stop the others. The error is about
+// those that could not finish in time; their messages will be delivered again.
 //
-// A later configuration touches only the pipelines that differ: one that is new starts, one that is
+// A later configuration touches only what differs: one that is new starts, one that is
 // gone drains, and one that changed keeps its connections and what it has in flight.
 func Run(ctx context.Context, o Options) error {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New("")
 	}
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
-	s := supervisor{options: o, runners: map[key]*pipelineRunner{}, run: o.runPipeline}
+	s := supervisor{options: o, runners: map[workerconfig.ID]*runner{}, run: o.runFlow}
 	if err := s.follow(ctx, o.Config); err != nil {
 		return err
 	}

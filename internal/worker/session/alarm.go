@@ -47,7 +47,7 @@ func (s *Session) alarmChanged(b amqp.Blocking, ok bool) error {
 		return err
 	}
 	s.alarm.clearedAt = time.Now()
-	for _, p := range s.all() {
+	for _, p := range s.publishers.all {
 		if err := s.release(p); err != nil {
 			return err
 		}

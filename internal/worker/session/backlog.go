@@ -55,6 +55,15 @@ func (s *Session) keep(m *message) {
 	s.backlog.schedule(now)
 }
 
+// unrouted keeps a message for which the exchange has no queue, and which can go nowhere else.
+func (s *Session) unrouted(p *publisher, m *message) {
+	if !p.unbound {
+		s.Log.Warn(deferredUnbound, "exchange", p.exchange, "message_id", m.delivery.MessageId)
+	}
+	p.unbound = true
+	s.keep(m)
+}
+
 // publishBacklog publishes the messages that are due.
 func (s *Session) publishBacklog() error {
 	if s.alarm.active {

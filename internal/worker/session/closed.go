@@ -1,16 +1,13 @@
 package session
 
 import (
-	"context"
-	"time"
-
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // channelClosed decides what becomes of the messages whose channel the broker has closed. Neither an
 // exchange that is missing or closed to this user nor a message that the broker does not accept may
 // stop the rest, or end the session: the next one would only publish its messages again.
-func (s *Session) channelClosed(ctx context.Context, p *publisher) error {
+func (s *Session) channelClosed(p *publisher) error {
 	reason := p.closeReason()
 	err := closedError("publishing", reason)
 	if reason == nil || s.publishing.IsClosed() {
@@ -21,10 +18,10 @@ func (s *Session) channelClosed(ctx context.Context, p *publisher) error {
 	}
 	switch {
 	case reason.Code == amqp.PreconditionFailed:
-		return s.isolate(ctx, p, reason)
-	case reason.Code == amqp.AccessRefused && p == s.directPublisher:
+		return s.isolate(p, reason)
+	case reason.Code == amqp.AccessRefused && s.Flow.forgoes(p):
 		s.warnOnce(p, parkedForbidden, reason)
-		return s.forgoDirect(ctx)
+		return s.forgo(p)
 	case reason.Code == amqp.AccessRefused:
 		s.warnOnce(p, deferredForbidden, reason)
 	case reason.Code == amqp.NotFound:
@@ -33,12 +30,8 @@ func (s *Session) channelClosed(ctx context.Context, p *publisher) error {
 		return err
 	}
 	p.suspend()
-	s.reopen(ctx, p)
-	if p != s.failedRoutePublisher {
-		return nil
-	}
-	s.Parking.shut(reason, time.Now())
-	return s.detourWaiting()
+	s.reopen(p)
+	return s.Flow.shut(p, reason)
 }
 
 // warnOnce logs once what is wrong, until the publisher succeeds again.
@@ -51,7 +44,7 @@ func (s *Session) warnOnce(p *publisher, text string, reason *amqp.Error) {
 
 // isolate finds the message that the broker does not accept, which need not be the oldest one, by
 // publishing each alone. That one is left to the broker.
-func (s *Session) isolate(ctx context.Context, p *publisher, reason *amqp.Error) error {
+func (s *Session) isolate(p *publisher, reason *amqp.Error) error {
 	if len(p.outstanding) == 1 && p.outstanding[0].publishTag != 0 {
 		culprit := p.outstanding[0]
 		p.outstanding = nil
@@ -62,43 +55,29 @@ func (s *Session) isolate(ctx context.Context, p *publisher, reason *amqp.Error)
 		}
 	}
 	p.suspend()
-	s.reopen(ctx, p)
+	s.reopen(p)
 	return nil
 }
 
-// forgoDirect tries the next best for the messages that cannot be published to the default exchange.
-func (s *Session) forgoDirect(ctx context.Context) error {
-	s.directPublisher.suspend()
-	s.directPublisher.forbidden = true
-	s.reopen(ctx, s.directPublisher)
-	messages := s.directPublisher.waiting
-	s.directPublisher.waiting, s.directPublisher.suspects = nil, 0
+// forgo tries the next best for the messages that cannot be published to an exchange.
+func (s *Session) forgo(p *publisher) error {
+	p.suspend()
+	p.forbidden = true
+	s.reopen(p)
+	messages := p.waiting
+	p.waiting, p.suspects = nil, 0
 	for _, m := range messages {
-		if err := s.returned(m); err != nil {
+		if err := s.Flow.returned(p, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reopen opens the channel again after a moment, without stopping the loop.
-func (s *Session) reopen(ctx context.Context, p *publisher) {
-	// A stopping session still finishes what is in flight.
-	ctx = context.WithoutCancel(ctx)
-	time.AfterFunc(pause(p.closures), func() {
-		o, err := openOutlet(ctx, s.publishing, s.Prefetch)
-		s.completions <- func() error { return s.reopened(p, o, err) }
-	})
+// reopen opens the channel again after a moment.
+func (s *Session) reopen(p *publisher) {
+	s.openSoon(p, pause(p.closures))
 	p.closures++
-}
-
-// reopened publishes what had to wait.
-func (s *Session) reopened(p *publisher, o outlet, err error) error {
-	if err != nil {
-		return err
-	}
-	p.resume(o)
-	return s.release(p)
 }
 
 // release publishes as much of what waits as may be published now.

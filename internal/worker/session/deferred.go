@@ -5,15 +5,17 @@ import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadlette
 // What the log says of messages that are kept unacknowledged until they can be published.
 const (
 	deferredUnbound = "publish deferred, message kept unacknowledged: " +
-		"the failed exchange has no queue; run terraform apply"
-	deferredMissingFailed = "publish deferred, messages kept unacknowledged: " +
-		"the failed exchange or its queue is missing; run terraform apply"
+		"the exchange has no queue; run terraform apply"
+	deferredMissingLast = "publish deferred, messages kept unacknowledged: " +
+		"the failed or unrouted exchange, or its queue, is missing; run terraform apply"
 	deferredMissing = "publish deferred, messages kept unacknowledged: " +
 		"the exchange is missing; run terraform apply"
 	deferredForbidden = "publish deferred, messages kept unacknowledged: " +
 		"this user may not write to the exchange; grant it the permission"
 	deferredRefused = "publish deferred, message kept unacknowledged: " +
 		"the broker refused it"
+	deferredFull = "publish deferred, messages kept unacknowledged: " +
+		"the broker refuses them; is the queue full, or without a majority of its members?"
 	deferredNoDelay = "publish deferred, messages kept unacknowledged: " +
 		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the configuration that was applied"
 	parkedNoDelay = "messages are parked, or sent back at once if the schedule has a delay of 0s: " +

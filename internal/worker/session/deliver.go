@@ -44,15 +44,14 @@ func (s *Session) publish(m *message) error {
 	if m.undecodable != nil {
 		return s.reject(m, m.undecodable)
 	}
-	if s.unbound.holds(m, time.Now()) {
+	route, kept := s.Flow.aim(m, time.Now())
+	if kept {
 		s.keep(m)
 		return nil
 	}
-	s.detoured(m, time.Now())
-	m.route = s.Pipeline.Route(m.verdict)
-	p := s.to(m.route.Exchange)
-	if p == s.directPublisher && p.forbidden {
-		return s.returned(m)
+	p := s.to(route.Exchange)
+	if p.forbidden {
+		return s.Flow.returned(p, m)
 	}
 	if !p.ready(m) || len(p.waiting) > 0 {
 		p.waiting = append(p.waiting, m)
@@ -64,7 +63,7 @@ func (s *Session) publish(m *message) error {
 // send publishes a message now.
 func (s *Session) send(p *publisher, m *message) error {
 	now := time.Now()
-	m.sent = s.detours.around(s.Pipeline, m.verdict, now)
+	route := s.Flow.send(m, now)
 	m.publishID = s.ids.next()
 	publishing, err := s.build(m, deadletter.Stamp{
 		Now:       now,
@@ -72,7 +71,7 @@ func (s *Session) send(p *publisher, m *message) error {
 		FrameMax:  s.publishing.Config.FrameSize,
 	})
 	if errors.As(err, &panicError{}) {
-		if next, ok := m.verdict.Unbuilt(); ok {
+		if next, ok := s.Flow.unbuilt(m.verdict); ok {
 			p.cleared()
 			m.verdict = next
 			return s.publish(m)
@@ -82,10 +81,6 @@ func (s *Session) send(p *publisher, m *message) error {
 		p.cleared()
 		return s.reject(m, err)
 	}
-	route := m.route
-	if m.sent.Delay != m.verdict.Delay {
-		route = s.Pipeline.Route(m.sent)
-	}
 	return p.publish(m, route, publishing)
 }
 
@@ -94,12 +89,7 @@ func (s *Session) finish(m *message) error {
 	if err := s.intake.acknowledge(m.delivery); err != nil {
 		return err
 	}
-	s.detours.accepted(s.Pipeline, m.sent)
-	s.unbound.accepted(m.sent)
-	if m.sent.ToOwnFailedQueue() {
-		s.Parking.accepted(m.sent.Letter.Queue, s.Log)
-	}
-	s.done(m)
+	s.Flow.accepted(m)
 	return nil
 }
 

@@ -94,9 +94,9 @@ func (d *detours) avoidSilent(p *deadletter.Pipeline, outstanding []*message, a 
 			acceptedLater = true
 		case acceptedLater && waits > detourAfter:
 			silent = true
-			d.avoid(p, m.sent.Delay, now.Add(probePeriod))
+			d.avoid(p, sentOf(m).Delay, now.Add(probePeriod))
 		case i == 0 && waits > confirmTimeout:
-			d.avoid(p, m.sent.Delay, now.Add(probePeriod))
+			d.avoid(p, sentOf(m).Delay, now.Add(probePeriod))
 		}
 	}
 	if silent {

@@ -15,7 +15,8 @@ import (
 
 const short, medium, long = time.Second, 5 * time.Second, 30 * time.Second
 
-func detouring(t *testing.T, delays ...string) *Session {
+// detouring is a session of a pipeline with these delays.
+func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 	t.Helper()
 	if len(delays) == 0 {
 		delays = []string{"1s", "5s", "30s"}
@@ -25,12 +26,15 @@ func detouring(t *testing.T, delays ...string) *Session {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	return &Session{
-		Settings:   Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec), Log: log, Parking: NewParking()},
-		detours:    newDetours(AvoidedDelays{}, log),
-		publishers: publishers{&publisher{}, &publisher{}, &publisher{}, &publisher{}, &publisher{}},
+	f := NewRetrying(spec, NewJudge(), time.Hour, metrics.New("").Pipeline(spec), log)
+	s := &Session{
+		Settings:   Settings{Flow: f, Log: log},
+		watch:      f.Watch(),
+		publishers: publishers{all: map[string]*publisher{}},
 		intake:     intake{inflow: &inflows.Intake{}},
 	}
+	f.begin(s)
+	return s, f
 }
 
 func retry(delay time.Duration) deadletter.Verdict {
@@ -52,11 +56,11 @@ func TestDetour(t *testing.T) {
 		"the longest of three": {[]time.Duration{medium, long}, medium, short},
 	}
 	for name, test := range tests {
-		s := detouring(t)
+		_, f := detouring(t)
 		for _, delay := range test.shut {
-			s.detours.avoid(s.Pipeline, delay, time.Now().Add(probePeriod))
+			f.detours.avoid(f.config, delay, time.Now().Add(probePeriod))
 		}
-		if got := s.detours.around(s.Pipeline, retry(test.delay), time.Now()); got.Action != deadletter.Retry || got.Delay != test.wanted {
+		if got := f.detours.around(f.config, retry(test.delay), time.Now()); got.Action != deadletter.Retry || got.Delay != test.wanted {
 			t.Errorf("%s: %+v, want %s", name, got, test.wanted)
 		}
 	}
@@ -65,9 +69,9 @@ func TestDetour(t *testing.T) {
 // Rather late than at once, as often as there are attempts.
 func TestNoDetourWithoutADelay(t *testing.T) {
 	t.Parallel()
-	s := detouring(t, "0s", "5s")
-	s.detours.avoid(s.Pipeline, medium, time.Now().Add(time.Hour))
-	if got := s.detours.around(s.Pipeline, retry(medium), time.Now()); got.Delay != medium {
+	_, f := detouring(t, "0s", "5s")
+	f.detours.avoid(f.config, medium, time.Now().Add(time.Hour))
+	if got := f.detours.around(f.config, retry(medium), time.Now()); got.Delay != medium {
 		t.Errorf("%+v", got)
 	}
 }
@@ -75,10 +79,10 @@ func TestNoDetourWithoutADelay(t *testing.T) {
 // What does not wait does not go through the retry exchange.
 func TestNoDetourForOthers(t *testing.T) {
 	t.Parallel()
-	s := detouring(t)
-	s.detours.avoid(s.Pipeline, 0, time.Now())
+	_, f := detouring(t)
+	f.detours.avoid(f.config, 0, time.Now())
 	for _, v := range []deadletter.Verdict{retry(0), {Action: deadletter.Rescue}, {Action: deadletter.Fail}} {
-		if got := s.detours.around(s.Pipeline, v, time.Now()); got.Action != v.Action || got.Delay != v.Delay {
+		if got := f.detours.around(f.config, v, time.Now()); got.Action != v.Action || got.Delay != v.Delay {
 			t.Errorf("%+v became %+v", v, got)
 		}
 	}
@@ -122,12 +126,12 @@ func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 		"the channel is closed":            {time.Hour, []*message{closed, sent(short, time.Second, true)}, false},
 	}
 	for name, test := range tests {
-		s := detouring(t)
-		err := s.detours.avoidSilent(s.Pipeline, test.outstanding, alarm{clearedAt: now.Add(-test.unblocked)}, now)
-		if _, got := s.detours.avoided[medium]; got != test.want || (err != nil) != (test.want && len(test.outstanding) == 2) {
+		_, f := detouring(t)
+		err := f.detours.avoidSilent(f.config, test.outstanding, alarm{clearedAt: now.Add(-test.unblocked)}, now)
+		if _, got := f.detours.avoided[medium]; got != test.want || (err != nil) != (test.want && len(test.outstanding) == 2) {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
-		if s.detours.around(s.Pipeline, retry(medium), now).Delay == medium == test.want {
+		if f.detours.around(f.config, retry(medium), now).Delay == medium == test.want {
 			t.Errorf("%s: the next message takes the wrong way", name)
 		}
 	}
@@ -135,43 +139,44 @@ func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 
 func TestDelayIsAvoidedWhenItsQueueRefuses(t *testing.T) {
 	t.Parallel()
-	s, now := detouring(t), time.Now()
-	s.detours.refused(retry(short), now)
-	s.detours.refused(retry(medium), now)
-	s.detours.refused(deadletter.Verdict{Action: deadletter.Fail}, now)
-	s.detours.accepted(s.Pipeline, retry(medium))
-	s.detours.refused(retry(medium), now.Add(4*time.Second))
-	s.detours.refused(retry(short), now.Add(4*time.Second))
-	s.detours.avoidRefusing(s.Pipeline, alarm{}, now.Add(4*time.Second))
-	if len(s.detours.avoided) != 0 {
-		t.Errorf("after four seconds: %v", s.detours.avoided)
+	_, f := detouring(t)
+	now := time.Now()
+	f.detours.refused(retry(short), now)
+	f.detours.refused(retry(medium), now)
+	f.detours.refused(deadletter.Verdict{Action: deadletter.Fail}, now)
+	f.detours.accepted(f.config, retry(medium))
+	f.detours.refused(retry(medium), now.Add(4*time.Second))
+	f.detours.refused(retry(short), now.Add(4*time.Second))
+	f.detours.avoidRefusing(f.config, alarm{}, now.Add(4*time.Second))
+	if len(f.detours.avoided) != 0 {
+		t.Errorf("after four seconds: %v", f.detours.avoided)
 	}
-	s.detours.avoidRefusing(s.Pipeline, alarm{}, now.Add(6*time.Second))
-	if _, shut := s.detours.avoided[short]; !shut || len(s.detours.avoided) != 1 {
-		t.Errorf("after six seconds: %v", s.detours.avoided)
+	f.detours.avoidRefusing(f.config, alarm{}, now.Add(6*time.Second))
+	if _, shut := f.detours.avoided[short]; !shut || len(f.detours.avoided) != 1 {
+		t.Errorf("after six seconds: %v", f.detours.avoided)
 	}
 }
 
 // A new channel may be served at once where the old one is not.
 func TestOneMessageStillTriesADelayAtOnce(t *testing.T) {
 	t.Parallel()
-	s := detouring(t)
-	s.detours.avoid(s.Pipeline, medium, time.Now().Add(-time.Millisecond))
+	_, f := detouring(t)
+	f.detours.avoid(f.config, medium, time.Now().Add(-time.Millisecond))
 	for i, want := range []time.Duration{medium, long, long} {
-		if got := s.detours.around(s.Pipeline, retry(medium), time.Now()); got.Delay != want {
+		if got := f.detours.around(f.config, retry(medium), time.Now()); got.Delay != want {
 			t.Errorf("message %d: %s, want %s", i, got.Delay, want)
 		}
-		s.detours.avoid(s.Pipeline, medium, time.Now())
+		f.detours.avoid(f.config, medium, time.Now())
 	}
 }
 
 // Where one queue is back, so may be the others: nothing should take a shorter delay than need be.
 func TestDetoursEndWithAnAnswer(t *testing.T) {
 	t.Parallel()
-	s := detouring(t)
+	s, f := detouring(t)
 	var acks acknowledged
 	for _, delay := range []time.Duration{short, long} {
-		s.detours.avoid(s.Pipeline, delay, time.Now().Add(probePeriod))
+		f.detours.avoid(f.config, delay, time.Now().Add(probePeriod))
 	}
 	for _, test := range []struct {
 		delay time.Duration
@@ -180,8 +185,8 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 		if err := s.finish(&message{sent: retry(test.delay), delivery: amqp.Delivery{Acknowledger: &acks}}); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.detours.avoided) != test.left {
-			t.Errorf("%s taken: %v", test.delay, s.detours.avoided)
+		if len(f.detours.avoided) != test.left {
+			t.Errorf("%s taken: %v", test.delay, f.detours.avoided)
 		}
 	}
 }
@@ -189,10 +194,10 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 // The own delay is bound, as far as anybody knows: a substitute that is not is no reason to park the message.
 func TestSubstituteThatIsNotBoundIsNoReasonToPark(t *testing.T) {
 	t.Parallel()
-	s := detouring(t)
+	s, f := detouring(t)
 	s.backlog.timer = time.NewTimer(0)
 	m := &message{verdict: retry(medium), sent: retry(long)}
-	if err := s.returned(m); err != nil || len(s.backlog.messages) != 1 || m.verdict.Delay != medium {
+	if err := f.returned(nil, m); err != nil || len(s.backlog.messages) != 1 || verdictOf(m).Delay != medium {
 		t.Errorf("%+v, %d kept, %v", m.verdict, len(s.backlog.messages), err)
 	}
 }
@@ -200,13 +205,13 @@ func TestSubstituteThatIsNotBoundIsNoReasonToPark(t *testing.T) {
 // What is not in the configuration any more is not tried again either.
 func TestReloadForgetsDelays(t *testing.T) {
 	t.Parallel()
-	s := detouring(t)
+	s, f := detouring(t)
 	for _, delay := range []time.Duration{short, medium, time.Minute} {
-		s.detours.avoid(s.Pipeline, delay, time.Now())
-		s.detours.refused(retry(delay), time.Now())
+		f.detours.avoid(f.config, delay, time.Now())
+		f.detours.refused(retry(delay), time.Now())
 	}
-	s.reconfigure(s.Pipeline)
-	if len(s.detours.avoided) != 2 || len(s.detours.refusedSince) != 0 {
-		t.Errorf("%v, %v", s.detours, s.detours.refusedSince)
+	s.reconfigure(f.config)
+	if len(f.detours.avoided) != 2 || len(f.detours.refusedSince) != 0 {
+		t.Errorf("%v, %v", f.detours, f.detours.refusedSince)
 	}
 }

@@ -178,7 +178,7 @@ func (s *Session) widenIfDue(ctx context.Context) {
 	ctx, tag, prefetch := context.WithoutCancel(ctx), s.intake.restTag(), s.intake.widen()
 	go func() {
 		deliveries, err := s.intake.subscribe(ctx, tag, prefetch, true)
-		s.completions <- func() error { return s.widened(deliveries, err) }
+		s.complete(func() error { return s.widened(deliveries, err) })
 	}()
 }
 
@@ -206,14 +206,14 @@ func (s *Session) narrowIfCrowded() {
 	go func() {
 		// An error says that the channel is closed, and then so are the deliveries.
 		_ = channel.Cancel(tag, false)
-		s.completions <- func() error {
+		s.complete(func() error {
 			s.intake.cancelling = false
 			s.narrowed()
 			if s.draining {
 				s.cancel()
 			}
 			return nil
-		}
+		})
 	}()
 }
 

@@ -4,22 +4,18 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // message is a delivery that is not acknowledged yet.
 type message struct {
 	delivery amqp.Delivery
-	verdict  deadletter.Verdict
-	// route is where the verdict leads.
-	route deadletter.Route
-	// sent is what it was published by: the verdict, or a detour around its delay.
-	sent deadletter.Verdict
+	verdict  verdict
+	// sent is what it was published by: the verdict, or a detour.
+	sent verdict
 	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
 	diedAt time.Time
 	// judgedBy is the configuration that the verdict comes from.
-	judgedBy *deadletter.Pipeline
+	judgedBy Config
 
 	// undecodable says why the headers, and with them the verdict, are not known.
 	undecodable error

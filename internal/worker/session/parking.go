@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -97,7 +96,7 @@ func (p *Parking) observe(outstanding []*message, a alarm, now time.Time) error 
 		case m.publishTag == 0 || m.accepted(): // the channel is closed, or its confirm is kept back
 		case i < lastAccepted && waits > detourAfter, i == 0 && waits > confirmTimeout:
 			silent = true
-			p.remember(m.sent.Letter.Queue, &obstacle{
+			p.remember(sentOf(m).Letter.Queue, &obstacle{
 				why: deadletter.DetourRefused, since: m.publishedAt, nextProbe: now.Add(probePeriod), every: probePeriod,
 			})
 		}
@@ -130,32 +129,33 @@ func (p *Parking) accepted(queue string, log *slog.Logger) {
 }
 
 // detoured sends a failed message to the pipeline's failed queue if its own takes none.
-func (s *Session) detoured(m *message, now time.Time) {
-	if !m.verdict.ToOwnFailedQueue() {
+func (f *Retrying) detoured(m *message, now time.Time) {
+	v := verdictOf(m)
+	if !v.ToOwnFailedQueue() {
 		return
 	}
-	queue := m.verdict.Letter.Queue
-	before := s.Parking.closed.begun() || s.Parking.refusing[queue].begun()
-	why := s.Parking.detour(queue, s.alarm, now)
+	queue := v.Letter.Queue
+	before := f.parking.closed.begun() || f.parking.refusing[queue].begun()
+	why := f.parking.detour(queue, f.session.alarm, now)
 	if why == "" {
 		return
 	}
 	if !before {
-		s.Log.Warn(detourText[why], "queue", queue, "exchange", s.Pipeline.Names.FailedRouteExchange())
+		f.log.Warn(detourText[why], "queue", queue, "exchange", f.config.Names.FailedRouteExchange())
 	}
-	m.verdict = m.verdict.Detoured(why)
+	m.verdict = v.Detoured(why)
 }
 
 // detourWaiting sends on what waits for the exchange that leads to the failed queues, if it is closed for too long.
-func (s *Session) detourWaiting() error {
-	if s.Parking.closed == nil || s.alarm.active || !s.failedRoutePublisher.shut {
+func (f *Retrying) detourWaiting() error {
+	p := f.session.publishers.all[f.config.Names.FailedRouteExchange()]
+	if f.parking.closed == nil || f.session.alarm.active || p == nil || !p.shut {
 		return nil
 	}
-	p := s.failedRoutePublisher
 	waiting := p.waiting
 	p.waiting = nil
 	for _, m := range waiting {
-		if err := s.publish(m); err != nil {
+		if err := f.session.publish(m); err != nil {
 			return err
 		}
 	}
@@ -165,32 +165,20 @@ func (s *Session) detourWaiting() error {
 
 // parkedNacked handles a failed message that the failed queue of its work queue did not take: it is tried again, or goes to
 // the pipeline's.
-func (s *Session) parkedNacked(m *message, now time.Time) error {
+func (f *Retrying) parkedNacked(m *message, now time.Time) error {
 	if m.refusedAt.IsZero() {
 		m.refusedAt = now
 	}
+	s := f.session
 	late := s.alarm.waited(m.refusedAt, now) >= parkingPatience
-	if s.Parking.refused(m.verdict.Letter.Queue, s.alarm, now) || late {
-		s.detoured(m, now)
-		if m.verdict.ToOwnFailedQueue() { // others were accepted meanwhile, or it was the one that tries again
-			m.verdict = m.verdict.Detoured(deadletter.DetourRefused)
+	if f.parking.refused(verdictOf(m).Letter.Queue, s.alarm, now) || late {
+		f.detoured(m, now)
+		if v := verdictOf(m); v.ToOwnFailedQueue() { // others were accepted meanwhile, or it was the one that tries again
+			m.verdict = v.Detoured(deadletter.DetourRefused)
 		}
-		s.failedRoutePublisher.stale = true
+		s.to(f.config.Names.FailedRouteExchange()).stale = true
 		return s.publish(m)
 	}
 	s.keep(m)
 	return nil
-}
-
-// renew opens a channel again whose refusals may be its own: on RabbitMQ 3.10, one that a full quorum queue has refused is refused
-// even when the limit is gone. It waits for a moment in which nothing is outstanding.
-func (s *Session) renew(ctx context.Context, p *publisher) {
-	if !p.stale || p.shut || len(p.outstanding) > 0 {
-		return
-	}
-	old := p.channel
-	go func() { _ = old.Close() }() // what it answers changes nothing
-	p.stale = false
-	p.suspend()
-	s.reopen(ctx, p)
 }

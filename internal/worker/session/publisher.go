@@ -65,9 +65,8 @@ func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet,
 // closeReason is why the channel closed. It may only be called once confirms is closed.
 func (o outlet) closeReason() *amqp.Error { return <-o.closed }
 
-func openPublisher(ctx context.Context, conn *amqp.Connection, exchange string, window int) (*publisher, error) {
-	o, err := openOutlet(ctx, conn, window)
-	return &publisher{exchange: exchange, outlet: o, returned: map[string]bool{}}, err
+func newPublisher(exchange string) *publisher {
+	return &publisher{exchange: exchange, returned: map[string]bool{}}
 }
 
 // publish sends a message. After an error the channel's state is unknown, so the session has to end.
@@ -111,6 +110,9 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	}
 	if m.accepted() {
 		p.nackedSince = time.Time{}
+	}
+	if m.accepted() && !returned {
+		p.nextProbe = time.Time{}
 	}
 	return m, returned, nil
 }

@@ -37,8 +37,8 @@ func TestStalledPublisher(t *testing.T) {
 
 func TestBlockedSessionIsNotStalled(t *testing.T) {
 	t.Parallel()
-	s := detouring(t)
-	s.retryPublisher.nackedSince = time.Now().Add(-time.Hour)
+	s, _ := detouring(t)
+	s.publishers.all["orders.retry"] = &publisher{nackedSince: time.Now().Add(-time.Hour)}
 	if err := s.stalled(time.Now()); err == nil {
 		t.Error("no error")
 	}

@@ -1,60 +1,92 @@
 package session
 
 import (
-	"context"
 	"strconv"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// publishers are one per exchange, each with a channel of its own, so that an exchange that is missing,
-// or whose target has no majority, does not silence the others. The direct one is for the default
-// exchange, which leads straight to a work queue.
+// mostAnswers is how many answers wait for the loop at most.
+const mostAnswers = 1024
+
+// publishers are one per exchange, each with a channel of its own, so that an exchange that is missing, or whose target has no
+// majority, does not silence the others. A channel is opened for the first message.
 type publishers struct {
-	retryPublisher, returnPublisher, failedRoutePublisher, failedPublisher, directPublisher *publisher
+	all map[string]*publisher
+	// open opens a channel.
+	open func() (outlet, error)
 }
 
-func openPublishers(
-	ctx context.Context, conn *amqp.Connection, names pipeline.Names, window int, watch *metrics.Pipeline,
-) (all publishers, err error) {
-	for exchange, p := range map[string]**publisher{
-		names.RetryExchange():       &all.retryPublisher,
-		names.ReturnExchange():      &all.returnPublisher,
-		names.FailedRouteExchange(): &all.failedRoutePublisher,
-		names.FailedExchange():      &all.failedPublisher,
-		"":                          &all.directPublisher,
-	} {
-		if *p, err = openPublisher(ctx, conn, exchange, window); err != nil {
-			return all, err
-		}
-		(*p).watch = watch.Exchange(exchange)
+// to is the publisher of an exchange.
+func (s *Session) to(exchange string) *publisher {
+	p, found := s.publishers.all[exchange]
+	if !found {
+		p = newPublisher(exchange)
+		p.watch, p.shut = s.watch.Exchange(exchange), true
+		s.publishers.all[exchange] = p
+		s.openSoon(p, 0)
 	}
-	return all, nil
+	return p
 }
 
-func (ps publishers) all() [5]*publisher {
-	return [...]*publisher{ps.retryPublisher, ps.returnPublisher, ps.failedRoutePublisher, ps.failedPublisher, ps.directPublisher}
+// openSoon opens a publisher's channel, without stopping the loop.
+func (s *Session) openSoon(p *publisher, after time.Duration) {
+	time.AfterFunc(after, func() {
+		o, err := s.publishers.open()
+		s.complete(func() error { return s.opened(p, o, err) })
+	})
 }
 
-// to is the publisher of an exchange that a verdict leads to.
-func (ps publishers) to(exchange string) *publisher {
-	for _, p := range ps.all() {
-		if p.exchange == exchange {
-			return p
+// opened publishes what had to wait.
+func (s *Session) opened(p *publisher, o outlet, err error) error {
+	if err != nil {
+		return err
+	}
+	p.resume(o)
+	go s.forward(p, o)
+	return s.release(p)
+}
+
+// answer is the broker's answer to a publish, or its last word on a channel.
+type answer struct {
+	*publisher
+	channel *amqp.Channel
+	amqp.Confirmation
+	ok bool
+}
+
+// late reports whether the publisher has another channel meanwhile.
+func (a answer) late() bool { return a.channel != a.publisher.channel }
+
+// forward hands the answers of a channel to the loop, in their order. After the session it only takes them: the library waits for
+// that.
+func (s *Session) forward(p *publisher, o outlet) {
+	for ok := true; ok; {
+		a := answer{publisher: p, channel: o.channel}
+		a.Confirmation, ok = <-o.confirms
+		a.ok = ok
+		select {
+		case s.answers <- a:
+		case <-s.ended:
 		}
 	}
-	return nil
 }
 
 // outstanding is how many messages have no confirm yet.
 func (ps publishers) outstanding() (n int) {
-	for _, p := range ps.all() {
+	for _, p := range ps.all {
 		n += len(p.outstanding)
 	}
 	return n
+}
+
+// outstandingTo are the messages without a confirm that went to an exchange.
+func (ps publishers) outstandingTo(exchange string) []*message {
+	if p, found := ps.all[exchange]; found {
+		return p.outstanding
+	}
+	return nil
 }
 
 // publishIDs are unique: the prefix is the session's.

@@ -8,22 +8,21 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 const (
-	// seenFor is how long the failed exchange and queue count as there after they were.
+	// seenFor is how long the last exchange and queue count as there after they were.
 	seenFor = time.Second
 	// bindingTime is for whoever creates them again to bind them.
 	bindingTime = 9 * time.Second
 )
 
 // rejections are messages that cannot be published again, so that they are left to the broker, which
-// moves the untouched original to the failed queue. If that, or its exchange, is missing, a classic inbox
+// moves the untouched original to the last queue. If that, or its exchange, is missing, a classic inbox
 // drops the message instead: so the session looks before, without stopping the loop.
 type rejections struct {
-	// look is an error if the failed exchange or its queue is missing.
-	look func(pipeline.Names) error
+	// look is an error if the last exchange or its queue is missing.
+	look func(exchange, queue string) error
 	// waiting are those that wait for a look.
 	waiting []rejection
 	seenAt  time.Time
@@ -45,10 +44,10 @@ func (r *rejections) looked(missing bool, now time.Time) {
 	r.seenAt, r.missing = now, missing
 }
 
-// safe reports whether the failed queue is there, and has had the time to be bound.
+// safe reports whether the last queue is there, and has had the time to be bound.
 func (r *rejections) safe(now time.Time) bool { return !r.missing && now.Sub(r.backAt) >= bindingTime }
 
-// reject leaves a message to the broker, as soon as the failed queue is known to be there.
+// reject leaves a message to the broker, as soon as the last queue is known to be there.
 func (s *Session) reject(m *message, reason error) error {
 	if time.Since(s.rejections.seenAt) < seenFor {
 		return s.leaveOrKeep(rejection{m, reason})
@@ -57,10 +56,11 @@ func (s *Session) reject(m *message, reason error) error {
 	if len(s.rejections.waiting) > 1 {
 		return nil // somebody looks already
 	}
-	look, names := s.rejections.look, s.Pipeline.Names
+	look := s.rejections.look
+	exchange, queue := s.Flow.Config().Last()
 	go func() {
-		err := look(names)
-		s.completions <- func() error { return s.looked(err) }
+		err := look(exchange, queue)
+		s.complete(func() error { return s.looked(err) })
 	}()
 	return nil
 }
@@ -72,7 +72,7 @@ func (s *Session) looked(err error) error {
 		return err
 	}
 	if err != nil && !s.rejections.missing {
-		s.Log.Warn(deferredMissingFailed, "error", err)
+		s.Log.Warn(deferredMissingLast, "error", err)
 	}
 	s.rejections.looked(err != nil, time.Now())
 	waiting := s.rejections.waiting
@@ -86,29 +86,30 @@ func (s *Session) looked(err error) error {
 }
 
 func (s *Session) leaveOrKeep(r rejection) error {
-	if !s.rejections.safe(time.Now()) || s.failedPublisher.warned || s.failedPublisher.unbound {
+	last, _ := s.Flow.Config().Last()
+	if p := s.publishers.all[last]; !s.rejections.safe(time.Now()) || p != nil && p.impeded() {
 		s.keep(r.message)
 		return nil
 	}
 	if err := s.intake.reject(r.delivery); err != nil {
 		return err
 	}
-	s.leftToBroker(r.message, r.reason)
+	s.Flow.left(r.message, r.reason)
 	return nil
 }
 
-// lookForFailed is an error if the failed exchange or its queue is missing.
-func lookForFailed(ctx context.Context, conn *amqp.Connection, names pipeline.Names) error {
+// lookForLast is an error if the exchange or its queue is missing.
+func lookForLast(ctx context.Context, conn *amqp.Connection, exchange, queue string) error {
 	channel, err := amqpconn.OpenChannel(ctx, conn)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = channel.Close() }() // the broker closes it over what is missing
-	_, err = amqpconn.Await(ctx, "look for the failed queue", func() (any, error) {
-		if err := channel.ExchangeDeclarePassive(names.FailedExchange(), amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
+	_, err = amqpconn.Await(ctx, "look for the queue "+queue, func() (any, error) {
+		if err := channel.ExchangeDeclarePassive(exchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
 			return nil, err
 		}
-		_, err := channel.QueueDeclarePassive(names.FailedQueue(), true, false, false, false, nil)
+		_, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 		return nil, err
 	}, func(any) {})
 	return err

@@ -1,13 +1,11 @@
 package session
 
 import (
-	"log/slog"
 	"regexp"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
@@ -16,48 +14,15 @@ const lateAfter = 10 * time.Second
 
 // arrived counts a delivery.
 func (s *Session) arrived(m *message) {
-	s.Watch.Received()
-	m.diedAt = deadletter.DiedAt(m.delivery.Headers)
+	s.watch.Received()
+	m.diedAt = s.Flow.diedAt(&m.delivery)
 	s.oldest = earlier(s.oldest, m.diedAt)
-}
-
-// done counts and logs a message that was acknowledged: a line for each that is parked, none for
-// those that are sent back, of which there may be thousands a second.
-func (s *Session) done(m *message) {
-	v := m.sent
-	switch v.Action {
-	case deadletter.Fail:
-		s.Watch.Failed(v.Reason)
-		details := s.details(m, slog.String("reason", v.Reason))
-		if v.Detour != "" {
-			s.Watch.Detoured(v.Detour)
-			details = append(details, "detour", string(v.Detour))
-		}
-		s.Log.Info("message parked in the failed queue", details...)
-		return
-	case deadletter.Rescue:
-		s.Watch.Rescued()
-	case deadletter.Retry:
-		s.Watch.Retried(v.Delay)
-	}
-	if s.verbose { // or the line would be put together for nothing
-		s.Log.Debug("message sent back", s.details(m, slog.Duration("delay", v.Delay))...)
-	}
-}
-
-// leftToBroker counts and logs a message that was rejected.
-func (s *Session) leftToBroker(m *message, reason error) {
-	s.Watch.Failed(deadletter.ReasonMalformed)
-	s.Log.Info("message left to the broker, which moves it to the failed queue as it is",
-		s.details(m, slog.Any("reason", reason))...)
 }
 
 // details tells which message a line is about: never its body, and of its headers only the one that
 // leads to its trace. What a publisher wrote there is quoted by the handler.
-func (s *Session) details(m *message, first slog.Attr) []any {
-	attributes := []any{
-		first, "queue", m.verdict.Letter.Queue, "attempts", m.verdict.Letter.Count, "message_id", m.delivery.MessageId,
-	}
+func details(m *message, attributes ...any) []any {
+	attributes = append(attributes, "message_id", m.delivery.MessageId)
 	if parent := traceparent(m.delivery.Headers); parent != "" {
 		attributes = append(attributes, "traceparent", parent)
 	}
@@ -78,11 +43,11 @@ func (s *Session) report() {
 		}
 	}
 	count(s.backlog.messages, func(*message) bool { return true })
-	for _, p := range s.all() {
+	for _, p := range s.publishers.all {
 		count(p.outstanding, func(m *message) bool { return p.warned || s.unanswered(m, now) })
 		count(p.waiting, func(*message) bool { return p.warned })
 	}
-	s.Watch.Report(r)
+	s.watch.Report(r)
 }
 
 // unanswered reports whether the broker takes too long to confirm a message. What waits for an alarm to

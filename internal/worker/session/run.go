@@ -14,12 +14,12 @@ const tick = time.Second
 // drain stops the deliveries, to finish what is in flight.
 func (s *Session) drain() {
 	s.draining, s.drainedBy = true, time.Now().Add(s.DrainTimeout)
-	s.Watch.Enter(metrics.Connected)
+	s.watch.Enter(metrics.Connected)
 	time.AfterFunc(s.DrainTimeout, func() {
-		s.completions <- func() error {
+		s.complete(func() error {
 			s.late = true
 			return nil
-		}
+		})
 	})
 	if !s.intake.calling() {
 		s.cancel()
@@ -52,8 +52,8 @@ func (s *Session) Run(ctx context.Context) error {
 	defer s.backlog.timer.Stop()
 	stop := ctx.Done()
 	defer s.closeWhenStuck(ctx)()
-	s.Watch.Enter(metrics.Consuming)
-	defer func() { s.Watch.Left(s.intake.inFlight) }()
+	s.watch.Enter(metrics.Consuming)
+	defer func() { s.watch.Left(s.intake.inFlight) }()
 
 	for !s.finished() {
 		s.widenIfDue(ctx)
@@ -61,7 +61,7 @@ func (s *Session) Run(ctx context.Context) error {
 		if s.draining {
 			stop = nil
 		}
-		if err := s.next(ctx, stop, ticker.C); err != nil {
+		if err := s.next(stop, ticker.C); err != nil {
 			s.settleLast()
 			return err
 		}
@@ -71,22 +71,14 @@ func (s *Session) Run(ctx context.Context) error {
 }
 
 // next handles what comes next.
-func (s *Session) next(ctx context.Context, stop <-chan struct{}, ticks <-chan time.Time) (err error) {
+func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error) {
 	select {
 	case d, ok := <-s.alarm.unlessBlocked(s.intake.first):
 		err = s.receive(&s.intake.first, d, ok)
 	case d, ok := <-s.alarm.unlessBlocked(s.intake.others):
 		err = s.receive(&s.intake.others, d, ok)
-	case c, ok := <-s.retryPublisher.confirms:
-		err = s.confirm(ctx, s.retryPublisher, c, ok)
-	case c, ok := <-s.returnPublisher.confirms:
-		err = s.confirm(ctx, s.returnPublisher, c, ok)
-	case c, ok := <-s.failedRoutePublisher.confirms:
-		err = s.confirm(ctx, s.failedRoutePublisher, c, ok)
-	case c, ok := <-s.failedPublisher.confirms:
-		err = s.confirm(ctx, s.failedPublisher, c, ok)
-	case c, ok := <-s.directPublisher.confirms:
-		err = s.confirm(ctx, s.directPublisher, c, ok)
+	case a := <-s.answers:
+		err = s.confirm(a)
 	case complete := <-s.completions:
 		err = complete()
 	case <-s.backlog.timer.C:
@@ -96,8 +88,8 @@ func (s *Session) next(ctx context.Context, stop <-chan struct{}, ticks <-chan t
 	case now := <-ticks:
 		s.report()
 		err = s.stalled(now)
-	case p := <-s.Changes:
-		s.reconfigure(p)
+	case c := <-s.Changes:
+		s.reconfigure(c)
 	case <-stop:
 		s.drain()
 	}

@@ -11,22 +11,22 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // stableAfter is how long a session has to last to count as a success.
 const stableAfter = time.Minute
 
-// channels is how many the publishing connection has: the publishers', and one to look for the failed queue.
-const channels = 6
+// moreChannels is how many the publishing connection has besides those of the flow's exchanges: one for the default exchange, and one
+// to look for the last queue.
+const moreChannels = 2
 
 // Settings are what a session is opened with.
 type Settings struct {
-	Pipeline *deadletter.Pipeline
-	// Changes are later configurations of the same pipeline.
-	Changes <-chan *deadletter.Pipeline
+	Flow Flow
+	// Changes are later configurations of the same flow.
+	Changes <-chan Config
 	// Prefetch is how many messages are in flight at a time, at least 1.
 	Prefetch int
 	// Careful says that the session before ended over one of the messages that were in flight, or while it was looking for
@@ -34,27 +34,23 @@ type Settings struct {
 	Careful bool
 	// DrainTimeout bounds how long what is in flight is finished.
 	DrainTimeout time.Duration
-	// Avoided delays outlive the session. It may change them.
-	Avoided AvoidedDelays
-	// Parking outlives the session, too.
-	Parking *Parking
-	// UnboundTimeout is how long messages are kept because no delay is bound.
-	UnboundTimeout time.Duration
 	// Version is shown to the broker.
 	Version string
 	Log     *slog.Logger
-	Watch   *metrics.Pipeline
-	Judge   Judge
 }
 
-// Session is one life of a pipeline's connections. It ends as a whole when one of them closes, or the
+// Session is one life of a flow's connections. It ends as a whole when one of them closes, or the
 // inbox's channel does, or a consumer is cancelled: what is not acknowledged then is delivered again.
 //
 // One goroutine runs the loop and owns all that is below.
 type Session struct {
 	Settings
+	watch    *metrics.Flow
 	verbose  bool // the log takes a line per message
 	openedAt time.Time
+	// ended is closed when the session is, and end closes it.
+	ended <-chan struct{}
+	end   context.CancelFunc
 
 	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
 	// their connections, and acknowledgements have to get through.
@@ -65,10 +61,9 @@ type Session struct {
 	// completions are what is left to do after calls that the loop did not wait for.
 	completions chan func() error
 
-	intake intake
-	publishers
-	detours    detours
-	unbound    unbound
+	intake     intake
+	publishers publishers
+	answers    chan answer
 	rejections rejections
 	backlog    backlog
 	alarm      alarm
@@ -89,51 +84,56 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		Settings: settings,
 		verbose:  settings.Log.Enabled(ctx, slog.LevelDebug),
 		openedAt: time.Now(),
-		detours:  newDetours(settings.Avoided, settings.Log),
-		unbound:  unbound{timeout: settings.UnboundTimeout, log: settings.Log},
+		watch:    settings.Flow.Watch(),
 		backlog:  backlog{timer: time.NewTimer(0)},
 		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
+
+		completions: make(chan func() error),
+		answers:     make(chan answer, min(settings.Prefetch, mostAnswers)),
 	}
-	if err := s.open(ctx, uri); err != nil {
-		s.Watch.Enter(metrics.Disconnected)
+	living, end := context.WithCancel(context.WithoutCancel(ctx)) // longer than the opening
+	s.ended, s.end = living.Done(), end
+	settings.Flow.begin(s)
+	if err := s.open(ctx, living, uri); err != nil {
+		s.watch.Enter(metrics.Disconnected)
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Session) open(ctx context.Context, uri amqpconn.URI) (err error) {
-	if s.publishing, err = Connect(ctx, uri, s.Pipeline, "publish", s.Version); err != nil {
+// open connects within the first context, and works within the second one.
+func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error) {
+	config := s.Flow.Config()
+	if s.publishing, err = Connect(ctx, uri, config, "publish", s.Version); err != nil {
 		return err
 	}
-	if allowed := s.publishing.Config.ChannelMax; allowed > 0 && allowed < channels {
-		return fmt.Errorf("the broker allows %d channels per connection, and the worker needs %d: raise channel_max", allowed, channels)
+	needed := len(config.Exchanges()) + moreChannels
+	if allowed := int(s.publishing.Config.ChannelMax); allowed > 0 && allowed < needed {
+		return fmt.Errorf("the broker allows %d channels per connection, and the worker needs %d: raise channel_max", allowed, needed)
 	}
 	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
-	if s.publishers, err = openPublishers(ctx, s.publishing, s.Pipeline.Names, s.Prefetch, s.Watch); err != nil {
-		return err
-	}
-	// Each publisher has one at a time, and so have the intake, the drain and the look at the failed queue.
-	s.completions = make(chan func() error, len(s.all())+3)
-	client, limit := Client(s.Pipeline, "consume", s.Version), WindowBytes(s.Prefetch)
-	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, s.Pipeline.Vhost, client, limit); err != nil {
+	s.publishers = publishers{all: map[string]*publisher{}, open: func() (outlet, error) {
+		return openOutlet(living, s.publishing, s.Prefetch)
+	}}
+	client, limit := Client(config, "consume", s.Version), WindowBytes(s.Prefetch)
+	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, config.ID().Vhost, client, limit); err != nil {
 		return err
 	}
 	s.consumingClosed = s.consuming.NotifyClose(make(chan *amqp.Error, 1))
-	s.Watch.Enter(metrics.Connected)
-	looking := context.WithoutCancel(ctx) // longer than the opening
+	s.watch.Enter(metrics.Connected)
 	// Not where bodies may be in the way of the answer.
-	s.rejections.look = func(names pipeline.Names) error { return lookForFailed(looking, s.publishing, names) }
-	inbox := s.Pipeline.Names.Inbox()
+	s.rejections.look = func(exchange, queue string) error { return lookForLast(living, s.publishing, exchange, queue) }
+	inbox := config.Inbox()
 	s.acks = acks{others: make(chan int, 1), count: func(until time.Time) (int, error) {
-		return countConsumers(looking, s.consuming, inbox, until)
+		return countConsumers(living, s.consuming, inbox, until)
 	}}
 	s.intake, err = openIntake(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
 	return err
 }
 
 // Stable reports whether the session lasted, so that the next one may come soon. Each session that ends
-// counts against the delivery limit of what was in flight: a pipeline that is broken must not use the
+// counts against the delivery limit of what was in flight: a flow that is broken must not use the
 // limit up by connecting again and again.
 func (s *Session) Stable() bool { return time.Since(s.openedAt) > stableAfter }
 
@@ -145,8 +145,17 @@ func (s *Session) ramp() int {
 	return rampAfter
 }
 
+// complete has the loop finish what it did not wait for, unless the session is over.
+func (s *Session) complete(rest func() error) {
+	select {
+	case s.completions <- rest:
+	case <-s.ended:
+	}
+}
+
 // Close ends the connections, and with them the channels.
 func (s *Session) Close() {
+	s.end()
 	var closing sync.WaitGroup
 	if s.consuming.Connection != nil {
 		closing.Go(s.consuming.HangUp)
@@ -157,15 +166,19 @@ func (s *Session) Close() {
 	closing.Wait()
 }
 
-// Connect opens a connection to the pipeline's vhost.
-func Connect(ctx context.Context, uri amqpconn.URI, p *deadletter.Pipeline, purpose, version string) (*amqp.Connection, error) {
-	return amqpconn.Connect(ctx, uri, p.Vhost, Client(p, purpose, version))
+// Connect opens a connection to the flow's vhost.
+func Connect(ctx context.Context, uri amqpconn.URI, c Config, purpose, version string) (*amqp.Connection, error) {
+	return amqpconn.Connect(ctx, uri, c.ID().Vhost, Client(c, purpose, version))
 }
 
 // Client is what a connection says of itself. Purpose and version are shown in the management UI.
-func Client(p *deadletter.Pipeline, purpose, version string) amqpconn.Client {
+func Client(c Config, purpose, version string) amqpconn.Client {
+	name := c.ID().Name
+	if c.ID().Kind == workerconfig.DelayedExchange {
+		name += " (delayed exchange)"
+	}
 	return amqpconn.Client{
-		Name:    fmt.Sprintf("rabbitmq-retry %s %s (%s)", p.Names, purpose, version),
+		Name:    fmt.Sprintf("rabbitmq-retry %s %s (%s)", name, purpose, version),
 		Product: "rabbitmq-retry",
 		Version: version,
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
@@ -20,21 +18,13 @@ const (
 // settleLast acknowledges what the broker confirms in the moment before a session ends on an error:
 // the next session would publish it once more. What was nacked or returned is left to that one.
 func (s *Session) settleLast() {
-	s.Watch.Enter(metrics.Connected)
+	s.watch.Enter(metrics.Connected)
 	deadline := time.After(lastConfirms)
-	for s.outstanding() > 0 {
+	for s.publishers.outstanding() > 0 {
 		var done bool
 		select {
-		case c, ok := <-s.retryPublisher.confirms:
-			done = s.settleOne(s.retryPublisher, c, ok)
-		case c, ok := <-s.returnPublisher.confirms:
-			done = s.settleOne(s.returnPublisher, c, ok)
-		case c, ok := <-s.failedRoutePublisher.confirms:
-			done = s.settleOne(s.failedRoutePublisher, c, ok)
-		case c, ok := <-s.failedPublisher.confirms:
-			done = s.settleOne(s.failedPublisher, c, ok)
-		case c, ok := <-s.directPublisher.confirms:
-			done = s.settleOne(s.directPublisher, c, ok)
+		case a := <-s.answers:
+			done = s.settleOne(a)
 		case <-deadline:
 			done = true
 		}
@@ -42,7 +32,7 @@ func (s *Session) settleLast() {
 			break
 		}
 	}
-	for _, p := range s.all() {
+	for _, p := range s.publishers.all {
 		if s.settleAccepted(p) != nil {
 			break
 		}
@@ -53,13 +43,17 @@ func (s *Session) settleLast() {
 }
 
 // settleOne reports whether nothing else can be settled, because the inbox's channel is closed.
-func (s *Session) settleOne(p *publisher, c amqp.Confirmation, ok bool) (done bool) {
-	if !ok {
+func (s *Session) settleOne(a answer) (done bool) {
+	p := a.publisher
+	if a.late() {
+		return false
+	}
+	if !a.ok {
 		err := s.settleAccepted(p)
 		p.suspend()
 		return err != nil
 	}
-	m, returned, err := p.settle(c)
+	m, returned, err := p.settle(a.Confirmation)
 	if err != nil {
 		p.suspend()
 		return false

@@ -6,10 +6,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	inflows "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // acknowledged keeps the tags of what was acknowledged.
@@ -26,12 +23,8 @@ func (a *acknowledged) Reject(uint64, bool) error     { return nil }
 // acknowledged all the same when a session ends, or it would be published once more.
 func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	t.Parallel()
-	spec, err := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var acks acknowledged
-	s := &Session{Settings: Settings{Pipeline: spec, Watch: metrics.New("").Pipeline(spec)}, intake: intake{inflow: &inflows.Intake{}}}
+	s, _ := detouring(t)
 	p := &publisher{returned: map[string]bool{"returned": true}}
 	for tag, m := range []*message{
 		{publishTag: 1, confirmation: answered(false)},
@@ -41,7 +34,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 		{publishTag: 4, confirmation: answered(true)},
 	} {
 		m.delivery = amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag)}
-		m.verdict.Action = deadletter.Rescue
+		m.verdict = deadletter.Verdict{Action: deadletter.Rescue}
 		p.outstanding = append(p.outstanding, m)
 	}
 	if err := s.settleAccepted(p); err != nil {

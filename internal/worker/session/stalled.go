@@ -26,18 +26,15 @@ func (s *Session) stalled(now time.Time) error {
 		return s.intake.lost() // nobody looks at the deliveries meanwhile
 	}
 	s.intake.observe(now)
-	if err := s.detours.observe(s.Pipeline, s.retryPublisher.outstanding, s.alarm, now); err != nil {
+	if err := s.Flow.observe(now); err != nil {
 		return err
 	}
-	if err := s.Parking.observe(s.failedRoutePublisher.outstanding, s.alarm, now); err != nil {
-		return err
-	}
-	for _, p := range s.all() {
+	for _, p := range s.publishers.all {
 		if err := p.stalled(now, s.alarm); err != nil {
 			return err
 		}
 	}
-	return s.detourWaiting()
+	return s.Flow.look()
 }
 
 // stalled is an error when the broker neither accepts messages nor says so. A session has to be

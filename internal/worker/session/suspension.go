@@ -26,6 +26,8 @@ type suspension struct {
 	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the
 	// log says so.
 	unbound bool
+	// nextProbe is when a message may try the exchange again whose only queue took none, zero if all of them may.
+	nextProbe time.Time
 
 	// waiting are the messages that are published next, in this order.
 	waiting []*message
@@ -58,6 +60,17 @@ func (p *publisher) ready(m *message) bool {
 
 // goesAlone reports whether the broker may refuse the message for its size: nothing else is under way then.
 func (m *message) goesAlone() bool { return len(m.delivery.Body) >= alone }
+
+// impeded reports whether the log says that the exchange does not take messages.
+func (p *publisher) impeded() bool { return p.warned || p.unbound || !p.nextProbe.IsZero() }
+
+// obstruct has one message at a time try the exchange, from time to time.
+func (p *publisher) obstruct(now time.Time) { p.nextProbe = now.Add(unboundProbe) }
+
+// obstructed reports whether a message should not try the exchange now.
+func (p *publisher) obstructed(now time.Time) bool {
+	return !p.nextProbe.IsZero() && (now.Before(p.nextProbe) || len(p.outstanding) > 0)
+}
 
 // beware has messages go one at a time for a while after one that the broker did not accept, longer each time: there may be
 // more of its kind, and each would have the others published twice.

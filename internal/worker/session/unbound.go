@@ -30,7 +30,7 @@ type unbound struct {
 
 // holds reports whether the message waits for a delay to be bound, without being published.
 func (u *unbound) holds(m *message, now time.Time) bool {
-	if u.since.IsZero() || u.parking || m == u.probe || !m.verdict.Waits() {
+	if u.since.IsZero() || u.parking || m == u.probe || !verdictOf(m).Waits() {
 		return false
 	}
 	if now.Before(u.nextProbe) {

@@ -25,8 +25,8 @@ func (s *Session) Undeliverable() (ended, atHead bool) {
 // Searching reports whether the session ended while it was looking for a message that the broker does not accept: the next
 // one would meet it in the middle of a window again.
 func (s *Session) Searching() bool {
-	for _, p := range s.all() {
-		if p != nil && p.suspects > 0 {
+	for _, p := range s.publishers.all {
+		if p.suspects > 0 {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	errUnbound = errors.New("the failed exchange has no queue; run terraform apply")
+	errUnbound = errors.New("the failed or unrouted exchange has no queue; run terraform apply")
 	errRefused = errors.New("the broker refused the message")
 )
 

@@ -3,14 +3,13 @@ package undeliverable
 import (
 	"context"
 	"crypto/rand"
-	"log/slog"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
 const (
@@ -22,52 +21,44 @@ const (
 	withoutHeaders = "all headers left out: they do not fit a frame; "
 )
 
-// Inbox is the inbox of a pipeline on one broker.
+// Inbox is the inbox of a flow on one broker.
 type Inbox struct {
-	URI      amqpconn.URI
-	Pipeline *deadletter.Pipeline
-	Client   amqpconn.Client
-	Log      *slog.Logger
-	Watch    *metrics.Pipeline
+	URI    amqpconn.URI
+	Flow   session.Flow
+	Client amqpconn.Client
 }
 
 // Take parks the undeliverable messages at the head of the inbox, and returns how many there were. It ends with
 // as many others as it may look at, which it leaves as they are. An error says why it could not go on; the message
 // is in the inbox then.
 func (i Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
-	out := outlet{uri: i.URI, vhost: i.Pipeline.Vhost, client: i.Client}
+	config := i.Flow.Config()
+	out := outlet{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
 	defer out.close()
 	const oneByOne = 1
-	q := Queue{URI: i.URI, Vhost: i.Pipeline.Vhost, Name: i.Pipeline.Names.Inbox(), Client: i.Client}
+	q := Queue{URI: i.URI, Vhost: config.ID().Vhost, Name: config.Inbox(), Client: i.Client}
 	return q.take(ctx, looks, oneByOne, func(ctx context.Context, d *amqp.Delivery, why string) error {
-		verdict, err := i.park(ctx, &out, d, why)
-		if err != nil {
-			return err
-		}
-		i.Watch.Received()
-		i.Watch.Failed(verdict.Reason)
-		i.Log.Info("message parked in the failed queue", "reason", verdict.Reason, "queue", verdict.Letter.Queue,
-			"attempts", verdict.Letter.Count, "message_id", d.MessageId, "error", verdict.Error)
-		return nil
+		return i.park(ctx, &out, d, why)
 	})
 }
 
-// park publishes what the delivery says to the failed exchange, and waits until the broker keeps it.
-func (i Inbox) park(ctx context.Context, out *outlet, d *amqp.Delivery, why string) (deadletter.Verdict, error) {
+// park publishes what the delivery says to where it is parked, and waits until the broker keeps it.
+func (i Inbox) park(ctx context.Context, out *outlet, d *amqp.Delivery, why string) error {
 	if err := out.open(ctx); err != nil {
-		return deadletter.Verdict{}, err
+		return err
 	}
-	p := i.Pipeline
 	stamp := deadletter.Stamp{Now: time.Now(), PublishID: rand.Text(), FrameMax: out.conn.Config.FrameSize}
-	verdict := p.Undeliverable(d, why)
-	publishing, err := p.Publishing(verdict, d, stamp)
+	parked, err := i.Flow.Park(d, why, stamp)
 	if err != nil {
 		d.Headers = nil
-		verdict.Error = withoutHeaders + why
-		publishing, err = p.Publishing(verdict, d, stamp)
+		parked, err = i.Flow.Park(d, withoutHeaders+why, stamp)
 	}
 	if err != nil {
-		return verdict, err
+		return err
 	}
-	return verdict, out.publish(ctx, p.Route(verdict), publishing)
+	if err := out.publish(ctx, parked.Route, parked.Publishing); err != nil {
+		return err
+	}
+	parked.Done()
+	return nil
 }

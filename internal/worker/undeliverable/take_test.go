@@ -16,6 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
 
@@ -52,8 +53,8 @@ func newInbox(t *testing.T, queueType string) (*brokertest.Broker, undeliverable
 		t.Fatal(err)
 	}
 	return b, undeliverable.Inbox{
-		URI: uri, Pipeline: p, Client: amqpconn.Client{Name: t.Name()}, Log: slog.New(slog.DiscardHandler),
-		Watch: metrics.New("test").Pipeline(p),
+		URI: uri, Client: amqpconn.Client{Name: t.Name()},
+		Flow: session.NewRetrying(p, session.NewJudge(), time.Hour, metrics.New("test").Pipeline(p), slog.New(slog.DiscardHandler)),
 	}
 }
 

@@ -1,0 +1,137 @@
+package session
+
+import (
+	"log/slog"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+)
+
+// Delaying is the flow of a delayed exchange. There is no other way for a message than its own: what the broker does not take is
+// kept until it does, or until the configuration leads elsewhere.
+type Delaying struct {
+	config  *delaying.Exchange
+	watch   *metrics.DelayedExchange
+	log     *slog.Logger
+	session *Session
+}
+
+// NewDelaying is a delayed exchange's flow.
+func NewDelaying(e *delaying.Exchange, watch *metrics.DelayedExchange, log *slog.Logger) *Delaying {
+	return &Delaying{config: e, watch: watch, log: log}
+}
+
+// exchanges is a verdict as a delayed exchange's, which all of its messages have.
+func exchanges(v verdict) delaying.Verdict {
+	own, _ := v.(delaying.Verdict)
+	return own
+}
+
+// Config implements [Flow].
+func (f *Delaying) Config() Config { return f.config }
+
+// Watch implements [Flow].
+func (f *Delaying) Watch() *metrics.Flow { return f.watch.Flow }
+
+// Configure implements [Flow].
+func (f *Delaying) Configure(c Config) { f.config, _ = c.(*delaying.Exchange) }
+
+func (f *Delaying) begin(s *Session) { f.session = s }
+
+func (f *Delaying) judge(d *amqp.Delivery, _ time.Time) verdict { return f.config.Decide(d) }
+
+func (*Delaying) unjudged(d *amqp.Delivery) verdict { return delaying.Unjudged(d) }
+
+func (*Delaying) unbuilt(v verdict) (next verdict, ok bool) { return exchanges(v).Unbuilt() }
+
+func (f *Delaying) build(v verdict, d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
+	return f.config.Publishing(exchanges(v), d, stamp)
+}
+
+func (f *Delaying) aim(m *message, now time.Time) (route deadletter.Route, kept bool) {
+	route = f.config.Route(exchanges(m.verdict))
+	p := f.session.publishers.all[route.Exchange]
+	return route, p != nil && p.obstructed(now)
+}
+
+func (f *Delaying) send(m *message, _ time.Time) deadletter.Route {
+	m.sent = m.verdict
+	return f.config.Route(exchanges(m.sent))
+}
+
+func (f *Delaying) returned(p *publisher, m *message) error {
+	if f.leadsToOneQueue(p) {
+		p.obstruct(time.Now())
+	}
+	f.session.unrouted(p, m)
+	return nil
+}
+
+func (f *Delaying) nacked(p *publisher, m *message) error {
+	f.log.Debug(deferredRefused, "exchange", p.exchange, "message_id", m.delivery.MessageId)
+	if f.leadsToOneQueue(p) {
+		if !p.impeded() {
+			f.log.Warn(deferredFull, "exchange", p.exchange)
+		}
+		p.obstruct(time.Now())
+		p.stale = true
+	}
+	f.session.keep(m)
+	return nil
+}
+
+// leadsToOneQueue reports whether what befell one message befalls all that go to the exchange. Those that are delivered at once
+// have queues of the application, each with limits and bindings of its own.
+func (f *Delaying) leadsToOneQueue(p *publisher) bool {
+	return p.exchange != f.config.Names.DeliverExchange()
+}
+
+// accepted counts and logs a message that was acknowledged: a line for each that is refused, none for the others, of which there
+// may be thousands a second.
+func (f *Delaying) accepted(m *message) {
+	v := exchanges(m.sent)
+	switch v.Action {
+	case delaying.Refuse:
+		f.watch.Refused(v.Reason)
+		f.log.Info("message put into the unrouted queue", details(m, "reason", v.Reason)...)
+		return
+	case delaying.Deliver:
+		f.watch.Delivered()
+	case delaying.Delay:
+		f.watch.Delayed()
+	}
+	if f.session.verbose { // or the line would be put together for nothing
+		f.log.Debug("message sent on", details(m, "delay", v.Delay)...)
+	}
+}
+
+func (f *Delaying) left(m *message, reason error) {
+	f.watch.Refused(deadletter.ReasonMalformed)
+	f.log.Info("message left to the broker, which moves it to the unrouted queue as it is", details(m, "reason", reason)...)
+}
+
+// Park implements [Flow].
+func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+	v := delaying.Undeliverable(d, why)
+	publishing, err := f.config.Publishing(v, d, stamp)
+	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
+		f.watch.Received()
+		f.watch.Refused(v.Reason)
+		f.log.Info("message put into the unrouted queue", "reason", v.Reason, "message_id", d.MessageId, "error", v.Error)
+	}}, err
+}
+
+func (*Delaying) forgoes(*publisher) bool { return false }
+
+func (*Delaying) shut(*publisher, *amqp.Error) error { return nil }
+
+// diedAt: messages come from publishers, who say nothing that could be believed of the time.
+func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }
+
+func (*Delaying) observe(time.Time) error { return nil }
+
+func (*Delaying) look() error { return nil }

@@ -1,0 +1,59 @@
+package session
+
+import (
+	"log/slog"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+func (*Retrying) diedAt(d *amqp.Delivery) time.Time { return deadletter.DiedAt(d.Headers) }
+
+// done counts and logs a message that was acknowledged: a line for each that is parked, none for
+// those that are sent back, of which there may be thousands a second.
+func (f *Retrying) done(m *message) {
+	v := sentOf(m)
+	switch v.Action {
+	case deadletter.Fail:
+		f.watch.Failed(v.Reason)
+		details := f.details(m, slog.String("reason", v.Reason))
+		if v.Detour != "" {
+			f.watch.Detoured(v.Detour)
+			details = append(details, "detour", string(v.Detour))
+		}
+		f.log.Info("message parked in the failed queue", details...)
+		return
+	case deadletter.Rescue:
+		f.watch.Rescued()
+	case deadletter.Retry:
+		f.watch.Retried(v.Delay)
+	}
+	if f.session.verbose { // or the line would be put together for nothing
+		f.log.Debug("message sent back", f.details(m, slog.Duration("delay", v.Delay))...)
+	}
+}
+
+func (f *Retrying) left(m *message, reason error) {
+	f.watch.Failed(deadletter.ReasonMalformed)
+	f.log.Info("message left to the broker, which moves it to the failed queue as it is",
+		f.details(m, slog.Any("reason", reason))...)
+}
+
+func (*Retrying) details(m *message, first slog.Attr) []any {
+	l := verdictOf(m).Letter
+	return details(m, first, "queue", l.Queue, "attempts", l.Count)
+}
+
+// Park implements [Flow].
+func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+	v := f.config.Undeliverable(d, why)
+	publishing, err := f.config.Publishing(v, d, stamp)
+	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
+		f.watch.Received()
+		f.watch.Failed(v.Reason)
+		f.log.Info("message parked in the failed queue", "reason", v.Reason, "queue", v.Letter.Queue,
+			"attempts", v.Letter.Count, "message_id", d.MessageId, "error", v.Error)
+	}}, err
+}

@@ -1,0 +1,177 @@
+package session
+
+import (
+	"log/slog"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+)
+
+// Retrying is the flow of a pipeline. It takes detours around what accepts nothing.
+type Retrying struct {
+	config *deadletter.Pipeline
+	rules  Judge
+	watch  *metrics.Pipeline
+	log    *slog.Logger
+
+	// avoided and parking outlive a session; detours and unbound are about one.
+	avoided AvoidedDelays
+	parking *Parking
+	detours detours
+	unbound unbound
+	session *Session
+}
+
+// NewRetrying is a pipeline's flow. The timeout is how long messages are kept because no delay is bound.
+func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Pipeline, log *slog.Logger) *Retrying {
+	return &Retrying{
+		config: p, rules: rules, watch: watch, log: log,
+		avoided: AvoidedDelays{}, parking: NewParking(), unbound: unbound{timeout: unboundTimeout, log: log},
+	}
+}
+
+// Judge decides about a pipeline's messages, and builds what is published for them.
+type Judge struct {
+	Decide func(*deadletter.Pipeline, *amqp.Delivery, time.Time) deadletter.Verdict
+	Build  func(*deadletter.Pipeline, deadletter.Verdict, *amqp.Delivery, deadletter.Stamp) (amqp.Publishing, error)
+}
+
+// NewJudge returns the one for production. Tests put a fault in.
+func NewJudge() Judge {
+	return Judge{
+		Decide: func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
+			return p.Decide(p.Read(d), now)
+		},
+		Build: (*deadletter.Pipeline).Publishing,
+	}
+}
+
+// verdictOf is a pipeline's verdict about a message, and sentOf the one that it was published by.
+func verdictOf(m *message) deadletter.Verdict { return pipelines(m.verdict) }
+func sentOf(m *message) deadletter.Verdict    { return pipelines(m.sent) }
+
+// pipelines is a verdict as a pipeline's, which all of its messages have.
+func pipelines(v verdict) deadletter.Verdict {
+	own, _ := v.(deadletter.Verdict)
+	return own
+}
+
+// Config implements [Flow].
+func (f *Retrying) Config() Config { return f.config }
+
+// Watch implements [Flow].
+func (f *Retrying) Watch() *metrics.Flow { return f.watch.Flow }
+
+// Configure implements [Flow].
+func (f *Retrying) Configure(c Config) {
+	f.config, _ = c.(*deadletter.Pipeline)
+	f.detours.reconfigure(f.config)
+	f.unbound.reset()
+}
+
+func (f *Retrying) begin(s *Session) {
+	f.session, f.detours = s, newDetours(f.avoided, f.log)
+	f.unbound.reset()
+}
+
+func (f *Retrying) judge(d *amqp.Delivery, now time.Time) verdict {
+	return f.rules.Decide(f.config, d, now)
+}
+
+func (*Retrying) unjudged(d *amqp.Delivery) verdict { return deadletter.Unjudged(d) }
+
+func (*Retrying) unbuilt(v verdict) (next verdict, ok bool) { return pipelines(v).Unbuilt() }
+
+func (f *Retrying) build(v verdict, d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
+	return f.rules.Build(f.config, pipelines(v), d, stamp)
+}
+
+func (f *Retrying) aim(m *message, now time.Time) (route deadletter.Route, kept bool) {
+	if f.unbound.holds(m, now) {
+		return route, true
+	}
+	f.detoured(m, now)
+	return f.config.Route(verdictOf(m)), false
+}
+
+func (f *Retrying) send(m *message, now time.Time) deadletter.Route {
+	sent := f.detours.around(f.config, verdictOf(m), now)
+	m.sent = sent
+	return f.config.Route(sent)
+}
+
+func (f *Retrying) accepted(m *message) {
+	v := sentOf(m)
+	f.detours.accepted(f.config, v)
+	f.unbound.accepted(v)
+	if v.ToOwnFailedQueue() {
+		f.parking.accepted(v.Letter.Queue, f.log)
+	}
+	f.done(m)
+}
+
+// returned tries the next best after the broker had no queue for a message.
+func (f *Retrying) returned(_ *publisher, m *message) error {
+	s, v := f.session, verdictOf(m)
+	if v.Action == deadletter.Retry && sentOf(m).Delay != v.Delay {
+		s.keep(m) // its own delay may be bound, and accept it again
+		return nil
+	}
+	next, ok := f.config.Returned(v)
+	if !ok {
+		s.unrouted(s.to(f.config.Names.FailedExchange()), m)
+		return nil
+	}
+	if v.Waits() && !next.Waits() && f.unbound.returned(m, time.Now()) {
+		m.verdict = s.judge(m)
+		s.keep(m)
+		return nil
+	}
+	m.verdict = next
+	return s.publish(m)
+}
+
+// nacked tries again later what the broker refused to accept.
+func (f *Retrying) nacked(p *publisher, m *message) error {
+	s, v := f.session, verdictOf(m)
+	if next, ok := f.config.Nacked(v); ok {
+		m.verdict = next
+		return s.publish(m)
+	}
+	if v.ToOwnFailedQueue() {
+		return f.parkedNacked(m, time.Now())
+	}
+	s.Log.Debug(deferredRefused, "queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
+	if !v.ToWorkQueue() {
+		// A work queue may well be full. Only a fault refuses what goes to a queue of ours.
+		now := time.Now()
+		p.refused(now)
+		f.detours.refused(sentOf(m), now)
+	}
+	s.keep(m)
+	return nil
+}
+
+// forgoes is about the default exchange: what cannot go straight to its work queue is parked.
+func (*Retrying) forgoes(p *publisher) bool { return p.exchange == "" }
+
+func (f *Retrying) shut(p *publisher, reason *amqp.Error) error {
+	if p.exchange != f.config.Names.FailedRouteExchange() {
+		return nil
+	}
+	f.parking.shut(reason, time.Now())
+	return f.detourWaiting()
+}
+
+func (f *Retrying) observe(now time.Time) error {
+	a, names := f.session.alarm, f.config.Names
+	if err := f.detours.observe(f.config, f.session.publishers.outstandingTo(names.RetryExchange()), a, now); err != nil {
+		return err
+	}
+	return f.parking.observe(f.session.publishers.outstandingTo(names.FailedRouteExchange()), a, now)
+}
+
+func (f *Retrying) look() error { return f.detourWaiting() }
