@@ -230,7 +230,7 @@ func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 }
 
 // closeConnection closes a connection as an operator does. The API lists it a few seconds late.
-func (p *testPipeline) closeConnection(t *testing.T, clientName string) {
+func (p testVhost) closeConnection(t *testing.T, clientName string) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
 		_, answer := p.Request(t, "GET", "/api/vhosts/"+url.PathEscape(p.Vhost)+"/connections", nil)

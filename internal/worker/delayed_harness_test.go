@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"net/url"
 	"strconv"
 	"testing"
 	"time"
@@ -82,6 +83,16 @@ func (e *testExchange) publish(t *testing.T, key string, delay any, m amqp.Publi
 	}
 	m.Headers["x-delay"] = delay
 	e.Publish(t, e.names.Exchange(), key, m)
+}
+
+// user is the one that publishes.
+func (p testVhost) user(t *testing.T) string {
+	t.Helper()
+	u, err := url.Parse(p.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.User.Username()
 }
 
 // due is when a message may be delivered at the earliest, and where.

@@ -1,8 +1,18 @@
 package worker_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 // Each message comes once, to the queue of its key, and not before its time.
@@ -21,4 +31,206 @@ func TestMessagesAreDelayed(t *testing.T) {
 		t.Errorf("the log has warnings:\n%s", r.log)
 	}
 	e.expectEmpty(t, e.names.UnroutedQueue())
+}
+
+// What clients of many languages write is read; what cannot be is delivered at once.
+func TestDelaysOfEveryType(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1h", "50ms", "work")
+	r := e.work(t)
+	deliveries := e.collect(t, "work")
+	values := []any{int8(100), uint8(200), int16(150), int32(150), int64(150), "150", float32(150.9), 150.9}
+	if e.VersionAtLeast("3.11") {
+		values = append(values, uint16(150), uint32(150))
+	}
+	for i, value := range values {
+		began := time.Now()
+		e.publish(t, "work", value, amqp.Publishing{MessageId: fmt.Sprint(i)})
+		if d := next(t, deliveries); d.MessageId != fmt.Sprint(i) || d.at.Sub(began) < 100*time.Millisecond {
+			t.Errorf("%T %v came after %s", value, value, d.at.Sub(began))
+		} else if n, ok := d.Headers["x-delay"].(int64); !ok || n > -100 || n < -200 {
+			t.Errorf("%T %v is %v after its wait", value, value, d.Headers["x-delay"])
+		}
+	}
+	for _, value := range []any{nil, int32(0), int64(-1), "soon", true} {
+		e.publish(t, "work", value, amqp.Publishing{})
+		if d := next(t, deliveries); d.Headers["x-delay"] != value || d.Headers["delay-0"] != nil || d.Headers["x-death"] != nil {
+			t.Errorf("%v: headers %v", value, d.Headers)
+		}
+	}
+	r.awaitSeries(t, map[string]float64{
+		"received_total": float64(len(values) + 5), "delayed_total": float64(len(values)), "delivered_at_once_total": 5,
+		"refused_total{reason=delay_too_long}": 0, "ready": 1, "consuming": 1, "session_restarts_total": 0,
+	})
+}
+
+// Nothing that a publisher writes gets a message delivered early, stops it or others, or is lost.
+func TestPublishersHeadersAndProperties(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1h", "100ms", "work", "copy", "blind")
+	e.work(t)
+	deliveries := e.collect(t, "work", "copy", "blind")
+	deaths := make([]any, 40)
+	for i := range deaths {
+		deaths[i] = amqp.Table{
+			"queue": e.names.Level(delayed.Level{Unit: 100 * time.Millisecond, Bit: i % 4}), "reason": "expired", "count": int64(1),
+			"exchange": e.names.Exchange(), "routing-keys": []any{"work"}, "time": time.Unix(1, 0),
+		}
+	}
+	m := amqp.Publishing{
+		Headers: amqp.Table{
+			"x-death": deaths, "x-first-death-queue": "events.delay.100ms.3", "x-first-death-reason": "expired", "x-first-death-exchange": "",
+			"delay-0": "true", "delay-1": int32(1), "delay-2": false, "delay-3": false, "delay-30": true,
+			"CC": []any{"copy"}, "BCC": []any{"blind"}, "mine": "kept", "x-mine": int32(5),
+		},
+		ContentType: "text/plain", ContentEncoding: "gzip", DeliveryMode: amqp.Transient, Priority: 9, CorrelationId: "c", ReplyTo: "r", Expiration: "300",
+		MessageId: "m", Timestamp: time.Unix(5, 0), Type: "t", UserId: e.user(t), AppId: "a", Body: []byte("body"),
+	}
+	began := time.Now()
+	e.publish(t, "work", int32(1500), m)
+	queues := map[string]bool{}
+	for range 2 {
+		d := next(t, deliveries)
+		queues[d.queue] = true
+		if took := d.at.Sub(began); took < 1500*time.Millisecond || took > 6*time.Second {
+			t.Errorf("it came to %s after %s", d.queue, took)
+		}
+		if d.RoutingKey != "work" || d.ContentType != m.ContentType || d.ContentEncoding != m.ContentEncoding || d.CorrelationId != "c" || d.ReplyTo != "r" ||
+			d.MessageId != "m" || !d.Timestamp.Equal(m.Timestamp) || d.Type != "t" || d.AppId != "a" || string(d.Body) != "body" ||
+			d.DeliveryMode != amqp.Persistent || d.Priority != 0 || d.Expiration != "" || d.UserId != "" {
+			t.Errorf("%+v", d.Delivery)
+		}
+		for key, want := range map[string]any{
+			"mine": "kept", "x-mine": int32(5), "x-delay": int64(-1500), "delay-30": nil, "retry-user-id": m.UserId,
+			"delay-expiration": "300", "delay-priority": int64(9), "retry-delivery-mode": int64(1),
+		} {
+			if d.Headers[key] != want {
+				t.Errorf("%s is %v, want %v", key, d.Headers[key], want)
+			}
+		}
+		if list, _ := d.Headers["x-death"].([]any); len(list) != 4 {
+			t.Errorf("x-death has %d entries, want one for each level that it waited in: %v", len(list), list)
+		}
+	}
+	if !queues["work"] || !queues["copy"] {
+		t.Errorf("it came to %v", queues)
+	}
+	// The level is not frozen.
+	e.publish(t, "work", int32(800), amqp.Publishing{MessageId: "after"})
+	if d := next(t, deliveries); d.MessageId != "after" {
+		t.Errorf("%+v", d.Delivery)
+	}
+}
+
+// What is not delivered is in the unrouted queue, and says why if the worker knows.
+func TestRefusedMessagesAreUnrouted(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "1s", "work")
+	r := e.work(t)
+	r.awaitReady(t, "")
+	expect := func(id string, reason any) {
+		t.Helper()
+		d := e.await(t, e.names.UnroutedQueue())
+		if d.MessageId != id || d.Headers["dead-letter-reason"] != reason || (d.Headers["dead-letter-at"] == nil) != (reason == nil) {
+			t.Errorf("%q with %v, want %q with %v", d.MessageId, d.Headers, id, reason)
+		}
+	}
+	e.publish(t, "work", int64(60_001), amqp.Publishing{MessageId: "long", Expiration: "1", Headers: amqp.Table{"CC": []any{"other"}}})
+	expect("long", "delay_too_long")
+	e.publish(t, "work", "99999999999999999999", amqp.Publishing{MessageId: "longest"})
+	expect("longest", "delay_too_long")
+	e.publish(t, "nobody", int32(0), amqp.Publishing{MessageId: "nobody's"})
+	expect("nobody's", nil)
+	e.publish(t, "nobody", int32(500), amqp.Publishing{MessageId: "nobody's later"})
+	expect("nobody's later", nil)
+	// The broker moves these untouched.
+	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "large", Headers: amqp.Table{"large": strings.Repeat("x", 130_400)}})
+	expect("large", nil)
+	nested := amqp.Table{}
+	for range 40 {
+		nested = amqp.Table{"k": nested}
+	}
+	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "undecodable", Headers: nested})
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.names.UnroutedQueue(), 1) })
+	if got := e.take(t, e.names.UnroutedQueue(), "ack_requeue_false"); len(got) != 1 || got[0].Properties.ID != "undecodable" {
+		t.Errorf("%+v", got)
+	}
+	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "good"})
+	if d := e.await(t, "work"); d.MessageId != "good" {
+		t.Errorf("%+v", d)
+	}
+	r.awaitSeries(t, map[string]float64{
+		"refused_total{reason=delay_too_long}": 2, "refused_total{reason=malformed}": 2, "delayed_total": 2, "delivered_at_once_total": 1,
+		"session_restarts_total": 0, "ready": 1,
+	})
+}
+
+// What only AMQP 1.0 can carry does not stop the others.
+func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	if !e.VersionAtLeast("4.0") {
+		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", e.Version)
+	}
+	r := e.work(t)
+	amqp10.Dial(t, e.Broker).To(t, "/exchanges/"+e.names.Exchange()).Send(t, withUUID("bad").Encode())
+	e.publish(t, "work", int32(100), amqp.Publishing{MessageId: "good"})
+	if d := e.await(t, "work"); d.MessageId != "good" {
+		t.Errorf("%+v", d)
+	}
+	d := e.await(t, e.names.UnroutedQueue())
+	if text, _ := d.Headers["dead-letter-error"].(string); d.MessageId != "bad" || d.Headers["dead-letter-reason"] != "malformed" || !strings.Contains(text, "a UUID") {
+		t.Errorf("%+v", d)
+	}
+	r.awaitSeries(t, map[string]float64{"refused_total{reason=malformed}": 1, "delayed_total": 1})
+}
+
+// A worker with the permissions that the provider lists can do all that it has to.
+func TestListedPermissionsOfADelayedExchangeSuffice(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	permissions := delayed.WorkerPermissions(e.names)
+	user, password := e.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
+	r := e.workOn(t, withUser(t, e.URI, user, password), exchangesOf(t, e.spec.Worker()), func(context.Context, *worker.Options) {})
+	for _, ms := range []int{0, 100, 700} {
+		e.publish(t, "work", ms, amqp.Publishing{})
+		e.await(t, "work")
+	}
+	e.publish(t, "work", 61_000, amqp.Publishing{})
+	e.await(t, e.names.UnroutedQueue())
+	if log := r.log.String(); strings.Contains(log, "ACCESS_REFUSED") || countLines(log, "msg=consuming") != 1 {
+		t.Errorf("a permission was missing:\n%s", log)
+	}
+}
+
+// A publisher with the permissions that the provider lists can write to no level.
+func TestPublisherPermissionsOfADelayedExchange(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	permissions := delayed.PublisherPermissions(e.names)
+	user, password := e.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
+	for exchange, allowed := range map[string]bool{
+		e.names.Exchange(): true, e.names.DeliverExchange(): false, e.names.UnroutedExchange(): false,
+		e.names.Level(delayed.Level{Unit: 100 * time.Millisecond}): false, "": false,
+	} {
+		conn, err := amqp.DialConfig(withUser(t, e.URI, user, password), amqp.Config{Vhost: e.Vhost})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		ch, err := conn.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.Confirm(false); err != nil {
+			t.Fatal(err)
+		}
+		confirm, err := ch.PublishWithDeferredConfirm(exchange, "work", false, false, amqp.Publishing{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ack, err := confirm.WaitContext(t.Context()); err != nil || ack != allowed {
+			t.Errorf("publish to %q: %t, %v", exchange, ack, err)
+		}
+	}
 }

@@ -97,7 +97,7 @@ func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 
 // disguised returns a function that publishes through a proxy, which gives the header "Lunknown" the
 // type L.
-func (p *testPipeline) disguised(t *testing.T) func(*testing.T, string, string, amqp.Publishing) {
+func (p testVhost) disguised(t *testing.T) func(*testing.T, string, string, amqp.Publishing) {
 	t.Helper()
 	uri := p.throughProxy(t, &proxy{rewrite: func(frame []byte) {
 		if at := bytes.Index(frame, []byte("\x08Lunknownl")); at >= 0 {
@@ -138,7 +138,7 @@ type apiMessage struct {
 }
 
 // take takes all messages of a queue through the management API.
-func (p *testPipeline) take(t *testing.T, queue, ackMode string) (messages []apiMessage) {
+func (p testVhost) take(t *testing.T, queue, ackMode string) (messages []apiMessage) {
 	t.Helper()
 	_, answer := p.Request(t, http.MethodPost, p.Path("queues", queue)+"/get", map[string]any{
 		"count": 100, "ackmode": ackMode, "encoding": "auto",

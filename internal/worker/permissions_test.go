@@ -86,7 +86,7 @@ func (p *testPipeline) workPermitted(t *testing.T, permissions pipeline.Permissi
 	return runningAs{p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker()), user}
 }
 
-func (p *testPipeline) grant(t *testing.T, user string, permissions pipeline.Permissions) {
+func (p testVhost) grant(t *testing.T, user string, permissions pipeline.Permissions) {
 	t.Helper()
 	p.set(t, http.MethodPut, p.Path("permissions", user), map[string]string{
 		"configure": permissions.Configure, "write": permissions.Write, "read": permissions.Read,

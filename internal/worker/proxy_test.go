@@ -37,7 +37,7 @@ func (c *workerConn) Write(frame []byte) (int, error) {
 }
 
 // throughProxy returns the URI of a proxy to the broker.
-func (p *testPipeline) throughProxy(t *testing.T, x *proxy) string {
+func (p testVhost) throughProxy(t *testing.T, x *proxy) string {
 	t.Helper()
 	return brokertest.Between(t, p.URI, x.serve)
 }
@@ -86,12 +86,15 @@ func (x *proxy) forward(to io.Writer, from io.Reader, rewrite func([]byte)) {
 	}
 }
 
-// block tells the worker that the broker blocks its connections.
-func (x *proxy) block() {
+// block tells the worker that the broker blocks its connections, and unblock that it does not any more.
+func (x *proxy) block()   { x.tell("\x01\x00\x00\x00\x00\x00\x09\x00\x0a\x00\x3c\x04test\xce") }
+func (x *proxy) unblock() { x.tell("\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x3d\xce") }
+
+func (x *proxy) tell(frame string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, worker := range x.workers {
-		_, _ = worker.Write([]byte("\x01\x00\x00\x00\x00\x00\x09\x00\x0a\x00\x3c\x04test\xce"))
+		_, _ = worker.Write([]byte(frame))
 	}
 }
 

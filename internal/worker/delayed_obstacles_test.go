@@ -1,0 +1,248 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// level is the name of a level of 100 ms.
+func (e *testExchange) level(bit int) string {
+	return e.names.Level(delayed.Level{Unit: 100 * time.Millisecond, Bit: bit})
+}
+
+// unbind deletes all bindings between an exchange and a queue, or an exchange if kind is "e".
+func (p testVhost) unbind(t *testing.T, source, kind, destination string) {
+	t.Helper()
+	path := p.Path("bindings", "e", source, kind, destination)
+	var bindings []struct {
+		Key string `json:"properties_key"`
+	}
+	p.Call(t, http.MethodGet, path, nil, &bindings)
+	for _, b := range bindings {
+		p.set(t, http.MethodDelete, path+"/"+b.Key, nil)
+	}
+}
+
+// What cannot be delayed yet is kept, and nothing else: it goes on by itself once it can be.
+func TestMessagesWaitForWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	const kept = "publish deferred, messages? kept unacknowledged"
+	for name, c := range map[string]struct {
+		remove func(*testing.T, *testExchange)
+		log    string
+		// delay is that of the messages that are concerned.
+		delay int
+	}{
+		"binding of a level": {func(t *testing.T, e *testExchange) {
+			t.Helper()
+			e.unbind(t, e.level(2), "q", e.level(2))
+		}, "the exchange has no queue", 450},
+		"queue of a level": {func(t *testing.T, e *testExchange) {
+			t.Helper()
+			e.set(t, http.MethodDelete, e.Path("queues", e.level(2)), nil)
+		}, "the exchange has no queue", 450},
+		"exchange of a level": {func(t *testing.T, e *testExchange) {
+			t.Helper()
+			e.set(t, http.MethodDelete, e.Path("exchanges", e.level(2)), nil)
+		}, "the exchange is missing", 450},
+		"level that is full": {func(t *testing.T, e *testExchange) {
+			t.Helper()
+			e.set(t, http.MethodPut, e.Path("policies", "full"), map[string]any{
+				"pattern": "^events.delay.100ms.2$", "apply-to": "queues", "priority": 2000, "definition": map[string]any{"max-length": 0, "overflow": "reject-publish"},
+			})
+			e.awaitFull(t, e.level(2))
+		}, "the broker refuses them", 450},
+		"unrouted queue": {func(t *testing.T, e *testExchange) {
+			t.Helper()
+			e.unbind(t, e.names.UnroutedExchange(), "q", e.names.UnroutedQueue())
+		}, "the exchange has no queue", 100_000_000},
+		"deliver exchange": {func(t *testing.T, e *testExchange) {
+			t.Helper()
+			e.set(t, http.MethodDelete, e.Path("exchanges", e.names.DeliverExchange()), nil)
+		}, "the exchange is missing", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newExchange(t, "1h", "100ms", "work")
+			r := e.workWith(t, func(_ context.Context, o *worker.Options) { o.Prefetch = 50 })
+			r.awaitReady(t, "")
+			c.remove(t, e)
+			const n = 20
+			for i := range n {
+				e.publish(t, "work", c.delay, amqp.Publishing{MessageId: fmt.Sprint("held-", i)})
+			}
+			r.log.await(t, c.log, 1)
+			r.awaitReady(t, "kept unacknowledged")
+			r.awaitSeries(t, map[string]float64{"unacknowledged_backlog_messages": n, "ready": 0})
+			e.expectEmpty(t, "work")
+			if c.delay != 0 {
+				e.publish(t, "work", 150, amqp.Publishing{MessageId: "other"})
+				if d := e.await(t, "work"); d.MessageId != "other" {
+					t.Errorf("%+v", d)
+				}
+			}
+			e.set(t, http.MethodPut, e.Path("policies", "full"), map[string]any{"pattern": "^none$", "definition": map[string]any{"max-length": 0}})
+			e.apply(t, delayed.Expand(e.spec))
+			e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
+			queue := "work"
+			if c.delay > 3_600_000 {
+				queue = e.names.UnroutedQueue()
+			}
+			brokertest.Eventually(t, patience, func() error { return e.countIs(t, queue, n) })
+			r.awaitReady(t, "")
+			if restarts := countLines(r.log.String(), "msg=consuming"); restarts != 1 {
+				t.Errorf("%d sessions, want 1:\n%s", restarts, r.log)
+			}
+			if lines := countLines(r.log.String(), "publish deferred"); lines > 2 {
+				t.Errorf("%d lines %q:\n%s", lines, kept, r.log)
+			}
+		})
+	}
+}
+
+// awaitFull waits until a queue refuses messages.
+func (p testVhost) awaitFull(t *testing.T, queue string) {
+	t.Helper()
+	ch := p.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	brokertest.Eventually(t, patience, func() error {
+		c, err := ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{Expiration: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Wait() {
+			return fmt.Errorf("%s takes messages", queue)
+		}
+		return nil
+	})
+}
+
+// A binding to the level below may be missing, too. What is above waits for it, and is late rather than early.
+func TestMissingWayDownMakesNothingEarly(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1h", "100ms", "work")
+	e.work(t)
+	// 400 ms pass level 1 and 0 without a wait.
+	e.unbind(t, e.level(1), "e", e.level(0))
+	began := time.Now()
+	e.publish(t, "work", 400, amqp.Publishing{MessageId: "held"})
+	e.publish(t, "work", 200, amqp.Publishing{MessageId: "other"})
+	if d := e.await(t, "work"); d.MessageId != "other" {
+		t.Errorf("%q after %s", d.MessageId, time.Since(began))
+	}
+	time.Sleep(time.Second)
+	e.expectEmpty(t, "work")
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(2), 1) })
+}
+
+// A level that is not there yet, or not any more, matters as long as the configuration says so.
+func TestReloadFreesMessages(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	configs := make(chan workerconfig.Config)
+	wide := e.spec.Worker()
+	wide.MaxDelay = "1h"
+	r := e.workOn(t, e.URI, exchangesOf(t, wide), func(_ context.Context, o *worker.Options) { o.Configs = configs })
+	for range 10 {
+		e.publish(t, "work", 110_000, amqp.Publishing{})
+	}
+	r.log.await(t, "the exchange is missing", 1)
+	narrow, err := workerconfig.Parse(exchangesOf(t, e.spec.Worker()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs <- narrow
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.names.UnroutedQueue(), 10) })
+	r.awaitReady(t, "")
+
+	// Another unit, with levels of its own.
+	finer := e.spec
+	finer.Precision = waiting(t, "30ms")
+	e.apply(t, delayed.Expand(finer))
+	other, err := workerconfig.Parse(exchangesOf(t, finer.Worker()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs <- other
+	r.log.await(t, "configuration changed", 2)
+	began := time.Now()
+	e.publish(t, "work", 50, amqp.Publishing{})
+	d := e.await(t, "work")
+	if took := time.Since(began); took < 60*time.Millisecond || d.Headers["x-first-death-queue"] != "events.delay.30ms.1" {
+		t.Errorf("after %s: %v", took, d.Headers)
+	}
+	if n := countLines(r.log.String(), "msg=consuming"); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// The inbox may be deleted and created again.
+func TestInboxOfADelayedExchangeIsDeleted(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	r := e.work(t)
+	r.awaitReady(t, "")
+	e.set(t, http.MethodDelete, e.Path("queues", e.names.Inbox()), nil)
+	r.awaitReady(t, "inbox")
+	e.apply(t, delayed.Expand(e.spec))
+	r.awaitReady(t, "")
+	e.publish(t, "work", 100, amqp.Publishing{})
+	e.await(t, "work")
+}
+
+// A queue behind the exchange that is full holds up what goes there at once, and nothing else.
+func TestFullTargetHoldsUpItsOwnMessages(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	e.DeclareQueue(t, "full", "quorum", map[string]any{"x-max-length": 1, "x-overflow": "reject-publish"})
+	e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "full", RoutingKey: "full"})
+	e.fillQueue(t, "full")
+	r := e.work(t)
+	e.publish(t, "full", 0, amqp.Publishing{MessageId: "held"})
+	r.awaitReady(t, "kept unacknowledged")
+	for _, ms := range []int{0, 100} {
+		e.publish(t, "work", ms, amqp.Publishing{})
+		e.await(t, "work")
+	}
+	e.set(t, http.MethodDelete, e.Path("queues", "full")+"/contents", nil)
+	brokertest.Eventually(t, patience, func() error {
+		d, ok := e.Get(t, "full")
+		if !ok || d.MessageId != "held" {
+			return fmt.Errorf("%q, %t", d.MessageId, ok)
+		}
+		return nil
+	})
+	r.awaitReady(t, "")
+}
+
+// Nothing is lost or doubled by an alarm.
+func TestDelayedExchangeDuringAnAlarm(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	x := &proxy{}
+	r := e.workOn(t, e.throughProxy(t, x), exchangesOf(t, e.spec.Worker()), func(context.Context, *worker.Options) {})
+	deliveries := e.collect(t, "work")
+	r.awaitReady(t, "")
+	x.block()
+	r.log.await(t, "the broker accepts no messages", 1)
+	sent := e.publishMany(t, 100, time.Second, "work")
+	r.awaitReady(t, "alarm")
+	x.unblock()
+	if n := awaitDue(t, sent, deliveries); n > 0 {
+		t.Errorf("%d messages came twice", n)
+	}
+	r.awaitReady(t, "")
+}
