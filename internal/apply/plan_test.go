@@ -285,10 +285,9 @@ func TestPlanUpdate(t *testing.T) {
 		"put: queue new",
 		"put: binding dlx -> new",
 		"put: policy own/1 ^work$",
-		"unbind: binding old -> work",
 		"wake: policy own/1 ^work$, "+strings.Replace(policies, ", policy own/1 ^work$", "", 1),
 		"delete if empty: queue retired, binding old -> retired, contents of retired",
-		"delete: exchange old",
+		"delete unless kept: exchange old",
 	)
 	for i, s := range steps {
 		want := stop

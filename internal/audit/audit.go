@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -36,6 +37,17 @@ func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []
 			return f.Object.Name != string(name)
 		}
 		return !slices.ContainsFunc(f.queues, func(queue string) bool { return reachable[queue] })
+	})
+}
+
+// DelayedExchange returns the faults that concern a delayed exchange: those of its own objects, and of others where they hold up
+// or pass by its messages. The vhost contains it, as for [Pipeline].
+func DelayedExchange(vhost topology.Vhost, name delayed.Names) []Finding {
+	return slices.DeleteFunc(newGraph(vhost).findings(), func(f Finding) bool {
+		if f.Object.Kind == "delayed_exchange" {
+			return f.Object.Name != string(name)
+		}
+		return !slices.ContainsFunc(f.queues, name.OwnsQueue)
 	})
 }
 

@@ -6,10 +6,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// rejectsWhenFull reports whether a full queue rejects what is published to it.
-func (g graph) rejectsWhenFull(queue string) bool {
+// rejectsWhenFull reports whether a full queue rejects what is published to it. Whoever awaits a confirm hears of that also from
+// a queue that dead-letters what it rejects.
+func (g graph) rejectsWhenFull(queue string, awaitsConfirm bool) bool {
 	overflow, _ := g.settings[queue].Text("overflow")
-	return g.settings[queue].Limited() && overflow == "reject-publish"
+	return g.settings[queue].Limited() && (overflow == "reject-publish" || awaitsConfirm && overflow == "reject-publish-dlx")
 }
 
 // sourcesOfRejecting collects, for each queue that rejects messages when it is full, the queues that
@@ -17,11 +18,11 @@ func (g graph) rejectsWhenFull(queue string) bool {
 func (g graph) sourcesOfRejecting(atLeastOnce bool) queuesBy {
 	sources := queuesBy{}
 	for _, source := range g.deadLettering() {
-		if g.settings[source].AtLeastOnce() != atLeastOnce {
+		if g.settings[source].AtLeastOnce() != atLeastOnce || g.isOfDelayedExchange(source) {
 			continue
 		}
 		for _, target := range g.targets(source) {
-			if g.rejectsWhenFull(target) {
+			if g.rejectsWhenFull(target, atLeastOnce) {
 				sources[target] = append(sources[target], source)
 			}
 		}

@@ -22,6 +22,8 @@ type graph struct {
 	arrivalKeys map[string]map[key]bool
 	// defined are the pipelines whose definition can be read.
 	defined map[pipeline.Names]pipeline.Pipeline
+	// delayed are the delayed exchanges.
+	delayed []delayedExchange
 	// parking has the queues where dead letters come to rest.
 	parking map[string]bool
 }
@@ -50,6 +52,7 @@ func newGraph(vhost topology.Vhost) graph {
 		}
 	}
 	g.readPipelines()
+	g.delayed = g.findDelayedExchanges()
 	g.findArrivalKeys()
 	g.findParking()
 	return g

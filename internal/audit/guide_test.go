@@ -39,7 +39,7 @@ func TestGuideHasEveryRule(t *testing.T) {
 func TestEveryRuleIsShownOnABroker(t *testing.T) {
 	t.Parallel()
 	shown := ""
-	for _, file := range []string{"faults_test.go", "stuck_test.go", "expiry_test.go", "policies_test.go", "delayed_retry_test.go", "pipelines_test.go"} {
+	for _, file := range []string{"faults_test.go", "stuck_test.go", "expiry_test.go", "policies_test.go", "delayed_retry_test.go", "pipelines_test.go", "delayed_test.go"} {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

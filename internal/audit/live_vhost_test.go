@@ -36,6 +36,9 @@ func createVhost(t *testing.T, parts ...part) *liveVhost {
 	for name, p := range v.Policies {
 		s.put(s.Path("policies", name), map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition})
 	}
+	for name, p := range v.OperatorPolicies {
+		s.put(s.Path("operator-policies", name), map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition})
+	}
 	for name, q := range v.Queues {
 		arguments := args{"x-queue-type": q.Type}
 		maps.Copy(arguments, q.Arguments)
@@ -64,7 +67,11 @@ func (s *liveVhost) put(path string, body any) {
 
 func (s *liveVhost) bind(b topology.Binding) {
 	s.Helper()
-	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
+	kind := "q"
+	if b.ToExchange {
+		kind = "e"
+	}
+	path := s.Path("bindings", "e", b.Source, kind, b.Destination)
 	status, response := s.Request(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)})
 	if status >= 300 {
 		s.Fatalf("POST %s: %d %s", path, status, response)

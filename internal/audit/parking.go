@@ -12,6 +12,9 @@ func (g graph) findParking() {
 		exchange, _ := g.settings[source].Text("dead-letter-exchange")
 		deadLetterExchanges[exchange] = true
 	}
+	for _, d := range g.delayed { // which delivers to queues that somebody works on
+		delete(deadLetterExchanges, d.DeliverExchange())
+	}
 	for _, source := range g.deadLettering() {
 		_, delays := g.settings[source].Number("message-ttl")
 		for _, target := range g.targets(source) {
@@ -53,12 +56,16 @@ func (g graph) rests(queue string) bool {
 	return !goesOn || g.route(exchange, next).sure[queue]
 }
 
-// failedQueues are those of pipelines that keep what is rejected from them.
+// failedQueues are those of pipelines, and the unrouted queues of delayed exchanges, that keep what is rejected from them.
 func (g graph) failedQueues() map[string]bool {
 	found := map[string]bool{}
 	for _, n := range g.pipelines() {
 		exchange, _ := g.settings[n.FailedQueue()].Text("dead-letter-exchange")
 		found[n.FailedQueue()] = exchange == n.FailedExchange()
+	}
+	for _, d := range g.delayed {
+		exchange, _ := g.settings[d.UnroutedQueue()].Text("dead-letter-exchange")
+		found[d.UnroutedQueue()] = exchange == d.UnroutedExchange()
 	}
 	return found
 }
@@ -79,11 +86,12 @@ func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 	return !bound
 }
 
-// parkingQueues lists the parking queues that can lose a message.
+// parkingQueues lists the parking queues that can lose a message. The unrouted queue of a delayed exchange has a rule of its
+// own.
 func (g graph) parkingQueues() []string {
 	var found []string
 	for _, name := range g.classicAndQuorum() {
-		if g.parking[name] {
+		if g.parking[name] && !g.isOfDelayedExchange(name) {
 			found = append(found, name)
 		}
 	}

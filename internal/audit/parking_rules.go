@@ -75,7 +75,7 @@ func expiringRetryQueues(g graph) []Finding {
 	for _, name := range g.deadLettering() {
 		ttl, waits := g.settings[name].Number("message-ttl")
 		expires, has := g.settings[name].Number("expires")
-		if !waits || !has || !g.lasting(name) {
+		if !waits || !has || !g.lasting(name) || g.isOfDelayedExchange(name) {
 			continue
 		}
 		message := fmt.Sprintf(retryQueueExpires, pipeline.FormatMilliseconds(ttl), name, pipeline.FormatMilliseconds(expires))

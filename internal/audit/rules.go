@@ -49,6 +49,15 @@ var rules = []rule{
 	{"pipeline-return-nowhere", Error, lostReturns},
 	{"pipeline-retry-ineffective", Warning, ineffectiveRetries},
 	{"pipeline-definition-unreadable", Warning, unreadableDefinitions},
+
+	{"delayed-exchange-bypassed", Error, bypassedDelays},
+	{"delayed-inbox-unbound", Error, unboundDelayedInboxes},
+	{"delayed-unrouted-unbound", Error, unboundUnrouted},
+	{"delayed-level-unbound", Error, unboundLevels},
+	{"delayed-level-entered", Error, enteredLevels},
+	{"delayed-queue-altered", Error, alteredDelayedQueues},
+	{"delayed-target-freezes", Warning, freezingDeliveries},
+	{"delayed-definition-unreadable", Warning, unreadableDelayDefinitions},
 }
 
 // Rules lists the ids of all rules.

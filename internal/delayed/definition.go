@@ -86,6 +86,11 @@ func Found(vhost topology.Topology) []string {
 	return slices.Compact(names)
 }
 
+// FindDefinition reads the definition. The error names the binding that has it.
+func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
+	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
+}
+
 // DamagedDefinition is an error if what stands in the place of the definition is none, or one of a newer release.
 func DamagedDefinition(n Names, vhost topology.Topology) error {
 	return stored.Damaged(n.definitionPlace(), vhost, ParseDefinition)

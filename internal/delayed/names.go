@@ -70,3 +70,6 @@ type Level struct {
 
 // Wait is how long messages stay in the queue of the level.
 func (l Level) Wait() time.Duration { return l.Unit << l.Bit }
+
+// Longest is how long a message that comes to the level now is under way at most: it may wait in each level below, too.
+func (l Level) Longest() time.Duration { return 2*l.Wait() - l.Unit }

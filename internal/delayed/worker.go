@@ -1,5 +1,7 @@
 package delayed
 
+import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+
 // WorkerVersion is the version of the worker object's shape.
 const WorkerVersion = 1
 
@@ -12,4 +14,12 @@ type Worker struct {
 	// MaxDelay and Precision are durations. A longer delay goes to the unrouted queue.
 	MaxDelay  string `json:"max_delay"`
 	Precision string `json:"precision"`
+}
+
+// Levels are those that messages wait in, from the lowest up. The durations are valid.
+func (w Worker) Levels() []Level {
+	var e Exchange
+	e.MaxDelay.Wait, _ = pipeline.ParseDelay(w.MaxDelay)
+	e.Precision.Wait, _ = pipeline.ParseDelay(w.Precision)
+	return e.Levels()
 }

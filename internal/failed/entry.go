@@ -15,6 +15,8 @@ const (
 	SystemWorker System = "rabbitmq-retry"
 	// SystemInbox is the broker, which moved the message from a pipeline's inbox to its failed queue.
 	SystemInbox System = "inbox"
+	// SystemDelayed is a delayed exchange, in whose unrouted queue the message lies.
+	SystemDelayed System = "delayed exchange"
 	// SystemBroker is the broker, which dead-lettered the message for whatever queue.
 	SystemBroker      System = "broker"
 	SystemNServiceBus System = "NServiceBus"
@@ -53,6 +55,8 @@ type Entry struct {
 	History []deadletter.Failure
 	// MessageID is the property.
 	MessageID string
+	// DelayMS is for how many milliseconds a delayed exchange should have kept it and did not, counted from FailedAt.
+	DelayMS int64
 	// Replays is how often it was replayed before.
 	Replays int64
 	// DeliveryCount is how often the queue counts that it was put back, which it compares with its delivery limit.

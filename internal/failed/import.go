@@ -5,7 +5,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Changes that an import makes to a message, since the queue or the broker does not bear it as it was.
@@ -21,8 +20,8 @@ const (
 
 // Import says how messages get into a queue for failed ones.
 type Import struct {
-	// Pipeline is the one whose failed queue it is, "" for a queue of none.
-	Pipeline pipeline.Names
+	// Exchange leads to the queue, and nowhere else, with any routing key; "" if there is none.
+	Exchange string
 	// Queue is its name.
 	Queue string
 	// User is who publishes.
@@ -34,8 +33,8 @@ type Import struct {
 // Publishing builds what is published, and says what is not as it was. Nothing else changes, to the last byte.
 func (i Import) Publishing(m Message) (p Publishing, changes []string, err error) {
 	p = Publishing{RoutingKey: i.Queue, Body: m.Body}
-	if i.Pipeline != "" {
-		p.Exchange, p.RoutingKey = i.Pipeline.FailedExchange(), m.RoutingKey
+	if i.Exchange != "" {
+		p.Exchange, p.RoutingKey = i.Exchange, m.RoutingKey
 	}
 	properties, err := content.Parse(m.Properties)
 	if err != nil {
@@ -50,7 +49,7 @@ func (i Import) Publishing(m Message) (p Publishing, changes []string, err error
 		{moveReplyTo(&properties), ChangedReplyTo},
 		{dropHeaders(&properties, isCount), ChangedCounts},
 		{fixDeliveryMode(&properties), ChangedDeliveryMode},
-		{i.Pipeline == "" && dropHeaders(&properties, isCC), ChangedCC},
+		{i.Exchange == "" && dropHeaders(&properties, isCC), ChangedCC},
 	} {
 		if change.done {
 			changes = append(changes, change.text)

@@ -12,7 +12,7 @@ import (
 func TestImportChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := parkedByWorker(header{"CC", []any{"x"}}, header{"x-death", []any{}})
-	p, changes, err := failed.Import{Pipeline: "orders", Queue: "orders.failed", FrameMax: 131_072}.Publishing(m)
+	p, changes, err := failed.Import{Exchange: "orders.failed", Queue: "orders.failed", FrameMax: 131_072}.Publishing(m)
 	if err != nil || changes != nil || !bytes.Equal(p.Properties, m.Properties) {
 		t.Errorf("properties %q, changes %q, error %v", p.Properties, changes, err)
 	}

@@ -34,6 +34,8 @@ func Read(m Message) Entry {
 	e.Pipeline = f.text(deadletter.HeaderPipeline)
 	deaths := f.deaths(m.Queue)
 	switch {
+	case e.isUnrouted(deaths):
+		e.readUnrouted(f, deaths)
 	case len(deaths) > 0 && inboxOf(m.Queue) == deaths[0].queue:
 		e.readInbox(f, deaths)
 	case f.text(deadletter.HeaderDeadLetterReason) != "":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -37,6 +38,8 @@ type Replay struct {
 	// Pipeline is the one that they go through. With "", those that a worker has parked go through the one that they name, and
 	// others straight to their queue.
 	Pipeline pipeline.Names
+	// Delayed is the delayed exchange whose unrouted queue they lie in, "" for any other queue.
+	Delayed delayed.Names
 	// To is a queue that they go to instead of the one that they failed in.
 	To string
 	// ID is that of the run.
@@ -54,6 +57,9 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	properties, err := content.Parse(e.Properties)
 	if err != nil {
 		return Publishing{}, err
+	}
+	if r.To == "" && r.Delayed != "" {
+		return r.goesOn(e, properties, now)
 	}
 	queue := e.WorkQueue
 	if r.To != "" {
@@ -75,15 +81,20 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	if e.System == SystemBabelQueue {
 		p.Body = babelRestored(e.Body)
 	}
-	properties.SetHeaders(headers)
-	properties.Remove(content.UserID) // the broker refuses that of another user
-	moveReplyTo(&properties)
 	properties.Remove(content.Expiration)
 	if r.Pipeline != "" {
 		properties.SetNumber(content.DeliveryMode, persistent)
 	}
+	return p, r.complete(&p, properties, headers)
+}
+
+// complete gives the message its properties, without those that the broker refuses of whoever replays it.
+func (r Replay) complete(p *Publishing, properties content.Properties, headers content.Table) error {
+	properties.SetHeaders(headers)
+	properties.Remove(content.UserID) // the broker refuses that of another user
+	moveReplyTo(&properties)
 	p.Properties = properties.Encode()
-	return p, Fits(p.Properties, r.FrameMax)
+	return Fits(p.Properties, r.FrameMax)
 }
 
 // Fits is an error if properties do not fit a frame.
@@ -131,6 +142,9 @@ func (r Replay) address(t content.Table, e *Entry, p *content.Properties, queue 
 
 // drops reports whether a header is left out: what a broker, a worker or a library wrote about failures.
 func (r Replay) drops(e *Entry, name string, value content.Value) bool {
+	if isCC([]byte(name)) && r.Delayed != "" && r.To == "" {
+		return false // still the keys that it is routed by
+	}
 	if deadletter.IsBrokers(name) || deadletter.IsForgotten(name) {
 		return true
 	}
@@ -142,7 +156,7 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 }
 
 func (e *Entry) isForeign() bool {
-	return e.System != SystemWorker && e.System != SystemInbox
+	return e.System != SystemWorker && e.System != SystemInbox && e.System != SystemDelayed
 }
 
 // restored is the value without what a library has noted in it, or 0 of the same type where a library counts attempts.

@@ -97,7 +97,6 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 			place: place, filters: &filters{}, force: o.force,
 			console: newConsole(cmd, o.yes),
 		},
-		how:  place.importing(),
 		back: failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
 	}
 	if err := i.open(cmd.InOrStdin()); err != nil {
@@ -137,6 +136,10 @@ func (i *imports) run(ctx context.Context) error {
 		return cli.RuntimeError{Err: err}
 	}
 	amqpconn.HangUp(conn.Connection)
+	if err := i.place.recognize(ctx); err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	i.how, i.back.Delayed = failed.Import{Exchange: i.place.entrance(), Queue: i.place.Name}, i.place.Delayed
 	if i.skipPresent {
 		if err := i.count(ctx); err != nil {
 			return err
@@ -148,7 +151,10 @@ func (i *imports) run(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", i.name, err)
 	}
 	where := i.place.Name
-	if i.replay {
+	switch n := i.place.Delayed; {
+	case i.replay && n != "":
+		where = n.Exchange() + " and " + n.DeliverExchange()
+	case i.replay:
 		where = "their work queues"
 	}
 	if i.dryRun {

@@ -21,6 +21,9 @@ const (
 
 // approach finds out whether the queue of others may delete what is looked at, and whether that can be prevented.
 func (s *survey) approach(ctx context.Context) error {
+	if err := s.place.recognize(ctx); err != nil {
+		return err
+	}
 	if s.place.isKept() || s.limited || s.force && s.place.isOfWorkQueues() {
 		return nil // by force: the user says that the pipeline declares it
 	}

@@ -111,7 +111,7 @@ func (o *listOptions) summary(s *survey, result pass.Result, list view.List, fil
 		text += fmt.Sprintf(", %d of them meant", list.Selected)
 	}
 	text += "; " + s.back() + "."
-	if len(list.Groups) > 0 && s.place.Pipeline != "" {
+	if len(list.Groups) > 0 && (s.place.Pipeline != "" || s.place.Delayed != "") {
 		text += " " + o.next(list.Groups, s.place.argument(), filters)
 	}
 	s.console.Say("%s", text)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -20,8 +21,11 @@ type place struct {
 	Vhost string
 	// Pipeline is "" for a queue of none.
 	Pipeline pipeline.Names
-	// Worker is the pipeline's configuration, nil if it is not known.
-	Worker *pipeline.Worker
+	// Delayed is the delayed exchange whose unrouted queue it is, "" if it is none; see [place.recognize].
+	Delayed delayed.Names
+	// Worker is the pipeline's configuration, and Delaying that of the delayed exchange of this name; nil if it is not known.
+	Worker   *pipeline.Worker
+	Delaying *delayed.Worker
 
 	// named says that the command line names the vhost.
 	named   bool
@@ -33,7 +37,7 @@ type place struct {
 	version string
 }
 
-// choose finds the pipeline in the configuration, if there is one.
+// choose finds the pipeline in the configuration, if there is one, and the delayed exchange of the same name.
 func (p *place) choose(name string, config workerconfig.Config) error {
 	for i := range config.Pipelines {
 		worker := &config.Pipelines[i]
@@ -45,15 +49,45 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 		}
 		p.Worker = worker
 	}
-	switch {
-	case p.Worker != nil:
+	if p.Worker != nil {
 		p.Vhost = p.Worker.Vhost
-	case len(config.Pipelines) > 0 && p.Vhost == "":
+	}
+	if err := p.chooseDelayed(name, config); err != nil {
+		return err
+	}
+	switch {
+	case p.Worker == nil && p.Delaying == nil && len(config.Pipelines) > 0 && p.Vhost == "":
 		return fmt.Errorf("there is no pipeline %q in the configuration, which has: %s", name, strings.Join(namesIn(config), ", "))
 	case p.Vhost == "":
 		p.Vhost = "/"
 	}
 	return nil
+}
+
+// chooseDelayed finds the delayed exchange in the configuration, if there is one.
+func (p *place) chooseDelayed(name string, config workerconfig.Config) error {
+	for i := range config.DelayedExchanges {
+		worker := &config.DelayedExchanges[i]
+		if worker.Name != name || p.Vhost != "" && worker.Vhost != p.Vhost {
+			continue
+		}
+		if p.Delaying != nil {
+			return fmt.Errorf("there is a delayed exchange %q in several vhosts: write --vhost", name)
+		}
+		p.Delaying = worker
+	}
+	if p.Delaying != nil {
+		p.Vhost = p.Delaying.Vhost
+	}
+	return nil
+}
+
+// hasFailedQueue is an error for the name of a delayed exchange, unless a pipeline has it, too.
+func (p *place) hasFailedQueue() error {
+	if p.Pipeline == "" || p.Worker != nil || p.Delaying == nil {
+		return nil
+	}
+	return fmt.Errorf("%q is a delayed exchange: write --queue %s", p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
 }
 
 // ofPipeline makes of a place with a queue one that has failed messages of work queues of a pipeline.
@@ -73,15 +107,33 @@ func (p *place) isOfWorkQueues() bool { return p.Pipeline != "" && p.Name != p.P
 
 // isKept reports whether it is known that the queue deletes nothing, however often it is looked at.
 func (p *place) isKept() bool {
-	return p.Pipeline != "" && (!p.isOfWorkQueues() || p.Worker != nil && p.Worker.DeclaresFailedQueue(p.Name))
+	return p.Delayed != "" || p.Pipeline != "" && (!p.isOfWorkQueues() || p.Worker != nil && p.Worker.DeclaresFailedQueue(p.Name))
 }
 
-// importing is how messages get into the queue.
-func (p *place) importing() failed.Import {
-	if p.isOfWorkQueues() { // the failed exchange leads elsewhere
-		return failed.Import{Queue: p.Name}
+// entrance is the exchange that leads to the queue with any routing key, "" if there is none.
+func (p *place) entrance() string {
+	switch {
+	case p.Delayed != "":
+		return p.Delayed.UnroutedExchange()
+	case p.Pipeline != "" && !p.isOfWorkQueues():
+		return p.Pipeline.FailedExchange()
 	}
-	return failed.Import{Pipeline: p.Pipeline, Queue: p.Name}
+	return ""
+}
+
+// recognize finds out whether a queue with the name of an unrouted queue is one: the exchange that leads to it is there, too.
+// It has the same name, so that who may read the queue hears of it. Such a queue deletes nothing, and says where its messages
+// go on.
+func (p *place) recognize(ctx context.Context) error {
+	n := failed.UnroutedOf(p.Name)
+	if p.Pipeline != "" || n == "" || p.Delayed != "" {
+		return nil
+	}
+	is, err := p.HasExchange(ctx, n.UnroutedExchange())
+	if is {
+		p.Delayed = n
+	}
+	return err
 }
 
 // checkTarget refuses a queue that a replay must not send to: the one that it reads, or one of the pipeline's own, where
@@ -94,8 +146,16 @@ func (p *place) checkTarget(queue string) error {
 		return fmt.Errorf("--to: %q is the queue that is replayed from", queue)
 	case p.Pipeline != "" && p.Pipeline.OwnsQueue(queue):
 		return fmt.Errorf("--to: %q is one of the pipeline's own queues: name the queue of an application", queue)
+	case ownsQueue(failed.UnroutedOf(p.Name), queue):
+		return fmt.Errorf("--to: %q is one of the delayed exchange's own queues: name the queue of an application", queue)
 	}
 	return nil
+}
+
+// ownsQueue reports whether the name is one that a delayed exchange, if it is one, gives to its queues.
+func ownsQueue(n delayed.Names, queue string) bool {
+	_, isLevel := n.LevelOf(queue)
+	return n != "" && (isLevel || queue == n.Inbox() || queue == n.UnroutedQueue())
 }
 
 // open connects to the first broker that serves.

@@ -49,12 +49,18 @@ func newRepair(caller caller) *cobra.Command {
 }
 
 func (o *repairOptions) run(cmd *cobra.Command, args []string) error {
-	if o.queue != "" {
-		return errors.New("--queue: only the failed queue of a pipeline is repaired, since another may delete messages that are looked at")
-	}
 	place, err := o.findOnly(args)
 	if err != nil {
 		return err
+	}
+	if o.queue != "" {
+		if err := place.recognize(cmd.Context()); err != nil {
+			return cli.RuntimeError{Err: err}
+		}
+		if place.Delayed == "" {
+			return errors.New("--queue: only the failed queue of a pipeline and the unrouted queue of a delayed exchange are repaired, " +
+				"since another may delete messages that are looked at")
+		}
 	}
 	if err := console.CanAudit(o.auditLog); err != nil {
 		return err
@@ -84,7 +90,7 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 		return err
 	}
 	queue := undeliverable.Queue{URI: serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
-	replaced, err := queue.Replace(ctx, count.Ready, s.place.Pipeline.FailedExchange())
+	replaced, err := queue.Replace(ctx, count.Ready, s.place.entrance())
 	if err != nil && strings.HasPrefix(release, "3.") {
 		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", release, err)
 	}
@@ -117,8 +123,8 @@ func (p *place) readable(err error) error {
 	switch {
 	case !errors.As(err, &unreadable):
 		return err
-	case p.Pipeline == "" || p.isOfWorkQueues():
+	case p.entrance() == "":
 		return fmt.Errorf("%w: take it out with a client that speaks AMQP 1.0, and run the command again", err)
 	}
-	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, p.Pipeline)
+	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, p.argument())
 }

@@ -79,7 +79,7 @@ type replay struct {
 	filter failed.Filter
 	rate   float64
 	how    failed.Replay
-	// meant is by work queue.
+	// meant is by work queue, or by where messages of a delayed exchange go on.
 	meant map[string]int
 	// skipped is by reason.
 	skipped map[string]int
@@ -122,6 +122,10 @@ func (r *replay) run(ctx context.Context) error {
 	if err := console.CanAudit(r.auditLog); err != nil {
 		return err
 	}
+	if err := r.place.recognize(ctx); err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	r.how.Delayed = r.place.Delayed
 	before, err := r.look(ctx, r.filter, r.count)
 	if err != nil {
 		return err
@@ -159,11 +163,23 @@ func (r *replay) run(ctx context.Context) error {
 
 // count notes what is meant before it is done.
 func (r *replay) count(e *failed.Entry) {
-	if r.to == "" && e.WorkQueue == "" {
+	switch {
+	case r.to == "" && r.place.Delayed != "":
+		r.meant[r.onward(e)]++
+	case r.to == "" && e.WorkQueue == "":
 		r.skipped[failed.ErrNoWorkQueue.Error()]++
-		return
+	default:
+		r.meant[strings.Clone(e.WorkQueue)]++
 	}
-	r.meant[strings.Clone(e.WorkQueue)]++
+}
+
+// onward is where a message of a delayed exchange goes on, and when.
+func (r *replay) onward(e *failed.Entry) string {
+	exchange := r.how.Exchange(e, time.Now())
+	if exchange == r.place.Delayed.DeliverExchange() {
+		return exchange + " (at once)"
+	}
+	return exchange + " (for the rest of their delay)"
 }
 
 func (r *replay) total() (n int) {

@@ -77,6 +77,8 @@ func (r *replay) missingQueue() string {
 	switch {
 	case r.to != "":
 		return fmt.Sprintf(": there is no queue %q", r.to)
+	case r.place.Delayed != "":
+		return fmt.Sprintf(" to %s, and its alternate exchange is gone: run terraform apply, or write --to", r.place.Delayed.DeliverExchange())
 	case r.place.Pipeline == "":
 		return ": there is no queue " + r.destination()
 	default:

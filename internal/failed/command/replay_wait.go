@@ -17,7 +17,8 @@ import (
 
 // waitAndCount counts the messages of this run that are back after a while.
 func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int, err error) {
-	if r.wait <= 0 || result.Interrupted || result.Confirmed == 0 {
+	// The broker brings back at once what a delayed exchange cannot route.
+	if r.wait <= 0 && r.place.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
 		return 0, nil
 	}
 	select {
@@ -35,6 +36,12 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
 	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
+	if n := r.place.Delayed; n != "" && reasons[failed.ReasonUnroutable] > 0 {
+		r.console.Say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
+	}
+	if n := r.place.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
+		r.console.Say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
+	}
 	if again < result.Confirmed {
 		r.sayInbox(ctx)
 	}
@@ -51,14 +58,18 @@ func explainReasons(reasons map[string]int) string {
 
 // sayInbox says whether messages may lie where nobody takes them.
 func (r *replay) sayInbox(ctx context.Context) {
-	if r.place.Pipeline == "" || r.to != "" {
+	if r.place.inbox() == "" || r.to != "" {
 		return
 	}
-	inbox := pass.Queue{Name: r.place.Pipeline.Inbox(), Open: r.place.Open}
+	inbox := pass.Queue{Name: r.place.inbox(), Open: r.place.Open}
 	count, err := inbox.Count(ctx)
 	if err == nil && count.Consumers == 0 {
-		r.console.Say("warning: no worker consumes %s, which has %s: what has no binding to %s stays there. Start one.",
-			inbox.Name, failed.Messages(count.Ready), r.place.Pipeline.ReturnExchange())
+		stays := "what has to wait"
+		if r.place.Pipeline != "" {
+			stays = "what has no binding to " + r.place.Pipeline.ReturnExchange()
+		}
+		r.console.Say("warning: no worker consumes %s, which has %s: %s stays there. Start one.",
+			inbox.Name, failed.Messages(count.Ready), stays)
 	}
 }
 

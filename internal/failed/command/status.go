@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
@@ -29,6 +31,8 @@ type queueStatus struct {
 	Queue     string `json:"queue"`
 	Ready     int    `json:"ready"`
 	Consumers int    `json:"consumers"`
+	// DueBy is when the last of the messages that wait in a level will have been delivered.
+	DueBy time.Time `json:"due_by,omitzero"`
 	// Note is what is wrong.
 	Note string `json:"note,omitempty"`
 }
@@ -51,7 +55,7 @@ Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for
 			if err := view.CheckFormat(format, view.Table, view.JSON); err != nil {
 				return err
 			}
-			place, _, err := t.find(args, 0)
+			place, _, err := t.locate(args, 0)
 			if err != nil {
 				return err
 			}
@@ -71,33 +75,15 @@ Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for
 	return cmd
 }
 
-// names are the queues of the pipeline as far as they are known.
-func (p *place) names() []string {
-	if p.Pipeline == "" {
-		return []string{p.Name}
-	}
-	names, failed := []string{p.inbox()}, []string{p.Pipeline.FailedQueue()}
-	if p.Worker != nil {
-		for _, spelled := range p.Worker.Delays {
-			// A delay of 0s has no queue.
-			if delay, err := pipeline.ParseDelay(spelled); err == nil && delay > 0 && !slices.Contains(names, p.Pipeline.RetryQueue(delay)) {
-				names = append(names, p.Pipeline.RetryQueue(delay))
-			}
-		}
-		failed = append(failed, p.Worker.FailedQueues()...)
-	}
-	if !slices.Contains(failed, p.Name) {
-		failed = append(failed, p.Name)
-	}
-	return append(names, failed...)
-}
-
-// inbox is that of the pipeline, "" for a queue of none.
+// inbox is that of the pipeline or the delayed exchange, "" for a queue of neither.
 func (p *place) inbox() string {
-	if p.Pipeline == "" {
-		return ""
+	switch {
+	case p.Delayed != "":
+		return p.Delayed.Inbox()
+	case p.Pipeline != "":
+		return p.Pipeline.Inbox()
 	}
-	return p.Pipeline.Inbox()
+	return ""
 }
 
 // hasNoWorker reports whether the pipeline is of an engine without a worker: its return exchange is there, and the one
@@ -114,23 +100,93 @@ func (p *place) hasNoWorker(ctx context.Context) bool {
 	return err == nil && !leads
 }
 
+// watched is a queue that is counted.
+type watched struct {
+	name string
+	// inbox says that somebody should consume it.
+	inbox bool
+	// longest is how long a message that comes now is under way at most, 0 if it does not wait.
+	longest time.Duration
+}
+
+// watched are the queues of the pipeline, of the delayed exchange of that name, or the one that was named.
+func (p *place) watched(ctx context.Context) []watched {
+	if p.Pipeline == "" {
+		return []watched{{name: p.Name}}
+	}
+	ofPipeline, ofDelayed := p.pipelineQueues(), p.delayedQueues()
+	switch {
+	case p.Delaying != nil && p.Worker == nil:
+		return ofDelayed
+	case p.Delaying != nil:
+		return append(ofPipeline, ofDelayed...)
+	case p.Worker != nil || !p.exists(ctx, delayed.Names(p.Pipeline).UnroutedExchange()):
+		return ofPipeline
+	case !p.exists(ctx, p.Pipeline.ReturnExchange()):
+		return ofDelayed
+	}
+	return append(ofPipeline, ofDelayed...)
+}
+
+// exists reports whether there is certainly such an exchange.
+func (p *place) exists(ctx context.Context, exchange string) bool {
+	is, err := p.HasExchange(ctx, exchange)
+	return err == nil && is
+}
+
+// pipelineQueues are the queues of the pipeline as far as they are known.
+func (p *place) pipelineQueues() []watched {
+	names, failed := []string{}, []string{p.Pipeline.FailedQueue()}
+	if p.Worker != nil {
+		for _, spelled := range p.Worker.Delays {
+			// A delay of 0s has no queue.
+			if delay, err := pipeline.ParseDelay(spelled); err == nil && delay > 0 && !slices.Contains(names, p.Pipeline.RetryQueue(delay)) {
+				names = append(names, p.Pipeline.RetryQueue(delay))
+			}
+		}
+		failed = append(failed, p.Worker.FailedQueues()...)
+	}
+	if !slices.Contains(failed, p.Name) {
+		failed = append(failed, p.Name)
+	}
+	queues := []watched{{name: p.Pipeline.Inbox(), inbox: true}}
+	for _, name := range append(names, failed...) {
+		queues = append(queues, watched{name: name})
+	}
+	return queues
+}
+
+// delayedQueues are the queues of the delayed exchange as far as they are known.
+func (p *place) delayedQueues() []watched {
+	n := delayed.Names(p.Pipeline)
+	queues := []watched{{name: n.Inbox(), inbox: true}}
+	if p.Delaying != nil {
+		for _, l := range p.Delaying.Levels() {
+			queues = append(queues, watched{name: n.Level(l), longest: l.Longest()})
+		}
+	}
+	return append(queues, watched{name: n.UnroutedQueue()})
+}
+
 func (p *place) statuses(ctx context.Context) ([]queueStatus, error) {
 	const atMost = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	var statuses []queueStatus
-	for _, name := range p.names() {
-		count, err := pass.Queue{Name: name, Open: p.Open}.Count(ctx)
-		s := queueStatus{Queue: name, Ready: count.Ready, Consumers: count.Consumers}
+	for _, w := range p.watched(ctx) {
+		count, err := pass.Queue{Name: w.name, Open: p.Open}.Count(ctx)
+		s := queueStatus{Queue: w.name, Ready: count.Ready, Consumers: count.Consumers}
 		switch {
-		case err != nil && name == p.inbox() && p.hasNoWorker(ctx): // a user may not be allowed to hear that it is missing
+		case err != nil && w.name == p.Pipeline.Inbox() && p.hasNoWorker(ctx): // a user may not be allowed to hear that it is missing
 			continue
 		case errors.Is(err, pass.ErrNoQueue):
 			s.Note = "does not exist"
 		case err != nil:
 			return nil, err
-		case name == p.inbox() && count.Consumers == 0:
+		case w.inbox && count.Consumers == 0:
 			s.Note = "no consumer: is a worker running?"
+		case w.longest > 0 && count.Ready > 0:
+			s.DueBy = time.Now().Add(w.longest + time.Second).UTC().Truncate(time.Second)
 		}
 		statuses = append(statuses, s)
 	}
@@ -144,13 +200,16 @@ func writeStatuses(w io.Writer, statuses []queueStatus, format string) error {
 		return encoder.Encode(statuses)
 	}
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(columns, "QUEUE\tREADY\tCONSUMERS\tNOTE")
-	for _, s := range statuses {
-		note := s.Note
-		if note == "" {
-			note = "-"
+	waiting := slices.ContainsFunc(statuses, func(s queueStatus) bool { return !s.DueBy.IsZero() })
+	row := func(queue, ready, consumers, dueBy, note string) {
+		if waiting {
+			note = dueBy + "\t" + note
 		}
-		_, _ = fmt.Fprintf(columns, "%s\t%d\t%d\t%s\n", failed.Printable(s.Queue), s.Ready, s.Consumers, note)
+		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", queue, ready, consumers, note)
+	}
+	row("QUEUE", "READY", "CONSUMERS", "DUE BY", "NOTE")
+	for _, s := range statuses {
+		row(failed.Printable(s.Queue), fmt.Sprint(s.Ready), fmt.Sprint(s.Consumers), view.Moment(s.DueBy), cmp.Or(s.Note, "-"))
 	}
 	return columns.Flush()
 }

@@ -153,7 +153,7 @@ func (s *survey) record(r console.Record, auditLog string) error {
 
 // scan is how many messages are looked at.
 func (s *survey) scan() int {
-	if s.filters.scan == 0 && s.place.Pipeline == "" {
+	if s.filters.scan == 0 && s.place.Pipeline == "" && s.place.Delayed == "" {
 		return foreignScan
 	}
 	return s.filters.scan

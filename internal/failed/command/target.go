@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -43,9 +44,9 @@ func (t *target) completePipelines(_ *cobra.Command, args []string, _ string) ([
 	return namesIn(config), cobra.ShellCompDirectiveNoFileComp
 }
 
-// find takes the pipeline's name off the arguments. With a queue there need not be one: there is if there are more than so
+// locate takes the pipeline's name off the arguments. With a queue there need not be one: there is if there are more than so
 // many others.
-func (t *target) find(args []string, others int) (*place, []string, error) {
+func (t *target) locate(args []string, others int) (*place, []string, error) {
 	if _, err := t.connection.Brokers(); err != nil {
 		return nil, nil, err
 	}
@@ -65,6 +66,9 @@ func (t *target) find(args []string, others int) (*place, []string, error) {
 		if len(args) > others {
 			return p.ofPipeline(args, config)
 		}
+		if err := p.chooseDelayed(string(failed.UnroutedOf(t.queue)), config); err != nil {
+			return nil, nil, err
+		}
 		if p.Vhost == "" {
 			p.Vhost = "/"
 		}
@@ -79,6 +83,15 @@ func (t *target) find(args []string, others int) (*place, []string, error) {
 	p.Pipeline = pipeline.Names(args[0])
 	p.Name = p.Pipeline.FailedQueue()
 	return p, args[1:], nil
+}
+
+// find is locate for commands about failed messages.
+func (t *target) find(args []string, others int) (*place, []string, error) {
+	place, rest, err := t.locate(args, others)
+	if err == nil {
+		err = place.hasFailedQueue()
+	}
+	return place, rest, err
 }
 
 // findOnly is find for commands that have no other argument.

@@ -128,7 +128,7 @@ func (l List) table(w io.Writer, now time.Time) error {
 	}
 	for _, r := range l.Rows {
 		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), cell(r.WorkQueue), cell(r.RoutingKey), cell(r.MessageID),
+			r.ID, Moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), cell(r.WorkQueue), cell(r.RoutingKey), cell(r.MessageID),
 			Bytes(r.BodyBytes))
 	}
 	return columns.Flush()
@@ -154,7 +154,8 @@ func attempts(n, most int64) string {
 	}
 }
 
-func moment(at time.Time) string {
+// Moment is a time as people read it.
+func Moment(at time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}

@@ -36,8 +36,9 @@ func facts(w io.Writer, e *failed.Entry) {
 		{"System", string(e.System)},
 		{"Error", e.Error},
 		{"Exception", e.Exception},
-		{"Failed at", moment(e.FailedAt)},
-		{"First failed at", moment(e.FirstFailedAt)},
+		{"Failed at", Moment(e.FailedAt)},
+		{"Due at", Moment(e.DueAt())},
+		{"First failed at", Moment(e.FirstFailedAt)},
 		{"Attempts", attempts(e.Attempts, e.MaxAttempts)},
 		{"Replays", fmt.Sprint(e.Replays)},
 		{"Exchange", e.FirstExchange},
@@ -65,7 +66,7 @@ func history(w io.Writer, e *failed.Entry) {
 		if f.DelayMS != nil {
 			waited = (time.Duration(*f.DelayMS) * time.Millisecond).String()
 		}
-		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\n", f.Attempt, moment(time.UnixMilli(f.At)), cell(f.Reason), waited)
+		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\n", f.Attempt, Moment(time.UnixMilli(f.At)), cell(f.Reason), waited)
 	}
 	_ = columns.Flush()
 }

@@ -50,7 +50,7 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 // exchangeHCL is a configuration of one delayed exchange with these more lines.
 func exchangeHCL(b *brokertest.Broker, name string, lines ...string) string {
 	return fmt.Sprintf("resource \"rabbitmq_delayed_exchange\" %q {\n  name = %q\n  vhost = %q\n  %s\n}\n",
-		strings.ReplaceAll(name, ".", "_"), name, b.Vhost, strings.Join(lines, "\n  "))
+		strings.NewReplacer(".", "_", "/", "_").Replace(name), name, b.Vhost, strings.Join(lines, "\n  "))
 }
 
 func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -43,7 +45,16 @@ func checkRun(run *session.Session, e delayed.Exchange, _ *delayed.Exchange) dia
 func checkPlan(
 	_ *session.Session, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ entity.Lifecycle,
 ) diag.Diagnostics {
-	return report.Planned(preflight.CheckLiveDelayedExchange(e, prior, vhost), kind().Places, false)
+	found := preflight.CheckLiveDelayedExchange(e, prior, vhost)
+	diags := report.Planned(found, places, false)
+	if len(found.Problems)+len(found.Exists) > 0 {
+		return diags
+	}
+	// What it finds lies with objects of others, so it warns and does not refuse.
+	for _, f := range audit.DelayedExchange(delayed.AfterApply(e, prior, vhost), e.Names()) {
+		diags.Append(report.AuditFinding(path.Root("name"), f.Rule, f.Message, f.Remedy))
+	}
+	return diags
 }
 
 // inUse keeps a delayed exchange that others get what is due from, or that may owe somebody a binding.

@@ -32,7 +32,7 @@ func kind() entity.Kind[model, delayed.Exchange] {
 			entity.VhostPart,
 			{Name: "name", Description: "Name of the delayed exchange.", Check: workerconfig.CheckDelayedExchangeName},
 		},
-		Places:   report.Places{Exists: path.Root("name")},
+		Places:   places,
 		Policies: entity.PolicyUse{At: path.Root("policy_priority"), Why: "A delayed exchange has a policy"},
 		Remedy:   remedy,
 
@@ -63,6 +63,9 @@ func kind() entity.Kind[model, delayed.Exchange] {
 		Destroy: entity.Remove,
 	}
 }
+
+// places are where the objects stand that are in the way.
+var places = report.Places{Exists: path.Root("name")}
 
 // found lists the delayed exchanges of a vhost.
 func found(vhost topology.Topology) [][]string {

@@ -40,3 +40,8 @@ func attributePath(steps problem.Path) path.Path {
 	}
 	return at
 }
+
+// AuditFinding reports what an audit of the vhost as planned finds.
+func AuditFinding(at path.Path, rule, message, remedy string) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(at, "Dead-letter audit: "+rule, message+"\n\n"+remedy)
+}

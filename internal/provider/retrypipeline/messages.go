@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
@@ -103,10 +102,6 @@ func noLongerManaged(queue string) diag.Diagnostic {
 		"Queue %q is not declared any more, so it leaves the topology of the pipeline. "+
 			"It is not deleted: from now on it is yours.",
 		queue))
-}
-
-func auditFinding(f audit.Finding) diag.Diagnostic {
-	return diag.NewAttributeWarningDiagnostic(path.Root("work_queues"), "Dead-letter audit: "+f.Rule, f.Message+"\n\n"+f.Remedy)
 }
 
 func cannotReadQueue(queue string, err error) diag.Diagnostic {

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+const unrouted = "events.delay.unrouted"
+
+// newEvents has a delayed exchange "events" with levels of 100, 200, 400 and 800 ms.
+func newEvents(t *testing.T) orders {
+	t.Helper()
+	o := orders{Broker: brokertest.New(t)}
+	o.env = map[string]string{cli.EnvURI: o.URI}
+	topology := delayed.Expand(delayed.Exchange{
+		Name: "events", Vhost: o.Vhost, Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
+		MaxDelay: pipeline.Delay{Wait: time.Second, Spelling: "1s"}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond, Spelling: "100ms"},
+	})
+	for name, p := range topology.Policies {
+		o.Call(t, http.MethodPut, o.Path("policies", name), map[string]any{
+			"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition,
+		}, nil)
+	}
+	for name, e := range topology.Exchanges {
+		o.Call(t, http.MethodPut, o.Path("exchanges", name), map[string]any{"type": e.Type, "durable": true, "arguments": arguments(e.Arguments)}, nil)
+	}
+	for name, q := range topology.Queues {
+		o.DeclareQueue(t, name, q.Type, maps.Clone(q.Arguments))
+	}
+	for _, b := range topology.Bindings {
+		kind := "q"
+		if b.ToExchange {
+			kind = "e"
+		}
+		o.Call(t, http.MethodPost, o.Path("bindings", "e", b.Source, kind, b.Destination),
+			map[string]any{"routing_key": b.RoutingKey, "arguments": arguments(b.Arguments)}, nil)
+	}
+	return o
+}
+
+// arguments are not null, over which brokers fail.
+func arguments(a map[string]any) map[string]any {
+	if a == nil {
+		return map[string]any{}
+	}
+	return a
+}
+
+// bind has a queue of an application get what is due.
+func (o orders) bind(t *testing.T, queue, key string) {
+	t.Helper()
+	o.DeclareQueue(t, queue, "quorum", nil)
+	if err := o.Channel(t).QueueBind(queue, key, "events.deliver", false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (o orders) holds(t *testing.T, queue string, want int) {
+	t.Helper()
+	brokertest.Eventually(t, 20*time.Second, func() error { return o.has(t, queue, want) })
+}
+
+// tooLong parks a message as the sidecar does with one that asks for more than max_delay.
+func (o orders) tooLong(t *testing.T, id string, delay time.Duration, parked time.Time) {
+	t.Helper()
+	o.Publish(t, unrouted, "order.paid", amqp.Publishing{MessageId: id, Body: []byte(id), Headers: amqp.Table{
+		"x-delay": delay.Milliseconds(), "dead-letter-reason": "delay_too_long", "dead-letter-at": parked.UnixMilli(), "tenant": "a",
+	}})
+}
+
+// Whatever comes to the unrouted queue says why, and goes on from there: at once if it is due, and else not before.
+func TestUnrouted(t *testing.T) {
+	t.Parallel()
+	o := newEvents(t)
+	o.tooLong(t, "next year", 365*24*time.Hour, time.Now().Add(-24*time.Hour))
+	o.tooLong(t, "yesterday", time.Hour, time.Now().Add(-24*time.Hour))
+	// Due at once, and after a wait, as the sidecar publishes them.
+	o.Publish(t, "events.deliver", "order.paid", amqp.Publishing{
+		MessageId: "at once", Headers: amqp.Table{"x-delay": int64(-5), "CC": []any{"order.copied"}},
+	})
+	o.Publish(t, "events.delay.100ms.0", "order.paid", amqp.Publishing{
+		MessageId: "waited", Headers: amqp.Table{"delay-0": true, "x-delay": int64(-100)}, Priority: 0,
+	})
+	o.Publish(t, "events", "order.paid", amqp.Publishing{MessageId: "undecodable", Headers: amqp.Table{"x-delay": "3600000"}})
+	o.holds(t, "events.delay.inbox", 1)
+	if d, ok, err := o.Channel(t).Get("events.delay.inbox", false); err != nil || !ok || d.Reject(false) != nil {
+		t.Fatal(ok, err)
+	}
+	o.holds(t, unrouted, 5)
+
+	out, errs := o.run(t, exitOK, "failed", "list", "--queue", unrouted)
+	contains(t, out, "2      delay_too_long  -", "2      unroutable      -", "1      malformed       -")
+	contains(t, errs, "5 messages in "+unrouted+"; all put back. Next: rabbitmq-retry failed show --queue "+unrouted)
+	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--messages")
+	contains(t, out, "order.paid", "next year", "undecodable")
+	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--message-id", "next year", "-o", "id")
+	out, _ = o.run(t, exitOK, "failed", "show", "--queue", unrouted, strings.TrimSpace(out))
+	contains(t, out, "delay_too_long", "delayed exchange", "Due", time.Now().Add(364*24*time.Hour).UTC().Format("2006-01-02"))
+
+	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--dry-run")
+	contains(t, errs, "would replay 5 messages to events (for the rest of their delay), events.deliver (at once)")
+	_, errs = o.run(t, exitUsage, "failed", "replay", "--queue", unrouted, "--to", "events.delay.100ms.3", "--yes")
+	contains(t, errs, "one of the delayed exchange's own queues")
+
+	// No queue is bound: the broker brings back at once what is due.
+	_, errs = o.run(t, exitError, "failed", "replay", "--queue", unrouted, "--reason", "unroutable", "--yes")
+	contains(t, errs, "After 0s: 2 back in "+unrouted+". 2 unroutable.", "Bind a queue to events.deliver for the routing keys of the unroutable ones")
+	o.bind(t, "paid", "order.paid")
+	o.bind(t, "copied", "order.copied")
+	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--yes")
+	contains(t, errs, "replayed 5 of 5 to", "After 0s: 0 back", "no worker consumes events.delay.inbox, which has 2 messages")
+	o.holds(t, "paid", 3)
+	o.holds(t, "copied", 1)
+	for range 3 {
+		d, _ := o.Get(t, "paid")
+		delay, _ := d.Headers["x-delay"].(int64)
+		if d.RoutingKey != "order.paid" || delay >= 0 || d.Headers["x-death"] != nil || d.Headers["dead-letter-reason"] != nil {
+			t.Errorf("delivered %q: %+v", d.MessageId, d.Headers)
+		}
+	}
+	for range 2 {
+		d, _ := o.Get(t, "events.delay.inbox")
+		delay, _ := d.Headers["x-delay"].(int64)
+		rest := map[string]time.Duration{"next year": 364 * 24 * time.Hour, "undecodable": time.Hour}[d.MessageId]
+		if early := rest - time.Duration(delay)*time.Millisecond; d.RoutingKey != "order.paid" || early > 30*time.Second || early < -2*time.Second {
+			t.Errorf("%q has to wait %d ms, of %s", d.MessageId, delay, rest)
+		}
+	}
+	o.holds(t, unrouted, 0)
+}
+
+// What is exported and removed comes back as it was, with its routing key and its reason.
+func TestUnroutedThroughAFile(t *testing.T) {
+	t.Parallel()
+	o := newEvents(t)
+	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
+	o.Publish(t, "events.deliver", "nobody", amqp.Publishing{MessageId: "at once", Headers: amqp.Table{"x-delay": int64(-5)}})
+	o.holds(t, unrouted, 2)
+	for i, command := range [][]string{{"export", "--remove", "--output"}, {"delete", "--all", "--export"}} {
+		file := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		_, errs := o.run(t, exitOK, append(append([]string{"failed"}, command...), file, "--queue", unrouted, "--yes")...)
+		contains(t, errs, "deleted 2 of 2", "To undo: rabbitmq-retry failed import --queue "+unrouted)
+		o.holds(t, unrouted, 0)
+		o.run(t, exitOK, "failed", "import", "--queue", unrouted, file)
+		o.holds(t, unrouted, 2)
+	}
+	out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--messages")
+	contains(t, out, "order.paid", "nobody")
+	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted)
+	contains(t, out, "1      delay_too_long", "1      unroutable")
+	file := filepath.Join(t.TempDir(), "all")
+	o.run(t, exitOK, "failed", "export", "--queue", unrouted, "--output", file)
+	o.bind(t, "all", "#")
+	_, errs := o.run(t, exitOK, "failed", "import", "--queue", unrouted, file, "--replay", "--yes")
+	contains(t, errs, "imported 2 of 2 messages into events and events.deliver")
+	o.holds(t, "all", 1)
+	o.holds(t, "events.delay.inbox", 1)
+}
+
+// The queue deletes nothing, however often it is looked at, and needs no more than the permission to read it.
+func TestUnroutedQueueIsKnown(t *testing.T) {
+	t.Parallel()
+	o := newEvents(t)
+	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
+	reader := o.as(t, "", unrouted)
+	for range 25 {
+		_, errs := reader.run(t, exitOK, "failed", "list", "--queue", unrouted)
+		if strings.Contains(errs, "delivery limit") {
+			t.Fatal(errs)
+		}
+	}
+	_, errs := reader.run(t, exitError, "failed", "replay", "--queue", unrouted, "--yes")
+	contains(t, errs, `needs: write on "events"`)
+	config := write(t, `{"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"1s","precision":"100ms"}]}`)
+	code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", unrouted, "--config", config)
+	if code != exitOK {
+		t.Errorf("the configuration says the vhost: %s", errs)
+	}
+	_, errs = o.run(t, exitUsage, "failed", "list", "events", "--config", config)
+	contains(t, errs, `"events" is a delayed exchange: write --queue `+unrouted)
+
+	// Another queue of such a name is anybody's.
+	o.DeclareQueue(t, "other.delay.unrouted", "quorum", map[string]any{"x-delivery-limit": 5})
+	o.Publish(t, "", "other.delay.unrouted", amqp.Publishing{Body: []byte("1")})
+	_, errs = o.run(t, exitOK, "failed", "list", "--queue", "other.delay.unrouted")
+	contains(t, errs, "may count against its delivery limit")
+}
+
+// What somebody rejects in the unrouted queue stays, and what cannot get to the inbox is there, too: it is not due.
+func TestUnroutedIsNeverEarly(t *testing.T) {
+	t.Parallel()
+	o := newEvents(t)
+	if err := o.Channel(t).QueueUnbind("events.delay.inbox", "", "events", nil); err != nil {
+		t.Fatal(err)
+	}
+	o.Publish(t, "events", "order.paid", amqp.Publishing{MessageId: "1", Headers: amqp.Table{"x-delay": int64(3_600_000)}})
+	o.bind(t, "paid", "#")
+	for range 2 {
+		o.holds(t, unrouted, 1)
+		out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted)
+		contains(t, out, "1      no_inbox")
+		brokertest.Eventually(t, 10*time.Second, func() error {
+			d, ok, err := o.Channel(t).Get(unrouted, false)
+			if err != nil || !ok {
+				return errors.Join(err, errors.New("nothing there"))
+			}
+			return d.Reject(false)
+		})
+	}
+	o.holds(t, unrouted, 1)
+	_, errs := o.run(t, exitError, "failed", "replay", "--queue", unrouted, "--yes")
+	contains(t, errs, "replayed 1 of 1 to events (for the rest of their delay)", "After 0s: 1 back in "+unrouted+". 1 no_inbox.",
+		"events.delay.inbox is not bound to events: run terraform apply")
+	o.holds(t, "paid", 0)
+}

@@ -1,0 +1,138 @@
+package failed
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+)
+
+// Reasons of messages in an unrouted queue that nobody has parked there: the broker led them there by itself.
+const (
+	// ReasonUnroutable: the message was due, and no queue was bound for its routing key.
+	ReasonUnroutable = "unroutable"
+	// ReasonNoInbox: the inbox was not bound to the delayed exchange, so that nobody could delay the message.
+	ReasonNoInbox = "no_inbox"
+)
+
+const (
+	// headerDelay is for how many milliseconds the publisher asks; negative once the message is due.
+	headerDelay = "x-delay"
+	// headerExpiration keeps the expiration that a message has to be without while it waits.
+	headerExpiration = "delay-expiration"
+)
+
+// UnroutedOf is the delayed exchange whose unrouted queue it is by its name, "" if it is none.
+func UnroutedOf(queue string) delayed.Names {
+	name, found := strings.CutSuffix(queue, delayed.Names("").UnroutedQueue())
+	if !found {
+		return ""
+	}
+	return delayed.Names(name)
+}
+
+// isUnrouted reports whether the message has come to the queue on a way that only a delayed exchange has.
+func (e *Entry) isUnrouted(deaths []death) bool {
+	n := UnroutedOf(e.Queue)
+	if n == "" {
+		return false
+	}
+	switch e.Exchange {
+	case n.Exchange(), n.DeliverExchange(), n.UnroutedExchange():
+		return true
+	}
+	return len(deaths) > 0 && deaths[0].queue == n.Inbox()
+}
+
+// readUnrouted reads what a delayed exchange could not delay or, when it was due, not route.
+func (e *Entry) readUnrouted(f fields, deaths []death) {
+	n := UnroutedOf(e.Queue)
+	e.System, e.FirstExchange = SystemDelayed, n.Exchange()
+	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
+	// The sidecar makes the delay of what is due negative.
+	e.DelayMS = max(0, delayIn(f[headerDelay]))
+	reason, last := f.text(deadletter.HeaderDeadLetterReason), death{}
+	if len(deaths) > 0 {
+		last = deaths[0]
+	}
+	_, waited := n.LevelOf(last.queue)
+	switch {
+	case waited:
+		e.Reason, e.FailedAt = ReasonUnroutable, last.at
+	case e.Exchange == n.DeliverExchange():
+		e.Reason = ReasonUnroutable
+	case e.Exchange == n.Exchange():
+		e.Reason = ReasonNoInbox
+	case last.queue == n.Inbox():
+		e.Reason, e.FailedAt, e.FirstExchange = deadletter.ReasonMalformed, last.at, last.exchange
+	case reason != "":
+		e.Reason, e.FailedAt = reason, f.millis(deadletter.HeaderDeadLetterAt)
+	case e.DelayMS > 0: // it was imported, or rejected where it lies
+		e.Reason = ReasonNoInbox
+	default:
+		e.Reason = ReasonUnroutable
+	}
+}
+
+// delayIn reads a delay as the sidecar does: 0 for what is none.
+func delayIn(v content.Value) int64 {
+	if n, ok := v.Integer(); ok {
+		return n
+	}
+	if text, ok := v.Text(); ok {
+		n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		return n
+	}
+	n, _ := v.Float()
+	if n >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(n)
+}
+
+// DueAt is when a message of a delayed exchange is due, zero if it is, or if that is not known.
+func (e *Entry) DueAt() time.Time {
+	if e.FailedAt.IsZero() || e.DelayMS == 0 {
+		return time.Time{}
+	}
+	return fromMillis(e.FailedAt.UnixMilli() + min(e.DelayMS, maxMillis))
+}
+
+// Exchange is where a message of a delayed exchange goes on: to the exchange that delivers if it is due, and else to the
+// delayed exchange itself.
+func (r Replay) Exchange(e *Entry, now time.Time) string {
+	if e.remaining(now) > 0 {
+		return r.Delayed.Exchange()
+	}
+	return r.Delayed.DeliverExchange()
+}
+
+// remaining is how much of its delay a message still has to wait, in milliseconds. Brokers note when it was parked in whole
+// seconds, the last of which counts for nothing: it may be late by that, and is never early.
+func (e *Entry) remaining(now time.Time) int64 {
+	parked := e.FailedAt.Add(time.Second)
+	if e.FailedAt.IsZero() || parked.After(now) {
+		return e.DelayMS
+	}
+	return max(0, e.DelayMS-now.Sub(parked).Milliseconds())
+}
+
+// goesOn builds what a delayed exchange goes on with: the message as it was published, with the rest of its delay.
+func (r Replay) goesOn(e *Entry, properties content.Properties, now time.Time) (Publishing, error) {
+	p := Publishing{Exchange: r.Exchange(e, now), RoutingKey: e.RoutingKey, Body: e.Body}
+	headers := r.headers(e, &properties, "", now)
+	if remaining := e.remaining(now); remaining > 0 {
+		headers = set(headers, headerDelay, content.Long(remaining))
+	} else if e.DelayMS > 0 {
+		headers = set(headers, headerDelay, content.Long(-e.DelayMS))
+	}
+	if expiration := properties.Text(content.Expiration); expiration != "" {
+		headers = set(headers, headerExpiration, content.Text(expiration))
+		properties.Remove(content.Expiration)
+	}
+	return p, r.complete(&p, properties, headers)
+}

@@ -1,0 +1,269 @@
+package delayedexchange_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// delay publishes a message to the level that it enters at, as the sidecar does.
+func delay(t *testing.T, b *brokertest.Broker, wait, unit time.Duration, key, body string) (due time.Time) {
+	t.Helper()
+	way := delayed.WayOf(wait, unit)
+	m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body), Headers: amqp.Table{}}
+	for header, waits := range way.Bits {
+		m.Headers[header] = waits
+	}
+	due = time.Now().Add(wait)
+	b.Publish(t, delayed.Names("events").Level(way.Entry), key, m)
+	return due
+}
+
+// arrives waits until a message is in the queue, and fails if it was there before it was due.
+func arrives(t *testing.T, b *brokertest.Broker, queue, body string, due time.Time) {
+	t.Helper()
+	brokertest.Eventually(t, time.Until(due)+30*time.Second, func() error {
+		m, ok := b.Get(t, queue)
+		if !ok {
+			return fmt.Errorf("nothing in %s", queue)
+		}
+		if early := time.Until(due); early > 0 || string(m.Body) != body {
+			t.Errorf("%q came instead of %q, %s early", m.Body, body, early)
+		}
+		return nil
+	})
+}
+
+// levelsOf lists the exchanges and queues that are levels.
+func levelsOf(t *testing.T, b *brokertest.Broker) []string {
+	t.Helper()
+	var found []string
+	for _, kind := range []string{"exchanges", "queues"} {
+		var objects []struct {
+			Name string `json:"name"`
+		}
+		b.Call(t, http.MethodGet, b.Path(kind), nil, &objects)
+		for _, object := range objects {
+			if level, is := delayed.Names("events").LevelOf(object.Name); is {
+				found = append(found, fmt.Sprintf("%s %s %d", kind[:1], level.Unit, level.Bit))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// eventuallyReported waits until the management API reports this many messages in a queue.
+func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		var found struct {
+			Messages *int `json:"messages"`
+			Pending  *int `json:"messages_dlx"`
+		}
+		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
+		if found.Messages == nil || *found.Messages != want || found.Pending == nil {
+			return fmt.Errorf("not %d messages in %s", want, queue)
+		}
+		return nil
+	})
+}
+
+// A message that waits in a level which is not needed any more is on time, and goes through all below. The levels go when
+// all are empty, and no sooner.
+func TestAcc_LevelsThatAreNotNeededDrain(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		after           string
+		levels, retired int
+	}{
+		"max_delay":          {`max_delay = "1s"` + "\n" + `precision = "1s"`, 1, 4},
+		"precision":          {`max_delay = "30s"` + "\n" + `precision = "2s"`, 4, 5},
+		"precision finer":    {`max_delay = "2s"` + "\n" + `precision = "500ms"`, 3, 5},
+		"max_delay and more": {`max_delay = "2s"` + "\n" + `precision = "2s"` + "\n" + `type = "direct"`, 1, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			before, after := exchangeHCL(b, "events", `max_delay = "30s"`, `precision = "1s"`), exchangeHCL(b, "events", test.after)
+			b.DeclareQueue(t, "work", "quorum", nil)
+			changesType := strings.Contains(test.after, "type")
+			if changesType {
+				before = exchangeHCL(b, "events", `max_delay = "30s"`, `precision = "1s"`, `type = "direct"`)
+			}
+			var due time.Time
+			size := func(attribute string, count int) statecheck.StateCheck {
+				return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), knownvalue.MapSizeExact(count))
+			}
+			var whole []string
+			accept(t, b, apply.DefaultTimes(),
+				resource.TestStep{Config: before, ConfigStateChecks: []statecheck.StateCheck{size("levels", 5)}},
+				resource.TestStep{
+					PreConfig: func() {
+						bind(t, b, "events.deliver", "q", "work", "mail", nil)
+						due = delay(t, b, 21*time.Second, time.Second, "mail", "reminder")
+						eventuallyReported(t, b, "events.delay.1s.4", 1)
+						whole = levelsOf(t, b)
+					},
+					Config:            after,
+					ConfigStateChecks: []statecheck.StateCheck{size("levels", test.levels), size("retired_levels", test.retired)},
+				},
+				resource.TestStep{
+					PreConfig: func() {
+						for _, level := range whole {
+							if now := levelsOf(t, b); !slices.Contains(now, level) {
+								t.Errorf("%s is gone: %q", level, now)
+							}
+						}
+					},
+					Config: after, ConfigPlanChecks: empty,
+				},
+				resource.TestStep{
+					PreConfig: func() {
+						arrives(t, b, "work", "reminder", due)
+						for bit := range 5 {
+							eventuallyReported(t, b, fmt.Sprintf("events.delay.1s.%d", bit), 0)
+						}
+					},
+					Config:            after,
+					ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}},
+					ConfigStateChecks: []statecheck.StateCheck{size("levels", test.levels), size("retired_levels", 0)},
+				},
+				resource.TestStep{
+					PreConfig: func() {
+						if now := levelsOf(t, b); len(now) != 2*test.levels {
+							t.Errorf("left: %q", now)
+						}
+						unbind(t, b, "events.deliver", "q", "work")
+					},
+					Config: after, ConfigPlanChecks: empty,
+				},
+			)
+		})
+	}
+}
+
+// A sidecar that does not know yet that a level is retired publishes there while it is proved to be empty. What a level takes
+// just before it is unbound keeps all of them as they were, and is on time; what comes later goes back to the sidecar.
+func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	before, after := exchangeHCL(b, "events", `max_delay = "63s"`, `precision = "1s"`), exchangeHCL(b, "events", `max_delay = "3s"`, `precision = "1s"`)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	unbinds := func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/e/events.delay.1s.5/q/")
+	}
+	var due time.Time
+	var once, returned sync.Once
+	early := through(b.Before(t, func(r *http.Request) {
+		if unbinds(r) {
+			once.Do(func() { due = delay(t, b, 48*time.Second, time.Second, "mail", "late") })
+		}
+	}))
+	wasReturned := false
+	late := through(b.After(t, func(r *http.Request, _ *httptest.ResponseRecorder) {
+		if unbinds(r) {
+			returned.Do(func() { wasReturned = isReturned(t, b, "events.delay.1s.5") })
+		}
+	}))
+	awaitEmpty := func() {
+		for bit := 2; bit < 6; bit++ {
+			eventuallyReported(t, b, fmt.Sprintf("events.delay.1s.%d", bit), 0)
+		}
+	}
+	var whole []string
+	accept(t, b, apply.DefaultTimes(),
+		resource.TestStep{Config: before},
+		resource.TestStep{PreConfig: awaitEmpty, Config: after, ExpectNonEmptyPlan: true},
+		resource.TestStep{
+			PreConfig: func() {
+				bind(t, b, "events.deliver", "q", "work", "#", nil)
+				whole = levelsOf(t, b)
+			},
+			Config: early + after,
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if now := levelsOf(t, b); due.IsZero() || !slices.Equal(now, whole) {
+					t.Errorf("due %s, and the levels are %q instead of %q", due, now, whole)
+				}
+				arrives(t, b, "work", "late", due)
+				awaitEmpty()
+				unbind(t, b, "events.deliver", "q", "work")
+			},
+			Config: late + after,
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				if now := levelsOf(t, b); !wasReturned || len(now) != 4 {
+					t.Errorf("returned: %t, left: %q", wasReturned, now)
+				}
+			},
+			Config: after, ConfigPlanChecks: empty,
+		},
+	)
+}
+
+// through is a provider that sends its requests elsewhere.
+func through(endpoint string) string { return fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint) }
+
+// isReturned publishes to a level and reports whether the message came back.
+func isReturned(t *testing.T, b *brokertest.Broker, level string) bool {
+	ch := b.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Error(err)
+		return false
+	}
+	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
+	confirm, err := ch.PublishWithDeferredConfirm(level, "mail", true, false, amqp.Publishing{Headers: amqp.Table{"delay-5": true}})
+	if err != nil || !confirm.Wait() {
+		t.Errorf("not published: %v", err)
+		return false
+	}
+	return len(returns) == 1
+}
+
+// What is configured as before is not touched, and what is raised is added above.
+func TestAcc_MaxDelayRaised(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	before, after := exchangeHCL(b, "events", `max_delay = "3s"`, `precision = "1s"`), exchangeHCL(b, "events", `max_delay = "15s"`, `precision = "1s"`)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	var first, second time.Time
+	accept(t, b, acctest.Quick(),
+		resource.TestStep{Config: before},
+		resource.TestStep{
+			PreConfig: func() {
+				bind(t, b, "events.deliver", "q", "work", "mail.*", nil)
+				first = delay(t, b, 3*time.Second, time.Second, "mail.new", "first")
+			},
+			Config: after,
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				second = delay(t, b, 6*time.Second, time.Second, "mail.new", "second")
+				arrives(t, b, "work", "first", first)
+				arrives(t, b, "work", "second", second)
+				unbind(t, b, "events.deliver", "q", "work")
+			},
+			Config: after, ConfigPlanChecks: empty,
+		},
+	)
+}

@@ -1,0 +1,212 @@
+package delayedexchange_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// What cannot work is refused by the plan, at its attribute, and nothing is created.
+func TestAcc_BadInputs(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	long := make([]byte, 240)
+	for i := range long {
+		long[i] = 'n'
+	}
+	var steps []resource.TestStep
+	for _, c := range []struct {
+		config, says string
+	}{
+		{exchangeHCL(b, "a/b", `max_delay = "1s"`), "Reserved character in the delayed exchange's name.*name = "},
+		{exchangeHCL(b, "amq.a", `max_delay = "1s"`), "Reserved delayed exchange name"},
+		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = ""` + "\n" + `max_delay = "1s"` + "\n}\n", "Empty delayed exchange name"},
+		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = "a\nb"` + "\n" + `max_delay = "1s"` + "\n}\n", "Line break in the delayed exchange's name"},
+		{exchangeHCL(b, string(long), `max_delay = "1s"`), "Name too long"},
+		{exchangeHCL(b, "events", `max_delay = "1"`), "Invalid duration.*max_delay = "},
+		{exchangeHCL(b, "events", `max_delay = "0s"`), "at least \"1ms\""},
+		{exchangeHCL(b, "events", `max_delay = "100000h"`), "ten years"},
+		{exchangeHCL(b, "events", `max_delay = "87600h"`, `precision = "70000h"`), "Precision out of range.*precision = "},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "2s"`), "longer than max_delay"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1.5ms"`), "finer than a millisecond"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "Unknown exchange type.*type = "},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `policy_priority = 0`), "Policy priority too low"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `on_destroy = "keep"`), "Unknown value of on_destroy"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "Invalid timeout"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`) + exchangeHCL(b, "events.deliver", `max_delay = "1s"`), "Name that collides.*events.deliver"},
+		{exchangeHCL(b, "orders.dlx", `max_delay = "1s"`) + pipelineHCL(b, "orders"), "Name that collides.*orders.dlx"},
+		{exchangeHCL(b, "orders", `max_delay = "1s"`) + pipelineHCL(b, "orders.delay"), "Name that collides.*orders.delay.inbox"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`) + `resource "rabbitmq_delayed_exchange" "again" {` + "\n" + `name = "events"` + "\nvhost = \"" + b.Vhost + "\"\n" + `max_delay = "1s"` + "\n}\n", "Delayed exchange configured twice"},
+	} {
+		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: says(c.says)})
+	}
+	accept(t, b, acctest.Quick(), steps...)
+}
+
+func pipelineHCL(b *brokertest.Broker, name string) string {
+	return "resource \"rabbitmq_retry_pipeline\" \"p\" {\n  name = \"" + name + "\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n}\n"
+}
+
+// Nothing that exists is adopted, whosever it is.
+func TestAcc_ExistingObjectsAreNotAdopted(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1s"`)
+	remove := func(kind, name string) { b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil) }
+	accept(t, b, acctest.Quick(),
+		resource.TestStep{
+			PreConfig: func() { b.DeclareQueue(t, "events.delay.1s.0", "quorum", nil) },
+			Config:    config, ExpectError: says(`Objects exist already.*queue "events.delay.1s.0"`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				remove("queues", "events.delay.1s.0")
+				b.Call(t, http.MethodPut, b.Path("exchanges", "events"), map[string]any{"type": "topic"}, nil)
+			},
+			Config: config, ExpectError: says(`Objects exist already.*exchange "events"`),
+		},
+		resource.TestStep{PreConfig: func() { remove("exchanges", "events") }, Config: config},
+	)
+}
+
+// A queue that is bound to the exchange itself would get everything at once, and one that is bound to a level, or to which
+// others lead, would spoil what waits.
+func TestAcc_BindingsOfOthers(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1s"`)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	accept(t, b, acctest.Quick(),
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() { bind(t, b, "events", "q", "work", "", nil) },
+			Config:    config, ExpectError: says(`Binding that gets messages at once.*Bind to the exchange "events.deliver" instead`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				unbind(t, b, "events", "q", "work")
+				bind(t, b, "amq.topic", "q", "events.delay.1s.0", "#", nil)
+			},
+			Config: config, ExpectError: says(`Binding that leads past the sidecar`),
+		},
+		resource.TestStep{
+			PreConfig: func() { unbind(t, b, "amq.topic", "q", "events.delay.1s.0") },
+			Config:    config, ConfigPlanChecks: empty,
+		},
+	)
+}
+
+// Policies of others that would lose or misdirect what waits are refused, as on a pipeline's own queues.
+func TestAcc_PoliciesOfOthers(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1s"`)
+	policy := func(kind, pattern, applyTo string, priority int, definition map[string]any) func() {
+		return func() {
+			b.Call(t, http.MethodPut, b.Path(kind, "foreign"), map[string]any{
+				"pattern": pattern, "apply-to": applyTo, "priority": priority, "definition": definition,
+			}, nil)
+		}
+	}
+	accept(t, b, acctest.Quick(),
+		resource.TestStep{
+			PreConfig: policy("policies", "^events", "queues", 2000, map[string]any{"message-ttl": 5}),
+			Config:    config, ExpectError: says(`higher-priority policy overrides the delayed exchange's.*policy_priority = 2001`),
+		},
+		resource.TestStep{
+			PreConfig: policy("policies", "1s", "exchanges", 0, map[string]any{"alternate-exchange": "amq.fanout"}),
+			Config:    config, ExpectError: says(`policy gives the delayed exchange's exchange an alternate exchange`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Call(t, http.MethodDelete, b.Path("policies", "foreign"), nil, nil)
+				policy("operator-policies", "inbox$", "queues", 0, map[string]any{"max-length": 5})()
+			},
+			Config: config, ExpectError: says(`Operator policy on the delayed exchange's own queue`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Call(t, http.MethodDelete, b.Path("operator-policies", "foreign"), nil, nil)
+				policy("policies", ".*", "all", 999, map[string]any{"message-ttl": 1, "expires": 100})()
+			},
+			Config: config, // the own one is stronger
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				time.Sleep(time.Second) // what would have expired is gone
+				b.Call(t, http.MethodDelete, b.Path("policies", "foreign"), nil, nil)
+			},
+			Config: config, ConfigPlanChecks: empty,
+		},
+	)
+}
+
+// A destroy or a change of type would take from others what they are bound to, so both are refused, with the names.
+func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	lines := []string{`max_delay = "1s"`, `precision = "1s"`}
+	config, direct := exchangeHCL(b, "events", lines...), exchangeHCL(b, "events", append(lines, `type = "direct"`)...)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	accept(t, b, acctest.Quick(),
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() { bind(t, b, "events.deliver", "q", "work", "mail.#", nil) },
+			Config:    direct, ExpectError: says(`Bindings would mean something else.*events.deliver -> work \[mail.#\]`),
+		},
+		resource.TestStep{Config: config, Destroy: true, ExpectError: says(`Queues are bound to the delayed exchange.*events.deliver -> work \[mail.#\].*Nothing was deleted`)},
+		resource.TestStep{Config: config, ConfigPlanChecks: empty},
+		resource.TestStep{
+			PreConfig: func() { unbind(t, b, "events.deliver", "q", "work") },
+			Config:    direct,
+		},
+		resource.TestStep{Config: direct, ConfigPlanChecks: empty},
+	)
+}
+
+// A destroy says in which level how many messages wait, and deletes nothing; nor does it while something is in the inbox.
+func TestAcc_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := exchangeHCL(b, "events", `max_delay = "3h"`, `precision = "1h"`)
+	empty := func(queue string, count int) {
+		for range count {
+			if _, ok := b.Get(t, queue); !ok {
+				t.Errorf("a message of %s is gone", queue)
+			}
+		}
+		eventuallyReported(t, b, queue, 0)
+	}
+	accept(t, b, apply.DefaultTimes(),
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				for range 3 {
+					delay(t, b, 2*time.Hour, time.Hour, "mail", "later")
+				}
+				delay(t, b, time.Hour, time.Hour, "mail", "sooner")
+				b.Publish(t, "events", "mail", amqp.Publishing{DeliveryMode: amqp.Persistent})
+				eventuallyReported(t, b, "events.delay.1h.1", 3)
+				eventuallyReported(t, b, "events.delay.1h.0", 1)
+				eventuallyReported(t, b, "events.delay.inbox", 1)
+			},
+			Config: config, Destroy: true,
+			ExpectError: says(`Destroying the delayed exchange would lose messages.*events.delay.1h.0: 1 message.*events.delay.1h.1: 3 messages.*events.delay.inbox: 1 message`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				empty("events.delay.1h.1", 3)
+				empty("events.delay.1h.0", 1)
+				empty("events.delay.inbox", 1)
+			},
+			Config: config,
+		},
+	)
+}
