@@ -67,7 +67,7 @@ var (
 		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
 	detoured = pipelineCounter("failed_detours",
 		"Messages parked in the pipeline's failed queue because that of their work queue did not take them, by why.", "detour")
-	delayed   = delayedCounter("delayed", "Messages that wait in the levels.")
+	postponed = delayedCounter("delayed", "Messages that wait in the levels.")
 	delivered = delayedCounter("delivered_at_once", "Messages that asked for no delay, and were routed at once.")
 	refused   = delayedCounter("refused",
 		"Messages put into the unrouted queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
@@ -100,7 +100,7 @@ var (
 		"1 if the last configuration that was read is at work, 0 if it was refused and the one before goes on.")
 	reloadedAt     = gauge("config_last_reload_success_timestamp_seconds", "When the configuration at work was read.")
 	build          = gauge("build_info", "Always 1.", "version", "goversion")
-	countersByName = []metric{received, redeliveries, retried, rescued, failed, detoured, delayed, delivered, refused, returned, nacked, restarts}
+	countersByName = []metric{received, redeliveries, retried, rescued, failed, detoured, postponed, delivered, refused, returned, nacked, restarts}
 )
 
 // catalogue lists all metrics but those of the Go runtime and the process.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -20,6 +22,15 @@ func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeli
 		t.Fatal(err)
 	}
 	return p
+}
+
+func newExchange(t testing.TB, name string) *delaying.Exchange {
+	t.Helper()
+	e, err := delaying.NewExchange(delayed.Worker{Version: delayed.WorkerVersion, Name: name, Vhost: "/", MaxDelay: "1h", Precision: "1s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // values are the exported series, as in rabbitmq_retry_failed_total{pipeline="orders",...}.
@@ -47,7 +58,7 @@ func values(t *testing.T, s *Set) map[string]float64 {
 func TestCatalogueIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	s := New("1.2.3")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, nil)
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")})
 	s.Pipeline(newPipeline(t, "orders", "5s")).Enter(Consuming)
 	families, err := s.Gatherer().Gather()
 	if err != nil {
@@ -104,11 +115,11 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	for series, want := range map[string]float64{
 		`rabbitmq_retry_config_generation{}`:                                         2,
 		`rabbitmq_retry_config_last_reload_successful{}`:                             1,
-		`rabbitmq_retry_received_total{pipeline="orders",vhost="/"}`:                 1,
+		`rabbitmq_retry_received_total{delayed_exchange="",pipeline="orders",vhost="/"}`:                 1,
 		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:       1,
 		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",vhost="/"}`:       0,
 		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:    1,
-		`rabbitmq_retry_consuming{pipeline="bills",vhost="/"}`:                       0,
+		`rabbitmq_retry_consuming{delayed_exchange="",pipeline="bills",vhost="/"}`:                       0,
 		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`: 0,
 	} {
 		if value, found := got[series]; !found || value != want {

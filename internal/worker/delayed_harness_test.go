@@ -11,7 +11,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
@@ -101,8 +103,9 @@ type due struct {
 	queue string
 }
 
-// publishMany publishes persistent messages with random delays to one of the queues each, and returns what is due by message-id.
-func (e *testExchange) publishMany(t *testing.T, n int, longest time.Duration, queues ...string) map[string]due {
+// publishMany publishes persistent messages with random delays to one of the queues each, and returns what is due by message-id, which
+// begins with the prefix.
+func (e *testExchange) publishMany(t *testing.T, prefix string, n int, longest time.Duration, queues ...string) map[string]due {
 	t.Helper()
 	ch := e.Channel(t)
 	if err := ch.Confirm(false); err != nil {
@@ -111,7 +114,7 @@ func (e *testExchange) publishMany(t *testing.T, n int, longest time.Duration, q
 	sent := make(map[string]due, n)
 	var last *amqp.DeferredConfirmation
 	for i := range n {
-		delay, queue, id := rand.Int64N(longest.Milliseconds()), queues[i%len(queues)], strconv.Itoa(i)
+		delay, queue, id := rand.Int64N(longest.Milliseconds()), queues[i%len(queues)], prefix+strconv.Itoa(i)
 		sent[id] = due{time.Now().Add(time.Duration(delay) * time.Millisecond), queue}
 		var err error
 		if last, err = ch.PublishWithDeferredConfirm(e.names.Exchange(), queue, true, false, amqp.Publishing{
@@ -184,4 +187,14 @@ func next(t *testing.T, deliveries <-chan delivery) delivery {
 		t.Fatalf("no message for %s", patience)
 		return delivery{}
 	}
+}
+
+// brokersAt are those of one address.
+func brokersAt(t *testing.T, rawURI string) amqpconn.Brokers {
+	t.Helper()
+	uris, err := amqpconn.ParseURIs(rawURI, certificates.Set{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixedBrokers(uris...)
 }

@@ -238,7 +238,7 @@ func TestDelayedExchangeDuringAnAlarm(t *testing.T) {
 	r.awaitReady(t, "")
 	x.block()
 	r.log.await(t, "the broker accepts no messages", 1)
-	sent := e.publishMany(t, 100, time.Second, "work")
+	sent := e.publishMany(t, "", 100, time.Second, "work")
 	r.awaitReady(t, "alarm")
 	x.unblock()
 	if n := awaitDue(t, sent, deliveries); n > 0 {

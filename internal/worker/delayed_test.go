@@ -22,7 +22,7 @@ func TestMessagesAreDelayed(t *testing.T) {
 	e := newExchange(t, "1h", "100ms", queues...)
 	r := e.work(t)
 	deliveries := e.collect(t, queues...)
-	sent := e.publishMany(t, 400, 8*time.Second, queues...)
+	sent := e.publishMany(t, "", 400, 8*time.Second, queues...)
 	if n := awaitDue(t, sent, deliveries); n > 0 {
 		t.Errorf("%d messages came twice", n)
 	}
