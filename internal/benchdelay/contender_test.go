@@ -4,6 +4,7 @@ package benchdelay
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -181,9 +182,7 @@ func waiting(wait time.Duration, exchange string) amqp.Table {
 func (c *contender) declareQueue(t *testing.T, name string, arguments amqp.Table) {
 	t.Helper()
 	all := amqp.Table{"x-queue-type": "quorum"}
-	for key, value := range arguments {
-		all[key] = value
-	}
+	maps.Copy(all, arguments)
 	if _, err := c.control.QueueDeclare(name, true, false, false, false, all); err != nil {
 		t.Fatal(err)
 	}

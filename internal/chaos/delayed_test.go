@@ -68,14 +68,14 @@ type delayedUse struct {
 	late                   []time.Duration
 }
 
-// turns are the longest delay, in tenths of the usual one, and the precision.
+// turns are the longest delay, in multiples of the usual one, and the precision.
 var turns = []struct {
-	longest   time.Duration
+	longest   float64
 	precision string
-}{{30, "250ms"}, {15, "250ms"}, {30, "500ms"}, {60, "500ms"}, {15, "1s"}, {30, "200ms"}}
+}{{3, "250ms"}, {1.5, "250ms"}, {3, "500ms"}, {6, "500ms"}, {1.5, "1s"}, {3, "200ms"}}
 
 // shortestMax is the shortest of the longest delays.
-func (u *delayedUse) shortestMax() time.Duration { return u.usual * 15 / 10 }
+func (u *delayedUse) shortestMax() time.Duration { return u.times(1.5) }
 
 func (u *delayedUse) hcl() string {
 	return fmt.Sprintf(`
@@ -91,7 +91,11 @@ output "retired" { value = jsonencode(keys(rabbitmq_delayed_exchange.chaos.retir
 `, u.Vhost, u.longest(), turns[u.turn].precision)
 }
 
-func (u *delayedUse) longest() time.Duration { return u.usual * turns[u.turn].longest / 10 }
+func (u *delayedUse) longest() time.Duration { return u.times(turns[u.turn].longest) }
+
+func (u *delayedUse) times(factor float64) time.Duration {
+	return time.Duration(factor * float64(u.usual))
+}
 
 func (u *delayedUse) next() string {
 	u.turn = (u.turn + 1) % len(turns)
