@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/barepipe"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Those who move messages.
@@ -129,24 +132,27 @@ func replicas(binary string) func(t *testing.T, p *benchPipeline, n, window int)
 // startBare runs the pipe in a process of its own, as the sidecar has one.
 func startBare(t *testing.T, p *benchPipeline, n, window int) func() usage {
 	t.Helper()
-	return startSelf(t, pipeVariable, pipe{URI: p.VhostURI(), Messages: n, Window: window})
+	pipe := barepipe.Pipe{
+		URI: p.VhostURI(), Queue: names.Inbox(), Exchange: names.RetryExchange(), Key: pipeline.DelayKey(delay), Messages: n, Window: window,
+	}
+	return startSelf(t, pipe.Setting())
 }
 
 func startProfiled(t *testing.T, p *benchPipeline, _, window int) func() usage {
 	t.Helper()
-	return startSelf(t, profileVariable, profiled{URI: p.URI, Window: window, Config: p.config(t), Dir: *profile})
-}
-
-// startSelf starts this program to play another part.
-func startSelf(t *testing.T, variable string, settings any) func() usage {
-	t.Helper()
-	text, err := json.Marshal(settings)
+	text, err := json.Marshal(profiled{URI: p.URI, Window: window, Config: p.config(t), Dir: *profile})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startSelf(t, profileVariable+"="+string(text))
+}
+
+// startSelf starts this program to play another part.
+func startSelf(t *testing.T, setting string) func() usage {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, self, nil, variable+"="+string(text))
+	return start(t, self, nil, setting)
 }

@@ -26,28 +26,36 @@ const (
 	quietTime = 45 * time.Second
 )
 
-// chaos is everything that can go wrong with an application that uses a pipeline.
+// chaos is everything that can go wrong with a subject and its applications.
 type chaos struct {
 	*application
+	subject
+
 	t        *testing.T
 	log      *faultLog
 	tf       *terraformtest.CLI
 	replicas []*replica
 
-	// Of the pipeline and of the workers; only operations change them.
-	schedule int
-	config   string
+	// config is the workers'; only operations change it.
+	config string
 
 	longestStall time.Duration
 }
 
+// newChaos makes a pipeline and its workers.
 func newChaos(t *testing.T, replicas ...string) *chaos {
+	t.Helper()
+	a := newApplication(t)
+	return newChaosWith(t, a, &pipelineUse{application: a}, replicas...)
+}
+
+func newChaosWith(t *testing.T, a *application, s subject, replicas ...string) *chaos {
 	t.Helper()
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
 	t.Logf("seed %d", *seed)
-	c := &chaos{t: t, application: newApplication(t, *seed), longestStall: 35 * time.Second}
+	c := &chaos{t: t, application: a, subject: s, longestStall: 35 * time.Second}
 	c.tf = terraformtest.New(t, terraformtest.BuildProvider(t), "RABBITMQ_ENDPOINT="+c.Endpoint)
 	if err := c.apply(); err != nil {
 		t.Fatal(err)

@@ -6,12 +6,10 @@ import (
 	"context"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // consume takes messages from all work queues.
-func (a *application) consume(ctx context.Context, conn *amqp.Connection) error {
+func (c *chaos) consume(ctx context.Context, conn *amqp.Connection) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	ch, err := conn.Channel()
 	if err != nil {
@@ -27,7 +25,7 @@ func (a *application) consume(ctx context.Context, conn *amqp.Connection) error 
 		}
 		go func() {
 			for d := range deliveries {
-				a.handle(queue, d)
+				c.handle(queue, d)
 			}
 		}()
 	}
@@ -37,33 +35,19 @@ func (a *application) consume(ctx context.Context, conn *amqp.Connection) error 
 	return amqp.ErrClosed
 }
 
-// handle processes or rejects a message. An error means that the connection is lost, and then the
-// message comes again.
-func (a *application) handle(queue string, d amqp.Delivery) {
-	count, _ := d.Headers[deadletter.HeaderCount].(int64)
-	if a.rejects(d.MessageId, count) {
-		a.ledger.reject(d.MessageId, count, queue)
-		_ = d.Reject(false)
-		return
-	}
-	a.ledger.process(d.MessageId, count, d.Redelivered)
-	_ = d.Ack(false)
-}
-
-// collectFailed takes what is parked.
-func (a *application) collectFailed(ctx context.Context, conn *amqp.Connection) error {
+// collectParked takes what is parked.
+func (c *chaos) collectParked(ctx context.Context, conn *amqp.Connection) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	ch, err := conn.Channel()
 	if err != nil {
 		return err
 	}
-	deliveries, err := ch.Consume("chaos.failed", "", true, false, false, false, nil)
+	deliveries, err := ch.Consume(c.parking(), "", true, false, false, false, nil)
 	if err != nil {
 		return err
 	}
 	for d := range deliveries {
-		reason, _ := d.Headers[deadletter.HeaderDeadLetterReason].(string)
-		a.ledger.park(d.MessageId, reason)
+		c.collect(d)
 	}
 	return amqp.ErrClosed
 }

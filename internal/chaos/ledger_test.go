@@ -75,14 +75,26 @@ func (l *ledger) reject(id string, count int64, queue string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.enter(id, "rejected from %s, failed before: %d", queue, count)
-	l.comesBack(count)
+	if count > 0 {
+		l.comesBack()
+	}
 }
 
 func (l *ledger) process(id string, count int64, redelivered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end(l.enter(id, "processed, failed before: %d, redelivered: %t", count, redelivered), redelivered)
-	l.comesBack(count)
+	if count > 0 {
+		l.comesBack()
+	}
+}
+
+// deliver enters that a message was delivered for the first time that it was meant to, so much after that was due.
+func (l *ledger) deliver(id, queue string, late time.Duration, redelivered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end(l.enter(id, "delivered to %s, late by %s, redelivered: %t", queue, late, redelivered), redelivered)
+	l.comesBack()
 }
 
 func (l *ledger) park(id, reason string) {
@@ -103,11 +115,8 @@ func (l *ledger) end(r *record, redelivered bool) {
 	}
 }
 
-// comesBack measures how long the pipeline stands still.
-func (l *ledger) comesBack(count int64) {
-	if count == 0 {
-		return
-	}
+// comesBack measures how long nothing comes back.
+func (l *ledger) comesBack() {
 	now := time.Now()
 	if still := now.Sub(l.returnedAt); !l.returnedAt.IsZero() && still > l.pause {
 		l.pause, l.pauseAt = still, l.returnedAt

@@ -4,10 +4,7 @@ package chaos
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 )
@@ -19,12 +16,10 @@ const (
 	applyTimeout = 3 * time.Minute
 )
 
-// schedules are the delays that take turns. The queue of a delay that is left out retires with the first
-// change, and goes with the second.
-var schedules = []string{`"500ms", "1s", "2s"`, `"1s", "2s"`, `"1s", "2s", "3s"`, `"0s", "500ms", "2s", "3s"`}
-
 // operationFaults are what people and the broker do on an ordinary day.
-func (c *chaos) operationFaults() []fault { return []fault{c.alarm, c.changeConfig, c.changeSchedule} }
+func (c *chaos) operationFaults() []fault {
+	return append([]fault{c.alarm, c.change}, c.operations(c)...)
+}
 
 // alarm blocks all publishers of the cluster.
 func (c *chaos) alarm(over <-chan struct{}, rng *rand.Rand) error {
@@ -41,27 +36,9 @@ func (c *chaos) alarm(over <-chan struct{}, rng *rand.Rand) error {
 	return nil
 }
 
-// changeConfig has the workers use another order of the delays.
-func (c *chaos) changeConfig(<-chan struct{}, *rand.Rand) error {
-	var config struct {
-		Pipelines []map[string]any `json:"pipelines"`
-	}
-	if err := json.Unmarshal([]byte(c.config), &config); err != nil {
-		return err
-	}
-	slices.Reverse(config.Pipelines[0]["delays"].([]any))
-	changed, err := json.Marshal(config)
-	if err != nil {
-		return err
-	}
-	c.log.strike("reload", "another order of the delays")
-	return c.follow(string(changed))
-}
-
-// changeSchedule applies the next schedule. What a fault stopped midway is applied again.
-func (c *chaos) changeSchedule(over <-chan struct{}, _ *rand.Rand) error {
-	c.schedule = (c.schedule + 1) % len(schedules)
-	c.log.strike("apply", "the schedule %s", schedules[c.schedule])
+// change applies the next configuration. What a fault stopped midway is applied again.
+func (c *chaos) change(over <-chan struct{}, _ *rand.Rand) error {
+	c.log.strike("apply", "%s", c.next())
 	err := c.apply()
 	for err != nil {
 		c.log.note("apply failed, again: %s", firstLines(err))
@@ -74,11 +51,11 @@ func (c *chaos) changeSchedule(over <-chan struct{}, _ *rand.Rand) error {
 	return c.follow(c.config)
 }
 
-// apply changes the pipeline to the schedule.
+// apply makes the subject what it is to be.
 func (c *chaos) apply() error {
 	ctx, cancel := context.WithTimeout(c.t.Context(), applyTimeout)
 	defer cancel()
-	c.tf.Write(c.t, "main.tf", c.terraform())
+	c.tf.Write(c.t, "main.tf", required+c.hcl())
 	if _, err := c.tf.Try(ctx, "apply", "-auto-approve", "-input=false", "-no-color"); err != nil {
 		return err
 	}
@@ -100,24 +77,13 @@ func (c *chaos) follow(config string) error {
 	return nil
 }
 
-func (c *chaos) terraform() string {
-	return fmt.Sprintf(`
+const required = `
 terraform {
   required_providers {
     rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
   }
 }
-
-resource "rabbitmq_retry_pipeline" "chaos" {
-  name        = "chaos"
-  vhost       = %q
-  delays      = [%s]
-  work_queues = { %s }
-}
-
-output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.chaos.worker] }) }
-`, c.Vhost, schedules[c.schedule], strings.Join(workQueues, " = {}, ")+" = {}")
-}
+`
 
 // firstLines are those of an error of Terraform's that tell what is wrong.
 func firstLines(err error) string {

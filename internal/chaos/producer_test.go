@@ -24,7 +24,7 @@ type sentMessage struct {
 
 // produce publishes at this rate. What is not confirmed is not published again: each id is published
 // once, so that every duplicate is somebody else's.
-func (a *application) produce(name string, perSecond int) func(context.Context, *amqp.Connection) error {
+func (c *chaos) produce(name string, perSecond int) func(context.Context, *amqp.Connection) error {
 	count := 0
 	return func(ctx context.Context, conn *amqp.Connection) error {
 		ch, err := conn.Channel()
@@ -36,7 +36,7 @@ func (a *application) produce(name string, perSecond int) func(context.Context, 
 		}
 		sent := make(chan sentMessage, unconfirmed)
 		done := make(chan struct{})
-		go func() { defer close(done); a.settle(sent) }()
+		go func() { defer close(done); c.settle(sent) }()
 		defer func() {
 			close(sent)
 			select {
@@ -56,11 +56,10 @@ func (a *application) produce(name string, perSecond int) func(context.Context, 
 			}
 			count++
 			id := fmt.Sprintf("%s-%06d", name, count)
-			queue := workQueues[count%len(workQueues)]
-			confirm, err := ch.PublishWithDeferredConfirm("", queue, false, false,
-				amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent, Body: []byte(id)})
+			exchange, key, m := c.message(id, count)
+			confirm, err := ch.PublishWithDeferredConfirm(exchange, key, false, false, m)
 			if err != nil {
-				a.ledger.unanswered(id)
+				c.ledger.unanswered(id)
 				return err
 			}
 			sent <- sentMessage{id, confirm}
@@ -69,12 +68,12 @@ func (a *application) produce(name string, perSecond int) func(context.Context, 
 }
 
 // settle enters what the broker has taken.
-func (a *application) settle(sent <-chan sentMessage) {
+func (c *chaos) settle(sent <-chan sentMessage) {
 	for m := range sent {
 		if m.confirm.Wait() {
-			a.ledger.confirm(m.id)
+			c.ledger.confirm(m.id)
 		} else {
-			a.ledger.unanswered(m.id)
+			c.ledger.unanswered(m.id)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type replays struct {
 
 func newReplays(t *testing.T, messages int) *replays {
 	t.Helper()
-	r := &replays{application: newApplication(t, 1), binary: terraformtest.BuildSidecar(t)}
+	r := &replays{application: newApplication(t), binary: terraformtest.BuildSidecar(t)}
 	ch := r.through(t, r.nodes[0])
 	declare(t, ch, "orders.failed", amqp.Table{})
 	for _, err := range []error{

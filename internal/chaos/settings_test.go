@@ -21,7 +21,7 @@ func TestDeliveriesThroughADeadNodeGoToOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("part of the long form")
 	}
-	a := newApplication(t, 1)
+	a := newApplication(t)
 	fill(t, a, "created")
 	through := a.through(t, a.nodes[1])
 	if err := through.Qos(someMessages, 0, false); err != nil {
@@ -47,7 +47,7 @@ func TestDeadLettersFollowATargetThatIsBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("part of the long form")
 	}
-	a := newApplication(t, 1)
+	a := newApplication(t)
 	through := a.through(t, a.nodes[1])
 	declare(t, through, "target", amqp.Table{"x-quorum-initial-group-size": 1})
 	other := a.through(t, a.nodes[0])

@@ -30,6 +30,8 @@ launch_cluster() { # CHROOT ADVANCED_CONFIG
     describe_node "$cluster/$n" "$name-$n@localhost" "$epmd_port" "$1"
     printf 'cluster_formation.classic_config.nodes.%d = %s\n' 1 "$name-1@localhost" 2 "$name-2@localhost" 3 "$name-3@localhost" \
       >>"$cluster/$n/rabbitmq.conf"
+    # The links between nodes are cut, too. The metadata of RabbitMQ before Khepri survives it in this mode alone.
+    echo 'cluster_partition_handling = pause_minority' >>"$cluster/$n/rabbitmq.conf"
     [[ -z $2 ]] || cp "$2" "$cluster/$n/advanced.config"
     [[ -z $2 ]] || settings+=(RABBITMQ_ADVANCED_CONFIG_FILE="$home/advanced.config")
     endpoints+=("$endpoint") uris+=("$uri")

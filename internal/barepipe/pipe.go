@@ -1,54 +1,46 @@
 //go:build bench
 
-package benchworker
+package barepipe
 
 import (
 	"encoding/json"
 	"errors"
-	"log"
 	"os"
 	"os/signal"
 	"syscall"
-	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// What makes this program play another part.
-const (
-	pipeVariable    = "BENCHWORKER_PIPE"
-	profileVariable = "BENCHWORKER_PROFILE"
-)
+// Variable is where a process finds the pipe, as JSON, that it is to be.
+const Variable = "BARE_PIPE"
 
-func TestMain(m *testing.M) {
-	if run := otherPart(); run != nil {
-		if err := run(); err != nil {
-			log.Fatal(err)
-		}
-		return
+// Pipe does the least that loses nothing: it publishes what it consumes, as it is, and acknowledges what is confirmed. It
+// survives nothing.
+type Pipe struct {
+	URI                  string
+	Queue, Exchange, Key string
+	Messages, Window     int
+}
+
+// FromEnvironment is the pipe that this process is to be, nil if it is to be none.
+func FromEnvironment() (*Pipe, error) {
+	settings := os.Getenv(Variable)
+	if settings == "" {
+		return nil, nil //nolint:nilnil // nothing is wrong
 	}
-	os.Exit(m.Run())
+	p := &Pipe{}
+	return p, json.Unmarshal([]byte(settings), p)
 }
 
-func otherPart() func() error {
-	for variable, part := range map[string]interface{ run() error }{pipeVariable: &pipe{}, profileVariable: &profiled{}} {
-		if settings := os.Getenv(variable); settings != "" {
-			return func() error { return errors.Join(json.Unmarshal([]byte(settings), part), part.run()) }
-		}
-	}
-	return nil
+// Setting is the environment of the process that is to be the pipe.
+func (p *Pipe) Setting() string {
+	text, _ := json.Marshal(p) // strings and numbers
+	return Variable + "=" + string(text)
 }
 
-// pipe does the least that loses nothing: it publishes what it consumes, as it is, and acknowledges
-// what is confirmed. It survives nothing.
-type pipe struct {
-	URI              string
-	Messages, Window int
-}
-
-func (p *pipe) run() error {
+// Run moves the messages, and waits for SIGTERM, so that its memory can be looked at.
+func (p *Pipe) Run() error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	in, deliveries, err := p.consume()
@@ -59,11 +51,13 @@ func (p *pipe) run() error {
 	if err != nil {
 		return err
 	}
-	err = p.move(out, deliveries, stop)
+	if err = p.move(out, deliveries); err == nil {
+		<-stop
+	}
 	return errors.Join(err, in.Close(), out.Close())
 }
 
-func (p *pipe) consume() (*amqp.Connection, <-chan amqp.Delivery, error) {
+func (p *Pipe) consume() (*amqp.Connection, <-chan amqp.Delivery, error) {
 	conn, err := amqp.Dial(p.URI)
 	if err != nil {
 		return nil, nil, err
@@ -75,11 +69,11 @@ func (p *pipe) consume() (*amqp.Connection, <-chan amqp.Delivery, error) {
 	if err := ch.Qos(p.Window, 0, false); err != nil {
 		return nil, nil, err
 	}
-	deliveries, err := ch.Consume(names.Inbox(), "", false, false, false, false, nil)
+	deliveries, err := ch.Consume(p.Queue, "", false, false, false, false, nil)
 	return conn, deliveries, err
 }
 
-func (p *pipe) move(conn *amqp.Connection, deliveries <-chan amqp.Delivery, stop <-chan os.Signal) error {
+func (p *Pipe) move(conn *amqp.Connection, deliveries <-chan amqp.Delivery) error {
 	ch, err := conn.Channel()
 	if err != nil {
 		return err
@@ -94,7 +88,7 @@ func (p *pipe) move(conn *amqp.Connection, deliveries <-chan amqp.Delivery, stop
 		select {
 		case d := <-deliveries:
 			outstanding = append(outstanding, d)
-			if err := republish(ch, d); err != nil {
+			if err := p.republish(ch, d); err != nil {
 				return err
 			}
 		case c := <-confirms:
@@ -108,13 +102,12 @@ func (p *pipe) move(conn *amqp.Connection, deliveries <-chan amqp.Delivery, stop
 			done++
 		}
 	}
-	<-stop // for its memory to be looked at
 	return nil
 }
 
-func republish(ch *amqp.Channel, d amqp.Delivery) error {
+func (p *Pipe) republish(ch *amqp.Channel, d amqp.Delivery) error {
 	const mandatory, immediate = true, false
-	return ch.Publish(names.RetryExchange(), pipeline.DelayKey(delay), mandatory, immediate, amqp.Publishing{
+	return ch.Publish(p.Exchange, p.Key, mandatory, immediate, amqp.Publishing{
 		Headers: d.Headers, ContentType: d.ContentType, DeliveryMode: d.DeliveryMode,
 		MessageId: d.MessageId, Timestamp: d.Timestamp, Body: d.Body,
 	})
