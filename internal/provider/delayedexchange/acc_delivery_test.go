@@ -1,0 +1,243 @@
+package delayedexchange_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+const unrouted = "events.delay.unrouted"
+
+// keys are the routing keys, which are the values of a header, too.
+var keys = []string{"orders.created", "orders.paid", "users.created", "users.deleted"}
+
+// routing is how queues are bound to what is due, and which of them get a message with a key.
+type routing struct {
+	bind func(t *testing.T, b *brokertest.Broker)
+	to   map[string][]string
+}
+
+var routings = map[string]routing{
+	"topic": {
+		bind: func(t *testing.T, b *brokertest.Broker) {
+			t.Helper()
+			bind(t, b, "events.deliver", "q", "work.1", "orders.#", nil)
+			bind(t, b, "events.deliver", "q", "work.2", "*.created", nil)
+		},
+		to: map[string][]string{
+			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.1"}, "users.created": {"work.2"}, "users.deleted": {unrouted},
+		},
+	},
+	"direct": {
+		bind: func(t *testing.T, b *brokertest.Broker) {
+			t.Helper()
+			bind(t, b, "events.deliver", "q", "work.1", "orders.created", nil)
+			bind(t, b, "events.deliver", "q", "work.2", "orders.paid", nil)
+			bind(t, b, "events.deliver", "q", "work.2", "orders.created", nil)
+		},
+		to: map[string][]string{
+			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.2"}, "users.created": {unrouted}, "users.deleted": {unrouted},
+		},
+	},
+	"fanout": {
+		bind: func(t *testing.T, b *brokertest.Broker) {
+			t.Helper()
+			bind(t, b, "events.deliver", "q", "work.1", "", nil)
+			bind(t, b, "events.deliver", "q", "work.2", "", nil)
+		},
+		to: map[string][]string{
+			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.1", "work.2"},
+			"users.created": {"work.1", "work.2"}, "users.deleted": {"work.1", "work.2"},
+		},
+	},
+	"headers": {
+		bind: func(t *testing.T, b *brokertest.Broker) {
+			t.Helper()
+			bind(t, b, "events.deliver", "q", "work.1", "", map[string]any{"x-match": "all", "kind": "orders.created"})
+			bind(t, b, "events.deliver", "q", "work.2", "", map[string]any{"x-match": "any", "kind": "orders.created", "other": 1})
+			bind(t, b, "events.deliver", "q", "work.2", "", map[string]any{"x-match": "all", "kind": "users.created"})
+		},
+		to: map[string][]string{
+			"orders.created": {"work.1", "work.2"}, "orders.paid": {unrouted}, "users.created": {"work.2"}, "users.deleted": {unrouted},
+		},
+	},
+}
+
+// 2,000 messages with random delays up to 20 s, 500 for each type of exchange: each comes once to each of the right queues, never
+// early, as it was published. The plan is empty before, while they wait, and after.
+func TestAcc_EachMessageComesOnceWhenItIsDue(t *testing.T) {
+	t.Parallel()
+	for exchange, r := range routings {
+		t.Run(exchange, func(t *testing.T) {
+			t.Parallel()
+			acctest.Require(t)
+			b := brokertest.New(t)
+			config := exchangeHCL(b, "events", fmt.Sprintf("type = %q", exchange), `max_delay = "20s"`)
+			var sent map[string]published
+			accept(t, b, acctest.Quick(),
+				resource.TestStep{Config: config},
+				resource.TestStep{Config: config, ConfigPlanChecks: empty, PreConfig: func() {
+					for _, queue := range []string{"work.1", "work.2"} {
+						b.DeclareQueue(t, queue, "quorum", nil)
+					}
+					r.bind(t, b)
+					move(t, b)
+					sent = publish(t, b, 500)
+				}},
+				resource.TestStep{Config: config, ConfigPlanChecks: empty, PreConfig: func() {
+					expect(t, b, r, sent)
+					for _, queue := range []string{"work.1", "work.2"} {
+						unbind(t, b, "events.deliver", "q", queue)
+					}
+				}},
+			)
+		})
+	}
+}
+
+// move runs the sidecar until the test ends.
+func move(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	uri, err := amqpconn.ParseURI(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- worker.Run(ctx, worker.Options{
+			Config: workerconfig.Config{DelayedExchanges: []delayed.Worker{
+				{Version: delayed.WorkerVersion, Name: "events", Vhost: b.Vhost, MaxDelay: "20s", Precision: "100ms"},
+			}},
+			Prefetch: worker.DefaultPrefetch, Logger: slog.New(slog.DiscardHandler),
+			Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// published is a message that was published, and when it is due at the earliest.
+type published struct {
+	amqp.Publishing
+	key string
+	due time.Time
+}
+
+func publish(t *testing.T, b *brokertest.Broker, n int) map[string]published {
+	t.Helper()
+	ch := b.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	sent := make(map[string]published, n)
+	var last *amqp.DeferredConfirmation
+	for i := range n {
+		key, id, delay := keys[i%len(keys)], strconv.Itoa(i), time.Duration(rand.Int64N(20_000))*time.Millisecond
+		m := amqp.Publishing{
+			Headers:     amqp.Table{"x-delay": delay.Milliseconds(), "kind": key, "table": amqp.Table{"a": []any{int32(1), true}}},
+			ContentType: "application/json", ContentEncoding: "identity", DeliveryMode: amqp.Persistent, CorrelationId: "c" + id,
+			ReplyTo: "answers", MessageId: id, Timestamp: time.Unix(1_700_000_000, 0), Type: "event", AppId: "shop", Body: []byte(id),
+		}
+		sent[id] = published{m, key, time.Now().Add(delay)}
+		var err error
+		if last, err = ch.PublishWithDeferredConfirm("events", key, true, false, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !last.Wait() {
+		t.Fatal("the broker refused a message")
+	}
+	return sent
+}
+
+// expect takes what comes until each message has come to each of its queues, and a while longer.
+func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]published) {
+	t.Helper()
+	missing := map[string]int{}
+	for id, m := range sent {
+		for _, queue := range r.to[m.key] {
+			missing[queue+" "+id] = 1
+		}
+	}
+	type arrival struct {
+		amqp.Delivery
+		queue string
+		at    time.Time
+	}
+	arrivals := make(chan arrival)
+	for _, queue := range []string{"work.1", "work.2", unrouted} {
+		deliveries, err := b.Channel(t).ConsumeWithContext(t.Context(), queue, "", true, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for d := range deliveries {
+				arrivals <- arrival{d, queue, time.Now()}
+			}
+		}()
+	}
+	for quiet := false; !quiet; {
+		select {
+		case a := <-arrivals:
+			if missing[a.queue+" "+a.MessageId]--; missing[a.queue+" "+a.MessageId] != 0 {
+				t.Errorf("message %s was not for %s, or came again", a.MessageId, a.queue)
+			}
+			requireAsPublished(t, sent[a.MessageId], a.Delivery, a.at)
+		case <-time.After(time.Second):
+			quiet = !slices.Contains(slices.Collect(maps.Values(missing)), 1)
+			if due := latest(sent); !quiet && time.Since(due) > time.Minute {
+				t.Fatal("messages are missing a minute after they were due")
+			}
+		}
+	}
+}
+
+func latest(sent map[string]published) (due time.Time) {
+	for _, m := range sent {
+		if m.due.After(due) {
+			due = m.due
+		}
+	}
+	return due
+}
+
+func requireAsPublished(t *testing.T, want published, got amqp.Delivery, at time.Time) {
+	t.Helper()
+	if early := want.due.Sub(at); early > 0 {
+		t.Errorf("message %s came %s early", got.MessageId, early)
+	}
+	asked, _ := want.Headers["x-delay"].(int64)
+	if said, _ := got.Headers["x-delay"].(int64); said != -asked || got.RoutingKey != want.key {
+		t.Errorf("message %s of %d ms and %s says %d ms and %s", got.MessageId, asked, want.key, said, got.RoutingKey)
+	}
+	same := amqp.Publishing{
+		Headers:     amqp.Table{"x-delay": asked, "kind": got.Headers["kind"], "table": got.Headers["table"]},
+		ContentType: got.ContentType, ContentEncoding: got.ContentEncoding, DeliveryMode: got.DeliveryMode, CorrelationId: got.CorrelationId,
+		ReplyTo: got.ReplyTo, MessageId: got.MessageId, Timestamp: got.Timestamp, Type: got.Type, AppId: got.AppId, Body: got.Body,
+	}
+	if !reflect.DeepEqual(same, want.Publishing) {
+		t.Errorf("published %+v, delivered %+v", want.Publishing, same)
+	}
+}
