@@ -38,8 +38,8 @@ var routings = map[string]routing{
 	"topic": {
 		bind: func(t *testing.T, b *brokertest.Broker) {
 			t.Helper()
-			bind(t, b, "events.deliver", "q", "work.1", "orders.#", nil)
-			bind(t, b, "events.deliver", "q", "work.2", "*.created", nil)
+			bind(t, b, "events.deliver", "work.1", "orders.#", nil)
+			bind(t, b, "events.deliver", "work.2", "*.created", nil)
 		},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.1"}, "users.created": {"work.2"}, "users.deleted": {unrouted},
@@ -48,9 +48,9 @@ var routings = map[string]routing{
 	"direct": {
 		bind: func(t *testing.T, b *brokertest.Broker) {
 			t.Helper()
-			bind(t, b, "events.deliver", "q", "work.1", "orders.created", nil)
-			bind(t, b, "events.deliver", "q", "work.2", "orders.paid", nil)
-			bind(t, b, "events.deliver", "q", "work.2", "orders.created", nil)
+			bind(t, b, "events.deliver", "work.1", "orders.created", nil)
+			bind(t, b, "events.deliver", "work.2", "orders.paid", nil)
+			bind(t, b, "events.deliver", "work.2", "orders.created", nil)
 		},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.2"}, "users.created": {unrouted}, "users.deleted": {unrouted},
@@ -59,8 +59,8 @@ var routings = map[string]routing{
 	"fanout": {
 		bind: func(t *testing.T, b *brokertest.Broker) {
 			t.Helper()
-			bind(t, b, "events.deliver", "q", "work.1", "", nil)
-			bind(t, b, "events.deliver", "q", "work.2", "", nil)
+			bind(t, b, "events.deliver", "work.1", "", nil)
+			bind(t, b, "events.deliver", "work.2", "", nil)
 		},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.1", "work.2"},
@@ -70,9 +70,9 @@ var routings = map[string]routing{
 	"headers": {
 		bind: func(t *testing.T, b *brokertest.Broker) {
 			t.Helper()
-			bind(t, b, "events.deliver", "q", "work.1", "", map[string]any{"x-match": "all", "kind": "orders.created"})
-			bind(t, b, "events.deliver", "q", "work.2", "", map[string]any{"x-match": "any", "kind": "orders.created", "other": 1})
-			bind(t, b, "events.deliver", "q", "work.2", "", map[string]any{"x-match": "all", "kind": "users.created"})
+			bind(t, b, "events.deliver", "work.1", "", map[string]any{"x-match": "all", "kind": "orders.created"})
+			bind(t, b, "events.deliver", "work.2", "", map[string]any{"x-match": "any", "kind": "orders.created", "other": 1})
+			bind(t, b, "events.deliver", "work.2", "", map[string]any{"x-match": "all", "kind": "users.created"})
 		},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {unrouted}, "users.created": {"work.2"}, "users.deleted": {unrouted},
@@ -104,7 +104,7 @@ func TestAcc_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 				resource.TestStep{Config: config, ConfigPlanChecks: empty, PreConfig: func() {
 					expect(t, b, r, sent)
 					for _, queue := range []string{"work.1", "work.2"} {
-						unbind(t, b, "events.deliver", "q", queue)
+						unbind(t, b, "events.deliver", queue)
 					}
 				}},
 			)
