@@ -261,7 +261,7 @@ func TestRepair(t *testing.T) {
 			} {
 				_, errs := o.run(t, exitError, append([]string{"failed"}, args...)...)
 				contains(t, errs, "that AMQP 0-9-1 cannot carry, published over AMQP 1.0",
-					"rabbitmq-retry failed repair orders replaces it by a copy that can be read")
+					"rabbitmq-retry failed repair orders --vhost "+o.Vhost+" replaces it by a copy that can be read")
 			}
 			_, errs := o.run(t, exitUsage, "failed", "repair", "orders")
 			contains(t, errs, "write --yes")
