@@ -52,17 +52,9 @@ func RestoresDeadLetterRoute(e Exchange, live topology.Topology) bool {
 // definition, exactly as it would be made, and without a binding. It cannot be imported, and to go on from there takes
 // nothing from anybody.
 func InterruptedCreation(e Exchange, vhost topology.Topology) bool {
-	owned, made := Owned(e, vhost), Identity(e)
+	made := Identity(e)
 	made.Bindings, made.Policies = nil, Guard(e)
-	changes := topology.Diff(owned, made)
-	isBound := func(b topology.Binding) bool {
-		_, from := owned.Exchanges[b.Source]
-		_, toExchange := owned.Exchanges[b.Destination]
-		_, toQueue := owned.Queues[b.Destination]
-		return from || b.Source != "" && (b.ToExchange && toExchange || !b.ToExchange && toQueue)
-	}
-	return !owned.Empty() && changes.Create.Empty() && changes.Replace.Empty() && changes.Update.Empty() &&
-		!slices.ContainsFunc(vhost.Bindings, isBound)
+	return topology.Untouched(Owned(e, vhost), made, vhost)
 }
 
 // AfterApply is the vhost as it will be once the delayed exchange is applied. Prior is what it was, nil if it is new.

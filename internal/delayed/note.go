@@ -32,9 +32,5 @@ func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
 // GarbledNotes lists what leads from one of the exchanges as a note does and cannot be read: somebody changed it, and which
 // binding it was about is not known.
 func (n Names) GarbledNotes(vhost topology.Topology) []topology.Binding {
-	return slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
-		_, isMeant := b.Arguments[stored.UnboundArgument]
-		_, isNote := n.Noted(b)
-		return !isMeant || isNote || !n.OwnsExchange(b.Source)
-	})
+	return stored.Garbled(vhost, n.Noted, n.OwnsExchange)
 }

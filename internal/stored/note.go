@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -82,4 +83,15 @@ func Noted(b topology.Binding) (topology.Binding, bool) {
 		Arguments: topology.DecodedArguments(noted.Arguments), Exact: noted.Arguments,
 	}
 	return binding, noteKey(noteText(binding)) == b.RoutingKey
+}
+
+// Garbled lists what leads from an exchange of the owner's as a note does, and is none that the owner can read.
+func Garbled(
+	vhost topology.Topology, noted func(topology.Binding) (topology.Binding, bool), owns func(exchange string) bool,
+) []topology.Binding {
+	return slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
+		_, isMeant := b.Arguments[UnboundArgument]
+		_, isNote := noted(b)
+		return !isMeant || isNote || !owns(b.Source)
+	})
 }

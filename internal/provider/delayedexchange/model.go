@@ -42,14 +42,9 @@ type model struct {
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	update, diags := m.Timeouts.Update(ctx, 0)
-	remove, more := m.Timeouts.Delete(ctx, 0)
-	diags.Append(more...)
-	return entity.Lifecycle{
-		Retain: m.OnDestroy.ValueString() == attribute.OnDestroyRetain,
-		Force:  m.ForceDestroy.ValueBool(),
-		Update: update, Delete: remove,
-	}, diags
+	l, diags := entity.Waits(ctx, m.Timeouts)
+	l.Retain, l.Force = m.OnDestroy.ValueString() == attribute.OnDestroyRetain, m.ForceDestroy.ValueBool()
+	return l, diags
 }
 
 // exchange turns known inputs into a specification. The retired levels are those that the model lists.

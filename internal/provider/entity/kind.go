@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -100,6 +101,14 @@ type Lifecycle struct {
 	Force bool
 	// Update and Delete are how long a change and a destroy wait for queues to drain.
 	Update, Delete time.Duration
+}
+
+// Waits is the lifecycle of a resource that waits as long as its attribute `timeouts` says.
+func Waits(ctx context.Context, configured timeouts.Value) (Lifecycle, diag.Diagnostics) {
+	update, diags := configured.Update(ctx, 0)
+	remove, more := configured.Delete(ctx, 0)
+	diags.Append(more...)
+	return Lifecycle{Update: update, Delete: remove}, diags
 }
 
 // PolicyUse says what needs a policy: at which attribute, why, and how to do without, if that is possible.

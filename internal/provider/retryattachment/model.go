@@ -86,10 +86,7 @@ func (m model) near() (pipelines, workQueues []string) {
 }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	update, diags := m.Timeouts.Update(ctx, 0)
-	remove, more := m.Timeouts.Delete(ctx, 0)
-	diags.Append(more...)
-	return entity.Lifecycle{Update: update, Delete: remove}, diags
+	return entity.Waits(ctx, m.Timeouts)
 }
 
 // recover sets the inputs from what the broker keeps.

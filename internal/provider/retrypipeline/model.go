@@ -61,14 +61,9 @@ func (m model) near() (pipelines, workQueues []string) {
 }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	update, diags := m.Timeouts.Update(ctx, 0)
-	remove, more := m.Timeouts.Delete(ctx, 0)
-	diags.Append(more...)
-	return entity.Lifecycle{
-		Retain: m.OnDestroy.ValueString() == attribute.OnDestroyRetain,
-		Force:  m.ForceDestroy.ValueBool(),
-		Update: update, Delete: remove,
-	}, diags
+	l, diags := entity.Waits(ctx, m.Timeouts)
+	l.Retain, l.Force = m.OnDestroy.ValueString() == attribute.OnDestroyRetain, m.ForceDestroy.ValueBool()
+	return l, diags
 }
 
 // pipeline turns known inputs, which were validated, into a specification. The retired delays are
