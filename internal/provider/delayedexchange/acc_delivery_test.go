@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"reflect"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"testing"
@@ -132,8 +134,14 @@ func move(t *testing.T, b *brokertest.Broker) {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			t.Error("the worker does not stop")
 		}
 	})
 }
@@ -166,8 +174,10 @@ func publish(t *testing.T, b *brokertest.Broker, n int) map[string]published {
 			t.Fatal(err)
 		}
 	}
-	if !last.Wait() {
-		t.Fatal("the broker refused a message")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if taken, err := last.WaitContext(ctx); err != nil || !taken {
+		t.Fatalf("the broker has not confirmed all messages: %t, %v", taken, err)
 	}
 	return sent
 }
@@ -198,8 +208,11 @@ func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]publi
 			}
 		}()
 	}
+	giveUp := time.After(time.Until(latest(sent)) + 2*time.Minute)
 	for quiet := false; !quiet; {
 		select {
+		case <-giveUp:
+			t.Fatal("messages still come two minutes after all were due")
 		case a := <-arrivals:
 			if missing[a.queue+" "+a.MessageId]--; missing[a.queue+" "+a.MessageId] != 0 {
 				t.Errorf("message %s was not for %s, or came again", a.MessageId, a.queue)

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -19,9 +22,14 @@ func TestAcc_PermissionsOfTheGuide(t *testing.T) {
 	config := func(lines ...string) string {
 		return fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password) + exchangeHCL(b, "events", lines...)
 	}
+	changed := config(`max_delay = "5s"`, `precision = "1s"`, `type = "direct"`, "policy_priority = 7")
 	accept(t, b, apply.DefaultTimes(),
 		resource.TestStep{Config: config(`max_delay = "10s"`)},
-		resource.TestStep{Config: config(`max_delay = "5s"`, `precision = "1s"`, `type = "direct"`, "policy_priority = 7")},
-		resource.TestStep{Config: config(`max_delay = "5s"`, `precision = "1s"`, `type = "direct"`, "policy_priority = 7")},
+		// The levels that are not needed any more are seen to be empty, so the next plan removes them.
+		resource.TestStep{Config: changed, PreConfig: func() { levelsAreReportedEmpty(t, b) }, ExpectNonEmptyPlan: true},
+		resource.TestStep{Config: changed, PreConfig: func() { levelsAreReportedEmpty(t, b) }},
+		resource.TestStep{Config: changed, ConfigPlanChecks: empty, ConfigStateChecks: []statecheck.StateCheck{
+			statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_levels"), knownvalue.MapSizeExact(0)),
+		}},
 	)
 }
