@@ -34,7 +34,7 @@ const (
 		"After there is room again, it takes up to six minutes."
 	deliveryFreezesRemedy = "Remove the limit and watch the length instead, " +
 		"or let the queue drop its oldest messages (overflow = drop-head). " +
-		"The broker's setting dead_letter_worker_publisher_confirm_timeout has them go on sooner once there is room."
+		"The broker's setting dead_letter_worker_publisher_confirm_timeout makes them go on sooner once there is room."
 
 	delayedQueueAltered = "%s of delayed exchange %q: %s. %s"
 	delayedQueueRemedy  = "Keep the policy off these queues: write a pattern that does not match them, " +

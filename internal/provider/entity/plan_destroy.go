@@ -40,12 +40,12 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 	if err != nil {
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
-	diags.Append(e.warnOfDestroy(ctx, spec, vhost)...)
+	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
 	diags.Append(e.kind.LetsGo(e.session, spec, vhost)...)
 	return diags
 }
 
-func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost) diag.Diagnostics {
+func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {
 	diags := e.warnOfUse(spec, vhost.Topology)
 	diags.Append(e.warnOfBindings(spec, vhost.Topology)...)
 	queues := slices.Collect(maps.Keys(e.kind.Expand(spec).Queues))
@@ -55,7 +55,11 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	change := e.kind.Change(&spec, nil, vhost)
 	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, vhost, change.SharedQueues)
 	contents, err := e.session.Applier.Contents(ctx, change.Vhost, queues, atRisk)
-	if err == nil && len(contents) > 0 {
+	switch {
+	case err != nil || len(contents) == 0:
+	case lifecycle.Force:
+		diags.Append(e.destroyDeletesMessages(contents))
+	default:
 		diags.Append(e.destroyWouldLoseMessages(contents))
 	}
 	return diags
