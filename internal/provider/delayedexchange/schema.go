@@ -59,7 +59,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			"policy_priority": schema.Int64Attribute{
 				Optional: true, Computed: true,
 				Default: int64default.StaticInt64(delayed.DefaultPolicyPriority),
-				MarkdownDescription: "Priority of the policy that keeps those of others off the delayed exchange's queues. " +
+				MarkdownDescription: "Priority of the policy that keeps other policies off the delayed exchange's queues. " +
 					"Only the policy of the highest priority applies to a queue. " +
 					"Default: `1000`.",
 			},
@@ -98,7 +98,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			"levels": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "How long messages stay in each queue of a level, by its name. " +
-					"A message waits in those that its delay is the sum of.",
+					"A message waits in those whose times add up to its delay.",
 			},
 			"retired_levels": schema.MapNestedAttribute{
 				Computed: true,
