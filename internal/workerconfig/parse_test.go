@@ -60,7 +60,7 @@ func TestParseErrors(t *testing.T) {
 		"max_delay of zero":    {exchange(`720h`, `0s`), `delayed_exchanges[0].max_delay: "0s" is no time`},
 		"too long":             {exchange(`720h`, `100000h`), `delayed_exchanges[0].max_delay: "100000h" is longer than the broker's limit`},
 		"precision of zero":    {exchange(`100ms`, `0`), `delayed_exchanges[0].precision: "0" is no time`},
-		"precision too coarse": {exchange(`100ms`, `721h`), `delayed_exchanges[0].precision: "721h", the precision, is longer than "720h", max_delay`},
+		"precision too coarse": {exchange(`100ms`, `721h`), `delayed_exchanges[0].precision: "721h" is longer than max_delay`},
 		"level beyond the TTL": {strings.Replace(exchange(`100ms`, `43801h`), `720h`, `87600h`, 1), `delayed_exchanges[0].precision: "43801h" takes a level of more than 87600h`},
 		"empty":                {``, "not JSON"},
 		"not JSON":             {`{"pipelines":[}`, "not JSON"},

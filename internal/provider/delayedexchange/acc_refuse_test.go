@@ -37,7 +37,7 @@ func TestAcc_BadInputs(t *testing.T) {
 		{exchangeHCL(b, "events", `max_delay = "50ms"`), "Write a shorter precision \\(the default is \"100ms\"\\) or a longer max_delay"},
 		{exchangeHCL(b, "events", `max_delay = "100000h"`), "ten years"},
 		{exchangeHCL(b, "events", `max_delay = "87600h"`, `precision = "70000h"`), "Precision out of range.*precision = "},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "2s"`), "longer than \"1s\", max_delay"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "2s"`), "longer than max_delay"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1.5ms"`), "finer than a millisecond"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "Unknown exchange type.*type = .*has as x-delayed-type"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "random"`), "Unknown exchange type.*type = "},

@@ -65,8 +65,8 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	return diags
 }
 
-// warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform shows no warnings of the plan of
-// its creation, so one that is asked for with -replace alone goes without.
+// warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform
+// shows no warnings of the plan of its creation, so one that is asked for with -replace alone goes without.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
 	if !e.session.Configured() || e.session.HasWritten() {
 		return nil
