@@ -46,7 +46,8 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			},
 			"max_delay": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "The longest delay, as a Go duration such as `24h` or `720h` (hours are the longest unit), up to `87600h`. It decides how many levels there are. " +
+				MarkdownDescription: "The longest delay, as a Go duration such as `24h` or `720h` (hours are the longest unit), up to `87600h`. " +
+					"It decides how many levels there are. " +
 					"Messages with a longer one go to the unrouted queue. " +
 					"Changing it loses no message: levels that are not needed any more drain first.",
 			},
