@@ -199,6 +199,10 @@ func TestUnroutedQueueIsKnown(t *testing.T) {
 	_, errs = o.run(t, exitUsage, "failed", "list", "events", "--config", config)
 	contains(t, errs, `"events" is a delayed exchange: write --queue `+unrouted)
 
+	// Its name may be on the command line, too.
+	_, errs = o.run(t, exitOK, "failed", "replay", "events", "--queue", unrouted, "--dry-run")
+	contains(t, errs, "would replay 1 message to events")
+
 	// Another queue of such a name is anybody's.
 	o.DeclareQueue(t, "other.delay.unrouted", "quorum", map[string]any{"x-delivery-limit": 5})
 	o.Publish(t, "", "other.delay.unrouted", amqp.Publishing{Body: []byte("1")})

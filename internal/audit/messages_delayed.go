@@ -34,7 +34,7 @@ const (
 		"After there is room again, it takes up to six minutes."
 	deliveryFreezesRemedy = "Remove the limit and watch the length instead, " +
 		"or let the queue drop its oldest messages (overflow = drop-head). " +
-		"The broker's setting dead_letter_worker_publisher_confirm_timeout has them go on sooner once there is room."
+		"The broker's setting dead_letter_worker_publisher_confirm_timeout makes them go on sooner once there is room."
 
 	deadEnd = "Delayed exchange %q delivers through %s, which may have no queue for a message, and no alternate exchange. " +
 		"The alternate exchange of %q does not apply, since the binding has matched. " +

@@ -2,6 +2,9 @@ package preflight
 
 // Details of what is wrong with a delayed exchange, or in its way.
 const (
+	pluginsExchangeType = "%q is the type of the plugin rabbitmq_delayed_message_exchange, which is not needed here. " +
+		"Write what its exchange has as x-delayed-type: \"topic\", \"direct\", \"fanout\" or \"headers\"."
+
 	unknownExchangeType = "%q is not a type of exchange that can route what is due. " +
 		"Write \"topic\", \"direct\", \"fanout\" or \"headers\"."
 
