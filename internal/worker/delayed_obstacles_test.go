@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -148,6 +149,36 @@ func TestMissingWayDownMakesNothingEarly(t *testing.T) {
 	time.Sleep(time.Second)
 	e.expectEmpty(t, "work")
 	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(2), 1) })
+}
+
+// What found no exchange goes on as soon as the policy of the levels changes. By itself it would do so minutes later.
+func TestPolicyChangeResumesLevels(t *testing.T) {
+	t.Parallel()
+	const more = 40 // than the broker offers at a time
+	e := newExchange(t, "1m", "100ms", "work")
+	e.work(t)
+	e.set(t, http.MethodDelete, e.Path("exchanges", e.names.DeliverExchange()), nil)
+	sent := map[string]due{}
+	for i := range more {
+		id := strconv.Itoa(i)
+		sent[id] = due{time.Now().Add(300 * time.Millisecond), "work"}
+		e.publish(t, "work", 300, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent})
+	}
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(0), more) })
+	e.apply(t, delayed.Expand(e.spec))
+	e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
+	deliveries := e.collect(t, "work")
+	changed := e.spec
+	changed.PolicyPriority++
+	e.apply(t, delayed.Expand(changed))
+	if n := awaitDue(t, sent, deliveries); n > 0 {
+		t.Errorf("%d messages came twice", n)
+	}
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(0), 0) })
+	if n := len(deliveries); n > 0 {
+		t.Errorf("%d messages came twice afterwards", n)
+	}
+	e.expectEmpty(t, e.names.UnroutedQueue())
 }
 
 // A level that is not there yet, or not any more, matters as long as the configuration says so.
