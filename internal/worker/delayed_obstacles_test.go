@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -43,34 +44,37 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 		log    string
 		// delay is that of the messages that are concerned.
 		delay int
+		// unrouted messages go to the unrouted queue, others to the work queue.
+		unrouted bool
 	}{
 		"binding of a level": {func(t *testing.T, e *testExchange) {
 			t.Helper()
 			e.unbind(t, e.level(2), "q", e.level(2))
-		}, "the exchange has no queue", 450},
+		}, "the exchange has no queue", 450, false},
 		"queue of a level": {func(t *testing.T, e *testExchange) {
 			t.Helper()
 			e.set(t, http.MethodDelete, e.Path("queues", e.level(2)), nil)
-		}, "the exchange has no queue", 450},
+		}, "the exchange has no queue", 450, false},
 		"exchange of a level": {func(t *testing.T, e *testExchange) {
 			t.Helper()
 			e.set(t, http.MethodDelete, e.Path("exchanges", e.level(2)), nil)
-		}, "the exchange is missing", 450},
+		}, "the exchange is missing", 450, false},
 		"level that is full": {func(t *testing.T, e *testExchange) {
 			t.Helper()
 			e.set(t, http.MethodPut, e.Path("policies", "full"), map[string]any{
 				"pattern": "^events.delay.100ms.2$", "apply-to": "queues", "priority": 2000, "definition": map[string]any{"max-length": 0, "overflow": "reject-publish"},
 			})
 			e.awaitFull(t, e.level(2))
-		}, "the broker refuses them", 450},
+		}, "the broker refuses them", 450, false},
 		"unrouted queue": {func(t *testing.T, e *testExchange) {
 			t.Helper()
 			e.unbind(t, e.names.UnroutedExchange(), "q", e.names.UnroutedQueue())
-		}, "the exchange has no queue", 100_000_000},
+		}, "the exchange has no queue", 100_000_000, true},
 		"deliver exchange": {func(t *testing.T, e *testExchange) {
 			t.Helper()
+			// The binding of the work queue goes with it.
 			e.set(t, http.MethodDelete, e.Path("exchanges", e.names.DeliverExchange()), nil)
-		}, "the exchange is missing", 0},
+		}, "the exchange is missing", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,9 +98,8 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 			}
 			e.set(t, http.MethodPut, e.Path("policies", "full"), map[string]any{"pattern": "^none$", "definition": map[string]any{"max-length": 0}})
 			e.apply(t, delayed.Expand(e.spec))
-			e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
 			queue := "work"
-			if c.delay > 3_600_000 {
+			if c.unrouted {
 				queue = e.names.UnroutedQueue()
 			}
 			brokertest.Eventually(t, patience, func() error { return e.countIs(t, queue, n) })
@@ -146,6 +149,36 @@ func TestMissingWayDownMakesNothingEarly(t *testing.T) {
 	time.Sleep(time.Second)
 	e.expectEmpty(t, "work")
 	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(2), 1) })
+}
+
+// What found no exchange goes on as soon as the policy of the levels changes. By itself it would do so minutes later.
+func TestPolicyChangeResumesLevels(t *testing.T) {
+	t.Parallel()
+	const more = 40 // than the broker offers at a time
+	e := newExchange(t, "1m", "100ms", "work")
+	e.work(t)
+	e.set(t, http.MethodDelete, e.Path("exchanges", e.names.DeliverExchange()), nil)
+	sent := map[string]due{}
+	for i := range more {
+		id := strconv.Itoa(i)
+		sent[id] = due{time.Now().Add(300 * time.Millisecond), "work"}
+		e.publish(t, "work", 300, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent})
+	}
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(0), more) })
+	e.apply(t, delayed.Expand(e.spec))
+	e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
+	deliveries := e.collect(t, "work")
+	changed := e.spec
+	changed.PolicyPriority++
+	e.apply(t, delayed.Expand(changed))
+	if n := awaitDue(t, sent, deliveries); n > 0 {
+		t.Errorf("%d messages came twice", n)
+	}
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(0), 0) })
+	if n := len(deliveries); n > 0 {
+		t.Errorf("%d messages came twice afterwards", n)
+	}
+	e.expectEmpty(t, e.names.UnroutedQueue())
 }
 
 // A level that is not there yet, or not any more, matters as long as the configuration says so.
