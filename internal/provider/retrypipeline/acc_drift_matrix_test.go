@@ -115,15 +115,15 @@ func (all *driftResults) checkInSequence(t *testing.T, kind string, faults []fau
 // checkRepair causes a fault that can be repaired at once and lets it be repaired.
 func (s *driftVhost) checkRepair(t *testing.T, f fault) outcome {
 	t.Helper()
-	before, held := list(t, s.Broker), maps.Clone(s.holds)
+	before, held := acctest.List(t, s.Broker), maps.Clone(s.holds)
 	s.cause(t, f)
-	died := before.without(list(t, s.Broker)).and(s.foreign)
+	died := before.Without(acctest.List(t, s.Broker)).And(s.foreign)
 	plan, err := s.planShows(t, f)
 	if err == nil {
-		err = s.core.apply(t.Context(), plan)
+		err = s.core.Apply(t.Context(), plan)
 	}
 	if err == nil {
-		err = errors.Join(before.without(died).requireSame(list(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
+		err = errors.Join(before.Without(died).RequireSame(acctest.List(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
 	}
 	if err != nil {
 		return outcome{err: err}
@@ -134,14 +134,14 @@ func (s *driftVhost) checkRepair(t *testing.T, f fault) outcome {
 			s.fill(t, queue, count)
 		}
 	}
-	return outcome{err: before.requireSame(list(t, s.Broker))}
+	return outcome{err: before.RequireSame(acctest.List(t, s.Broker))}
 }
 
 // planShows is an error unless the plan wants to change the objects of the faults and nothing else,
 // and of the last one nothing but its attributes.
-func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
+func (s *driftVhost) planShows(t *testing.T, faults ...fault) (acctest.Planned, error) {
 	t.Helper()
-	plan, err := s.core.plan(t.Context())
+	plan, err := s.core.Plan(t.Context())
 	if err != nil {
 		return plan, err
 	}
@@ -150,14 +150,14 @@ func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
 		want = append(append(want, f.object), f.goesWith...)
 	}
 	slices.Sort(want)
-	before, after := topologyOf(plan.refreshed), topologyOf(plan.after)
-	if got := differences(before, after); !slices.Equal(got, want) {
+	before, after := acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)
+	if got := acctest.Differences(before, after); !slices.Equal(got, want) {
 		return plan, fmt.Errorf("the plan changes %q, want %q", got, want)
 	}
-	if !reflect.DeepEqual(plan.after, s.applied) {
+	if !reflect.DeepEqual(plan.After, s.applied) {
 		return plan, errors.New("the plan is not what was applied at first")
 	}
-	if !reflect.DeepEqual(withoutTopology(plan.refreshed), withoutTopology(plan.after)) {
+	if !reflect.DeepEqual(acctest.WithoutTopology(plan.Refreshed), acctest.WithoutTopology(plan.After)) {
 		return plan, errors.New("the plan changes more than the topology")
 	}
 	last := faults[len(faults)-1]
@@ -165,7 +165,7 @@ func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
 		return plan, nil
 	}
 	kind, name, _ := strings.Cut(last.object, " ")
-	got := differentAttributes(kind, byName(before[kind])[name], byName(after[kind])[name])
+	got := acctest.DifferentAttributes(kind, acctest.ByName(before[kind])[name], acctest.ByName(after[kind])[name])
 	if want := slices.Sorted(slices.Values(last.attributes)); !slices.Equal(got, want) {
 		return plan, fmt.Errorf("the plan changes %q of %s, want %q", got, last.object, want)
 	}
@@ -174,9 +174,9 @@ func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
 
 func (s *driftVhost) planIsEmpty(t *testing.T) error {
 	t.Helper()
-	plan, err := s.core.plan(t.Context())
-	if err == nil && !plan.empty() {
-		err = fmt.Errorf("after the repair, the plan still changes %q", differences(topologyOf(plan.refreshed), topologyOf(plan.after)))
+	plan, err := s.core.Plan(t.Context())
+	if err == nil && !plan.Empty() {
+		err = fmt.Errorf("after the repair, the plan still changes %q", acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 func (all *driftResults) checkTogether(t *testing.T, kind string, faults []fault) {
 	t.Helper()
 	s := newDriftVhost(t, kind)
-	before := list(t, s.Broker)
+	before := acctest.List(t, s.Broker)
 	shown := map[string]error{}
 	for i, f := range faults {
 		s.cause(t, f)
@@ -38,11 +38,11 @@ func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]er
 	}
 	// At first the broker does not count these messages yet, and the first one that it counts is reason
 	// enough; when it counts them all, all queues are named.
-	s.core.times = apply.DefaultTimes()
+	s.core.Times = apply.DefaultTimes()
 	if _, err := s.refusal(t, faults); err != nil {
 		return forAll(faults, err)
 	}
-	s.core.times = acctest.Quick()
+	s.core.Times = acctest.Quick()
 	for _, f := range faults {
 		awaitCount(t, s.Broker, queueOf(f), s.holds[queueOf(f)])
 	}
@@ -65,12 +65,12 @@ func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]er
 // refusal is the error with which the repair is refused, which must leave everything as it was.
 func (s *driftVhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 	t.Helper()
-	before := list(t, s.Broker)
+	before := acctest.List(t, s.Broker)
 	plan, err := s.planShows(t, faults...)
 	if err != nil {
 		return nil, err
 	}
-	refusal = s.core.apply(t.Context(), plan)
+	refusal = s.core.Apply(t.Context(), plan)
 	if refusal == nil {
 		return nil, errors.New("the repair was not refused although the queues hold messages")
 	}
@@ -78,14 +78,14 @@ func (s *driftVhost) refusal(t *testing.T, faults []fault) (refusal, failure err
 		return refusal, fmt.Errorf("the refusal has another reason: %w", refusal)
 	}
 	_, err = s.planShows(t, faults...)
-	if err := errors.Join(before.requireSame(list(t, s.Broker)), s.messages(t), err); err != nil {
+	if err := errors.Join(before.RequireSame(acctest.List(t, s.Broker)), s.messages(t), err); err != nil {
 		return refusal, fmt.Errorf("after the refusal: %w", err)
 	}
 	return refusal, nil
 }
 
 // repairs empties the altered queues and lets them be repaired.
-func (s *driftVhost) repairs(t *testing.T, faults []fault, before listing) error {
+func (s *driftVhost) repairs(t *testing.T, faults []fault, before acctest.Listing) error {
 	t.Helper()
 	for _, f := range faults {
 		if err := s.drain(t, queueOf(f)); err != nil {
@@ -94,12 +94,12 @@ func (s *driftVhost) repairs(t *testing.T, faults []fault, before listing) error
 	}
 	plan, err := s.planShows(t, faults...)
 	if err == nil {
-		err = s.core.apply(t.Context(), plan)
+		err = s.core.Apply(t.Context(), plan)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(before.requireSame(list(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
+	return errors.Join(before.RequireSame(acctest.List(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
 }
 
 func queueOf(f fault) string { return strings.TrimPrefix(f.object, "queues ") }

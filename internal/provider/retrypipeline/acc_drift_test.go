@@ -123,25 +123,25 @@ func acceptDrift(t *testing.T, cases []drift) {
 	b.DeclareQueue(t, "work.paid", "quorum", nil)
 	b.DeclareQueue(t, "work.foreign", "quorum", nil)
 	b.DeclareQueue(t, "work.legacy", "classic", nil)
-	c := core{config: driftConfig(b.Vhost), times: acctest.Quick()}
-	if _, err := c.planAndApply(t.Context()); err != nil {
+	c := acctest.Core{Type: resourceType, Config: driftConfig(b.Vhost), Times: acctest.Quick()}
+	if _, err := c.PlanAndApply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, drift := range cases {
 		drift.alter(t, b)
-		plan, err := c.planAndApply(t.Context())
+		plan, err := c.PlanAndApply(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", drift.name, err)
 		}
-		got := differences(topologyOf(plan.refreshed), topologyOf(plan.after))
+		got := acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After))
 		if want := slices.Sorted(slices.Values(drift.differs)); !slices.Equal(got, want) {
 			t.Errorf("%s: the plan changes %q, want %q", drift.name, got, want)
 		}
-		if plan, err = c.plan(t.Context()); err != nil || !plan.empty() {
-			t.Errorf("%s: after the repair: %v, the plan changes %q", drift.name, err, differences(topologyOf(plan.refreshed), topologyOf(plan.after)))
+		if plan, err = c.Plan(t.Context()); err != nil || !plan.Empty() {
+			t.Errorf("%s: after the repair: %v, the plan changes %q", drift.name, err, acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
 		}
 	}
-	if err := errors.Join(c.destroy(t.Context()), nothingLeft(t, b)); err != nil {
+	if err := errors.Join(c.Destroy(t.Context()), nothingLeft(t, b)); err != nil {
 		t.Error(err)
 	}
 }

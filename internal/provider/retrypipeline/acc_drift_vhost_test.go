@@ -19,11 +19,11 @@ type driftVhost struct {
 	*brokertest.Broker
 	pipeline pipeline.Pipeline
 	wanted   topology.Topology
-	core     core
+	core     acctest.Core
 	// applied is the resource as it was created.
 	applied map[string]any
 	// foreign is what belongs to others.
-	foreign listing
+	foreign acctest.Listing
 	// holds are the queues that have messages, and how many.
 	holds map[string]int
 }
@@ -32,23 +32,23 @@ func newDriftVhost(t *testing.T, kind string) *driftVhost {
 	t.Helper()
 	b := brokertest.NewNamed(t, "drift "+kind)
 	p := driftPipelines(b.Vhost)[kind]
-	s := &driftVhost{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: core{config: configurationOf(p), times: acctest.Quick()}, holds: map[string]int{}}
+	s := &driftVhost{Broker: b, pipeline: p, wanted: pipeline.Expand(p), core: acctest.Core{Type: resourceType, Config: configurationOf(p), Times: acctest.Quick()}, holds: map[string]int{}}
 	for name, w := range p.WorkQueues {
 		if !w.Declare {
 			b.DeclareQueue(t, name, w.Type, nil)
 		}
 	}
-	plan, err := s.core.plan(t.Context())
+	plan, err := s.core.Plan(t.Context())
 	if err == nil {
-		err = s.core.apply(t.Context(), plan)
+		err = s.core.Apply(t.Context(), plan)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := list(t, b)
-	s.applied = plan.after
+	own := acctest.List(t, b)
+	s.applied = plan.After
 	s.addForeign(t)
-	s.foreign = list(t, b).without(own)
+	s.foreign = acctest.List(t, b).Without(own)
 	for i, queue := range s.queues() {
 		s.fill(t, queue, i+2)
 	}
