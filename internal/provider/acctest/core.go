@@ -122,8 +122,17 @@ func (c *Core) refresh(ctx context.Context, running *process) error {
 	if err != nil {
 		return err
 	}
-	c.state, c.private, c.known = read.NewState, read.Private, read.NewIdentity
-	return failure(read.Diagnostics)
+	return errors.Join(c.keep(running, read.NewState, read.Private, read.NewIdentity), failure(read.Diagnostics))
+}
+
+// keep notes what the state file would hold. Of a resource that is gone, that is nothing.
+func (c *Core) keep(running *process, state *tfprotov6.DynamicValue, private []byte, known *tfprotov6.ResourceIdentityData) error {
+	left, err := attributes(running.stateType, state)
+	if left == nil {
+		state, private, known = nil, nil, nil
+	}
+	c.state, c.private, c.known = state, private, known
+	return err
 }
 
 func (c *Core) planWith(ctx context.Context, running *process) (Planned, error) {
@@ -195,8 +204,8 @@ func (c *Core) Apply(ctx context.Context, p Planned) error {
 	if err != nil {
 		return err
 	}
-	c.state, c.private, c.known = response.NewState, response.Private, response.NewIdentity
-	if err := failure(response.Diagnostics); err != nil {
+	err = errors.Join(c.keep(running, response.NewState, response.Private, response.NewIdentity), failure(response.Diagnostics))
+	if err != nil {
 		return err
 	}
 	after, err := plain(running.stateType, response.NewState)
@@ -242,8 +251,8 @@ func (c *Core) Destroy(ctx context.Context) error {
 	if err := c.refresh(ctx, running); err != nil {
 		return err
 	}
-	if left, err := attributes(running.stateType, c.state); err != nil || left == nil {
-		return err // nothing is left to destroy
+	if c.state == nil {
+		return nil
 	}
 	none, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
 	if err != nil {
@@ -268,8 +277,7 @@ func (c *Core) Destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.state, c.private, c.known = response.NewState, response.Private, response.NewIdentity
-	return failure(response.Diagnostics)
+	return errors.Join(c.keep(running, response.NewState, response.Private, response.NewIdentity), failure(response.Diagnostics))
 }
 
 // propose is what core proposes: the configuration, and what is computed as it was before.
