@@ -230,7 +230,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 		}
 		bindOthers(t, b)
 		want := acctest.List(t, b)
-		drift(t, b)
+		alterDeliver(t, b)
 		var due time.Time
 		before := func() {
 			delay(t, b, time.Second, time.Second, "mail.now", "now")
@@ -298,8 +298,8 @@ func bindOthers(t *testing.T, b *brokertest.Broker) {
 	}
 }
 
-// drift re-creates the exchange without its alternate exchange, with all its bindings.
-func drift(t *testing.T, b *brokertest.Broker) {
+// alterDeliver re-creates the exchange without its alternate exchange, with all its bindings.
+func alterDeliver(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	var bindings []struct {
 		Source      string         `json:"source"`

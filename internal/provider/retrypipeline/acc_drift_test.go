@@ -25,8 +25,8 @@ func driftConfig(vhost string) map[string]any {
 	}
 }
 
-// drift is one change by hand, and what of the topology the plan must then want to change.
-type drift struct {
+// driftCase is one change by hand, and what of the topology the plan must then want to change.
+type driftCase struct {
 	name    string
 	alter   func(*testing.T, *brokertest.Broker)
 	differs onlyDiffers
@@ -36,7 +36,7 @@ const definitionBinding = `bindings orders.failed -> orders.failed retry-definit
 
 func TestAcc_DriftOfExchanges(t *testing.T) {
 	t.Parallel()
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"dlx deleted", deleted("exchanges", "orders.dlx"), onlyDiffers{"exchanges orders.dlx", "bindings orders.dlx -> orders.inbox"}},
 		{"retry deleted", deleted("exchanges", "orders.retry"), onlyDiffers{
 			"exchanges orders.retry",
@@ -69,7 +69,7 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 		"pattern": "^(work\\.created)$", "apply-to": "queues", "priority": 1000,
 		"definition": map[string]any{"dead-letter-exchange": "orders.dlx"},
 	}
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"inbox unbound", unbound("orders.dlx", "orders.inbox"), onlyDiffers{"bindings orders.dlx -> orders.inbox"}},
 		{"retry queue unbound", unbound("orders.retry", "orders.retry.5s"), onlyDiffers{"bindings orders.retry -> orders.retry.5s [delay:5s]"}},
 		{"work queue unbound", unbound("orders.return", "work.created"), onlyDiffers{"bindings orders.return -> work.created [return:work.created]"}},
@@ -90,7 +90,7 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 
 func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 	t.Parallel()
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"inbox deleted", deleted("queues", "orders.inbox"), onlyDiffers{"queues orders.inbox", "bindings orders.dlx -> orders.inbox"}},
 		{"retry queue deleted", deleted("queues", "orders.retry.5s"), onlyDiffers{"queues orders.retry.5s", "bindings orders.retry -> orders.retry.5s [delay:5s]"}},
 		{"failed queue deleted", deleted("queues", "orders.failed"), onlyDiffers{"queues orders.failed", definitionBinding}},
@@ -100,7 +100,7 @@ func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 
 func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 	t.Parallel()
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"inbox without dead-letter exchange", remade("orders.inbox", "quorum", map[string]any{"x-delivery-limit": 1000}), onlyDiffers{"queues orders.inbox", "bindings orders.dlx -> orders.inbox"}},
 		{"retry queue with another TTL", func(t *testing.T, b *brokertest.Broker) {
 			remade("orders.retry.5s", "quorum", map[string]any{
@@ -115,7 +115,7 @@ func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 
 // acceptDrift applies a pipeline and then, for each case, alters the broker, checks that the plan
 // shows exactly that, and lets apply repair it. In the end it destroys the pipeline.
-func acceptDrift(t *testing.T, cases []drift) {
+func acceptDrift(t *testing.T, cases []driftCase) {
 	t.Helper()
 	acctest.Require(t)
 	b := brokertest.New(t)

@@ -1,4 +1,4 @@
-package retrypipeline_test
+package drift
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 		case status >= 300:
 			t.Fatalf("%s: %s: %d %s", f.object, f.what, status, answer)
 		}
-		deleted(kind, "by hand")(t, empty)
+		deleteObject(t, empty, kind, "by hand")
 		return ""
 	}
 	for _, e := range f.change.exchange {
@@ -39,7 +39,7 @@ func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 }
 
 // cause does to the broker what the fault says.
-func (s *driftVhost) cause(t *testing.T, f fault) {
+func (s *vhost) cause(t *testing.T, f fault) {
 	t.Helper()
 	m := f.change
 	for name, e := range m.exchange {
@@ -53,33 +53,33 @@ func (s *driftVhost) cause(t *testing.T, f fault) {
 		s.Call(t, http.MethodPut, s.Path("policies", name), policyBody(p), nil)
 	}
 	for _, b := range m.bind {
-		bound(b.Source, b.Destination, b.RoutingKey, b.Arguments)(t, s.Broker)
+		bind(t, s.Broker, b)
 	}
 	for _, b := range m.unbind {
 		s.unbind(t, b)
 	}
 	for name := range m.delete.Exchanges {
-		deleted("exchanges", name)(t, s.Broker)
+		deleteObject(t, s.Broker, "exchanges", name)
 	}
 	for name := range m.delete.Queues {
-		deleted("queues", name)(t, s.Broker)
+		deleteObject(t, s.Broker, "queues", name)
 		delete(s.holds, name)
 	}
 	for name := range m.delete.Policies {
-		deleted("policies", name)(t, s.Broker)
+		deleteObject(t, s.Broker, "policies", name)
 	}
 }
 
 // remake deletes an object, re-creates it and gives it back the bindings it had.
-func (s *driftVhost) remake(t *testing.T, kind, name string, body map[string]any) {
+func (s *vhost) remake(t *testing.T, kind, name string, body map[string]any) {
 	t.Helper()
 	var all []boundBinding
 	s.Call(t, http.MethodGet, s.Path("bindings"), nil, &all)
-	deleted(kind, name)(t, s.Broker)
+	deleteObject(t, s.Broker, kind, name)
 	s.Call(t, http.MethodPut, s.Path(kind, name), body, nil)
 	for _, b := range all {
-		if b.Source != "" && ((kind == "exchanges" && b.Source == name) || (kind == "queues" && b.Destination == name)) {
-			bound(b.Source, b.Destination, b.Key, b.Arguments)(t, s.Broker)
+		if endsAt(b.Binding(), kind, name) {
+			bind(t, s.Broker, b.Binding())
 		}
 	}
 }
@@ -88,14 +88,46 @@ func (s *driftVhost) remake(t *testing.T, kind, name string, body map[string]any
 type boundBinding struct {
 	Source        string             `json:"source"`
 	Destination   string             `json:"destination"`
+	Kind          string             `json:"destination_type"`
 	Key           string             `json:"routing_key"`
 	Arguments     topology.Arguments `json:"arguments"`
 	PropertiesKey string             `json:"properties_key"`
 }
 
-func (s *driftVhost) unbind(t *testing.T, b topology.Binding) {
+// Binding is the binding.
+func (b boundBinding) Binding() topology.Binding {
+	return topology.Binding{Source: b.Source, Destination: b.Destination, ToExchange: b.Kind == "exchange", RoutingKey: b.Key, Arguments: b.Arguments}
+}
+
+// endsAt reports whether a binding dies with an object.
+func endsAt(b topology.Binding, kind, name string) bool {
+	toExchange := kind == "exchanges"
+	return b.Source != "" && (toExchange && b.Source == name || b.ToExchange == toExchange && b.Destination == name)
+}
+
+func deleteObject(t *testing.T, b *brokertest.Broker, kind, name string) {
 	t.Helper()
-	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
+	b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)
+}
+
+func bind(t *testing.T, b *brokertest.Broker, wanted topology.Binding) {
+	t.Helper()
+	body := map[string]any{"routing_key": wanted.RoutingKey, "arguments": orEmpty(wanted.Arguments)}
+	b.Call(t, http.MethodPost, pathOf(b, wanted), body, nil)
+}
+
+// pathOf is the path of all bindings with the ends of one.
+func pathOf(b *brokertest.Broker, binding topology.Binding) string {
+	to := "q"
+	if binding.ToExchange {
+		to = "e"
+	}
+	return b.Path("bindings", "e", binding.Source, to, binding.Destination)
+}
+
+func (s *vhost) unbind(t *testing.T, b topology.Binding) {
+	t.Helper()
+	path := pathOf(s.Broker, b)
 	var found []boundBinding
 	s.Call(t, http.MethodGet, path, nil, &found)
 	for _, candidate := range found {

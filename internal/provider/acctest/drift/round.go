@@ -1,4 +1,4 @@
-package retrypipeline_test
+package drift
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 // checkTogether causes one fault on each of several queues. Every fault must show up in the plan by
 // itself when it is caused; with messages in the queues, the repair is refused and names each queue
 // with what it holds; emptied, all are repaired.
-func (all *driftResults) checkTogether(t *testing.T, kind string, faults []fault) {
+func (all *results) checkTogether(t *testing.T, kind string, faults []fault) {
 	t.Helper()
-	s := newDriftVhost(t, kind)
+	s := all.newVhost(t, kind)
 	before := acctest.List(t, s.Broker)
 	shown := map[string]error{}
 	for i, f := range faults {
@@ -31,7 +31,7 @@ func (all *driftResults) checkTogether(t *testing.T, kind string, faults []fault
 
 // refusesToRepair fills the altered queues, each with another number of messages, and is an error for
 // each of them that the refusal does not name, and for all if anything was touched.
-func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
+func (s *vhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	t.Helper()
 	for i, f := range faults {
 		s.fill(t, queueOf(f), 20+i)
@@ -63,7 +63,7 @@ func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]er
 }
 
 // refusal is the error with which the repair is refused, which must leave everything as it was.
-func (s *driftVhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
+func (s *vhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 	t.Helper()
 	before := acctest.List(t, s.Broker)
 	plan, err := s.planShows(t, faults...)
@@ -85,7 +85,7 @@ func (s *driftVhost) refusal(t *testing.T, faults []fault) (refusal, failure err
 }
 
 // repairs empties the altered queues and lets them be repaired.
-func (s *driftVhost) repairs(t *testing.T, faults []fault, before acctest.Listing) error {
+func (s *vhost) repairs(t *testing.T, faults []fault, before acctest.Listing) error {
 	t.Helper()
 	for _, f := range faults {
 		if err := s.drain(t, queueOf(f)); err != nil {
