@@ -13,18 +13,24 @@ import (
 
 // refusalOf is what the broker answers if it refuses to have what a fault would make, in a vhost where
 // there is nothing else.
-func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
+func (s Subject) refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 	t.Helper()
-	try := func(kind string, body map[string]any) string {
-		status, answer := empty.Request(t, http.MethodPut, empty.Path(kind, "by hand"), body)
+	request := func(method, path string, body map[string]any) string {
+		status, answer := empty.Request(t, method, path, body)
 		switch {
 		case status == http.StatusBadRequest:
 			return string(answer)
 		case status >= 300:
 			t.Fatalf("%s: %s: %d %s", f.object, f.what, status, answer)
 		}
-		deleteObject(t, empty, kind, "by hand")
 		return ""
+	}
+	try := func(kind string, body map[string]any) string {
+		refusal := request(http.MethodPut, empty.Path(kind, "by hand"), body)
+		if refusal == "" {
+			deleteObject(t, empty, kind, "by hand")
+		}
+		return refusal
 	}
 	for _, e := range f.change.exchange {
 		return try("exchanges", exchangeBody(e))
@@ -34,6 +40,14 @@ func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 	}
 	for _, p := range f.change.policy {
 		return try("policies", policyBody(p))
+	}
+	if len(f.change.bind) > 0 {
+		b := f.change.bind[0]
+		from := s.Wanted.Exchanges[b.Source]
+		empty.Call(t, http.MethodPut, empty.Path("exchanges", "by hand"), map[string]any{"type": from.Type}, nil)
+		defer deleteObject(t, empty, "exchanges", "by hand")
+		body := map[string]any{"routing_key": b.RoutingKey, "arguments": orEmpty(b.Arguments)}
+		return request(http.MethodPost, empty.Path("bindings", "e", "by hand", "e", "by hand"), body)
 	}
 	return ""
 }

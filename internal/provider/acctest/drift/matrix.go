@@ -29,7 +29,7 @@ func Check(t *testing.T, subjects func(vhost string) map[string]Subject) {
 	all := results{subjects: subjects}
 	t.Run("of", func(t *testing.T) {
 		for kind, subject := range subjects("") {
-			possible := all.possible(t, kind, subject.faults())
+			possible := all.possible(t, kind, subject)
 			for i, faults := range rounds(possible) {
 				t.Run(fmt.Sprintf("%s queues %d", kind, i), func(t *testing.T) {
 					t.Parallel()
@@ -48,11 +48,11 @@ func Check(t *testing.T, subjects func(vhost string) map[string]Subject) {
 }
 
 // possible notes the faults that the broker refuses to have, and returns the others.
-func (all *results) possible(t *testing.T, kind string, faults []fault) []fault {
+func (all *results) possible(t *testing.T, kind string, subject Subject) []fault {
 	t.Helper()
 	empty := brokertest.New(t)
-	return slices.DeleteFunc(faults, func(f fault) bool {
-		refusal := refusalOf(t, empty, f)
+	return slices.DeleteFunc(subject.faults(), func(f fault) bool {
+		refusal := subject.refusalOf(t, empty, f)
 		if refusal != "" {
 			all.add(kind, f, outcome{refusal: refusal})
 		}
