@@ -20,7 +20,9 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	checkOwnQueues(&f, own, vhost)
 	checkCoveredByDelayed(&f, e, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
-	checkBindingsOfDelayed(&f, n, vhost.Topology)
+	if prior != nil { // or what is there is another one's
+		checkBindingsOfDelayed(&f, n, vhost.Topology)
+	}
 	checkNotes(&f, delayedExchange, n.GarbledNotes(vhost.Topology))
 	if prior != nil && prior.Type != e.Type {
 		checkChangeOfType(&f, n, vhost.Topology)

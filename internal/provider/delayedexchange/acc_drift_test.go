@@ -52,8 +52,12 @@ func addForeign(t *testing.T, b *brokertest.Broker) {
 	}
 	b.DeclareQueue(t, "foreign.audit", "quorum", nil)
 	for _, ends := range [][3]string{
-		{"events.deliver", "q", "foreign.audit"}, {"events.deliver", "e", "foreign.due"}, {"events.delay.unrouted", "q", "foreign.audit"},
-		{"foreign", "e", "events"}, {"foreign", "q", "events.delay.inbox"}, {"foreign", "q", "events.delay.unrouted"},
+		{"events.deliver", "q", "foreign.audit"},
+		{"events.deliver", "e", "foreign.due"},
+		{"events.delay.unrouted", "q", "foreign.audit"},
+		{"foreign", "e", "events"},
+		{"foreign", "q", "events.delay.inbox"},
+		{"foreign", "q", "events.delay.unrouted"},
 	} {
 		body := map[string]any{"routing_key": "foreign.#", "arguments": map[string]any{"who": "foreign", "version": 2}}
 		b.Call(t, http.MethodPost, b.Path("bindings", "e", ends[0], ends[1], ends[2]), body, nil)

@@ -2,6 +2,7 @@ package delayedexchange_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,9 +18,7 @@ import (
 // eventsCore is what Terraform's core knows of a delayed exchange with these more attributes.
 func eventsCore(b *brokertest.Broker, more map[string]any) acctest.Core {
 	config := map[string]any{"name": "events", "vhost": b.Vhost}
-	for attribute, value := range more {
-		config[attribute] = value
-	}
+	maps.Copy(config, more)
 	return acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
 }
 

@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -92,8 +91,8 @@ func (s *vhost) remake(t *testing.T, kind, name string, body map[string]any) {
 	deleteObject(t, s.Broker, kind, name)
 	s.Call(t, http.MethodPut, s.Path(kind, name), body, nil)
 	for _, b := range all {
-		if endsAt(b.Binding(), kind, name) {
-			bind(t, s.Broker, b.Binding())
+		if endsAt(b.binding(), kind, name) {
+			bind(t, s.Broker, b.binding())
 		}
 	}
 }
@@ -108,9 +107,10 @@ type boundBinding struct {
 	PropertiesKey string             `json:"properties_key"`
 }
 
-// Binding is the binding.
-func (b boundBinding) Binding() topology.Binding {
-	return topology.Binding{Source: b.Source, Destination: b.Destination, ToExchange: b.Kind == "exchange", RoutingKey: b.Key, Arguments: b.Arguments}
+func (b boundBinding) binding() topology.Binding {
+	return topology.Binding{
+		Source: b.Source, Destination: b.Destination, ToExchange: b.Kind == "exchange", RoutingKey: b.Key, Arguments: b.Arguments,
+	}
 }
 
 // endsAt reports whether a binding dies with an object.
@@ -145,7 +145,7 @@ func (s *vhost) unbind(t *testing.T, b topology.Binding) {
 	var found []boundBinding
 	s.Call(t, http.MethodGet, path, nil, &found)
 	for _, candidate := range found {
-		if candidate.Key == b.RoutingKey && fmt.Sprint(candidate.Arguments) == fmt.Sprint(b.Arguments) {
+		if candidate.Key == b.RoutingKey && orEmpty(candidate.Arguments).Key() == orEmpty(b.Arguments).Key() {
 			s.Call(t, http.MethodDelete, path+"/"+url.PathEscape(candidate.PropertiesKey), nil, nil)
 			return
 		}

@@ -176,7 +176,8 @@ func (s *vhost) planIsEmpty(t *testing.T) error {
 	t.Helper()
 	plan, err := s.core.Plan(t.Context())
 	if err == nil && !plan.Empty() {
-		err = fmt.Errorf("after the repair, the plan still changes %q", acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
+		left := acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After))
+		err = fmt.Errorf("after the repair, the plan still changes %q", left)
 	}
 	return err
 }
