@@ -61,11 +61,21 @@ func (s *vhost) fill(t *testing.T, queue string, count int) {
 }
 
 // messages is an error unless each queue has the messages that it shall have. What an AMQP
-// declaration says of a queue's length is true at once.
+// declaration says of a queue's length is true at once, unless the queue is too busy to answer: then it
+// says none.
 func (s *vhost) messages(t *testing.T) error {
 	t.Helper()
 	ch := s.Channel(t)
 	defer func() { _ = ch.Close() }()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Second) {
+		err := s.counted(ch)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+func (s *vhost) counted(ch *amqp.Channel) error {
 	for _, queue := range s.Queues {
 		q, err := ch.QueueDeclarePassive(queue, false, false, false, false, nil)
 		if err != nil {
