@@ -108,7 +108,7 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if response != nil && response.StatusCode == http.StatusTooManyRequests {
+	if response != nil && (response.StatusCode == http.StatusTooManyRequests || notFormed(response)) {
 		return true, nil
 	}
 	read, ok := ctx.Value(readOnly{}).(*reading)
@@ -121,6 +121,17 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 		return read.timeouts < maxTimeouts, nil
 	}
 	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
+}
+
+// notFormed reports whether a node had too little time to elect the leader of a new quorum queue. It then has removed the queue again
+// (declare_queue_error in rabbit_quorum_queue.erl), so the declaration can be repeated.
+func notFormed(response *http.Response) bool {
+	if response.StatusCode != http.StatusBadRequest {
+		return false
+	}
+	content, err := io.ReadAll(response.Body)
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return err == nil && bytes.Contains(content, []byte("cluster_not_formed"))
 }
 
 // maxTimeouts is how often a read may be unanswered for [requestTimeout], before a server that accepts connections and says

@@ -53,6 +53,29 @@ func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
 	}
 }
 
+// A node that had too little time to start a quorum queue has forgotten it, and is asked again.
+func TestDeclarationsThatABusyNodeRefusesAreRepeated(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	var refused atomic.Int32
+	c := newClient(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodPut && refused.Add(1) < 3 {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"error":"bad_request","reason":"Cannot declare quorum queue 'q' in vhost '/': cluster_not_formed"}`))
+			return
+		}
+		api.ServeHTTP(w, r)
+	}))
+	created, err := c.PutQueue(t.Context(), b.Vhost, "q", topology.Queue{Type: topology.Quorum})
+	if err != nil || !created || refused.Load() != 3 {
+		t.Errorf("created: %t, %v, after %d requests", created, err, refused.Load())
+	}
+	_, err = c.PutQueue(t.Context(), b.Vhost, "q", topology.Queue{Type: topology.Classic})
+	if err == nil || !strings.Contains(err.Error(), "inequivalent arg") || refused.Load() != 4 {
+		t.Errorf("another refusal: %v, after %d requests", err, refused.Load())
+	}
+}
+
 func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{

@@ -59,6 +59,19 @@ func newBench(t *testing.T, queueType string) bench {
 	return b
 }
 
+// awaitNoConsumer waits until the consumer of a pass before is not counted any more, which a busy broker takes its time for.
+func (b *bench) awaitNoConsumer(t *testing.T) {
+	t.Helper()
+	ch := b.Channel(t)
+	brokertest.Eventually(t, time.Minute, func() error {
+		declared, err := ch.QueueDeclarePassive(source, true, false, false, false, nil)
+		if err == nil && declared.Consumers > 0 {
+			err = fmt.Errorf("%d consumer(s)", declared.Consumers)
+		}
+		return err
+	})
+}
+
 func (b *bench) open(ctx context.Context, purpose string) (amqpconn.Raw, error) {
 	uri, err := amqpconn.ParseURI(b.uri)
 	if err != nil {

@@ -31,6 +31,7 @@ func TestLook(t *testing.T) {
 		bodies := numbered("m", 3000)
 		b.fill(t, bodies...)
 		for range 3 {
+			b.awaitNoConsumer(t)
 			seen := map[string]bool{}
 			result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
 				seen[string(e.Body)] = true

@@ -122,19 +122,19 @@ func TestAcc_LevelsThatAreNotNeededDrain(t *testing.T) {
 		after           string
 		levels, retired int
 	}{
-		"max_delay":          {`max_delay = "1s"` + "\n" + `precision = "1s"`, 1, 4},
-		"precision":          {`max_delay = "30s"` + "\n" + `precision = "2s"`, 4, 5},
+		"max_delay":          {`max_delay = "3s"` + "\n" + `precision = "3s"`, 1, 4},
+		"precision":          {`max_delay = "90s"` + "\n" + `precision = "6s"`, 4, 5},
 		"precision finer":    {`max_delay = "2s"` + "\n" + `precision = "500ms"`, 3, 5},
-		"max_delay and more": {`max_delay = "2s"` + "\n" + `precision = "2s"` + "\n" + `type = "direct"`, 1, 5},
+		"max_delay and more": {`max_delay = "6s"` + "\n" + `precision = "6s"` + "\n" + `type = "direct"`, 1, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			before, after := exchangeHCL(b, "events", `max_delay = "30s"`, `precision = "1s"`), exchangeHCL(b, "events", test.after)
+			before, after := exchangeHCL(b, "events", `max_delay = "90s"`, `precision = "3s"`), exchangeHCL(b, "events", test.after)
 			b.DeclareQueue(t, "work", "quorum", nil)
 			changesType := strings.Contains(test.after, "type")
 			if changesType {
-				before = exchangeHCL(b, "events", `max_delay = "30s"`, `precision = "1s"`, `type = "direct"`)
+				before = exchangeHCL(b, "events", `max_delay = "90s"`, `precision = "3s"`, `type = "direct"`)
 			}
 			var due time.Time
 			size := func(attribute string, count int) statecheck.StateCheck {
@@ -146,8 +146,9 @@ func TestAcc_LevelsThatAreNotNeededDrain(t *testing.T) {
 				resource.TestStep{
 					PreConfig: func() {
 						bind(t, b, "events.deliver", "work", "mail", nil)
-						due = delay(t, b, 21*time.Second, time.Second, "mail", "reminder")
-						eventuallyReported(t, b, "events.delay.1s.4", 1)
+						// In the uppermost level for 48 s, which are enough for two applies.
+						due = delay(t, b, 63*time.Second, 3*time.Second, "mail", "reminder")
+						eventuallyReported(t, b, "events.delay.3s.4", 1)
 						whole = levelsOf(t, b)
 					},
 					Config:            after,
@@ -209,15 +210,10 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 			returned.Do(func() { wasReturned = isReturned(t, b, "events.delay.1s.5") })
 		}
 	}))
-	awaitEmpty := func() {
-		for bit := 2; bit < 6; bit++ {
-			eventuallyReported(t, b, fmt.Sprintf("events.delay.1s.%d", bit), 0)
-		}
-	}
 	var whole []string
 	accept(t, b, apply.DefaultTimes(),
 		resource.TestStep{Config: before},
-		resource.TestStep{PreConfig: awaitEmpty, Config: after, ExpectNonEmptyPlan: true},
+		resource.TestStep{PreConfig: func() { levelsAreReportedEmpty(t, b) }, Config: after, ExpectNonEmptyPlan: true},
 		resource.TestStep{
 			PreConfig: func() {
 				bind(t, b, "events.deliver", "work", "#", nil)
@@ -231,7 +227,7 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 					t.Errorf("due %s, and the levels are %q instead of %q", due, now, whole)
 				}
 				arrives(t, b, "late", due)
-				awaitEmpty()
+				levelsAreReportedEmpty(t, b)
 				unbind(t, b, "events.deliver", "work")
 			},
 			Config: late + after,
