@@ -8,6 +8,9 @@ const (
 	unknownExchangeType = "%q is not a type of exchange that can route what is due. " +
 		"Write \"topic\", \"direct\", \"fanout\" or \"headers\"."
 
+	ownQueueOfDelayed = "Queue %q is one of the own queues of the delayed exchange %q. " +
+		"Leave it out: a work queue is one that is bound to the exchange %q."
+
 	getsEverything = "There is a binding %q. " +
 		"It gets every message as soon as it is published, instead of when it is due. " +
 		"Bind to the exchange %q instead, with the same key, and remove this one."
