@@ -133,7 +133,7 @@ func TestUnrouted(t *testing.T) {
 	o.holds(t, "copied", 1)
 	for range 3 {
 		d, _ := o.Get(t, "paid")
-		delay, _ := d.Headers["x-delay"].(int32)
+		delay := delayOf(d)
 		if d.RoutingKey != "order.paid" || delay >= 0 || d.Headers["x-death"] != nil || d.Headers["dead-letter-reason"] != nil {
 			t.Errorf("delivered %q: %+v", d.MessageId, d.Headers)
 		}
