@@ -152,7 +152,7 @@ func TestFailedTexts(t *testing.T) {
 		return other
 	}
 	_, errs := o.run(t, exitError, "failed", "list", "invoices")
-	contains(t, errs, `queue "invoices.failed" does not exist in this vhost`, `is there a pipeline "invoices"?`)
+	contains(t, errs, `queue "invoices.failed" does not exist in this vhost`, `is there a pipeline "invoices"?`, "write --queue invoices.delay.unrouted")
 	_, errs = as("", "").run(t, exitError, "failed", "list", "orders")
 	contains(t, errs, `needs: read on "orders.failed"`)
 	_, errs = as("", "orders").run(t, exitError, "failed", "replay", "orders", "--yes")
@@ -169,7 +169,7 @@ func TestFailedTexts(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no pipeline": {[]string{"failed", "list"}, "which pipeline? Write its name, or --queue"},
+		"no pipeline": {[]string{"failed", "list"}, "which pipeline or delayed exchange? Write its name, or --queue"},
 		"format":      {[]string{"failed", "list", "orders", "-o", "xml"}, `-o "xml": must be one of table, json, jsonl, id`},
 		"no time":     {[]string{"failed", "list", "orders", "--since", "1h", "--until", "2h"}, "--since 1h: is later than the end, 2h: no message"},
 		"no age":      {[]string{"failed", "replay", "orders", "--since", "1h", "--older-than", "2h", "--yes"}, "--since 1h: is later than the end, 2h"},

@@ -133,14 +133,14 @@ func TestUnrouted(t *testing.T) {
 	o.holds(t, "copied", 1)
 	for range 3 {
 		d, _ := o.Get(t, "paid")
-		delay, _ := d.Headers["x-delay"].(int64)
+		delay, _ := d.Headers["x-delay"].(int32)
 		if d.RoutingKey != "order.paid" || delay >= 0 || d.Headers["x-death"] != nil || d.Headers["dead-letter-reason"] != nil {
 			t.Errorf("delivered %q: %+v", d.MessageId, d.Headers)
 		}
 	}
 	for range 2 {
 		d, _ := o.Get(t, "events.delay.inbox")
-		delay, _ := d.Headers["x-delay"].(int64)
+		delay := delayOf(d)
 		rest := map[string]time.Duration{"next year": 364 * 24 * time.Hour, "undecodable": time.Hour}[d.MessageId]
 		if early := rest - time.Duration(delay)*time.Millisecond; d.RoutingKey != "order.paid" || early > 30*time.Second || early < -2*time.Second {
 			t.Errorf("%q has to wait %d ms, of %s", d.MessageId, delay, rest)
@@ -150,6 +150,45 @@ func TestUnrouted(t *testing.T) {
 }
 
 // What is exported and removed comes back as it was, with its routing key and its reason.
+// delayOf is the delay that a message has, of whatever width.
+func delayOf(d amqp.Delivery) int64 {
+	switch delay := d.Headers["x-delay"].(type) {
+	case int32:
+		return int64(delay)
+	case int64:
+		return delay
+	}
+	return 0
+}
+
+// What expired before the sidecar took it in says so, and a replay sends it on with the rest of its delay. The delay of what is
+// due is one that each client reads.
+func TestUnroutedExpired(t *testing.T) {
+	t.Parallel()
+	o := newEvents(t)
+	o.Publish(t, "events", "order.paid", amqp.Publishing{MessageId: "expired", Expiration: "1", Headers: amqp.Table{"x-delay": int64(3_600_000)}})
+	o.tooLong(t, "yesterday", time.Hour, time.Now().Add(-24*time.Hour))
+	o.holds(t, unrouted, 2)
+	out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--reason", "expired", "--messages")
+	contains(t, out, "expired")
+	if strings.Contains(out, "yesterday") {
+		t.Error(out)
+	}
+	o.bind(t, "work", "order.paid")
+	o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--yes")
+	o.holds(t, unrouted, 0)
+	o.holds(t, "events.delay.inbox", 1)
+	if d, _ := o.Get(t, "events.delay.inbox"); d.Expiration != "" {
+		t.Errorf("replayed: %+v", d)
+	} else if rest, ok := d.Headers["x-delay"].(int32); !ok || rest <= 3_500_000 || rest > 3_600_000 {
+		t.Errorf("replayed with the delay %v", d.Headers["x-delay"])
+	}
+	o.holds(t, "work", 1)
+	if d, _ := o.Get(t, "work"); d.Headers["x-delay"] != int32(-3_600_000) {
+		t.Errorf("delivered with the delay %v", d.Headers["x-delay"])
+	}
+}
+
 func TestUnroutedThroughAFile(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
@@ -198,6 +237,10 @@ func TestUnroutedQueueIsKnown(t *testing.T) {
 	}
 	_, errs = o.run(t, exitUsage, "failed", "list", "events", "--config", config)
 	contains(t, errs, `"events" is a delayed exchange: write --queue `+unrouted)
+
+	// Its name may be on the command line, too.
+	_, errs = o.run(t, exitOK, "failed", "replay", "events", "--queue", unrouted, "--dry-run")
+	contains(t, errs, "would replay 1 message to events")
 
 	// Another queue of such a name is anybody's.
 	o.DeclareQueue(t, "other.delay.unrouted", "quorum", map[string]any{"x-delivery-limit": 5})

@@ -78,9 +78,13 @@ func TestQuietDelayedExchanges(t *testing.T) {
 			bind("orders.return", "paid", "return:paid")),
 		"through an exchange": all(delaying("events", "topic"), exchange("more", "fanout", nil), toExchange("events.deliver", "more"),
 			classic("paid", args{"x-message-ttl": number(1)}), bind("more", "paid", "")),
-		"another policy": all(events, policy("org", ".*", 1, args{"message-ttl": number(1), "max-length": number(1), "overflow": "drop-head"})),
-		"a hint":         all(events, policy("again", `^events\.delay\.`, 2000, args{"delivery-limit": number(1_000_002), "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"})),
-		"a stream":       all(delaying("events", "topic"), func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} }, bind("events.deliver", "log", "#")),
+		"another policy":                  all(events, policy("org", ".*", 1, args{"message-ttl": number(1), "max-length": number(1), "overflow": "drop-head"})),
+		"a topic exchange that takes all": all(events, exchange("more", "topic", nil), toExchangeOf("events.deliver", "more", "shop.#"), bind("more", "paid", "#")),
+		"an exchange for one key":         all(events, exchange("more", "direct", nil), toExchangeOf("events.deliver", "more", "shop"), bind("more", "paid", "shop")),
+		"an exchange with an alternate exchange": all(events, exchange("more", "direct", args{"alternate-exchange": "events.delay.unrouted"}),
+			toExchangeOf("events.deliver", "more", "#"), bind("more", "paid", "shop")),
+		"a hint":   all(events, policy("again", `^events\.delay\.`, 2000, args{"delivery-limit": number(1_000_002), "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"})),
+		"a stream": all(delaying("events", "topic"), func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} }, bind("events.deliver", "log", "#")),
 		"more levels": all(events, func(v *topology.Vhost) { // of a precision that it had before
 			e, _ := delayed.Recover("events", "/", v.Topology)
 			e.Retired = []delayed.Level{{Unit: time.Second}, {Unit: time.Second, Bit: 1}}
@@ -225,6 +229,56 @@ func TestFullTargetFreezesLevels(t *testing.T) {
 			}
 			waitedIn(0, 1, "other")(s)
 			s.settles("other", func() int { return s.count("other") }, c.arrives)
+		})
+	}
+}
+
+// An exchange that has no queue for a message stops what other queues should get: the alternate exchange of the one that delivers
+// does not apply.
+func TestDeadEndFreezesLevels(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		vhost part
+		rules []string
+	}{
+		"without": {exchange("shop", "topic", nil), []string{"delayed-delivery-dead-end"}},
+		"with":    {exchange("shop", "topic", args{"alternate-exchange": "events.delay.unrouted"}), nil},
+		"of two": {all(exchange("shop", "topic", args{"alternate-exchange": "events.delay.unrouted"}),
+			exchange("more", "headers", nil), toExchangeOf("shop", "more", "#")), []string{"delayed-delivery-dead-end"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := createVhost(t, all(events, c.vhost, classic("order", nil), bind("shop", "order", "shop.order"), toExchangeOf("events.deliver", "shop", "shop.#")))
+			expectRules(t, s.audit(), c.rules...)
+			for range 40 { // more than the 32 that a queue has on the way at a time
+				waitedIn(0, 1, "shop.refund")(s)
+			}
+			if c.rules == nil {
+				waitedIn(0, 1, "paid")(s)
+				s.settles("events.delay.unrouted", func() int { return s.count("events.delay.unrouted") }, 40)
+				s.settles("paid", func() int { return s.count("paid") }, 1)
+				return
+			}
+			s.pends(lowest, 33)
+			waitedIn(0, 1, "paid")(s)
+			s.settles("paid", func() int { return s.count("paid") }, 0)
+		})
+	}
+}
+
+// What is due comes back to the delayed exchange, and is delivered again at once.
+func TestDeliveryLoops(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]part{
+		"directly":            toExchangeOf("events.deliver", "events", "#"),
+		"through an exchange": all(exchange("more", "fanout", nil), toExchangeOf("events.deliver", "more", "paid"), toExchangeOf("more", "events", "")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := createVhost(t, all(events, c))
+			expectRules(t, s.audit(), "delayed-delivery-loop")
+			waitedIn(0, 1, "paid")(s)
+			s.settles("events.delay.inbox", func() int { return s.count("events.delay.inbox") }, 1)
 		})
 	}
 }

@@ -34,7 +34,15 @@ const (
 		"After there is room again, it takes up to six minutes."
 	deliveryFreezesRemedy = "Remove the limit and watch the length instead, " +
 		"or let the queue drop its oldest messages (overflow = drop-head). " +
-		"The broker's setting dead_letter_worker_publisher_confirm_timeout has them go on sooner once there is room."
+		"The broker's setting dead_letter_worker_publisher_confirm_timeout makes them go on sooner once there is room."
+
+	deadEnd = "Delayed exchange %q delivers through %s, which may have no queue for a message, and no alternate exchange. " +
+		"The alternate exchange of %q does not apply, since the binding has matched. " +
+		"Such a message stays in its level, and 32 of them stop all others."
+	deadEndRemedy = "Give the exchange an alternate exchange, such as %q, or a queue for every routing key."
+
+	deliveryLoop       = "Delayed exchange %q delivers to its own inbox: a message that is due comes back to it at once, again and again."
+	deliveryLoopRemedy = "Remove the binding that leads from %q back to %q."
 
 	delayedQueueAltered = "%s of delayed exchange %q: %s. %s"
 	delayedQueueRemedy  = "Keep the policy off these queues: write a pattern that does not match them, " +

@@ -57,6 +57,8 @@ var rules = []rule{
 	{"delayed-level-entered", Error, onEach(enteredLevels)},
 	{"delayed-queue-altered", Error, alteredDelayedQueues},
 	{"delayed-target-freezes", Warning, freezingDeliveries},
+	{"delayed-delivery-dead-end", Warning, onEach(deadEnds)},
+	{"delayed-delivery-loop", Error, onEach(deliveryLoops)},
 	{"delayed-definition-unreadable", Warning, onEach(unreadableDelayDefinitions)},
 }
 

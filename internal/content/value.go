@@ -66,6 +66,15 @@ func Long(n int64) Value {
 	return Value{TypeInt64, endian.BigEndian.AppendUint64(nil, uint64(n))} //nolint:gosec // two's complement
 }
 
+// Number is an integer of 32 bits, or of 64 if they are not enough. There are clients to which a negative number of 64 bits is a
+// huge one (pika).
+func Number(n int64) Value {
+	if n < math.MinInt32 || n > math.MaxInt32 {
+		return Long(n)
+	}
+	return Value{TypeInt32, endian.BigEndian.AppendUint32(nil, uint32(n))} //nolint:gosec // two's complement of what fits
+}
+
 // List is an array.
 func List(values ...Value) Value {
 	var data []byte

@@ -27,7 +27,8 @@ func (n Names) foreign(vhost topology.Topology, matters func(topology.Binding) b
 }
 
 // BindingsThatGo lists the bindings of others that are deleted with the delayed exchange, since they begin or end at one of
-// its exchanges, or end at one of its queues.
+// its exchanges, or end at one of its queues. It is not destroyed as long as there are some from the exchange that routes
+// what is due, so those do not go.
 func BindingsThatGo(e Exchange, vhost topology.Topology) []topology.Binding {
 	going := Owned(e, vhost)
 	return e.Names().foreign(vhost, func(b topology.Binding) bool {
@@ -36,7 +37,7 @@ func BindingsThatGo(e Exchange, vhost topology.Topology) []topology.Binding {
 		if b.ToExchange {
 			_, to = going.Exchanges[b.Destination]
 		}
-		return from || to
+		return (from || to) && b.Source != e.Names().DeliverExchange()
 	})
 }
 

@@ -32,7 +32,18 @@ func (n Names) IsLevelQueue(name string, queue topology.Queue) bool {
 	return named && queue.Arguments["x-dead-letter-exchange"] == n.Below(l)
 }
 
-// isLevelExchange is the same of an exchange.
+// OwnerOf is the delayed exchange that a queue of the vhost belongs to.
+func OwnerOf(queue string, vhost topology.Topology) (owner Names, found bool) {
+	for _, name := range Found(vhost) {
+		n := Names(name)
+		if queue == n.Inbox() || queue == n.UnroutedQueue() || n.IsLevelQueue(queue, vhost.Queues[queue]) {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+// isLevelExchange is IsLevelQueue of an exchange.
 func (n Names) isLevelExchange(name string, exchange topology.Exchange) bool {
 	_, named := n.LevelOf(name)
 	return named && exchange.Type == "headers"

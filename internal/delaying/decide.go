@@ -9,12 +9,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 )
 
-// ReasonTooLong is that a message asks for a longer delay than the exchange has levels for.
-const ReasonTooLong = "delay_too_long"
+// Reasons of messages in an unrouted queue, besides those that pipelines have, too.
+const (
+	// ReasonTooLong is that a message asks for a longer delay than the exchange has levels for.
+	ReasonTooLong = "delay_too_long"
+	// ReasonUnroutable is that no queue was bound for the routing key of a message that was due.
+	ReasonUnroutable = "unroutable"
+)
 
 // RefuseReasons are all that the worker puts into the dead-letter-reason of a message that it does not deliver.
 func RefuseReasons() []string {
-	return []string{ReasonTooLong, deadletter.ReasonMalformed, deadletter.ReasonWorkerError}
+	return []string{ReasonTooLong, ReasonUnroutable, deadletter.ReasonMalformed, deadletter.ReasonWorkerError}
 }
 
 // Action is what happens to a message.
@@ -65,6 +70,16 @@ func (v Verdict) Unbuilt() (Verdict, bool) {
 		return v, false
 	}
 	return Verdict{Action: Refuse, Reason: deadletter.ReasonWorkerError, key: v.key}, true
+}
+
+// Unroutable returns what to do with a message that was to be delivered at once, and for which there is no queue: that of an
+// exchange behind the one that delivers, which has an alternate exchange only for what it does not route itself. False means
+// that the message has nowhere else to go.
+func (v Verdict) Unroutable() (Verdict, bool) {
+	if v.Action != Deliver {
+		return v, false
+	}
+	return Verdict{Action: Refuse, Reason: ReasonUnroutable, key: v.key}, true
 }
 
 // Undeliverable is what happens to a message that the broker cannot deliver over AMQP 0-9-1. The delivery is made of what can

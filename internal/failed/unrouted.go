@@ -14,10 +14,10 @@ import (
 
 // Reasons of messages in an unrouted queue that nobody has parked there: the broker led them there by itself.
 const (
-	// ReasonUnroutable: the message was due, and no queue was bound for its routing key.
-	ReasonUnroutable = "unroutable"
 	// ReasonNoInbox: the inbox was not bound to the delayed exchange, so that nobody could delay the message.
 	ReasonNoInbox = "no_inbox"
+	// ReasonExpired: the expiration of the message was over before the sidecar took it in.
+	ReasonExpired = "expired"
 )
 
 // UnroutedOf is the delayed exchange whose unrouted queue it is by its name, "" if it is none.
@@ -56,11 +56,13 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 	_, waited := n.LevelOf(last.queue)
 	switch {
 	case waited:
-		e.Reason, e.FailedAt = ReasonUnroutable, last.at
+		e.Reason, e.FailedAt = delaying.ReasonUnroutable, last.at
 	case e.Exchange == n.DeliverExchange():
-		e.Reason = ReasonUnroutable
+		e.Reason = delaying.ReasonUnroutable
 	case e.Exchange == n.Exchange():
 		e.Reason = ReasonNoInbox
+	case last.queue == n.Inbox() && last.reason == "expired":
+		e.Reason, e.FailedAt, e.FirstExchange = ReasonExpired, last.at, last.exchange
 	case last.queue == n.Inbox():
 		e.Reason, e.FailedAt, e.FirstExchange = deadletter.ReasonMalformed, last.at, last.exchange
 	case reason != "":
@@ -68,7 +70,7 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 	case e.DelayMS > 0: // it was imported, or rejected where it lies
 		e.Reason = ReasonNoInbox
 	default:
-		e.Reason = ReasonUnroutable
+		e.Reason = delaying.ReasonUnroutable
 	}
 }
 
@@ -120,9 +122,9 @@ func (r Replay) goesOn(e *Entry, properties content.Properties, now time.Time) (
 	p := Publishing{Exchange: r.Exchange(e, now), RoutingKey: e.RoutingKey, Body: e.Body}
 	headers := r.headers(e, &properties, "", now)
 	if remaining := e.remaining(now); remaining > 0 {
-		headers = set(headers, delaying.HeaderDelay, content.Long(remaining))
+		headers = set(headers, delaying.HeaderDelay, content.Number(remaining))
 	} else if e.DelayMS > 0 {
-		headers = set(headers, delaying.HeaderDelay, content.Long(-e.DelayMS))
+		headers = set(headers, delaying.HeaderDelay, content.Number(-e.DelayMS))
 	}
 	if expiration := properties.Text(content.Expiration); expiration != "" {
 		headers = set(headers, delaying.HeaderExpiration, content.Text(expiration))

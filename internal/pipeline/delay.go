@@ -17,9 +17,10 @@ func ParseDelay(s string) (time.Duration, error) {
 	d, err := parseDuration(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a duration: write a number and a unit, such as \"500ms\", \"5s\", \"1m30s\" or \"2h\"", s)
+		return 0, fmt.Errorf("%q is not a duration: write a number and a unit, such as \"500ms\", \"1m30s\" or \"24h\"; "+
+			"hours are the longest unit", s)
 	case d < 0:
-		return 0, fmt.Errorf("%q is negative: a message cannot come back before it failed", s)
+		return 0, fmt.Errorf("%q is negative: remove the minus sign", s)
 	case d > MaxDelay:
 		return 0, fmt.Errorf("%q is longer than the broker's limit for a TTL, %s (ten years)", s, FormatDelay(MaxDelay))
 	case d%time.Millisecond != 0:

@@ -15,7 +15,11 @@ func CheckExchangeType(exchangeType string) []Problem {
 	if slices.Contains(delayed.Types(), exchangeType) {
 		return nil
 	}
-	return []Problem{problem(Path{"type"}, "Unknown exchange type", unknownExchangeType, exchangeType)}
+	detail := unknownExchangeType
+	if exchangeType == "x-delayed-message" {
+		detail = pluginsExchangeType
+	}
+	return []Problem{problem(Path{"type"}, "Unknown exchange type", detail, exchangeType)}
 }
 
 // CheckDelayedExchange checks a delayed exchange by itself.

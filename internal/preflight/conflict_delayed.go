@@ -20,7 +20,10 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	checkOwnQueues(&f, own, vhost)
 	checkCoveredByDelayed(&f, e, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
-	checkBindingsOfDelayed(&f, n, vhost.Topology)
+	checkExistingDelayed(&f, e, prior, vhost.Topology)
+	if len(f.Exists) == 0 { // else they are bindings of another exchange of that name
+		checkBindingsOfDelayed(&f, n, vhost.Topology)
+	}
 	checkNotes(&f, delayedExchange, n.GarbledNotes(vhost.Topology))
 	if prior != nil && prior.Type != e.Type {
 		checkChangeOfType(&f, n, vhost.Topology)
@@ -28,7 +31,6 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	if err := delayed.DamagedDefinition(n, vhost.Topology); err != nil && prior != nil {
 		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
 	}
-	checkExistingDelayed(&f, e, prior, vhost.Topology)
 	return f
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -73,6 +74,10 @@ func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
 }
 
 func (q liveWorkQueue) check(f *Findings) {
+	if delays, found := delayed.OwnerOf(q.name, q.vhost.Topology); found {
+		f.refuse(q.at(), "Queue of a delayed exchange", ownQueueOfDelayed, q.name, delays, delays.DeliverExchange())
+		return
+	}
 	if !q.checkOwners(f) {
 		return
 	}

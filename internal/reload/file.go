@@ -87,7 +87,8 @@ func (f *follower) look(ctx context.Context, asked bool) {
 		}
 		f.inForce = data
 		f.generation++
-		f.Logger.Info("configuration reloaded", "file", f.Path, "generation", f.generation, "pipelines", len(config.Pipelines))
+		f.Logger.Info("configuration reloaded", "file", f.Path, "generation", f.generation, "pipelines", len(config.Pipelines),
+			"delayed_exchanges", len(config.DelayedExchanges))
 	}
 	f.Report(Outcome{Generation: f.generation, Err: err})
 }

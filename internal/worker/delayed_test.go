@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,29 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 }
 
 // What only AMQP 1.0 can carry does not stop the others.
+// An exchange of an application that is bound to the one that delivers, and has no queue for a key: RabbitMQ does not use the
+// alternate exchange then. What has no delay does not pile up in the sidecar.
+func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	e.set(t, http.MethodPut, e.Path("exchanges", "shop"), map[string]any{"type": "topic"})
+	e.set(t, http.MethodPost, e.Path("bindings", "e", e.names.DeliverExchange(), "e", "shop"), map[string]any{"routing_key": "shop.#"})
+	r := e.workWith(t, func(_ context.Context, o *worker.Options) { o.Prefetch = 10 })
+	const n = 30
+	for i := range n {
+		e.publish(t, "shop.refund", 0, amqp.Publishing{MessageId: fmt.Sprint("refund-", i)})
+	}
+	e.publish(t, "work", 0, amqp.Publishing{MessageId: "other"})
+	if d := e.await(t, "work"); d.MessageId != "other" {
+		t.Errorf("%+v", d)
+	}
+	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.names.UnroutedQueue(), n) })
+	if d, _ := e.Get(t, e.names.UnroutedQueue()); d.Headers["dead-letter-reason"] != "unroutable" || d.RoutingKey != "shop.refund" {
+		t.Errorf("%+v", d)
+	}
+	r.awaitReady(t, "")
+}
+
 func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")

@@ -44,12 +44,13 @@ func CheckPrecision(precision, longest string) []problem.Problem {
 	}
 	at := problem.Path{"precision"}
 	if unit > most {
-		return one(at, "Precision too coarse", "%q is longer than max_delay, %q. Write a shorter one, such as \"100ms\".", precision, longest)
+		return one(at, "Precision too coarse", "%q is longer than max_delay, %q. "+
+			"Write a shorter precision (the default is %q) or a longer max_delay.", precision, longest, delayed.DefaultPrecision)
 	}
 	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(most, unit) - 1}
 	if top.Wait() > pipeline.MaxDelay {
-		return one(at, "Precision out of range", "%q takes a level of more than %s, the broker's limit for a TTL. Write another one.",
-			precision, pipeline.FormatDelay(pipeline.MaxDelay))
+		return one(at, "Precision out of range", "%q takes a level of more than %s, the broker's limit for a TTL. "+
+			"Write one that divides max_delay.", precision, pipeline.FormatDelay(pipeline.MaxDelay))
 	}
 	return nil
 }

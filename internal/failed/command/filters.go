@@ -43,7 +43,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.IntVar(&f.limit, "limit", 0, "`number` of messages to act on at most (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
-	complete(cmd, "reason", append(deadletter.FailReasons(), delaying.ReasonTooLong, failed.ReasonUnroutable, failed.ReasonNoInbox)...)
+	complete(cmd, "reason", append(deadletter.FailReasons(), delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, failed.ReasonExpired)...)
 }
 
 // words are the flags as they are written on a command line, but for the reasons and the limit.

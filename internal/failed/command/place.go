@@ -56,8 +56,9 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 		return err
 	}
 	switch {
-	case p.Worker == nil && p.Delaying == nil && len(config.Pipelines) > 0 && p.Vhost == "":
-		return fmt.Errorf("there is no pipeline %q in the configuration, which has: %s", name, strings.Join(namesIn(config), ", "))
+	case p.Worker == nil && p.Delaying == nil && len(namesIn(config)) > 0 && p.Vhost == "":
+		return fmt.Errorf("there is no pipeline or delayed exchange %q in the configuration, which has: %s",
+			name, strings.Join(namesIn(config), ", "))
 	case p.Vhost == "":
 		p.Vhost = "/"
 	}
@@ -179,7 +180,8 @@ func (p *place) client(purpose string) amqpconn.Client {
 // unknown adds to an error about a queue of a pipeline what may be wrong.
 func (p *place) unknown(err error) error {
 	if p.Pipeline != "" && errors.Is(err, pass.ErrNoQueue) {
-		return fmt.Errorf("%w %q: is there a pipeline %q?", err, p.Vhost, p.Pipeline)
+		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",
+			err, p.Vhost, p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
 	}
 	return p.readable(err)
 }

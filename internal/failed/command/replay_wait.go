@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
@@ -36,7 +37,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
 	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
-	if n := r.place.Delayed; n != "" && reasons[failed.ReasonUnroutable] > 0 {
+	if n := r.place.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
 		r.console.Say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
 	}
 	if n := r.place.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,10 +64,14 @@ func (t *target) locate(args []string, others int) (*place, []string, error) {
 	}
 	if t.queue != "" {
 		p.Name = t.queue
+		unroutedOf := string(failed.UnroutedOf(t.queue))
 		if len(args) > others {
-			return p.ofPipeline(args, config)
+			if args[0] != unroutedOf {
+				return p.ofPipeline(args, config)
+			}
+			args = args[1:] // the delayed exchange's name, which the queue's has, too
 		}
-		if err := p.chooseDelayed(string(failed.UnroutedOf(t.queue)), config); err != nil {
+		if err := p.chooseDelayed(unroutedOf, config); err != nil {
 			return nil, nil, err
 		}
 		if p.Vhost == "" {
@@ -102,17 +107,21 @@ func (t *target) findOnly(args []string) (*place, error) {
 
 func noPipeline(config workerconfig.Config) error {
 	if names := namesIn(config); len(names) > 0 {
-		return fmt.Errorf("which pipeline? Write its name: %s; or --queue", strings.Join(names, ", "))
+		return fmt.Errorf("which pipeline or delayed exchange? Write its name: %s; or --queue", strings.Join(names, ", "))
 	}
-	return errors.New("which pipeline? Write its name, or --queue")
+	return errors.New("which pipeline or delayed exchange? Write its name, or --queue")
 }
 
 func namesIn(config workerconfig.Config) []string {
-	names := make([]string, len(config.Pipelines))
+	var names []string
 	for i := range config.Pipelines {
-		names[i] = config.Pipelines[i].Name
+		names = append(names, config.Pipelines[i].Name)
 	}
-	return names
+	for i := range config.DelayedExchanges {
+		names = append(names, config.DelayedExchanges[i].Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // config is empty if there is none.

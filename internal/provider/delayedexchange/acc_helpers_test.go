@@ -17,7 +17,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-const address = "rabbitmq_delayed_exchange.events"
+const (
+	resourceType = "rabbitmq_delayed_exchange"
+	address      = resourceType + ".events"
+)
 
 // accept runs the steps against the provider in this process. The delayed exchanges are destroyed at the end, and nothing
 // but queues that begin with "work" may be left in the vhost.

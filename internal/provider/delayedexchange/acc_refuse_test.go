@@ -32,11 +32,15 @@ func TestAcc_BadInputs(t *testing.T) {
 		{exchangeHCL(b, string(long), `max_delay = "1s"`), "Name too long"},
 		{exchangeHCL(b, "events", `max_delay = "1"`), "Invalid duration.*max_delay = "},
 		{exchangeHCL(b, "events", `max_delay = "0s"`), "at least \"1ms\""},
+		{exchangeHCL(b, "events", `max_delay = "1d"`), "hours are the longest unit"},
+		{exchangeHCL(b, "events", `max_delay = "-1h"`), "remove the minus sign"},
+		{exchangeHCL(b, "events", `max_delay = "50ms"`), "Write a shorter precision \\(the default is \"100ms\"\\) or a longer max_delay"},
 		{exchangeHCL(b, "events", `max_delay = "100000h"`), "ten years"},
 		{exchangeHCL(b, "events", `max_delay = "87600h"`, `precision = "70000h"`), "Precision out of range.*precision = "},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "2s"`), "longer than max_delay"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1.5ms"`), "finer than a millisecond"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "Unknown exchange type.*type = "},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "Unknown exchange type.*type = .*has as x-delayed-type"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "random"`), "Unknown exchange type.*type = "},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `policy_priority = 0`), "Policy priority too low"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `on_destroy = "keep"`), "Unknown value of on_destroy"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "Invalid timeout"},
@@ -69,6 +73,8 @@ func TestAcc_ExistingObjectsAreNotAdopted(t *testing.T) {
 			PreConfig: func() {
 				remove("queues", "events.delay.1s.0")
 				b.Call(t, http.MethodPut, b.Path("exchanges", "events"), map[string]any{"type": "topic"}, nil)
+				b.DeclareQueue(t, "work", "quorum", nil)
+				bind(t, b, "events", "work", "#", nil) // not a queue that gets delayed messages at once
 			},
 			Config: config, ExpectError: says(`Objects exist already.*exchange "events"`),
 		},

@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-const remedy = "Wait until what is delayed is due, with the sidecar running, then empty the unrouted queue, and run terraform apply: " +
-	"rabbitmq-retry failed, with --queue, lists, exports and deletes what is in it."
+const remedy = "Wait until what is delayed is due, with the sidecar running, empty the unrouted queue, and run the same command again: " +
+	"rabbitmq-retry failed list, replay, export and delete, each with --queue and the queue's name, work on the unrouted queue."
 
 func invalidDuration(at path.Path, err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "Invalid duration", err.Error()+".")
@@ -33,7 +33,8 @@ func bound(n delayed.Names, bindings []topology.Binding) *entity.InUse {
 	}
 	return &entity.InUse{
 		Summary: "Queues are bound to the delayed exchange",
-		Planned: fmt.Sprintf("Destroy refuses as long as others are bound to %q, which routes what is due:\n%s", n.DeliverExchange(), listed),
+		Planned: fmt.Sprintf("Destroy refuses as long as others are bound to %q, which routes what is due, even with force_destroy:\n%s\n\n"+
+			"Remove these bindings first.", n.DeliverExchange(), listed),
 		Applied: fmt.Sprintf("Others are bound to %q, which routes what is due:\n%s\n\n"+
 			"Nothing was deleted. Remove these bindings first.", n.DeliverExchange(), listed),
 		Waited: fmt.Sprintf("others were bound to %q while the destroy waited: %s. Nothing was deleted",

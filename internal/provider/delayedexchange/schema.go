@@ -46,7 +46,8 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			},
 			"max_delay": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "The longest delay, as a Go duration such as `24h` or `720h`. It decides how many levels there are. " +
+				MarkdownDescription: "The longest delay, as a Go duration such as `24h` or `720h` (hours are the longest unit), up to `87600h`. " +
+					"It decides how many levels there are. " +
 					"Messages with a longer one go to the unrouted queue. " +
 					"Changing it loses no message: levels that are not needed any more drain first.",
 			},
@@ -59,7 +60,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			"policy_priority": schema.Int64Attribute{
 				Optional: true, Computed: true,
 				Default: int64default.StaticInt64(delayed.DefaultPolicyPriority),
-				MarkdownDescription: "Priority of the policy that keeps those of others off the delayed exchange's queues. " +
+				MarkdownDescription: "Priority of the policy that keeps other policies off the delayed exchange's queues. " +
 					"Only the policy of the highest priority applies to a queue. " +
 					"Default: `1000`.",
 			},
@@ -98,7 +99,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			"levels": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "How long messages stay in each queue of a level, by its name. " +
-					"A message waits in those that its delay is the sum of.",
+					"A message waits in those whose times add up to its delay.",
 			},
 			"retired_levels": schema.MapNestedAttribute{
 				Computed: true,

@@ -25,6 +25,15 @@ func ClaimObjects(run *session.Session, owner session.Key, objects topology.Topo
 				claim.Owner, other.Owner, object))}
 		}
 	}
+	claim.Own = true
+	for _, queue := range slices.Sorted(maps.Keys(objects.Queues)) {
+		if other, conflicts := run.Claim(session.Key{Kind: session.Queue, Vhost: owner.Vhost, Name: queue}, claim); conflicts {
+			return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("name"), "Name that collides", fmt.Sprintf(
+				"Queue %q is one of the own queues of the %s, and a work queue of the pipeline %q in this configuration. "+
+					"Choose another name, or leave the queue out there.",
+				queue, claim.Owner, other.Owner))}
+		}
+	}
 	return nil
 }
 

@@ -214,6 +214,11 @@ func (e *entity[M, S]) destroyWouldLoseMessages(queues map[string]string) diag.D
 	return diag.NewWarningDiagnostic(e.destroyLosesMessagesSummary(), e.notEmpty(queues))
 }
 
+func (e *entity[M, S]) destroyDeletesMessages(queues map[string]string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic(fmt.Sprintf("Destroying the %s deletes messages", e.kind.Kind),
+		"force_destroy = true is applied, so these messages are deleted, or lost with what leads them on:\n"+apply.Describe(queues))
+}
+
 func (e *entity[M, S]) destroyLosesMessagesSummary() string {
 	return fmt.Sprintf("Destroying the %s would lose messages", e.kind.Kind)
 }

@@ -40,12 +40,12 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 	if err != nil {
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
-	diags.Append(e.warnOfDestroy(ctx, spec, vhost)...)
+	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
 	diags.Append(e.kind.LetsGo(e.session, spec, vhost)...)
 	return diags
 }
 
-func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost) diag.Diagnostics {
+func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {
 	diags := e.warnOfUse(spec, vhost.Topology)
 	diags.Append(e.warnOfBindings(spec, vhost.Topology)...)
 	queues := slices.Collect(maps.Keys(e.kind.Expand(spec).Queues))
@@ -55,15 +55,18 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	change := e.kind.Change(&spec, nil, vhost)
 	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, vhost, change.SharedQueues)
 	contents, err := e.session.Applier.Contents(ctx, change.Vhost, queues, atRisk)
-	if err == nil && len(contents) > 0 {
+	switch {
+	case err != nil || len(contents) == 0:
+	case lifecycle.Force:
+		diags.Append(e.destroyDeletesMessages(contents))
+	default:
 		diags.Append(e.destroyWouldLoseMessages(contents))
 	}
 	return diags
 }
 
-// warnOfReplacement names what keeps a resource that is replaced from being destroyed, the bindings of others that are deleted
-// with it, and the queues that it detaches, since there is no plan of its destroy. Terraform shows no warnings of the plan of
-// its creation, so one that is asked for with -replace alone goes without.
+// warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform
+// shows no warnings of the plan of its creation, so one that is asked for with -replace alone goes without.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
 	if !e.session.Configured() || e.session.HasWritten() {
 		return nil
@@ -72,12 +75,13 @@ func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagn
 		return nil // The plan of what replaces it says so.
 	}
 	spec, diags := e.kind.Specification(ctx, goes)
+	lifecycle, more := e.kind.Lifecycle(ctx, goes)
+	diags.Append(more...)
 	vhost, err := e.listing(ctx, e.key(goes).Vhost, goes)
 	if err != nil || diags.HasError() {
 		return diags
 	}
-	diags.Append(e.warnOfUse(spec, vhost.Topology)...)
-	diags.Append(e.warnOfBindings(spec, vhost.Topology)...)
+	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
 	return append(diags, e.kind.LetsGo(e.session, spec, vhost)...)
 }
 

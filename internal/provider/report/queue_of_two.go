@@ -20,8 +20,12 @@ const (
 )
 
 // QueueOfTwo reports that two pipelines of a configuration claim a queue, and neither takes it over from the other, or
-// both do.
+// both do, or that one of the two is another owner, which makes the queue for itself.
 func QueueOfTwo(at path.Path, queue string, mine, other session.Claim) diag.Diagnostic {
+	if other.Own {
+		return diag.NewAttributeErrorDiagnostic(at, "Queue of another owner", fmt.Sprintf(
+			"Queue %q is one of the own queues of the %s in this configuration. Leave it out.", queue, other.Owner))
+	}
 	return diag.NewAttributeErrorDiagnostic(at, "Queue of two pipelines", fmt.Sprintf(
 		"Queue %q is a work queue of the pipeline %q in this configuration as well, and belongs to one pipeline. ", queue, other.Owner)+
 		toOneOf(mine, other))

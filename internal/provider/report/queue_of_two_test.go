@@ -28,3 +28,12 @@ func TestQueueOfTwoSaysWhichStepComesNext(t *testing.T) {
 		}
 	}
 }
+
+// Nobody takes over what another owner makes for itself.
+func TestQueueOfAnotherOwner(t *testing.T) {
+	t.Parallel()
+	found := QueueOfTwo(path.Root("queue"), "events.inbox", session.Claim{Owner: "orders"}, session.Claim{Owner: `delayed exchange "events"`, Own: true})
+	if want := `Queue "events.inbox" is one of the own queues of the delayed exchange "events" in this configuration. Leave it out.`; found.Detail() != want {
+		t.Errorf("got %q", found.Detail())
+	}
+}

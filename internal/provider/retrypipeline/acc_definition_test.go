@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // define puts these in the place of the pipeline's definition.
@@ -58,15 +59,15 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 		{[]any{strings.Replace(healthy, `["5s"]`, "[]", 1)}, at + `lacks delays`},
 		{[]any{healthy, "{"}, `several bindings from "orders.failed" to "orders.failed"`},
 	} {
-		var before listing
+		var before acctest.Listing
 		steps = append(steps,
 			resource.TestStep{
-				PreConfig: func() { before = list(t, b); define(t, b, c.definitions...) },
+				PreConfig: func() { before = acctest.List(t, b); define(t, b, c.definitions...) },
 				Config:    config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"),
 				ExpectError: says(c.says + ".*run terraform apply"),
 			},
 			resource.TestStep{Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
-			resource.TestStep{Config: config, Check: func(*terraform.State) error { return before.requireSame(list(t, b)) }},
+			resource.TestStep{Config: config, Check: func(*terraform.State) error { return before.RequireSame(acctest.List(t, b)) }},
 		)
 	}
 	acceptQuickly(t, b, steps...)

@@ -2,9 +2,16 @@ package retrypipeline_test
 
 import (
 	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest/drift"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -39,6 +46,61 @@ func driftPipelines(vhost string) map[string]pipeline.Pipeline {
 		},
 	}
 	return map[string]pipeline.Pipeline{"quorum": quorum, "classic": classic}
+}
+
+// subjects are these pipelines with objects of others that meet theirs.
+func subjects(vhost string) map[string]drift.Subject {
+	all := map[string]drift.Subject{}
+	for kind, p := range driftPipelines(vhost) {
+		wanted, workQueues := pipeline.Expand(p), map[string]string{}
+		queues := slices.Collect(maps.Keys(wanted.Queues))
+		for name, w := range p.WorkQueues {
+			if !w.Declare {
+				workQueues[name] = w.Type
+				queues = append(queues, name)
+			}
+		}
+		slices.Sort(queues)
+		isReturn := func(b topology.Binding) bool { return strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix) }
+		all[kind] = drift.Subject{
+			Type: resourceType, Config: configurationOf(p), Wanted: wanted, WorkQueues: workQueues, Queues: slices.Compact(queues),
+			Foreign: func(t *testing.T, b *brokertest.Broker) { t.Helper(); addForeign(t, b, p) },
+			Alike:   func(a, b topology.Binding) bool { return isReturn(a) == isReturn(b) },
+			Twin:    p.Names().QueuePolicy("by hand"),
+		}
+	}
+	return all
+}
+
+// addForeign adds objects of others: a listener on each of the pipeline's exchanges, an exchange that
+// leads to the pipeline's own queues, a binding to a work queue, and policies, one of them with a name
+// that begins like the pipeline's.
+func addForeign(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) {
+	t.Helper()
+	b.DeclareQueue(t, "foreign.audit", "quorum", nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "foreign"), map[string]any{"type": "topic", "durable": true}, nil)
+	for exchange := range pipeline.Expand(p).Exchanges {
+		bound(exchange, "foreign.audit", "audit", map[string]any{"who": "audit"})(t, b)
+	}
+	n := p.Names()
+	for _, queue := range []string{n.Inbox(), n.FailedQueue(), n.RetryQueue(p.Delays[0].Wait), "work.created"} {
+		bound("foreign", queue, "foreign.#", map[string]any{"who": "foreign"})(t, b)
+	}
+	for _, name := range []string{"foreign", "retry/" + p.Name + "s/queues"} {
+		b.Call(t, http.MethodPut, b.Path("policies", name), map[string]any{
+			"pattern": "^foreign", "apply-to": "queues", "priority": 3, "definition": map[string]any{"max-length": 12345},
+		}, nil)
+	}
+}
+
+func TestAcc_DriftOfEveryAttribute(t *testing.T) {
+	t.Parallel()
+	drift.Check(t, subjects)
+}
+
+func TestDriftMatrixIsComplete(t *testing.T) {
+	t.Parallel()
+	drift.CheckComplete(t, subjects("v"))
 }
 
 // configurationOf is the pipeline as a user configures it.

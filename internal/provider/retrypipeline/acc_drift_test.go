@@ -25,8 +25,8 @@ func driftConfig(vhost string) map[string]any {
 	}
 }
 
-// drift is one change by hand, and what of the topology the plan must then want to change.
-type drift struct {
+// driftCase is one change by hand, and what of the topology the plan must then want to change.
+type driftCase struct {
 	name    string
 	alter   func(*testing.T, *brokertest.Broker)
 	differs onlyDiffers
@@ -36,7 +36,7 @@ const definitionBinding = `bindings orders.failed -> orders.failed retry-definit
 
 func TestAcc_DriftOfExchanges(t *testing.T) {
 	t.Parallel()
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"dlx deleted", deleted("exchanges", "orders.dlx"), onlyDiffers{"exchanges orders.dlx", "bindings orders.dlx -> orders.inbox"}},
 		{"retry deleted", deleted("exchanges", "orders.retry"), onlyDiffers{
 			"exchanges orders.retry",
@@ -69,7 +69,7 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 		"pattern": "^(work\\.created)$", "apply-to": "queues", "priority": 1000,
 		"definition": map[string]any{"dead-letter-exchange": "orders.dlx"},
 	}
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"inbox unbound", unbound("orders.dlx", "orders.inbox"), onlyDiffers{"bindings orders.dlx -> orders.inbox"}},
 		{"retry queue unbound", unbound("orders.retry", "orders.retry.5s"), onlyDiffers{"bindings orders.retry -> orders.retry.5s [delay:5s]"}},
 		{"work queue unbound", unbound("orders.return", "work.created"), onlyDiffers{"bindings orders.return -> work.created [return:work.created]"}},
@@ -90,7 +90,7 @@ func TestAcc_DriftOfBindingsAndPolicies(t *testing.T) {
 
 func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 	t.Parallel()
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"inbox deleted", deleted("queues", "orders.inbox"), onlyDiffers{"queues orders.inbox", "bindings orders.dlx -> orders.inbox"}},
 		{"retry queue deleted", deleted("queues", "orders.retry.5s"), onlyDiffers{"queues orders.retry.5s", "bindings orders.retry -> orders.retry.5s [delay:5s]"}},
 		{"failed queue deleted", deleted("queues", "orders.failed"), onlyDiffers{"queues orders.failed", definitionBinding}},
@@ -100,7 +100,7 @@ func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 
 func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 	t.Parallel()
-	acceptDrift(t, []drift{
+	acceptDrift(t, []driftCase{
 		{"inbox without dead-letter exchange", remade("orders.inbox", "quorum", map[string]any{"x-delivery-limit": 1000}), onlyDiffers{"queues orders.inbox", "bindings orders.dlx -> orders.inbox"}},
 		{"retry queue with another TTL", func(t *testing.T, b *brokertest.Broker) {
 			remade("orders.retry.5s", "quorum", map[string]any{
@@ -115,7 +115,7 @@ func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 
 // acceptDrift applies a pipeline and then, for each case, alters the broker, checks that the plan
 // shows exactly that, and lets apply repair it. In the end it destroys the pipeline.
-func acceptDrift(t *testing.T, cases []drift) {
+func acceptDrift(t *testing.T, cases []driftCase) {
 	t.Helper()
 	acctest.Require(t)
 	b := brokertest.New(t)
@@ -123,25 +123,25 @@ func acceptDrift(t *testing.T, cases []drift) {
 	b.DeclareQueue(t, "work.paid", "quorum", nil)
 	b.DeclareQueue(t, "work.foreign", "quorum", nil)
 	b.DeclareQueue(t, "work.legacy", "classic", nil)
-	c := core{config: driftConfig(b.Vhost), times: acctest.Quick()}
-	if _, err := c.planAndApply(t.Context()); err != nil {
+	c := acctest.Core{Type: resourceType, Config: driftConfig(b.Vhost), Times: acctest.Quick()}
+	if _, err := c.PlanAndApply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, drift := range cases {
 		drift.alter(t, b)
-		plan, err := c.planAndApply(t.Context())
+		plan, err := c.PlanAndApply(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", drift.name, err)
 		}
-		got := differences(topologyOf(plan.refreshed), topologyOf(plan.after))
+		got := acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After))
 		if want := slices.Sorted(slices.Values(drift.differs)); !slices.Equal(got, want) {
 			t.Errorf("%s: the plan changes %q, want %q", drift.name, got, want)
 		}
-		if plan, err = c.plan(t.Context()); err != nil || !plan.empty() {
-			t.Errorf("%s: after the repair: %v, the plan changes %q", drift.name, err, differences(topologyOf(plan.refreshed), topologyOf(plan.after)))
+		if plan, err = c.Plan(t.Context()); err != nil || !plan.Empty() {
+			t.Errorf("%s: after the repair: %v, the plan changes %q", drift.name, err, acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
 		}
 	}
-	if err := errors.Join(c.destroy(t.Context()), nothingLeft(t, b)); err != nil {
+	if err := errors.Join(c.Destroy(t.Context()), nothingLeft(t, b)); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-const address = "rabbitmq_retry_pipeline.orders"
+const (
+	resourceType = "rabbitmq_retry_pipeline"
+	address      = resourceType + ".orders"
+)
 
 // accept runs the steps against the provider in this process. The pipelines are destroyed at the
 // end, and nothing but the test's own queues may be left in the vhost.

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -120,10 +119,6 @@ func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 func TestAcc_WrongLimitsAreReportedAtTheirAttributes(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	running, err := startProvider(t.Context(), apply.DefaultTimes())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for at, attributes := range map[string]map[string]any{
 		`AttributeName("max_age")`: {"max_age": "0s"},
 		`AttributeName("work_queues").ElementKeyString("a.b").AttributeName("max_attempts")`: {
@@ -131,13 +126,10 @@ func TestAcc_WrongLimitsAreReportedAtTheirAttributes(t *testing.T) {
 		},
 	} {
 		attributes["name"], attributes["delays"] = "orders", []string{"5s"}
-		config, err := dynamic(running.stateType, attributes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		validated, err := running.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: resourceType, Config: config})
-		if err != nil || len(validated.Diagnostics) != 1 || validated.Diagnostics[0].Attribute.String() != at {
-			t.Errorf("%v: %+v, want one error at %s", err, validated.Diagnostics, at)
+		c := acctest.Core{Type: resourceType, Config: attributes, Times: apply.DefaultTimes()}
+		found, err := c.Validate(t.Context())
+		if err != nil || len(found) != 1 || found[0].Attribute.String() != at {
+			t.Errorf("%v: %+v, want one error at %s", err, found, at)
 		}
 	}
 }

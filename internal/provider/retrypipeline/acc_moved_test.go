@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // keyed is a pipeline that is one of several by a key of Terraform's.
@@ -18,7 +19,7 @@ func pipelineMoves(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.apply(t)
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	moved := "moved {\n  from = rabbitmq_retry_pipeline.orders\n  to = rabbitmq_retry_pipeline.all[\"a\"]\n}\n"
 	again := "moved {\n  from = rabbitmq_retry_pipeline.all[\"a\"]\n  to = rabbitmq_retry_pipeline.all[\"b\"]\n}\n"
 	for _, config := range []string{keyed(tf.Broker, "a") + moved, keyed(tf.Broker, "b") + moved + again} {
@@ -27,7 +28,7 @@ func pipelineMoves(t *testing.T, tf *cli) {
 		tf.apply(t, saved...)
 		tf.settled(t)
 	}
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 }
@@ -36,7 +37,7 @@ func pipelineMoves(t *testing.T, tf *cli) {
 // adopts nothing; it is made by the next apply.
 func keyChangesWithoutMove(t *testing.T, tf *cli) {
 	t.Helper()
-	empty := list(t, tf.Broker)
+	empty := acctest.List(t, tf.Broker)
 	tf.configure(t, keyed(tf.Broker, "a"))
 	tf.apply(t)
 	tf.configure(t, keyed(tf.Broker, "b"))
@@ -44,7 +45,7 @@ func keyChangesWithoutMove(t *testing.T, tf *cli) {
 		t.Errorf("the plan does not warn:\n%s", printed)
 	}
 	tf.refuses(t, saved, "Objects exist already", "import")
-	if err := empty.requireSame(list(t, tf.Broker)); err != nil {
+	if err := empty.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	tf.apply(t)
@@ -56,10 +57,10 @@ func replacementCreatesFirst(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `lifecycle { create_before_destroy = true }`))
 	tf.apply(t)
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	tf.plan(t, "-replace="+address)
 	tf.refuses(t, saved, "Objects exist already")
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	tf.settled(t)
@@ -76,13 +77,13 @@ func forcedReplacementCreatesFirst(t *testing.T, tf *cli) {
 	}
 	tf.configure(t, pipelineHCL(tf.Broker, append(lines, first)...))
 	tf.apply(t)
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	tf.configure(t, renamed(append(lines, first)...))
 	if printed := tf.plan(t); !strings.Contains(printed, `each work queue needs take_over_from = "orders"`) {
 		t.Errorf("the plan does not warn:\n%s", printed)
 	}
 	tf.refuses(t, saved, "Queue of another pipeline", `take_over_from = "orders"`)
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	tf.configure(t, pipelineHCL(tf.Broker, append(lines, first)...))

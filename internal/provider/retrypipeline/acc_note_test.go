@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // A note of a deleted binding that somebody has changed ends plans and destroys, which say what to do. Nothing is
@@ -19,9 +20,9 @@ func TestAcc_GarbledNoteOfADeletedBinding(t *testing.T) {
 	steps := []resource.TestStep{{Config: config}}
 	for _, garbage := range []any{"{", 7, `{"source":"amq.topic","queue":"orders.inbox","key":"#"}`, `{"source":"","queue":"q"}`} {
 		at := b.Path("bindings", "e", "orders.return", "e", "orders.failed")
-		var before listing
+		var before acctest.Listing
 		same := func() {
-			if err := before.requireSame(list(t, b)); err != nil {
+			if err := before.RequireSame(acctest.List(t, b)); err != nil {
 				t.Errorf("%v: %v", garbage, err)
 			}
 		}
@@ -29,7 +30,7 @@ func TestAcc_GarbledNoteOfADeletedBinding(t *testing.T) {
 			resource.TestStep{
 				PreConfig: func() {
 					b.Call(t, http.MethodPost, at, map[string]any{"routing_key": "unbound:0123", "arguments": map[string]any{"retry-unbound": garbage}}, nil)
-					before = list(t, b)
+					before = acctest.List(t, b)
 				},
 				Config: config, ExpectError: says("Unreadable note of a deleted binding.*delete this one"),
 			},

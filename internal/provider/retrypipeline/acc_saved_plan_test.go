@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // saved is the plan that was saved.
@@ -75,9 +77,9 @@ func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
 	tf.plan(t)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "Keys of another policy would no longer apply", `"delivery-limit" = 9`)
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`))
@@ -102,9 +104,9 @@ func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s", "10s"]`, keeping, `policy_priority = 7`))
 	tf.plan(t)
 	tf.putPolicy(t, 2000, map[string]any{"delivery-limit": 8})
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "A higher-priority policy overrides the pipeline's", "policy_priority = 2001")
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	deleted("policies", "org")(t, tf.Broker)
@@ -119,9 +121,9 @@ func workQueueChangesBeforeCreate(t *testing.T, tf *cli) {
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { dead_letter_strategy = "at-least-once" } }`))
 	tf.plan(t)
 	deleted("queues", "work")(t, tf.Broker)
-	empty := list(t, tf.Broker)
+	empty := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "Work queues do not exist", "work")
-	if err := empty.requireSame(list(t, tf.Broker)); err != nil {
+	if err := empty.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	tf.DeclareQueue(t, "work", "classic", nil)
@@ -136,9 +138,9 @@ func objectAppearsBeforeCreate(t *testing.T, tf *cli) {
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.plan(t)
 	tf.DeclareQueue(t, "orders.failed", "classic", nil)
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "Objects exist already", `queue "orders.failed"`, "import")
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	deleted("queues", "orders.failed")(t, tf.Broker)
@@ -168,9 +170,9 @@ func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 	tf.configure(t, renamed)
 	tf.plan(t)
 	tf.Publish(t, "orders.failed", "k", persistent("parked"))
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "would lose messages", "orders.failed: 1 message")
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	if err := arrived(t, tf.Broker, "orders.failed", "parked"); err != nil {
@@ -193,9 +195,9 @@ func driftIsRepairedByHand(t *testing.T, tf *cli) {
 	unbound("orders.retry", "orders.retry.5s")(t, tf.Broker)
 	tf.plan(t)
 	bound("orders.retry", "orders.retry.5s", "delay:5s", nil)(t, tf.Broker)
-	before := list(t, tf.Broker)
+	before := acctest.List(t, tf.Broker)
 	tf.apply(t, saved...)
-	if err := before.requireSame(list(t, tf.Broker)); err != nil {
+	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
 	tf.settled(t)

@@ -93,6 +93,8 @@ type Claim struct {
 	// From is the other owner that it takes the thing over from, "" if none. Had means that it has it already.
 	From string
 	Had  bool
+	// Own means that the owner makes the thing for itself, and Owner says what kind of owner that is.
+	Own bool
 }
 
 // Claim notes a claim. It returns an earlier one of this run that another owner has to the thing, unless one of the two

@@ -63,7 +63,11 @@ func (f *Delaying) send(m *message, _ time.Time) deadletter.Route {
 	return f.config.Route(exchanges(m.sent))
 }
 
-func (f *Delaying) returned(p *publisher, m *message) error { //nolint:unparam // a pipeline publishes it elsewhere
+func (f *Delaying) returned(p *publisher, m *message) error {
+	if next, ok := exchanges(m.verdict).Unroutable(); ok && !p.forbidden {
+		m.verdict = next
+		return f.session.publish(m)
+	}
 	if f.leadsToOneQueue(p) {
 		p.obstruct(time.Now())
 	}

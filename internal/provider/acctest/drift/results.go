@@ -1,4 +1,4 @@
-package retrypipeline_test
+package drift
 
 import (
 	"fmt"
@@ -8,8 +8,10 @@ import (
 	"testing"
 )
 
-// driftResults are how all cases ended.
-type driftResults struct {
+// results are how all cases ended.
+type results struct {
+	subjects func(vhost string) map[string]Subject
+
 	mutex sync.Mutex
 	rows  []row
 }
@@ -26,14 +28,14 @@ type outcome struct {
 	refusal string
 }
 
-func (all *driftResults) add(kind string, f fault, v outcome) {
+func (all *results) add(kind string, f fault, v outcome) {
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
 	all.rows = append(all.rows, row{kind, f, v})
 }
 
 // report prints a table and fails the test unless every case ended well.
-func (all *driftResults) report(t *testing.T) {
+func (all *results) report(t *testing.T) {
 	t.Helper()
 	slices.SortStableFunc(all.rows, func(a, b row) int { return strings.Compare(a.kind+a.object, b.kind+b.object) })
 	var table strings.Builder
@@ -57,8 +59,8 @@ func (all *driftResults) report(t *testing.T) {
 	}
 	t.Logf("drift cases: %d of %d (and %d that the broker refuses to make)", well, len(all.rows)-impossible, impossible)
 	expected := 0
-	for _, p := range driftPipelines("") {
-		expected += len(faultsOf(p))
+	for _, subject := range all.subjects("") {
+		expected += len(subject.faults())
 	}
 	if well+impossible != expected {
 		t.Errorf("%d cases ended well or cannot be, of %d", well+impossible, expected)

@@ -1,4 +1,4 @@
-package retrypipeline_test
+package drift
 
 import (
 	"cmp"
@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// fault is one thing that a human changed by hand in one of a pipeline's objects.
+// fault is one thing that a human changed by hand in one of the objects.
 type fault struct {
 	// object is the kind and the name of the object, as in "queues orders.inbox"; what was changed
 	// of it is in what.
@@ -40,10 +39,9 @@ type mutation struct {
 // remakesQueue reports whether a queue would have to be re-created to repair it.
 func (f fault) remakesQueue() bool { return len(f.change.queue) > 0 }
 
-// faultsOf generates every fault that a pipeline's objects can have, one per object and attribute,
-// from what the pipeline expands to.
-func faultsOf(p pipeline.Pipeline) []fault {
-	t := pipeline.Expand(p)
+// faults generates every fault that the objects can have, one per object and attribute.
+func (s Subject) faults() []fault {
+	t := s.Wanted
 	var faults []fault
 	for _, name := range slices.Sorted(maps.Keys(t.Exchanges)) {
 		faults = append(faults, exchangeFaults(t, name)...)
@@ -52,10 +50,10 @@ func faultsOf(p pipeline.Pipeline) []fault {
 		faults = append(faults, queueFaults(t, name)...)
 	}
 	for _, b := range t.Bindings {
-		faults = append(faults, bindingFaults(t, b)...)
+		faults = append(faults, s.bindingFaults(b)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Policies)) {
-		faults = append(faults, policyFaults(p.Names(), t, name)...)
+		faults = append(faults, s.policyFaults(name)...)
 	}
 	return faults
 }
@@ -100,6 +98,8 @@ var opposites = map[string]string{
 	topology.Classic:     topology.Quorum,
 	"fanout":             "topic",
 	"direct":             "fanout",
+	"topic":              "headers",
+	"headers":            "topic",
 }
 
 // otherValues are another value of the same type, and the same value as another type.
@@ -121,8 +121,12 @@ func otherValues(value any) []otherValue {
 // bindingsAt lists the bindings that die with an exchange or a queue.
 func bindingsAt(t topology.Topology, name string, isExchange bool) []string {
 	var found []string
+	kind := "queues"
+	if isExchange {
+		kind = "exchanges"
+	}
 	for _, b := range t.Bindings {
-		if (isExchange && b.Source == name) || (!isExchange && b.Destination == name) {
+		if endsAt(b, kind, name) {
 			found = append(found, "bindings "+b.String())
 		}
 	}

@@ -1,11 +1,9 @@
-package retrypipeline_test
+package drift
 
 import (
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -88,7 +86,7 @@ func ofOtherType(q topology.Queue) (other topology.Queue, lost []string) {
 
 // bindingFaults: a binding is nothing but its attributes, so a changed one is one that is missing and
 // one too many.
-func bindingFaults(t topology.Topology, b topology.Binding) []fault {
+func (s Subject) bindingFaults(b topology.Binding) []fault {
 	object := "bindings " + b.String()
 	faults := []fault{{object: object, what: "removed", change: mutation{unbind: []topology.Binding{b}}}}
 	remade := func(what string, other topology.Binding) {
@@ -116,28 +114,27 @@ func bindingFaults(t topology.Topology, b topology.Binding) []fault {
 	}
 	second.Arguments["by-hand"] = "too"
 	added("a second one with other arguments", second)
-	elsewhere.Destination = anotherQueue(t, b)
+	elsewhere.Destination = s.anotherEnd(b)
 	added("one that leads to "+elsewhere.Destination+" too", elsewhere)
 	return faults
 }
 
-// anotherQueue is one of the pipeline's queues to which the exchange has no such binding: one of its own
-// for one of its own, a work queue for a work queue.
-func anotherQueue(t topology.Topology, b topology.Binding) string {
-	returns := strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix)
-	var queues []string
-	for _, other := range t.Bindings {
-		if strings.HasPrefix(other.RoutingKey, pipeline.ReturnKeyPrefix) == returns {
-			queues = append(queues, other.Destination)
+// anotherEnd is a queue, or an exchange, that other bindings like this one lead to.
+func (s Subject) anotherEnd(b topology.Binding) string {
+	var ends []string
+	for _, other := range s.Wanted.Bindings {
+		if other.ToExchange == b.ToExchange && s.Alike(other, b) {
+			ends = append(ends, other.Destination)
 		}
 	}
-	slices.Sort(queues)
-	return queues[(slices.Index(queues, b.Destination)+1)%len(queues)]
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	return ends[(slices.Index(ends, b.Destination)+1)%len(ends)]
 }
 
 // policyFaults: a policy can be written over.
-func policyFaults(n pipeline.Names, t topology.Topology, name string) []fault {
-	object, want := "policies "+name, t.Policies[name]
+func (s Subject) policyFaults(name string) []fault {
+	object, want := "policies "+name, s.Wanted.Policies[name]
 	faults := []fault{{
 		object: object, what: "deleted",
 		change: mutation{delete: topology.Topology{Policies: map[string]topology.Policy{name: want}}},
@@ -162,10 +159,11 @@ func policyFaults(n pipeline.Names, t topology.Topology, name string) []fault {
 		p.Definition = a.arguments
 		written(a.what, "definition "+a.key, p)
 	}
-	twin := n.QueuePolicy("by hand")
-	faults = append(faults, fault{
-		object: "policies " + twin, what: "one too many, like " + name,
-		change: mutation{policy: map[string]topology.Policy{twin: want}},
+	if s.Twin == "" {
+		return faults
+	}
+	return append(faults, fault{
+		object: "policies " + s.Twin, what: "one too many, like " + name,
+		change: mutation{policy: map[string]topology.Policy{s.Twin: want}},
 	})
-	return faults
 }

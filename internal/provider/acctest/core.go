@@ -1,4 +1,4 @@
-package retrypipeline_test
+package acctest
 
 import (
 	"context"
@@ -15,23 +15,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// core does with one resource what Terraform's core does, over the plugin protocol but without the
+// Core does with one resource what Terraform's core does, over the plugin protocol but without the
 // CLI: it starts a provider for each phase, refreshes, plans, plans again within apply, and insists
 // on what core insists on. Hundreds of plans and applies take seconds that way.
-type core struct {
-	config map[string]any
-	// times are those of the proof that queues are empty.
-	times apply.Times
+type Core struct {
+	// Type is the resource's, such as rabbitmq_retry_pipeline.
+	Type   string
+	Config map[string]any
+	// Times are those of the proof that queues are empty.
+	Times apply.Times
+	// Endpoint is that of the management API, unless it is the environment's.
+	Endpoint string
 	// state is what the state file would hold.
 	state   *tfprotov6.DynamicValue
 	private []byte
 	known   *tfprotov6.ResourceIdentityData
 }
-
-const resourceType = "rabbitmq_retry_pipeline"
 
 // process is a provider as Terraform starts it for one phase.
 type process struct {
@@ -40,8 +41,8 @@ type process struct {
 	computed  []string
 }
 
-func startProvider(ctx context.Context, times apply.Times) (*process, error) {
-	server, err := acctest.Factories(times)["rabbitmq"]()
+func (c *Core) start(ctx context.Context) (*process, error) {
+	server, err := Factories(c.Times)["rabbitmq"]()
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +50,20 @@ func startProvider(ctx context.Context, times apply.Times) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	nothing, err := dynamic(schemas.Provider.ValueType(), map[string]any{})
+	settings := map[string]any{}
+	if c.Endpoint != "" {
+		settings["endpoint"] = c.Endpoint
+	}
+	config, err := dynamic(schemas.Provider.ValueType(), settings)
 	if err != nil {
 		return nil, err
 	}
-	configured, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{Config: nothing})
+	configured, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{Config: config})
 	if err != nil {
 		return nil, err
 	}
-	started := &process{ProviderServer: server, stateType: schemas.ResourceSchemas[resourceType].ValueType()}
-	for _, attribute := range schemas.ResourceSchemas[resourceType].Block.Attributes {
+	started := &process{ProviderServer: server, stateType: schemas.ResourceSchemas[c.Type].ValueType()}
+	for _, attribute := range schemas.ResourceSchemas[c.Type].Block.Attributes {
 		if attribute.Computed {
 			started.computed = append(started.computed, attribute.Name)
 		}
@@ -66,48 +71,74 @@ func startProvider(ctx context.Context, times apply.Times) (*process, error) {
 	return started, failure(configured.Diagnostics)
 }
 
-// planned is the outcome of a plan.
-type planned struct {
-	refreshed, after map[string]any
+// Planned is the outcome of a plan.
+type Planned struct {
+	Refreshed, After map[string]any
 
 	state    *tfprotov6.DynamicValue
 	private  []byte
 	identity *tfprotov6.ResourceIdentityData
 }
 
-// empty reports whether there is nothing to do.
-func (p planned) empty() bool { return reflect.DeepEqual(p.refreshed, p.after) }
+// Empty reports whether there is nothing to do.
+func (p Planned) Empty() bool { return reflect.DeepEqual(p.Refreshed, p.After) }
 
-// plan refreshes the state and plans.
-func (c *core) plan(ctx context.Context) (planned, error) {
-	running, err := startProvider(ctx, c.times)
+// Validate checks the configuration.
+func (c *Core) Validate(ctx context.Context) ([]*tfprotov6.Diagnostic, error) {
+	running, err := c.start(ctx)
 	if err != nil {
-		return planned{}, err
+		return nil, err
+	}
+	config, err := dynamic(running.stateType, c.Config)
+	if err != nil {
+		return nil, err
+	}
+	validated, err := running.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: c.Type, Config: config})
+	if err != nil {
+		return nil, err
+	}
+	return validated.Diagnostics, nil
+}
+
+// Plan refreshes the state and plans.
+func (c *Core) Plan(ctx context.Context) (Planned, error) {
+	running, err := c.start(ctx)
+	if err != nil {
+		return Planned{}, err
 	}
 	if err := c.refresh(ctx, running); err != nil {
-		return planned{}, err
+		return Planned{}, err
 	}
 	return c.planWith(ctx, running)
 }
 
-func (c *core) refresh(ctx context.Context, running *process) error {
+func (c *Core) refresh(ctx context.Context, running *process) error {
 	if c.state == nil {
 		return nil
 	}
 	read, err := running.ReadResource(ctx, &tfprotov6.ReadResourceRequest{
-		TypeName: resourceType, CurrentState: c.state, Private: c.private, CurrentIdentity: c.known,
+		TypeName: c.Type, CurrentState: c.state, Private: c.private, CurrentIdentity: c.known,
 	})
 	if err != nil {
 		return err
 	}
-	c.state, c.private, c.known = read.NewState, read.Private, read.NewIdentity
-	return failure(read.Diagnostics)
+	return errors.Join(c.keep(running, read.NewState, read.Private, read.NewIdentity), failure(read.Diagnostics))
 }
 
-func (c *core) planWith(ctx context.Context, running *process) (planned, error) {
-	config, err := dynamic(running.stateType, c.config)
+// keep notes what the state file would hold. Of a resource that is gone, that is nothing.
+func (c *Core) keep(running *process, state *tfprotov6.DynamicValue, private []byte, known *tfprotov6.ResourceIdentityData) error {
+	left, err := attributes(running.stateType, state)
+	if left == nil {
+		state, private, known = nil, nil, nil
+	}
+	c.state, c.private, c.known = state, private, known
+	return err
+}
+
+func (c *Core) planWith(ctx context.Context, running *process) (Planned, error) {
+	config, err := dynamic(running.stateType, c.Config)
 	if err != nil {
-		return planned{}, err
+		return Planned{}, err
 	}
 	prior := c.state
 	if prior == nil {
@@ -115,36 +146,36 @@ func (c *core) planWith(ctx context.Context, running *process) (planned, error) 
 		prior, err = &none, noneErr
 	}
 	if err != nil {
-		return planned{}, err
+		return Planned{}, err
 	}
 	proposed, err := propose(running, config, prior)
 	if err != nil {
-		return planned{}, err
+		return Planned{}, err
 	}
 	response, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: resourceType, PriorState: prior, Config: config, ProposedNewState: proposed,
+		TypeName: c.Type, PriorState: prior, Config: config, ProposedNewState: proposed,
 		PriorPrivate: c.private, PriorIdentity: c.known,
 	})
 	if err != nil {
-		return planned{}, err
+		return Planned{}, err
 	}
 	if err := failure(response.Diagnostics); err != nil {
-		return planned{}, err
+		return Planned{}, err
 	}
 	if len(response.RequiresReplace) > 0 && c.state != nil {
-		return planned{}, fmt.Errorf("planned a replacement because of %v", response.RequiresReplace)
+		return Planned{}, fmt.Errorf("planned a replacement because of %v", response.RequiresReplace)
 	}
-	p := planned{state: response.PlannedState, private: response.PlannedPrivate, identity: response.PlannedIdentity}
-	if p.refreshed, err = plain(running.stateType, prior); err == nil {
-		p.after, err = plain(running.stateType, response.PlannedState)
+	p := Planned{state: response.PlannedState, private: response.PlannedPrivate, identity: response.PlannedIdentity}
+	if p.Refreshed, err = plain(running.stateType, prior); err == nil {
+		p.After, err = plain(running.stateType, response.PlannedState)
 	}
 	return p, err
 }
 
-// apply carries out a plan in a process of its own. Like core, it plans again there, without a
+// Apply carries out a plan in a process of its own. Like core, it plans again there, without a
 // refresh, and takes anything but the same plan, or a result that is not as planned, for a bug.
-func (c *core) apply(ctx context.Context, p planned) error {
-	running, err := startProvider(ctx, c.times)
+func (c *Core) Apply(ctx context.Context, p Planned) error {
+	running, err := c.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,10 +183,10 @@ func (c *core) apply(ctx context.Context, p planned) error {
 	if err != nil {
 		return fmt.Errorf("planned again within apply: %w", err)
 	}
-	if !reflect.DeepEqual(again.after, p.after) {
+	if !reflect.DeepEqual(again.After, p.After) {
 		return errors.New("inconsistent final plan: planned again within apply, another plan came out")
 	}
-	config, err := dynamic(running.stateType, c.config)
+	config, err := dynamic(running.stateType, c.Config)
 	if err != nil {
 		return err
 	}
@@ -167,47 +198,68 @@ func (c *core) apply(ctx context.Context, p planned) error {
 		}
 	}
 	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: resourceType, PriorState: prior, Config: config, PlannedState: again.state,
+		TypeName: c.Type, PriorState: prior, Config: config, PlannedState: again.state,
 		PlannedPrivate: again.private, PlannedIdentity: again.identity,
 	})
 	if err != nil {
 		return err
 	}
-	c.state, c.private, c.known = response.NewState, response.Private, response.NewIdentity
-	if err := failure(response.Diagnostics); err != nil {
+	err = errors.Join(c.keep(running, response.NewState, response.Private, response.NewIdentity), failure(response.Diagnostics))
+	if err != nil {
 		return err
 	}
 	after, err := plain(running.stateType, response.NewState)
-	if err == nil && !reflect.DeepEqual(after, p.after) {
+	if err == nil && !reflect.DeepEqual(after, p.After) {
 		err = errors.New("inconsistent result after apply: the new state is not the planned one")
 	}
 	return err
 }
 
-// planAndApply plans and applies the plan.
-func (c *core) planAndApply(ctx context.Context) (planned, error) {
-	plan, err := c.plan(ctx)
+// PlanAndApply plans and applies the plan.
+func (c *Core) PlanAndApply(ctx context.Context) (Planned, error) {
+	plan, err := c.Plan(ctx)
 	if err == nil {
-		err = c.apply(ctx, plan)
+		err = c.Apply(ctx, plan)
 	}
 	return plan, err
 }
 
-// destroy refreshes the state, plans that nothing is to be there, and carries it out.
-func (c *core) destroy(ctx context.Context) error {
-	running, err := startProvider(ctx, c.times)
+// Import begins with what is on the broker.
+func (c *Core) Import(ctx context.Context, id string) error {
+	running, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	response, err := running.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: c.Type, ID: id})
+	if err != nil {
+		return err
+	}
+	if err := failure(response.Diagnostics); err != nil {
+		return err
+	}
+	imported := response.ImportedResources[0]
+	c.state, c.private, c.known = imported.State, imported.Private, imported.Identity
+	return nil
+}
+
+// Destroy refreshes the state, plans that nothing is to be there, and carries it out.
+func (c *Core) Destroy(ctx context.Context) error {
+	running, err := c.start(ctx)
 	if err != nil {
 		return err
 	}
 	if err := c.refresh(ctx, running); err != nil {
 		return err
 	}
+	if c.state == nil {
+		return nil
+	}
 	none, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
 	if err != nil {
 		return err
 	}
 	plan, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: resourceType, PriorState: c.state, Config: &none, ProposedNewState: &none, PriorPrivate: c.private, PriorIdentity: c.known,
+		TypeName: c.Type, PriorState: c.state, Config: &none, ProposedNewState: &none, PriorPrivate: c.private, PriorIdentity: c.known,
 	})
 	if err != nil {
 		return err
@@ -215,18 +267,17 @@ func (c *core) destroy(ctx context.Context) error {
 	if err := failure(plan.Diagnostics); err != nil {
 		return err
 	}
-	if running, err = startProvider(ctx, c.times); err != nil {
+	if running, err = c.start(ctx); err != nil {
 		return err
 	}
 	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: resourceType, PriorState: c.state, Config: &none, PlannedState: plan.PlannedState,
+		TypeName: c.Type, PriorState: c.state, Config: &none, PlannedState: plan.PlannedState,
 		PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
 	})
 	if err != nil {
 		return err
 	}
-	c.state, c.private, c.known = response.NewState, response.Private, response.NewIdentity
-	return failure(response.Diagnostics)
+	return errors.Join(c.keep(running, response.NewState, response.Private, response.NewIdentity), failure(response.Diagnostics))
 }
 
 // propose is what core proposes: the configuration, and what is computed as it was before.
@@ -353,8 +404,8 @@ func plainList(value tftypes.Value) (any, error) {
 	return converted, nil
 }
 
-// withoutTopology is the rest of a resource.
-func withoutTopology(attributes map[string]any) map[string]any {
+// WithoutTopology is the rest of a resource.
+func WithoutTopology(attributes map[string]any) map[string]any {
 	rest := maps.Clone(attributes)
 	delete(rest, "topology")
 	return rest

@@ -1,7 +1,6 @@
-package retrypipeline_test
+package drift
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -13,18 +12,24 @@ import (
 
 // refusalOf is what the broker answers if it refuses to have what a fault would make, in a vhost where
 // there is nothing else.
-func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
+func (s Subject) refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 	t.Helper()
-	try := func(kind string, body map[string]any) string {
-		status, answer := empty.Request(t, http.MethodPut, empty.Path(kind, "by hand"), body)
+	request := func(method, path string, body map[string]any) string {
+		status, answer := empty.Request(t, method, path, body)
 		switch {
 		case status == http.StatusBadRequest:
 			return string(answer)
 		case status >= 300:
 			t.Fatalf("%s: %s: %d %s", f.object, f.what, status, answer)
 		}
-		deleted(kind, "by hand")(t, empty)
 		return ""
+	}
+	try := func(kind string, body map[string]any) string {
+		refusal := request(http.MethodPut, empty.Path(kind, "by hand"), body)
+		if refusal == "" {
+			deleteObject(t, empty, kind, "by hand")
+		}
+		return refusal
 	}
 	for _, e := range f.change.exchange {
 		return try("exchanges", exchangeBody(e))
@@ -35,11 +40,19 @@ func refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 	for _, p := range f.change.policy {
 		return try("policies", policyBody(p))
 	}
+	if len(f.change.bind) > 0 {
+		b := f.change.bind[0]
+		from := s.Wanted.Exchanges[b.Source]
+		empty.Call(t, http.MethodPut, empty.Path("exchanges", "by hand"), map[string]any{"type": from.Type}, nil)
+		defer deleteObject(t, empty, "exchanges", "by hand")
+		body := map[string]any{"routing_key": b.RoutingKey, "arguments": orEmpty(b.Arguments)}
+		return request(http.MethodPost, empty.Path("bindings", "e", "by hand", "e", "by hand"), body)
+	}
 	return ""
 }
 
 // cause does to the broker what the fault says.
-func (s *driftVhost) cause(t *testing.T, f fault) {
+func (s *vhost) cause(t *testing.T, f fault) {
 	t.Helper()
 	m := f.change
 	for name, e := range m.exchange {
@@ -53,33 +66,33 @@ func (s *driftVhost) cause(t *testing.T, f fault) {
 		s.Call(t, http.MethodPut, s.Path("policies", name), policyBody(p), nil)
 	}
 	for _, b := range m.bind {
-		bound(b.Source, b.Destination, b.RoutingKey, b.Arguments)(t, s.Broker)
+		bind(t, s.Broker, b)
 	}
 	for _, b := range m.unbind {
 		s.unbind(t, b)
 	}
 	for name := range m.delete.Exchanges {
-		deleted("exchanges", name)(t, s.Broker)
+		deleteObject(t, s.Broker, "exchanges", name)
 	}
 	for name := range m.delete.Queues {
-		deleted("queues", name)(t, s.Broker)
+		deleteObject(t, s.Broker, "queues", name)
 		delete(s.holds, name)
 	}
 	for name := range m.delete.Policies {
-		deleted("policies", name)(t, s.Broker)
+		deleteObject(t, s.Broker, "policies", name)
 	}
 }
 
 // remake deletes an object, re-creates it and gives it back the bindings it had.
-func (s *driftVhost) remake(t *testing.T, kind, name string, body map[string]any) {
+func (s *vhost) remake(t *testing.T, kind, name string, body map[string]any) {
 	t.Helper()
 	var all []boundBinding
 	s.Call(t, http.MethodGet, s.Path("bindings"), nil, &all)
-	deleted(kind, name)(t, s.Broker)
+	deleteObject(t, s.Broker, kind, name)
 	s.Call(t, http.MethodPut, s.Path(kind, name), body, nil)
 	for _, b := range all {
-		if b.Source != "" && ((kind == "exchanges" && b.Source == name) || (kind == "queues" && b.Destination == name)) {
-			bound(b.Source, b.Destination, b.Key, b.Arguments)(t, s.Broker)
+		if endsAt(b.binding(), kind, name) {
+			bind(t, s.Broker, b.binding())
 		}
 	}
 }
@@ -88,18 +101,51 @@ func (s *driftVhost) remake(t *testing.T, kind, name string, body map[string]any
 type boundBinding struct {
 	Source        string             `json:"source"`
 	Destination   string             `json:"destination"`
+	Kind          string             `json:"destination_type"`
 	Key           string             `json:"routing_key"`
 	Arguments     topology.Arguments `json:"arguments"`
 	PropertiesKey string             `json:"properties_key"`
 }
 
-func (s *driftVhost) unbind(t *testing.T, b topology.Binding) {
+func (b boundBinding) binding() topology.Binding {
+	return topology.Binding{
+		Source: b.Source, Destination: b.Destination, ToExchange: b.Kind == "exchange", RoutingKey: b.Key, Arguments: b.Arguments,
+	}
+}
+
+// endsAt reports whether a binding dies with an object.
+func endsAt(b topology.Binding, kind, name string) bool {
+	toExchange := kind == "exchanges"
+	return b.Source != "" && (toExchange && b.Source == name || b.ToExchange == toExchange && b.Destination == name)
+}
+
+func deleteObject(t *testing.T, b *brokertest.Broker, kind, name string) {
 	t.Helper()
-	path := s.Path("bindings", "e", b.Source, "q", b.Destination)
+	b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)
+}
+
+func bind(t *testing.T, b *brokertest.Broker, wanted topology.Binding) {
+	t.Helper()
+	body := map[string]any{"routing_key": wanted.RoutingKey, "arguments": orEmpty(wanted.Arguments)}
+	b.Call(t, http.MethodPost, pathOf(b, wanted), body, nil)
+}
+
+// pathOf is the path of all bindings with the ends of one.
+func pathOf(b *brokertest.Broker, binding topology.Binding) string {
+	to := "q"
+	if binding.ToExchange {
+		to = "e"
+	}
+	return b.Path("bindings", "e", binding.Source, to, binding.Destination)
+}
+
+func (s *vhost) unbind(t *testing.T, b topology.Binding) {
+	t.Helper()
+	path := pathOf(s.Broker, b)
 	var found []boundBinding
 	s.Call(t, http.MethodGet, path, nil, &found)
 	for _, candidate := range found {
-		if candidate.Key == b.RoutingKey && fmt.Sprint(candidate.Arguments) == fmt.Sprint(b.Arguments) {
+		if candidate.Key == b.RoutingKey && orEmpty(candidate.Arguments).Key() == orEmpty(b.Arguments).Key() {
 			s.Call(t, http.MethodDelete, path+"/"+url.PathEscape(candidate.PropertiesKey), nil, nil)
 			return
 		}

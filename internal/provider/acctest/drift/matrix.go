@@ -1,4 +1,4 @@
-package retrypipeline_test
+package drift
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Every attribute of every object that a pipeline owns is changed by hand, one after the other, while
+// Check changes every attribute of every object that a resource owns by hand, one after the other, while
 // each queue holds messages. Each time, the plan must show that object alone, with that attribute
 // alone, and what goes with it: with a deleted queue or exchange its bindings; with a changed binding,
 // which is nothing but its attributes, the other one that it became. Apply must then repair it, lose no
@@ -23,13 +23,13 @@ import (
 // A queue can only be repaired by re-creating it. With messages in it that is refused with the reason,
 // and nothing is touched; once it was emptied, it is repaired. That takes several readings of the broker's
 // counts, so one fault of each queue is repaired together, while every plan and every refusal is checked by itself.
-func TestAcc_DriftOfEveryAttribute(t *testing.T) {
-	t.Parallel()
+func Check(t *testing.T, subjects func(vhost string) map[string]Subject) {
+	t.Helper()
 	acctest.Require(t)
-	var all driftResults
+	all := results{subjects: subjects}
 	t.Run("of", func(t *testing.T) {
-		for kind, p := range driftPipelines("") {
-			possible := all.possible(t, kind, faultsOf(p))
+		for kind, subject := range subjects("") {
+			possible := all.possible(t, kind, subject)
 			for i, faults := range rounds(possible) {
 				t.Run(fmt.Sprintf("%s queues %d", kind, i), func(t *testing.T) {
 					t.Parallel()
@@ -48,11 +48,11 @@ func TestAcc_DriftOfEveryAttribute(t *testing.T) {
 }
 
 // possible notes the faults that the broker refuses to have, and returns the others.
-func (all *driftResults) possible(t *testing.T, kind string, faults []fault) []fault {
+func (all *results) possible(t *testing.T, kind string, subject Subject) []fault {
 	t.Helper()
 	empty := brokertest.New(t)
-	return slices.DeleteFunc(faults, func(f fault) bool {
-		refusal := refusalOf(t, empty, f)
+	return slices.DeleteFunc(subject.faults(), func(f fault) bool {
+		refusal := subject.refusalOf(t, empty, f)
 		if refusal != "" {
 			all.add(kind, f, outcome{refusal: refusal})
 		}
@@ -89,12 +89,12 @@ func rounds(faults []fault) [][]fault {
 }
 
 // checkInSequence checks the repair of faults one after the other. After one that was not repaired it starts afresh.
-func (all *driftResults) checkInSequence(t *testing.T, kind string, faults []fault) {
+func (all *results) checkInSequence(t *testing.T, kind string, faults []fault) {
 	t.Helper()
-	var s *driftVhost
+	var s *vhost
 	for _, f := range faults {
 		if s == nil {
-			s = newDriftVhost(t, kind)
+			s = all.newVhost(t, kind)
 		}
 		v := s.checkRepair(t, f)
 		if v.err != nil {
@@ -105,7 +105,7 @@ func (all *driftResults) checkInSequence(t *testing.T, kind string, faults []fau
 	if s == nil {
 		return
 	}
-	for _, queue := range s.queues() {
+	for _, queue := range s.Queues {
 		if err := s.drain(t, queue); err != nil {
 			t.Error(err)
 		}
@@ -113,35 +113,35 @@ func (all *driftResults) checkInSequence(t *testing.T, kind string, faults []fau
 }
 
 // checkRepair causes a fault that can be repaired at once and lets it be repaired.
-func (s *driftVhost) checkRepair(t *testing.T, f fault) outcome {
+func (s *vhost) checkRepair(t *testing.T, f fault) outcome {
 	t.Helper()
-	before, held := list(t, s.Broker), maps.Clone(s.holds)
+	before, held := acctest.List(t, s.Broker), maps.Clone(s.holds)
 	s.cause(t, f)
-	died := before.without(list(t, s.Broker)).and(s.foreign)
+	died := before.Without(acctest.List(t, s.Broker)).And(s.foreign)
 	plan, err := s.planShows(t, f)
 	if err == nil {
-		err = s.core.apply(t.Context(), plan)
+		err = s.core.Apply(t.Context(), plan)
 	}
 	if err == nil {
-		err = errors.Join(before.without(died).requireSame(list(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
+		err = errors.Join(before.Without(died).RequireSame(acctest.List(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
 	}
 	if err != nil {
 		return outcome{err: err}
 	}
-	s.addForeign(t)
+	s.Foreign(t, s.Broker)
 	for queue, count := range held {
 		if s.holds[queue] == 0 {
 			s.fill(t, queue, count)
 		}
 	}
-	return outcome{err: before.requireSame(list(t, s.Broker))}
+	return outcome{err: before.RequireSame(acctest.List(t, s.Broker))}
 }
 
 // planShows is an error unless the plan wants to change the objects of the faults and nothing else,
 // and of the last one nothing but its attributes.
-func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
+func (s *vhost) planShows(t *testing.T, faults ...fault) (acctest.Planned, error) {
 	t.Helper()
-	plan, err := s.core.plan(t.Context())
+	plan, err := s.core.Plan(t.Context())
 	if err != nil {
 		return plan, err
 	}
@@ -150,14 +150,14 @@ func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
 		want = append(append(want, f.object), f.goesWith...)
 	}
 	slices.Sort(want)
-	before, after := topologyOf(plan.refreshed), topologyOf(plan.after)
-	if got := differences(before, after); !slices.Equal(got, want) {
+	before, after := acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)
+	if got := acctest.Differences(before, after); !slices.Equal(got, want) {
 		return plan, fmt.Errorf("the plan changes %q, want %q", got, want)
 	}
-	if !reflect.DeepEqual(plan.after, s.applied) {
+	if !reflect.DeepEqual(plan.After, s.applied) {
 		return plan, errors.New("the plan is not what was applied at first")
 	}
-	if !reflect.DeepEqual(withoutTopology(plan.refreshed), withoutTopology(plan.after)) {
+	if !reflect.DeepEqual(acctest.WithoutTopology(plan.Refreshed), acctest.WithoutTopology(plan.After)) {
 		return plan, errors.New("the plan changes more than the topology")
 	}
 	last := faults[len(faults)-1]
@@ -165,18 +165,19 @@ func (s *driftVhost) planShows(t *testing.T, faults ...fault) (planned, error) {
 		return plan, nil
 	}
 	kind, name, _ := strings.Cut(last.object, " ")
-	got := differentAttributes(kind, byName(before[kind])[name], byName(after[kind])[name])
+	got := acctest.DifferentAttributes(kind, acctest.ByName(before[kind])[name], acctest.ByName(after[kind])[name])
 	if want := slices.Sorted(slices.Values(last.attributes)); !slices.Equal(got, want) {
 		return plan, fmt.Errorf("the plan changes %q of %s, want %q", got, last.object, want)
 	}
 	return plan, nil
 }
 
-func (s *driftVhost) planIsEmpty(t *testing.T) error {
+func (s *vhost) planIsEmpty(t *testing.T) error {
 	t.Helper()
-	plan, err := s.core.plan(t.Context())
-	if err == nil && !plan.empty() {
-		err = fmt.Errorf("after the repair, the plan still changes %q", differences(topologyOf(plan.refreshed), topologyOf(plan.after)))
+	plan, err := s.core.Plan(t.Context())
+	if err == nil && !plan.Empty() {
+		left := acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After))
+		err = fmt.Errorf("after the repair, the plan still changes %q", left)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package retrypipeline_test
+package acctest
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// listing is every object of a vhost with all that can be configured of it, everybody's, one line
+// Listing is every object of a vhost with all that can be configured of it, everybody's, one line
 // for each, as the management API tells it.
-type listing []string
+type Listing []string
 
 // configurable are the attributes that make an object what it is; the others are its condition.
 var configurable = map[string][]string{
@@ -23,9 +23,10 @@ var configurable = map[string][]string{
 	"operator-policies": {"name", "pattern", "apply-to", "priority", "definition"},
 }
 
-func list(t *testing.T, b *brokertest.Broker) listing {
+// List lists the objects of the vhost.
+func List(t testing.TB, b *brokertest.Broker) Listing {
 	t.Helper()
-	var all listing
+	var all Listing
 	for kind, attributes := range configurable {
 		var objects []map[string]any
 		b.Call(t, http.MethodGet, b.Path(kind)+"?disable_stats=true", nil, &objects)
@@ -45,17 +46,19 @@ func list(t *testing.T, b *brokertest.Broker) listing {
 	return all
 }
 
-// requireSame is an error that names what is missing and what is new.
-func (l listing) requireSame(now listing) error {
-	missing, added := l.without(now), now.without(l)
+// RequireSame is an error that names what is missing and what is new.
+func (l Listing) RequireSame(now Listing) error {
+	missing, added := l.Without(now), now.Without(l)
 	if len(missing)+len(added) > 0 {
 		return fmt.Errorf("the vhost has changed: missing %q, new %q", missing, added)
 	}
 	return nil
 }
 
-func (l listing) without(other listing) listing {
+// Without leaves out the lines of another listing.
+func (l Listing) Without(other Listing) Listing {
 	return slices.DeleteFunc(slices.Clone(l), func(line string) bool { return slices.Contains(other, line) })
 }
 
-func (l listing) and(other listing) listing { return l.without(l.without(other)) }
+// And is what both have.
+func (l Listing) And(other Listing) Listing { return l.Without(l.Without(other)) }

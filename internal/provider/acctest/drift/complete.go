@@ -1,24 +1,23 @@
-package retrypipeline_test
+package drift
 
 import (
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// The matrix has a case for each attribute of each object that pipelines expand to.
-func TestDriftMatrixIsComplete(t *testing.T) {
-	t.Parallel()
-	for kind, p := range driftPipelines("v") {
+// CheckComplete fails unless there is a case for each attribute of each object.
+func CheckComplete(t *testing.T, subjects map[string]Subject) {
+	t.Helper()
+	for kind, subject := range subjects {
 		covered := map[string]bool{}
-		for _, f := range faultsOf(p) {
+		for _, f := range subject.faults() {
 			covered[f.object+" "+f.what] = true
 			for _, attribute := range f.attributes {
 				covered[f.object+" "+attribute] = true
 			}
 		}
-		expanded := pipeline.Expand(p)
+		expanded := subject.Wanted
 		require := func(object string, attributes ...string) {
 			for _, attribute := range attributes {
 				if !covered[object+" "+attribute] {

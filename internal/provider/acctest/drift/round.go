@@ -1,4 +1,4 @@
-package retrypipeline_test
+package drift
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ import (
 // checkTogether causes one fault on each of several queues. Every fault must show up in the plan by
 // itself when it is caused; with messages in the queues, the repair is refused and names each queue
 // with what it holds; emptied, all are repaired.
-func (all *driftResults) checkTogether(t *testing.T, kind string, faults []fault) {
+func (all *results) checkTogether(t *testing.T, kind string, faults []fault) {
 	t.Helper()
-	s := newDriftVhost(t, kind)
-	before := list(t, s.Broker)
+	s := all.newVhost(t, kind)
+	before := acctest.List(t, s.Broker)
 	shown := map[string]error{}
 	for i, f := range faults {
 		s.cause(t, f)
@@ -31,18 +31,18 @@ func (all *driftResults) checkTogether(t *testing.T, kind string, faults []fault
 
 // refusesToRepair fills the altered queues, each with another number of messages, and is an error for
 // each of them that the refusal does not name, and for all if anything was touched.
-func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
+func (s *vhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	t.Helper()
 	for i, f := range faults {
 		s.fill(t, queueOf(f), 20+i)
 	}
 	// At first the broker does not count these messages yet, and the first one that it counts is reason
 	// enough; when it counts them all, all queues are named.
-	s.core.times = apply.DefaultTimes()
+	s.core.Times = apply.DefaultTimes()
 	if _, err := s.refusal(t, faults); err != nil {
 		return forAll(faults, err)
 	}
-	s.core.times = acctest.Quick()
+	s.core.Times = acctest.Quick()
 	for _, f := range faults {
 		awaitCount(t, s.Broker, queueOf(f), s.holds[queueOf(f)])
 	}
@@ -63,14 +63,14 @@ func (s *driftVhost) refusesToRepair(t *testing.T, faults []fault) map[string]er
 }
 
 // refusal is the error with which the repair is refused, which must leave everything as it was.
-func (s *driftVhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
+func (s *vhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 	t.Helper()
-	before := list(t, s.Broker)
+	before := acctest.List(t, s.Broker)
 	plan, err := s.planShows(t, faults...)
 	if err != nil {
 		return nil, err
 	}
-	refusal = s.core.apply(t.Context(), plan)
+	refusal = s.core.Apply(t.Context(), plan)
 	if refusal == nil {
 		return nil, errors.New("the repair was not refused although the queues hold messages")
 	}
@@ -78,14 +78,14 @@ func (s *driftVhost) refusal(t *testing.T, faults []fault) (refusal, failure err
 		return refusal, fmt.Errorf("the refusal has another reason: %w", refusal)
 	}
 	_, err = s.planShows(t, faults...)
-	if err := errors.Join(before.requireSame(list(t, s.Broker)), s.messages(t), err); err != nil {
+	if err := errors.Join(before.RequireSame(acctest.List(t, s.Broker)), s.messages(t), err); err != nil {
 		return refusal, fmt.Errorf("after the refusal: %w", err)
 	}
 	return refusal, nil
 }
 
 // repairs empties the altered queues and lets them be repaired.
-func (s *driftVhost) repairs(t *testing.T, faults []fault, before listing) error {
+func (s *vhost) repairs(t *testing.T, faults []fault, before acctest.Listing) error {
 	t.Helper()
 	for _, f := range faults {
 		if err := s.drain(t, queueOf(f)); err != nil {
@@ -94,12 +94,12 @@ func (s *driftVhost) repairs(t *testing.T, faults []fault, before listing) error
 	}
 	plan, err := s.planShows(t, faults...)
 	if err == nil {
-		err = s.core.apply(t.Context(), plan)
+		err = s.core.Apply(t.Context(), plan)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(before.requireSame(list(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
+	return errors.Join(before.RequireSame(acctest.List(t, s.Broker)), s.messages(t), s.planIsEmpty(t))
 }
 
 func queueOf(f fault) string { return strings.TrimPrefix(f.object, "queues ") }

@@ -1,0 +1,96 @@
+package acctest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// TopologyOf is the topology of a resource, from a state or a plan.
+func TopologyOf(value any) map[string]any {
+	attributes, _ := value.(map[string]any)
+	topology, _ := attributes["topology"].(map[string]any)
+	return topology
+}
+
+// Differences lists the objects of which two topologies have not the same, such as "queues orders.inbox".
+func Differences(before, after map[string]any) []string {
+	var found []string
+	for _, kind := range []string{"exchanges", "queues", "policies", "bindings"} {
+		b, a := ByName(before[kind]), ByName(after[kind])
+		for name := range b {
+			if !reflect.DeepEqual(b[name], a[name]) {
+				found = append(found, kind+" "+name)
+			}
+		}
+		for name := range a {
+			if _, both := b[name]; !both {
+				found = append(found, kind+" "+name)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// ByName is the objects of one kind by name; it treats a set of bindings like a map.
+func ByName(objects any) map[string]any {
+	if list, isList := objects.([]any); isList {
+		named := map[string]any{}
+		for _, element := range list {
+			named[fmt.Sprint(element)] = true
+		}
+		return named
+	}
+	named, _ := objects.(map[string]any)
+	return named
+}
+
+// DifferentAttributes lists what two lines of an object do not have in common, such as "arguments x-overflow".
+func DifferentAttributes(kind string, before, after any) []string {
+	var found []string
+	b, a := attributesOf(kind, fmt.Sprint(before)), attributesOf(kind, fmt.Sprint(after))
+	for name := range b {
+		if b[name] != a[name] {
+			found = append(found, name)
+		}
+	}
+	for name := range a {
+		if _, both := b[name]; !both {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// attributesOf takes the line of an exchange, a queue or a policy apart.
+func attributesOf(kind, line string) map[string]string {
+	words, all := wordsOf(line), map[string]string{}
+	prefix := "arguments "
+	if kind == "policies" && len(words) > 2 {
+		prefix = "definition "
+		all["apply_to"], all["pattern"], all["priority"] = words[0], words[1], words[2]
+		words = words[3:]
+	}
+	for _, word := range words {
+		if key, value, isArgument := strings.Cut(word, "="); isArgument {
+			all[prefix+key] = value
+		} else {
+			all["type"] += word
+		}
+	}
+	return all
+}
+
+// wordsOf splits a line at spaces that are not in quotes.
+func wordsOf(line string) []string {
+	quoted := false
+	return strings.FieldsFunc(line, func(r rune) bool {
+		if r == '\'' {
+			quoted = !quoted
+		}
+		return r == ' ' && !quoted
+	})
+}

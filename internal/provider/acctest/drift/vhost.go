@@ -1,0 +1,117 @@
+package drift
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// vhost is a vhost with the resource, with messages in each of its queues, and with objects of others that meet
+// the resource's.
+type vhost struct {
+	*brokertest.Broker
+	Subject
+	core acctest.Core
+	// applied is the resource as it was created.
+	applied map[string]any
+	// foreign is what belongs to others.
+	foreign acctest.Listing
+	// holds are the queues that have messages, and how many.
+	holds map[string]int
+}
+
+func (all *results) newVhost(t *testing.T, kind string) *vhost {
+	t.Helper()
+	b := brokertest.NewNamed(t, "drift "+kind)
+	subject := all.subjects(b.Vhost)[kind]
+	s := &vhost{
+		Broker: b, Subject: subject, holds: map[string]int{},
+		core: acctest.Core{Type: subject.Type, Config: subject.Config, Times: acctest.Quick()},
+	}
+	for name, queueType := range subject.WorkQueues {
+		b.DeclareQueue(t, name, queueType, nil)
+	}
+	plan, err := s.core.PlanAndApply(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := acctest.List(t, b)
+	s.applied = plan.After
+	s.Foreign(t, b)
+	s.foreign = acctest.List(t, b).Without(own)
+	for i, queue := range s.Queues {
+		s.fill(t, queue, i+2)
+	}
+	return s
+}
+
+// fill publishes messages into a queue.
+func (s *vhost) fill(t *testing.T, queue string, count int) {
+	t.Helper()
+	for i := range count {
+		s.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: fmt.Appendf(nil, "%s %d", queue, i)})
+	}
+	s.holds[queue] = count
+}
+
+// messages is an error unless each queue has the messages that it shall have. What an AMQP
+// declaration says of a queue's length is true at once, unless the queue is too busy to answer: then it
+// says none.
+func (s *vhost) messages(t *testing.T) error {
+	t.Helper()
+	ch := s.Channel(t)
+	defer func() { _ = ch.Close() }()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Second) {
+		err := s.counted(ch)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+func (s *vhost) counted(ch *amqp.Channel) error {
+	for _, queue := range s.Queues {
+		q, err := ch.QueueDeclarePassive(queue, false, false, false, false, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", queue, err)
+		}
+		if q.Messages != s.holds[queue] {
+			return fmt.Errorf("%s has %d messages instead of %d", queue, q.Messages, s.holds[queue])
+		}
+	}
+	return nil
+}
+
+// drain takes the messages out of a queue and is an error unless they are those that were put in.
+func (s *vhost) drain(t *testing.T, queue string) error {
+	t.Helper()
+	for i := range s.holds[queue] {
+		m, ok := s.Get(t, queue)
+		if want := fmt.Sprintf("%s %d", queue, i); !ok || string(m.Body) != want {
+			return fmt.Errorf("%s: got %q, %t instead of %q", queue, m.Body, ok, want)
+		}
+	}
+	delete(s.holds, queue)
+	awaitCount(t, s.Broker, queue, 0)
+	return nil
+}
+
+func awaitCount(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	brokertest.Eventually(t, time.Minute, func() error {
+		var q struct {
+			Messages *int `json:"messages"`
+		}
+		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &q)
+		if q.Messages == nil || *q.Messages != want {
+			return fmt.Errorf("%s: messages %v, want %d", queue, q.Messages, want)
+		}
+		return nil
+	})
+}

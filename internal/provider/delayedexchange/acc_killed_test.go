@@ -1,0 +1,320 @@
+package delayedexchange_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// eventsCore is what Terraform's core knows of a delayed exchange with these more attributes.
+func eventsCore(b *brokertest.Broker, more map[string]any) acctest.Core {
+	config := map[string]any{"name": "events", "vhost": b.Vhost}
+	maps.Copy(config, more)
+	return acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
+}
+
+// planAndApply is what is done again after a kill, and what is killed.
+func planAndApply(t *testing.T) func(*acctest.Core) error {
+	t.Helper()
+	return func(c *acctest.Core) error {
+		_, err := c.PlanAndApply(t.Context())
+		return err
+	}
+}
+
+// atEachWrite counts the writes of what the scenario does, and then kills the provider at each of them, in a vhost of its own.
+// The scenario begins with prepare, which returns what is killed; it is called with the number of the write, 0 for none.
+func atEachWrite(t *testing.T, scenario func(t *testing.T, write int) (writes int)) {
+	t.Helper()
+	acctest.Require(t)
+	all := scenario(t, 0)
+	if all == 0 {
+		t.Fatal("nothing is written")
+	}
+	for write := range all {
+		t.Run(fmt.Sprintf("write %d of %d", write+1, all), func(t *testing.T) {
+			t.Parallel()
+			if done := scenario(t, write+1); done != write+1 {
+				t.Errorf("not killed: %d writes", done)
+			}
+		})
+	}
+}
+
+// killed does what Terraform would, and kills the provider when the broker has made so many writes: that one is not answered,
+// and nothing that is sent later arrives. It returns how many there were. What Terraform knows stays as it was, unless nothing
+// was killed.
+func killed(t *testing.T, b *brokertest.Broker, c *acctest.Core, write int, before func(), do func(*acctest.Core) error) (writes int) {
+	t.Helper()
+	var mutex sync.Mutex
+	died, ended := make(chan struct{}), make(chan error, 1)
+	dying := *c
+	dying.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if write > 0 && writes == write {
+			panic(http.ErrAbortHandler)
+		}
+		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/get") {
+			writes++
+		}
+		if write == 0 || writes < write {
+			api.ServeHTTP(w, r)
+			return
+		}
+		before()
+		api.ServeHTTP(httptest.NewRecorder(), r)
+		close(died)
+		panic(http.ErrAbortHandler)
+	})
+	go func() { ended <- do(&dying) }()
+	select {
+	case <-died:
+	case err := <-ended:
+		if err != nil && write == 0 {
+			t.Fatal(err)
+		}
+		dying.Endpoint = c.Endpoint
+		*c = dying
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	return writes
+}
+
+// finish applies again, after an import where the error asks for one.
+func finish(t *testing.T, b *brokertest.Broker, c *acctest.Core) {
+	t.Helper()
+	_, err := c.PlanAndApply(t.Context())
+	if err == nil {
+		return
+	}
+	if !strings.Contains(err.Error(), "To adopt them, import the resource") {
+		t.Fatalf("the error names no import: %v", err)
+	}
+	if err := c.Import(t.Context(), importID(b.Vhost, "events")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PlanAndApply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settled fails unless the plan is empty, and the vhost is as it was.
+func settled(t *testing.T, b *brokertest.Broker, c *acctest.Core, want acctest.Listing) {
+	t.Helper()
+	plan, err := c.Plan(t.Context())
+	if err != nil || !plan.Empty() {
+		t.Errorf("%v: the plan changes %q", err, acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
+	}
+	if err := want.RequireSame(acctest.List(t, b)); err != nil {
+		t.Error(err)
+	}
+}
+
+func nothing() {}
+
+// whole is a vhost with nothing but the delayed exchange, and perhaps a policy of others that would match its queues.
+func whole(t *testing.T, guarded bool) (*brokertest.Broker, acctest.Core) {
+	t.Helper()
+	b := brokertest.New(t)
+	if guarded {
+		foreign := map[string]any{"pattern": ".*", "apply-to": "queues", "priority": 1, "definition": map[string]any{"max-length": 5}}
+		b.Call(t, http.MethodPut, b.Path("policies", "foreign"), foreign, nil)
+	}
+	return b, eventsCore(b, map[string]any{"max_delay": "3h", "precision": "1h"})
+}
+
+// The next apply finishes the work, or names the import after which it does.
+func TestAcc_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
+	t.Parallel()
+	for _, guarded := range []bool{false, true} {
+		t.Run(fmt.Sprintf("policy of others: %t", guarded), func(t *testing.T) {
+			t.Parallel()
+			var want acctest.Listing
+			atEachWrite(t, func(t *testing.T, write int) int {
+				t.Helper()
+				b, c := whole(t, guarded)
+				writes := killed(t, b, &c, write, nothing, planAndApply(t))
+				if write == 0 {
+					want = acctest.List(t, b)
+					return writes
+				}
+				finish(t, b, &c)
+				settled(t, b, &c, want)
+				return writes
+			})
+		})
+	}
+}
+
+// A destroy is killed, and then done again, or not wanted any more: what somebody has bound to one of the queues is then bound
+// again, if the queue was not deleted before.
+func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
+	t.Parallel()
+	for _, wanted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("then applied: %t", wanted), func(t *testing.T) {
+			t.Parallel()
+			atEachWrite(t, func(t *testing.T, write int) int {
+				t.Helper()
+				b, c := whole(t, false)
+				if _, err := c.PlanAndApply(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				own := acctest.List(t, b)
+				bind(t, b, "amq.headers", "events.delay.inbox", "key", map[string]any{"x-match": "all", "kind": "mail", "version": 2})
+				bind(t, b, "amq.topic", "events.delay.unrouted", "#", nil)
+				bound := acctest.List(t, b)
+				destroy := func(c *acctest.Core) error { return c.Destroy(t.Context()) }
+				writes := killed(t, b, &c, write, nothing, destroy)
+				queues := queuesOf(t, b)
+				if !wanted {
+					if err := c.Destroy(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if err := nothingLeft(t, b); err != nil {
+						t.Error(err)
+					}
+					return writes
+				}
+				finish(t, b, &c)
+				now := acctest.List(t, b)
+				for _, line := range bound.Without(own) {
+					isGone := !slices.ContainsFunc(queues, func(queue string) bool { return strings.Contains(line, fmt.Sprintf("%q", queue)) })
+					if isGone && !slices.Contains(now, line) { // its queue was deleted, and was another one when it came back
+						bound = slices.DeleteFunc(bound, func(b string) bool { return b == line })
+					}
+				}
+				settled(t, b, &c, bound)
+				return writes
+			})
+		})
+	}
+}
+
+// queuesOf lists the queues of a vhost.
+func queuesOf(t *testing.T, b *brokertest.Broker) []string {
+	t.Helper()
+	var found []struct {
+		Name string `json:"name"`
+	}
+	b.Call(t, http.MethodGet, b.Path("queues"), nil, &found)
+	var names []string
+	for _, queue := range found {
+		names = append(names, queue.Name)
+	}
+	return names
+}
+
+// The exchange that routes what is due is re-created, and all that others have bound to it goes with it for a moment. The next
+// apply gives it back. What is due while the exchange is away waits for it; what is due while only the bindings are is kept in
+// the unrouted queue; what is due later comes once.
+func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
+	t.Parallel()
+	atEachWrite(t, func(t *testing.T, write int) int {
+		t.Helper()
+		b := brokertest.New(t)
+		c := eventsCore(b, map[string]any{"max_delay": "31s", "precision": "1s"})
+		if _, err := c.PlanAndApply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		bindOthers(t, b)
+		want := acctest.List(t, b)
+		alterDeliver(t, b)
+		var due time.Time
+		before := func() {
+			delay(t, b, time.Second, time.Second, "mail.now", "now")
+			due = delay(t, b, 25*time.Second, time.Second, "mail.later", "later")
+		}
+		writes := killed(t, b, &c, write, before, planAndApply(t))
+		if write == 0 {
+			settled(t, b, &c, want)
+			return writes
+		}
+		<-time.After(time.Until(due.Add(-22 * time.Second))) // the first message has been due for two seconds
+		away, _ := b.Request(t, http.MethodGet, b.Path("exchanges", "events.deliver"), nil)
+		if _, err := c.PlanAndApply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settled(t, b, &c, want)
+		if time.Now().After(due) {
+			t.Fatal("the repair took so long that nothing waited for it to end")
+		}
+		kept := arrived(t, b, "events.delay.unrouted")
+		came := arrived(t, b, "work")
+		if away == http.StatusNotFound {
+			brokertest.Eventually(t, 10*time.Second, func() error {
+				came = append(came, arrived(t, b, "work")...)
+				if len(came) != 1 {
+					return fmt.Errorf("%q came of what was due while the exchange was away", came)
+				}
+				return nil
+			})
+		}
+		if all := append(came, kept...); len(all) != 1 || all[0] != "now" {
+			t.Errorf("came: %q, kept: %q", came, kept)
+		}
+		arrives(t, b, "later", due)
+		for _, queue := range queuesOf(t, b) {
+			if left := arrived(t, b, queue); len(left) > 0 {
+				t.Errorf("too many in %s: %q", queue, left)
+			}
+		}
+		return writes
+	})
+}
+
+// arrived takes the messages out of a queue.
+func arrived(t *testing.T, b *brokertest.Broker, queue string) []string {
+	t.Helper()
+	var bodies []string
+	for m, ok := b.Get(t, queue); ok; m, ok = b.Get(t, queue) {
+		bodies = append(bodies, string(m.Body))
+	}
+	return bodies
+}
+
+// bindOthers binds to the exchange that routes what is due, with keys and arguments, a queue, an exchange, and what it gets
+// messages from besides.
+func bindOthers(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	b.DeclareQueue(t, "work", "quorum", nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "others"), map[string]any{"type": "topic"}, nil)
+	bind(t, b, "events.deliver", "work", "mail.#", map[string]any{"team": "mails", "version": 2})
+	bind(t, b, "events.deliver", "work", "letter.*", nil)
+	for _, ends := range [][]string{{"events.deliver", "others"}, {"others", "events.deliver"}} {
+		body := map[string]any{"routing_key": "other.#", "arguments": map[string]any{"team": "others"}}
+		b.Call(t, http.MethodPost, b.Path("bindings", "e", ends[0], "e", ends[1]), body, nil)
+	}
+}
+
+// alterDeliver re-creates the exchange without its alternate exchange, with all its bindings.
+func alterDeliver(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	var bindings []struct {
+		Source      string         `json:"source"`
+		Destination string         `json:"destination"`
+		Kind        string         `json:"destination_type"`
+		Key         string         `json:"routing_key"`
+		Arguments   map[string]any `json:"arguments"`
+	}
+	b.Call(t, http.MethodGet, b.Path("bindings"), nil, &bindings)
+	b.Call(t, http.MethodDelete, b.Path("exchanges", "events.deliver"), nil, nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "events.deliver"), map[string]any{"type": "topic"}, nil)
+	for _, binding := range bindings {
+		if binding.Source != "events.deliver" && binding.Destination != "events.deliver" {
+			continue
+		}
+		body := map[string]any{"routing_key": binding.Key, "arguments": binding.Arguments}
+		b.Call(t, http.MethodPost, b.Path("bindings", "e", binding.Source, binding.Kind[:1], binding.Destination), body, nil)
+	}
+}

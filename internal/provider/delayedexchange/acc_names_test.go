@@ -1,0 +1,169 @@
+package delayedexchange_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// Delayed exchanges whose names begin alike, or like a level, and a pipeline of the same name live in one vhost: each delivers
+// what is its own, each queue has its owner's policy, and none is touched when another one goes.
+func TestAcc_NamesThatBeginAlike(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	names := []string{"events", "events.eu", "events.delay", "events.delay.1s", "events.delay.x", "events.deliver.more", "events.delay.1s.9"}
+	var all, others strings.Builder
+	for i, name := range names {
+		config := exchangeHCL(b, name, `max_delay = "7s"`, `precision = "1s"`)
+		all.WriteString(config)
+		if i > 0 {
+			others.WriteString(config)
+		}
+	}
+	ofOthers := others.String() + pipelineHCL(b, "events")
+	whole := all.String() + pipelineHCL(b, "events")
+	var before acctest.Listing
+	accept(t, b, acctest.Quick(),
+		resource.TestStep{Config: ofOthers},
+		resource.TestStep{PreConfig: func() { before = acctest.List(t, b) }, Config: whole},
+		resource.TestStep{Config: whole, ConfigPlanChecks: empty, PreConfig: func() {
+			for _, name := range names {
+				deliversItsOwn(t, b, delayed.Names(name))
+			}
+			policiesAreTheirOwners(t, b, names)
+		}},
+		resource.TestStep{Config: ofOthers},
+		resource.TestStep{Config: ofOthers, ConfigPlanChecks: empty, PreConfig: func() {
+			if err := before.RequireSame(acctest.List(t, b)); err != nil {
+				t.Error(err)
+			}
+		}},
+	)
+}
+
+// deliversItsOwn sends a message through the levels of a delayed exchange.
+func deliversItsOwn(t *testing.T, b *brokertest.Broker, n delayed.Names) {
+	t.Helper()
+	queue := "work of " + string(n)
+	b.DeclareQueue(t, queue, "quorum", nil)
+	bind(t, b, n.DeliverExchange(), queue, "#", nil)
+	way := delayed.WayOf(3*time.Second, time.Second)
+	m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(n), Headers: amqp.Table{}}
+	for header, waits := range way.Bits {
+		m.Headers[header] = waits
+	}
+	b.Publish(t, n.Level(way.Entry), "mail", m)
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		m, ok := b.Get(t, queue)
+		if ok && string(m.Body) != string(n) {
+			t.Errorf("%s got %s", n, m.Body)
+		}
+		if !ok {
+			return errors.New("nothing arrived")
+		}
+		return nil
+	})
+	b.Call(t, http.MethodDelete, b.Path("queues", queue), nil, nil)
+}
+
+// policiesAreTheirOwners fails unless the policy of each queue is that of the longest name that it begins with.
+func policiesAreTheirOwners(t *testing.T, b *brokertest.Broker, names []string) {
+	t.Helper()
+	brokertest.Eventually(t, 30*time.Second, func() error {
+		var queues []struct {
+			Name   string `json:"name"`
+			Policy string `json:"policy"`
+		}
+		b.Call(t, http.MethodGet, b.Path("queues"), nil, &queues)
+		for _, queue := range queues {
+			want := ""
+			for _, name := range names {
+				if n := delayed.Names(name); n.OwnsQueue(queue.Name) {
+					want = n.OwnPolicy()
+				}
+			}
+			if strings.HasPrefix(queue.Policy, "delay/") != (want != "") || want != "" && queue.Policy != want {
+				return fmt.Errorf("queue %s has policy %q instead of %q", queue.Name, queue.Policy, want)
+			}
+		}
+		return nil
+	})
+}
+
+// A name that would make an object of another one in the configuration is refused by the plan.
+func TestAcc_NamesThatCollide(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := exchangeHCL(b, "events", `max_delay = "7s"`, `precision = "1s"`)
+	steps := []resource.TestStep{{Config: config}}
+	for _, name := range []string{"events.deliver", "events.delay.1s.2", "events.delay.unrouted"} {
+		steps = append(steps, resource.TestStep{
+			Config: config + exchangeHCL(b, name, `max_delay = "1s"`), PlanOnly: true, ExpectError: says("Name that collides.*exchange \"" + name + "\""),
+		})
+	}
+	accept(t, b, acctest.Quick(), append(steps, resource.TestStep{Config: config, ConfigPlanChecks: empty})...)
+}
+
+// So is one that would make an object of another one that is not in the configuration, when it is applied. Nothing changes.
+func TestAcc_NameOfAnObjectOfAnother(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := eventsCore(b, map[string]any{"max_delay": "7s", "precision": "1s"})
+	applied(t, &c)
+	before := acctest.List(t, b)
+	for _, name := range []string{"events.deliver", "events.delay.1s.2", "events.delay.unrouted"} {
+		other := eventsCore(b, map[string]any{"name": name, "max_delay": "1s"})
+		_, err := other.PlanAndApply(t.Context())
+		if want := fmt.Sprintf("exchange %q", name); err == nil || !strings.Contains(err.Error(), "Objects exist already") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	settled(t, b, &c, before)
+}
+
+// A pipeline cannot have a queue of a delayed exchange's own as its work queue, but what is bound to what is due.
+func TestAcc_PipelineOfAQueueOfADelayedExchange(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := exchangeHCL(b, "events", `max_delay = "7s"`, `precision = "1s"`)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	pipelineOf := func(queue, attributes string) string {
+		return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"p\" {\n  name = \"events\"\n  vhost = %q\n  delays = [\"5s\"]\n"+
+			"  policy_priority = 2000\n  work_queues = { %q = { %s } }\n}\n", b.Vhost, queue, attributes)
+	}
+	attachment := func(queue string) string {
+		return fmt.Sprintf("resource \"rabbitmq_retry_attachment\" \"a\" {\n  pipeline = \"events\"\n  vhost = %q\n  queue = %q\n}\n", b.Vhost, queue)
+	}
+	steps := []resource.TestStep{
+		{
+			Config: config + pipelineOf("events.delay.inbox", ""), PlanOnly: true,
+			ExpectError: says(`(Queue of another owner.*work_queues = |Name that collides.*name = ).*own queues of the delayed exchange "events"`),
+		},
+		{Config: config + pipelineOf("work", "")},
+		{
+			PreConfig: func() { bind(t, b, "events.deliver", "work", "#", nil) },
+			Config:    config + pipelineOf("work", ""), ConfigPlanChecks: empty,
+		},
+	}
+	for _, queue := range []string{"events.delay.inbox", "events.delay.1s.2", "events.delay.unrouted"} {
+		refused := says(`(Queue of a delayed exchange|Queue of another owner).*(work_queues|queue) .*own queues of the delayed exchange "events"`)
+		for _, attributes := range []string{"", `attach = "arguments"`} {
+			steps = append(steps, resource.TestStep{Config: config + pipelineOf(queue, attributes), PlanOnly: true, ExpectError: refused})
+		}
+		steps = append(steps, resource.TestStep{Config: config + pipelineOf("work", "") + attachment(queue), PlanOnly: true, ExpectError: refused})
+	}
+	accept(t, b, acctest.Quick(), append(steps, resource.TestStep{
+		PreConfig: func() { unbind(t, b, "events.deliver", "work") },
+		Config:    config + pipelineOf("work", ""), ConfigPlanChecks: empty,
+	})...)
+}
