@@ -95,3 +95,13 @@ stop_cluster() {
   [[ -z $cluster ]] || rm -rf "$cluster"
   cluster='' cluster_pids=()
 }
+
+# What the nodes logged outlives the cluster.
+keep_logs() {
+  local kept n
+  kept=$(mktemp -d "${TMPDIR:-/tmp}/rabbitmq-logs.XXXXXX")
+  for n in 1 2 3; do
+    cat "$cluster/$n"/log/*.log >"$kept/$n.log" || true
+  done
+  say "what the nodes logged is in $kept"
+}
