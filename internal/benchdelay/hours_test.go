@@ -13,8 +13,9 @@ import (
 
 const (
 	patience = 2 * time.Minute
-	// ofPipe is how much of the bare pipe's rate the sidecar has to reach.
-	ofPipe = 0.8
+	// ofPipe is how much of the bare pipe's rate the sidecar has to reach while messages are published, and ofPipesBacklog from a
+	// backlog: it adds a header for each level, by which the broker then routes.
+	ofPipe, ofPipesBacklog = 0.8, 0.6
 )
 
 // What is measured of a contender: how fast messages get from its inbox to where they wait an hour once it is started, or from
@@ -62,8 +63,11 @@ func TestHours(t *testing.T) {
 		show.line(turn.name, turn.from, fmt.Sprintf("%.0f", median(taken[i])), fmt.Sprintf("%.2f", median(ratios(taken[i], base))))
 	}
 	t.Logf("%d messages of %d bytes with a delay of one hour, medians of %d rounds\n%s", *messages, *size, *rounds, show)
-	if got := median(ratios(taken[1], taken[0])); got < ofPipe {
-		t.Errorf("the sidecar is %.2f times as fast as the bare pipe, want %.2f", got, ofPipe)
+	if got := median(ratios(taken[3], taken[2])); got < ofPipe {
+		t.Errorf("%s, the sidecar is %.2f times as fast as the bare pipe, want %.2f", fromPublisher, got, ofPipe)
+	}
+	if got := median(ratios(taken[1], taken[0])); got < ofPipesBacklog {
+		t.Errorf("%s, the sidecar is %.2f times as fast as the bare pipe, want %.2f", fromInbox, got, ofPipesBacklog)
 	}
 }
 
