@@ -90,9 +90,10 @@ func TestForbiddenExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 	})
 	failed.awaitAtLeast(t, 20)
 	p.expectSettled(t, r, created, failed)
-	// One for each of the two exchanges, and one that the second takes the place of the first.
-	if n := countLines(r.log.String(), "grant it the permission"); n != 3 {
-		t.Errorf("%d lines about the permission, want 3:\n%s", n, r.log)
+	// One for the first exchange, and, if it is still forbidden after five seconds, one that the second takes its place, and one
+	// for that.
+	if n := countLines(r.log.String(), "grant it the permission"); n < 1 || n > 3 {
+		t.Errorf("%d lines about the permission, want 1 to 3:\n%s", n, r.log)
 	}
 }
 
