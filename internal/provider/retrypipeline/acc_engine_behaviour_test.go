@@ -360,8 +360,7 @@ func TestAcc_ConsumersScheduleChanges(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				reject(t, b, "in the new queue")
-				expectIn(t, b, "work", "in the new queue")
-				expectIn(t, b, "work", "in the old queue")
+				expectIn(t, b, "work", "in the new queue", "in the old queue")
 				eventuallyReported(t, b, "orders.retry.15s", 0)
 			},
 			Config: config("1s"),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,11 +39,15 @@ func reject(t *testing.T, b *brokertest.Broker, body string) {
 	}
 }
 
-func expectIn(t *testing.T, b *brokertest.Broker, queue, body string) {
+// expectIn takes what comes until each of these has come, in whatever order.
+func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string) {
 	t.Helper()
+	missing := slices.Clone(bodies)
 	brokertest.Eventually(t, 30*time.Second, func() error {
-		if m, ok := b.Get(t, queue); !ok || string(m.Body) != body {
-			return fmt.Errorf("got %q, %t from %s, want %q", m.Body, ok, queue, body)
+		m, ok := b.Get(t, queue)
+		missing = slices.DeleteFunc(missing, func(body string) bool { return ok && body == string(m.Body) })
+		if len(missing) > 0 {
+			return fmt.Errorf("got %q, %t from %s, still want %q", m.Body, ok, queue, missing)
 		}
 		return nil
 	})
