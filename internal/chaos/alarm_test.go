@@ -70,7 +70,7 @@ func TestWorkerDuringAlarms(t *testing.T) {
 			ctl(alarm.clear)
 			await("the broker accepts messages again", 2)
 			stopProducers()
-			c.drain(t, 10*time.Second, time.Minute)
+			c.drain(t, 10*time.Second, drainTime)
 			stopConsumers()
 			c.report(t)
 			// What was on the wire when the broker stopped reading is read after the alarm, and delivered again as well.

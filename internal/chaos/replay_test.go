@@ -224,7 +224,7 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 	}
 	t.Cleanup(clearAlarm)
 
-	run := r.start(t, r.nodes[0], "--rate", "200/s")
+	run := r.start(t, r.nodes[0], "--rate", "100/s")
 	alarm(run, 200)
 	pause(t.Context().Done(), 5*time.Second) // longer than what is under way takes
 	select {
@@ -243,7 +243,7 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 	t.Logf("RabbitMQ %s: ended %s after SIGTERM", r.Version, time.Since(asked).Round(100*time.Millisecond))
 	clearAlarm()
 
-	run = r.start(t, r.nodes[0], "--rate", "200/s")
+	run = r.start(t, r.nodes[0], "--rate", "100/s")
 	alarm(run, 800)
 	clearAlarm()
 	if err := run.wait(t, time.Minute); err != nil {
