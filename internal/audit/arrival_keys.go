@@ -36,16 +36,20 @@ func (g graph) findArrivalKeys() {
 // show them.
 func (g graph) publishedKeys(exchange string) []key {
 	var keys []key
-	kind := g.vhost.Exchanges[exchange].Type
 	for _, b := range g.bindings[exchange] {
-		if kind == "direct" || kind == "topic" && !strings.ContainsAny(b.RoutingKey, "*#") {
-			keys = append(keys, known(b.RoutingKey))
-		} else {
-			keys = append(keys, unknown)
-		}
+		keys = append(keys, g.keyThrough(b))
 	}
 	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.text, b.text) })
 	return slices.Compact(keys)
+}
+
+// keyThrough is the key that a message has which the binding has accepted, if there is only one.
+func (g graph) keyThrough(b topology.Binding) key {
+	kind := g.vhost.Exchanges[b.Source].Type
+	if kind == "direct" || kind == "topic" && !strings.ContainsAny(b.RoutingKey, "*#") {
+		return known(b.RoutingKey)
+	}
+	return unknown
 }
 
 // addArrivalKey notes a key, and follows the message through its deaths.

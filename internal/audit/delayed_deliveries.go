@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -28,19 +27,6 @@ func deliveryLoops(g graph, d delayedExchange) (message, remedy string) {
 		return "", ""
 	}
 	return fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange())
-}
-
-// keyThrough is the key that a message has which the binding has accepted, if there is only one.
-func (g graph) keyThrough(b topology.Binding) key {
-	switch g.vhost.Exchanges[b.Source].Type {
-	case "direct":
-		return known(b.RoutingKey)
-	case "topic":
-		if !strings.ContainsAny(b.RoutingKey, "*#") {
-			return known(b.RoutingKey)
-		}
-	}
-	return unknown
 }
 
 // surelyRoutes reports whether every message that comes to the exchange with the key gets to a queue.

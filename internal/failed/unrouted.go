@@ -10,15 +10,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Reasons of messages in an unrouted queue that nobody has parked there: the broker led them there by itself.
-const (
-	// ReasonNoInbox: the inbox was not bound to the delayed exchange, so that nobody could delay the message.
-	ReasonNoInbox = "no_inbox"
-	// ReasonExpired: the expiration of the message was over before the sidecar took it in.
-	ReasonExpired = "expired"
-)
+// ReasonNoInbox is that the broker led a message into the unrouted queue by itself: the inbox was not bound to the delayed
+// exchange, so that nobody could delay the message.
+const ReasonNoInbox = "no_inbox"
 
 // UnroutedOf is the delayed exchange whose unrouted queue it is by its name, "" if it is none.
 func UnroutedOf(queue string) delayed.Names {
@@ -61,8 +58,8 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 		e.Reason = delaying.ReasonUnroutable
 	case e.Exchange == n.Exchange():
 		e.Reason = ReasonNoInbox
-	case last.queue == n.Inbox() && last.reason == "expired":
-		e.Reason, e.FailedAt, e.FirstExchange = ReasonExpired, last.at, last.exchange
+	case last.queue == n.Inbox() && last.reason == pipeline.ReasonExpired: // before the sidecar took it in
+		e.Reason, e.FailedAt, e.FirstExchange = pipeline.ReasonExpired, last.at, last.exchange
 	case last.queue == n.Inbox():
 		e.Reason, e.FailedAt, e.FirstExchange = deadletter.ReasonMalformed, last.at, last.exchange
 	case reason != "":

@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // filters say which messages are meant.
@@ -44,7 +45,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.limit, "limit", 0, "`number` of messages to act on at most (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
 	complete(cmd, "reason", append(deadletter.FailReasons(),
-		delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, failed.ReasonExpired)...)
+		delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)...)
 }
 
 // words are the flags as they are written on a command line, but for the reasons and the limit.
