@@ -149,7 +149,6 @@ func TestUnrouted(t *testing.T) {
 	o.holds(t, unrouted, 0)
 }
 
-// What is exported and removed comes back as it was, with its routing key and its reason.
 // delayOf is the delay that a message has, of whatever width.
 func delayOf(d amqp.Delivery) int64 {
 	switch delay := d.Headers["x-delay"].(type) {
@@ -189,6 +188,7 @@ func TestUnroutedExpired(t *testing.T) {
 	}
 }
 
+// What is exported and removed comes back as it was, with its routing key and its reason.
 func TestUnroutedThroughAFile(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)

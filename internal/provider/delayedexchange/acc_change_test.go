@@ -57,12 +57,8 @@ func levelsOf(t *testing.T, b *brokertest.Broker) []string {
 	t.Helper()
 	var found []string
 	for _, kind := range []string{"exchanges", "queues"} {
-		var objects []struct {
-			Name string `json:"name"`
-		}
-		b.Call(t, http.MethodGet, b.Path(kind), nil, &objects)
-		for _, object := range objects {
-			if level, is := delayed.Names("events").LevelOf(object.Name); is {
+		for _, name := range acctest.Names(t, b, kind) {
+			if level, is := delayed.Names("events").LevelOf(name); is {
 				found = append(found, fmt.Sprintf("%s %s %d", kind[:1], level.Unit, level.Bit))
 			}
 		}

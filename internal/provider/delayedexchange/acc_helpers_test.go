@@ -33,13 +33,9 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 	t.Helper()
 	var left []string
 	for _, kind := range []string{"exchanges", "queues", "policies"} {
-		var objects []struct {
-			Name string `json:"name"`
-		}
-		b.Call(t, http.MethodGet, b.Path(kind), nil, &objects)
-		for _, object := range objects {
-			if object.Name != "" && !strings.HasPrefix(object.Name, "amq.") && !strings.HasPrefix(object.Name, "work") {
-				left = append(left, kind+" "+object.Name)
+		for _, name := range acctest.Names(t, b, kind) {
+			if name != "" && !strings.HasPrefix(name, "amq.") && !strings.HasPrefix(name, "work") {
+				left = append(left, kind+" "+name)
 			}
 		}
 	}

@@ -176,7 +176,7 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				bound := acctest.List(t, b)
 				destroy := func(c *acctest.Core) error { return c.Destroy(t.Context()) }
 				writes := killed(t, b, &c, write, nothing, destroy)
-				queues := queuesOf(t, b)
+				queues := acctest.Names(t, b, "queues")
 				if !wanted {
 					if err := c.Destroy(t.Context()); err != nil {
 						t.Fatal(err)
@@ -199,20 +199,6 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 			})
 		})
 	}
-}
-
-// queuesOf lists the queues of a vhost.
-func queuesOf(t *testing.T, b *brokertest.Broker) []string {
-	t.Helper()
-	var found []struct {
-		Name string `json:"name"`
-	}
-	b.Call(t, http.MethodGet, b.Path("queues"), nil, &found)
-	var names []string
-	for _, queue := range found {
-		names = append(names, queue.Name)
-	}
-	return names
 }
 
 // The exchange that routes what is due is re-created, and all that others have bound to it goes with it for a moment. The next
@@ -264,7 +250,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 			t.Errorf("came: %q, kept: %q", came, kept)
 		}
 		arrives(t, b, "later", due)
-		for _, queue := range queuesOf(t, b) {
+		for _, queue := range acctest.Names(t, b, "queues") {
 			if left := arrived(t, b, queue); len(left) > 0 {
 				t.Errorf("too many in %s: %q", queue, left)
 			}

@@ -2,7 +2,6 @@ package retrypipeline_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // A delay leaves the schedule while its queue holds a message: the queue stays until the message
@@ -47,7 +47,7 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 					Headers: amqp.Table{"CC": []any{"delay:2h", "return:work"}},
 				})
 				// The broker's counts lag: the plan after this apply must see the messages.
-				awaitCount(t, b, "orders.retry.2h", 2)
+				acctest.AwaitCount(t, b, "orders.retry.2h", 2)
 			},
 			Config:            after,
 			ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{inPlace}},
@@ -59,7 +59,7 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 					t.Fatalf("got %q, %t, want the first message", m.Body, ok)
 				}
 				brokertest.Eventually(t, time.Minute, func() error { return arrived(t, b, "work", "waiting") })
-				awaitCount(t, b, "orders.retry.2h", 0)
+				acctest.AwaitCount(t, b, "orders.retry.2h", 0)
 			},
 			Config: after,
 			ConfigPlanChecks: resource.ConfigPlanChecks{
@@ -74,7 +74,7 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				if slices.Contains(names(t, b, "queues"), "orders.retry.2h") {
+				if slices.Contains(acctest.Names(t, b, "queues"), "orders.retry.2h") {
 					t.Error("the drained queue is still there")
 				}
 			},
@@ -92,7 +92,7 @@ func TestAcc_DelayThatComesBackRevivesItsQueue(t *testing.T) {
 		b.Publish(t, "orders.retry", "k", amqp.Publishing{
 			DeliveryMode: amqp.Persistent, Body: []byte("waiting"), Headers: amqp.Table{"CC": []any{"delay:2h"}},
 		})
-		awaitCount(t, b, "orders.retry.2h", 1)
+		acctest.AwaitCount(t, b, "orders.retry.2h", 1)
 	}
 	accept(t, b,
 		resource.TestStep{Config: pipelineHCL(b, both)},
@@ -132,20 +132,6 @@ func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 		step(`delays = ["5s"]`, `work_queues = { "work.b" = { type = "classic" } }`, `max_attempts = 7`, `retry_on = ["rejected", "maxlen"]`),
 		step(`delays = ["5000ms"]`, `work_queues = { "declared" = { declare = true } }`),
 	)
-}
-
-func awaitCount(t *testing.T, b *brokertest.Broker, queue string, want int) {
-	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
-		var q struct {
-			Messages *int `json:"messages"`
-		}
-		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &q)
-		if q.Messages == nil || *q.Messages != want {
-			return fmt.Errorf("%s: messages %v, want %d", queue, q.Messages, want)
-		}
-		return nil
-	})
 }
 
 func arrived(t *testing.T, b *brokertest.Broker, queue, body string) error {

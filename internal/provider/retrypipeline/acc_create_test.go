@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 func TestAcc_CreateNeverAdopts(t *testing.T) {
@@ -32,7 +33,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 				},
 				resource.TestStep{
 					PreConfig: func() {
-						if kind == "exchanges" && slices.Contains(names(t, b, "queues"), "orders.failed") {
+						if kind == "exchanges" && slices.Contains(acctest.Names(t, b, "queues"), "orders.failed") {
 							t.Error("objects were created although one existed")
 						}
 						b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)

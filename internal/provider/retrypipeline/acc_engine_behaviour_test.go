@@ -366,7 +366,7 @@ func TestAcc_ConsumersScheduleChanges(t *testing.T) {
 			Config: config("1s"),
 		},
 		resource.TestStep{Config: config("1s"), Check: func(*terraform.State) error {
-			if slices.Contains(names(t, b, "queues"), "orders.retry.15s") {
+			if slices.Contains(acctest.Names(t, b, "queues"), "orders.retry.15s") {
 				t.Error("the old retry queue is still there")
 			}
 			return nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,13 +37,13 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 	t.Helper()
 	var left []string
 	for _, kind := range []string{"exchanges", "policies"} {
-		for _, name := range names(t, b, kind) {
+		for _, name := range acctest.Names(t, b, kind) {
 			if name != "" && name != "org" && !strings.HasPrefix(name, "amq.") {
 				left = append(left, kind+" "+name)
 			}
 		}
 	}
-	for _, name := range names(t, b, "queues") {
+	for _, name := range acctest.Names(t, b, "queues") {
 		if !strings.HasPrefix(name, "work") {
 			left = append(left, "queue "+name)
 		}
@@ -53,20 +52,6 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 		return fmt.Errorf("left behind after destroy: %s", strings.Join(left, ", "))
 	}
 	return nil
-}
-
-func names(t *testing.T, b *brokertest.Broker, kind string) []string {
-	t.Helper()
-	var objects []struct {
-		Name string `json:"name"`
-	}
-	b.Call(t, http.MethodGet, b.Path(kind), nil, &objects)
-	found := make([]string, 0, len(objects))
-	for _, object := range objects {
-		found = append(found, object.Name)
-	}
-	slices.Sort(found)
-	return found
 }
 
 // pipeline is a configuration of one pipeline named "orders" with these more lines.

@@ -19,7 +19,7 @@ func TestAcc_NamesWithLineBreaks(t *testing.T) {
 	b := brokertest.NewNamed(t, "vhost\r\nwith line breaks\n")
 	for kind, body := range map[string]any{"queues": map[string]any{"durable": true}, "exchanges": map[string]any{"type": "topic"}} {
 		b.Call(t, http.MethodPut, b.Path(kind, "foreign\r\nname"), body, nil)
-		if found := names(t, b, kind); !slices.Contains(found, "foreignname") {
+		if found := acctest.Names(t, b, kind); !slices.Contains(found, "foreignname") {
 			t.Errorf("%s: %q", kind, found)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
@@ -99,7 +100,7 @@ func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				if slices.Contains(names(t, b, "queues"), "paid") {
+				if slices.Contains(acctest.Names(t, b, "queues"), "paid") {
 					t.Error("the empty queue was not deleted")
 				}
 			},
@@ -116,7 +117,7 @@ func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`)},
 		resource.TestStep{
 			PreConfig: func() {
-				if !slices.Contains(names(t, b, "queues"), "work.paid") {
+				if !slices.Contains(acctest.Names(t, b, "queues"), "work.paid") {
 					t.Error("the queue was deleted")
 				}
 			},

@@ -21,7 +21,7 @@ func (tf *cli) wait(t *testing.T, delay, body string, count int) {
 		DeliveryMode: amqp.Persistent, Body: []byte(body), Headers: amqp.Table{"CC": []any{"delay:" + delay}},
 	})
 	if count > 0 {
-		awaitCount(t, tf.Broker, "orders.retry."+delay, count)
+		acctest.AwaitCount(t, tf.Broker, "orders.retry."+delay, count)
 	}
 }
 
@@ -43,23 +43,23 @@ func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 			t.Fatal(err)
 		}
 	}
-	awaitCount(t, tf.Broker, "orders.retry.2h", 0)
+	acctest.AwaitCount(t, tf.Broker, "orders.retry.2h", 0)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`))
 	tf.plan(t)
 	tf.wait(t, "2h", "late", 0)
 	if printed := tf.apply(t, saved...); !strings.Contains(printed, "Queues are kept") {
 		t.Errorf("nobody is told that the queue is kept:\n%s", printed)
 	}
-	awaitCount(t, tf.Broker, "orders.retry.2h", 1)
+	acctest.AwaitCount(t, tf.Broker, "orders.retry.2h", 1)
 	tf.settled(t)
 	if err := arrived(t, tf.Broker, "orders.retry.2h", "late"); err != nil {
 		t.Error(err)
 	}
-	awaitCount(t, tf.Broker, "orders.retry.2h", 0)
+	acctest.AwaitCount(t, tf.Broker, "orders.retry.2h", 0)
 	tf.plan(t)
 	tf.apply(t, saved...)
 	tf.settled(t)
-	if slices.Contains(names(t, tf.Broker, "queues"), "orders.retry.2h") {
+	if slices.Contains(acctest.Names(t, tf.Broker, "queues"), "orders.retry.2h") {
 		t.Error("the drained queue is still there")
 	}
 }
@@ -183,7 +183,7 @@ func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 	}
 	tf.apply(t, saved...)
 	tf.settled(t)
-	if slices.Contains(names(t, tf.Broker, "exchanges"), "orders.dlx") {
+	if slices.Contains(acctest.Names(t, tf.Broker, "exchanges"), "orders.dlx") {
 		t.Error("the old pipeline is still there")
 	}
 }

@@ -44,7 +44,7 @@ func (s *vhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	}
 	s.core.Times = acctest.Quick()
 	for _, f := range faults {
-		awaitCount(t, s.Broker, queueOf(f), s.holds[queueOf(f)])
+		acctest.AwaitCount(t, s.Broker, queueOf(f), s.holds[queueOf(f)])
 	}
 	refusal, err := s.refusal(t, faults)
 	if err != nil {

@@ -2,7 +2,6 @@ package drift
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -98,20 +97,6 @@ func (s *vhost) drain(t *testing.T, queue string) error {
 		}
 	}
 	delete(s.holds, queue)
-	awaitCount(t, s.Broker, queue, 0)
+	acctest.AwaitCount(t, s.Broker, queue, 0)
 	return nil
-}
-
-func awaitCount(t *testing.T, b *brokertest.Broker, queue string, want int) {
-	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
-		var q struct {
-			Messages *int `json:"messages"`
-		}
-		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &q)
-		if q.Messages == nil || *q.Messages != want {
-			return fmt.Errorf("%s: messages %v, want %d", queue, q.Messages, want)
-		}
-		return nil
-	})
 }
