@@ -31,11 +31,12 @@ func AfterApply(p Pipeline, prior *Pipeline, vhost topology.Vhost) topology.Vhos
 	return planned
 }
 
-// leftToOthers lists the work queues that the pipeline had before, and that another one has now.
+// leftToOthers lists the work queues that the pipeline had before, with this change or an earlier one, and that another one
+// has now.
 func leftToOthers(prior, next Pipeline, vhost topology.Vhost) []string {
 	var gone []string
 	others := ForeignTo(vhost, []string{prior.Name, next.Name})
-	for name := range prior.WorkQueues {
+	for _, name := range slices.AppendSeq(slices.Clone(next.Detached), maps.Keys(prior.WorkQueues)) {
 		_, stays := next.WorkQueues[name]
 		if !stays && slices.ContainsFunc(others.OwnersOf(name), func(o Owner) bool { return o.AsWorkQueue }) {
 			gone = append(gone, name)

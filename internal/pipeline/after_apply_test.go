@@ -38,29 +38,48 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	}
 }
 
-// A queue that another pipeline has taken over has that pipeline's policy, and is none of this one's business any more.
+// A queue that another pipeline has taken over has that pipeline's policy, and is none of this one's business any more,
+// also while messages of this one may still come back to it.
 func TestQueueThatWasTakenOverIsLeftOut(t *testing.T) {
 	t.Parallel()
-	prior, taking := orders(), one(WorkQueue{Type: topology.Quorum, TakeOverFrom: "orders"})
+	taking := one(WorkQueue{Type: topology.Quorum, TakeOverFrom: "orders"})
 	taking.Name = "bills"
-	next := prior
-	next.WorkQueues = map[string]WorkQueue{}
-	prior.WorkQueues = map[string]WorkQueue{"work": {Type: topology.Quorum}, "created": {Type: topology.Quorum}}
-	vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), Expand(taking)), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
-	for queue := range prior.WorkQueues {
-		vhost.Queues[queue] = topology.Queue{Type: topology.Quorum}
+	workQueues := func(names ...string) map[string]WorkQueue {
+		all := map[string]WorkQueue{}
+		for _, name := range names {
+			all[name] = WorkQueue{Type: topology.Quorum}
+		}
+		return all
 	}
+	for name, before := range map[string]struct {
+		workQueues map[string]WorkQueue
+		detached   []string
+	}{
+		"with this change": {workQueues("work", "created"), nil},
+		"before":           {workQueues("created"), []string{"work"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prior, next := orders(), orders()
+			prior.WorkQueues, prior.Detached = before.workQueues, before.detached
+			next.WorkQueues, next.Detached = workQueues(), []string{"created", "work"}
+			vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), Expand(taking)), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
+			for _, queue := range next.Detached {
+				vhost.Queues[queue] = topology.Queue{Type: topology.Quorum}
+			}
 
-	planned := AfterApply(next, &prior, vhost)
-	for name, kept := range map[string]bool{"work": false, "created": true} {
-		if _, exists := planned.Queues[name]; exists != kept {
-			t.Errorf("%s: there is %v", name, exists)
-		}
-	}
-	for _, b := range planned.Bindings {
-		if b.Destination == "work" {
-			t.Errorf("left of the queue: %s", b)
-		}
+			planned := AfterApply(next, &prior, vhost)
+			for queue, kept := range map[string]bool{"work": false, "created": true} {
+				if _, exists := planned.Queues[queue]; exists != kept {
+					t.Errorf("%s: there is %v", queue, exists)
+				}
+			}
+			for _, b := range planned.Bindings {
+				if b.Destination == "work" {
+					t.Errorf("left of the queue: %s", b)
+				}
+			}
+		})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -50,6 +52,9 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	plan("both are destroyed", pipelineNamed(tf.Broker, "old", has)+takes, true, "-destroy")
 	tf.configure(t, pipelineNamed(tf.Broker, "old", left)+takes)
 	tf.apply(t)
+	// As long as a message waits in the old pipeline, the queue that it may come back to stays bound.
+	tf.Publish(t, "old.dlx", "work", amqp.Publishing{Body: []byte("waits")})
+	acctest.AwaitCount(t, tf.Broker, "old.inbox", 1)
 	plan("what was detached", pipelineNamed(tf.Broker, "old", left, `max_age = "1h"`)+takes, false)
 	tf.configure(t, pipelineNamed(tf.Broker, "old", none)+takes)
 	tf.apply(t)
