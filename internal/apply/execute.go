@@ -147,7 +147,7 @@ func (e *execution) put(ctx context.Context, s step) error {
 	if err := forEachParallel(ctx, s.bindings, e.createBinding); err != nil {
 		return err
 	}
-	return e.withStableLeaders(ctx, s.policies, func(ctx context.Context) error { return each(ctx, s.policies, e.writePolicy) })
+	return e.withStableLeaders(ctx, s.policies, func(ctx context.Context) error { return e.writePolicies(ctx, s.policies) })
 }
 
 // delete deletes objects one after another.
