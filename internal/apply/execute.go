@@ -108,8 +108,8 @@ func (e *execution) once(ctx context.Context, s step) error {
 	case releaseCaught:
 		caught, err := e.release(ctx)
 		return keptUnless(err, caught)
-	case wake:
-		return e.wake(ctx, s.policies)
+	case alter:
+		return each(ctx, s.policies, e.putChanged)
 	}
 	return nil
 }

@@ -276,16 +276,15 @@ func TestPlanUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policies := "policy own " + wide + ", policy own/1 ^work$, policy own/other ^other$"
 	assertSteps(t, steps,
 		"delete if empty: queue declared, use of declared",
 		"replace: queue in, binding dlx -> in, binding foreign -> in, contents of in",
+		"alter: policy own "+wide+", policy own/other ^other$",
 		"put: exchange newer, exchange newest",
 		"replace: exchange catch, binding catch -> caught",
 		"put: queue new",
 		"put: binding dlx -> new",
-		"put: policy own/1 ^work$",
-		"wake: policy own/1 ^work$, "+strings.Replace(policies, ", policy own/1 ^work$", "", 1),
+		"put: policy own/1 ^work$, policy own "+wide+", policy own/other ^other$",
 		"delete if empty: queue retired, binding old -> retired, contents of retired",
 		"delete unless kept: exchange old",
 	)

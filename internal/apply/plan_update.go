@@ -28,6 +28,8 @@ func planUpdate(c Change) ([]step, error) {
 		return nil, err
 	}
 	written := topology.Merge(changes.Create, changes.Update).Policies
+	altered := c.toWake(written)
+	maps.Copy(written, altered)
 	early, late := c.overtaking(changes.Delete.Policies)
 	unbound := bindingsOfOthers(changes.Delete)
 	moved := c.moved(unbound, changes.Create.Bindings)
@@ -37,6 +39,7 @@ func planUpdate(c Change) ([]step, error) {
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
 			c.removeIfEmpty(goingShared, refuse),
 			c.replaceQueues(changes.Replace.Queues),
+			{do: alter, policies: byName(altered)},
 			{do: put, exchanges: changes.Create.Exchanges}, // notes about others may need them
 		},
 		c.replaceExchanges(changes.Replace.Exchanges),
@@ -49,7 +52,6 @@ func planUpdate(c Change) ([]step, error) {
 			{do: put, policies: c.writeOrder(written)},
 			{do: remove, policies: weakestFirst(late)},
 			{do: unbind, bindings: unbound},
-			c.wake(),
 			c.removeIfEmpty(goingOwn, c.ifNotEmpty()),
 			c.removeIfEmpty(caught, keep),
 			{do: removeUnlessKept, exchanges: changes.Delete.Exchanges},
@@ -82,12 +84,16 @@ func (c Change) replaceExchanges(wanted map[string]topology.Exchange) []step {
 	return steps
 }
 
-// wake writes every policy of the owner again, with other content in between.
-func (c Change) wake() step {
-	if !c.RestoresDeadLetterRoute {
-		return step{}
+// toWake are the policies to write over again although they stay. Quorum queues try again to send pending dead letters that had
+// no way to go when their policy changes, and otherwise only after three to six minutes. So these get other content before the
+// way is restored, and the wanted one after it: if the apply is killed in between, the next plan shows the difference.
+func (c Change) toWake(written map[string]topology.Policy) map[string]topology.Policy {
+	stay := map[string]topology.Policy{}
+	if c.RestoresDeadLetterRoute {
+		maps.Copy(stay, c.Wanted.Policies)
 	}
-	return step{do: wake, policies: c.writeOrder(c.Wanted.Policies)}
+	maps.DeleteFunc(stay, func(name string, _ topology.Policy) bool { _, changes := written[name]; return changes })
+	return stay
 }
 
 // usedByOthers says of the queues that others publish to which exchanges they are bound to: what is

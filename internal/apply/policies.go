@@ -37,19 +37,6 @@ func (e *execution) writePolicies(ctx context.Context, policies []topology.Named
 	return each(ctx, again, e.writePolicy)
 }
 
-// wake makes quorum queues try again at once to send pending dead letters that had no route: they do
-// when their policy changes, and otherwise only after three to six minutes.
-func (e *execution) wake(ctx context.Context, policies []topology.NamedPolicy) error {
-	// A cancellation must not leave the changed content behind.
-	ctx = context.WithoutCancel(ctx)
-	if err := each(ctx, policies, e.putChanged); err != nil {
-		return err
-	}
-	return e.withStableLeaders(ctx, policies, func(ctx context.Context) error {
-		return each(ctx, policies, func(ctx context.Context, policy topology.NamedPolicy) error { return e.putBack(policy)(ctx) })
-	})
-}
-
 // putChanged writes a policy with other content that has no effect.
 func (e *execution) putChanged(ctx context.Context, policy topology.NamedPolicy) error {
 	if _, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, harmlesslyChanged(policy.Policy)); err != nil {

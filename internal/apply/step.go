@@ -56,8 +56,8 @@ const (
 	replace action = "replace"
 	// releaseCaught ends the catching of what is published while the bindings are away, and fails if anything was.
 	releaseCaught action = "release"
-	// wake makes queues send pending dead letters at once.
-	wake action = "wake"
+	// alter writes policies with other content that has no effect.
+	alter action = "alter"
 )
 
 // failure is what becomes of the change if a step fails.
