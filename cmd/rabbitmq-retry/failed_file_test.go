@@ -234,7 +234,7 @@ func TestFileTexts(t *testing.T) {
 	}{
 		"delete what":     {exitUsage, []string{"failed", "delete", "orders", "--discard", "--yes"}, "which messages? Write a filter, or --all"},
 		"delete all some": {exitUsage, []string{"failed", "delete", "orders", "--discard", "--all", "--reason", "x"}, "there is a filter"},
-		"delete where":    {exitUsage, []string{"failed", "delete", "orders", "--all", "--yes"}, "export discard"},
+		"delete where":    {exitUsage, []string{"failed", "delete", "orders", "--all", "--yes"}, "Write --export FILE to keep them there, or --discard"},
 		"unasked":         {exitUsage, []string{"failed", "delete", "orders", "--all", "--discard"}, "write --yes"},
 		"file is there":   {exitUsage, []string{"failed", "delete", "orders", "--all", "--export", there, "--yes"}, "exists already: choose another name"},
 		"export there":    {exitUsage, []string{"failed", "export", "orders", "--output", there}, "exists already: choose another name"},

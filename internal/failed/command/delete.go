@@ -44,7 +44,6 @@ func newDelete(caller caller) *cobra.Command {
 	addAuditLog(cmd, &o.auditLog, "the run")
 	addForce(cmd, &o.force)
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
-	cmd.MarkFlagsOneRequired("export", "discard")
 	return cmd
 }
 
@@ -58,6 +57,9 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 			return errors.New("--all: means all messages, and there is a filter")
 		}
 		return errors.New("which messages? Write a filter, or --all")
+	}
+	if o.export == "" && !o.discard {
+		return errors.New("what becomes of the messages? Write --export FILE to keep them there, or --discard")
 	}
 	place, err := o.findOnly(args)
 	if err != nil {
