@@ -19,16 +19,14 @@ const (
 	noTLS         = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
 )
 
-// explain adds what to do to an error of connecting. The library reports whatever goes wrong while it reads as a
-// framing error of its own, code 501, around the text of the error.
+// explain adds what to do to an error of connecting.
 func explain(uri URI, err error) error {
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) {
 		return fmt.Errorf("%w; %s", err, noTLS)
 	}
-	var reading *amqp.Error
-	if errors.As(err, &reading) && reading.Code == amqp.FrameError && !reading.Server {
-		err = errors.New(reading.Reason)
+	if end := endOfReading(err); end != nil {
+		err = end
 		if uri.tls == nil {
 			return fmt.Errorf("%w; %s", err, noAMQP)
 		}
@@ -40,4 +38,17 @@ func explain(uri URI, err error) error {
 		return fmt.Errorf("%w; %s", err, remedy)
 	}
 	return err
+}
+
+// endOfReading is what went wrong while the library read, nil if something else did. It reports that as a framing error of its
+// own, code 501, around the text of the error; or that the connection is closed, if it has noticed that before.
+func endOfReading(err error) error {
+	if errors.Is(err, amqp.ErrClosed) {
+		return io.EOF
+	}
+	var reading *amqp.Error
+	if errors.As(err, &reading) && reading.Code == amqp.FrameError && !reading.Server {
+		return errors.New(reading.Reason)
+	}
+	return nil
 }

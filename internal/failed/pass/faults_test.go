@@ -54,7 +54,8 @@ func TestCut(t *testing.T) {
 		meant, rest := numbered("meant", 1000), numbered("rest", 300)
 		b.fill(t, append(rest, meant...)...)
 		result, err := b.replayCut(t, pass.Job{Decide: only("meant")}, 400)
-		if err == nil || result.Again == 0 || result.Doubled > 0 || result.Unverified {
+		cutShort := err != nil || result.Confirmed == len(meant) // all may have been sent before the connection was cut
+		if !cutShort || result.Again == 0 || result.Doubled > 0 || result.Unverified {
 			t.Errorf("result %+v, %v", result, err)
 		}
 		if _, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")}); err != nil {
