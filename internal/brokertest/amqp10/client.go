@@ -117,26 +117,31 @@ func (s Sender) Try(t testing.TB, raw []byte) error {
 // Handle receives a number of messages from a queue, and settles them.
 func (c *Client) Handle(t testing.TB, queue string, messages int, settle func(context.Context, *amqp.Receiver, *amqp.Message) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
 	session := begin(t, c.receiving)
-	link, err := session.NewReceiver(ctx, c.Queue(queue), &amqp.ReceiverOptions{Credit: -1})
+	link, err := session.NewReceiver(t.Context(), c.Queue(queue), &amqp.ReceiverOptions{Credit: -1})
 	if err != nil {
 		t.Fatalf("receive from %s: %v", queue, err)
 	}
-	for range messages {
-		if err := link.IssueCredit(1); err != nil {
-			t.Fatal(err)
-		}
-		m, err := link.Receive(ctx, nil)
-		if err == nil {
-			err = settle(ctx, link, m)
-		}
-		if err != nil {
-			t.Fatalf("receive from %s: %v", queue, err)
+	for i := range messages {
+		if err := handleNext(t, link, settle); err != nil {
+			t.Fatalf("receive message %d of %d from %s: %v", i+1, messages, queue, err)
 		}
 	}
 	c.end(t, session)
+}
+
+func handleNext(t testing.TB, link *amqp.Receiver, settle func(context.Context, *amqp.Receiver, *amqp.Message) error) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	if err := link.IssueCredit(1); err != nil {
+		return err
+	}
+	m, err := link.Receive(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return settle(ctx, link, m)
 }
 
 // end waits until the broker has handled what was settled. RabbitMQ 3 does not say when a link is closed, and when it is busy

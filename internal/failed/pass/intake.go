@@ -235,6 +235,13 @@ func (l *lane) cancel() error {
 	return l.channel.Cancel(consumerTag, false)
 }
 
+// close ends the channel, but not while an answer is awaited that nobody wants any more: it would be taken for that to this.
+func (l *lane) close() error {
+	l.asking.Lock()
+	defer l.asking.Unlock()
+	return l.channel.Close()
+}
+
 // count asks how much is in the queue, through a channel on which messages come: the answer comes after those that were on
 // their way when the broker was asked before.
 func (l *lane) count(ctx context.Context, queue Queue) (Count, error) {
@@ -288,7 +295,7 @@ func (i *intake) requeue(ctx context.Context) error {
 			if err := l.channel.Nack(all, multiple, requeue); err != nil {
 				return nil, err
 			}
-			if err := l.channel.Close(); err != nil {
+			if err := l.close(); err != nil {
 				return nil, err
 			}
 		}
