@@ -21,14 +21,19 @@ func harmful(definition topology.Arguments) []string {
 	var found []string
 	for _, key := range harmfulKeys {
 		value, has := definition[key]
-		length, isNumber := value.(int64)
 		harmless := key == "overflow" && value == "reject-publish" || key == "dead-letter-strategy" && value == topology.AtLeastOnce ||
-			key == "max-length" && isNumber && length >= topology.UnreachableLength
+			key == "max-length" && unreachable(value)
 		if has && !harmless {
 			found = append(found, key)
 		}
 	}
 	return found
+}
+
+// unreachable reports whether a length limit limits nothing.
+func unreachable(maxLength any) bool {
+	length, isNumber := maxLength.(int64)
+	return isNumber && length >= topology.UnreachableLength
 }
 
 // owner has objects of its own in a vhost, which nobody else's policies may reach.

@@ -44,6 +44,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy)
 		case isWritten:
 			different = append(different, fmt.Sprintf("%s is %s there, %s here", key, topology.ValueText(value), topology.ValueText(written)))
 		case key == "overflow" && ours[key] != nil:
+		case key == "max-length" && unreachable(value): // as another owner's policy has it for a moment while it is applied
 		default:
 			lost[key] = value
 		}

@@ -92,6 +92,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"nothing":                            {one(quorum), with(topology.Queue{Type: topology.Quorum}, nil), "", ""},
 		"a shadowed policy":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
 		"a shadowed limit":                   {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
+		"a shadowed limit of no queue":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": topology.UnreachableLength + 1})), "", ""},
 		"a shadowed dead-letter exchange":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
 		"a shadowed key that cannot be kept": {one(classic), with(topology.Queue{Type: topology.Classic}, everything(topology.Arguments{"queue-leader-locator": "balanced"})), `"queue-leader-locator" = null`, ""},
 		"a shadowed limit with its overflow": {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9), "overflow": "drop-head"})), `jsonencode({ "max-length" = 9, "overflow" = "drop-head" })`, ""},

@@ -38,7 +38,7 @@ func (q Queue) Kind(ctx context.Context) (Kind, error) {
 		if err := channel.Qos(1, 0, false); err != nil {
 			return nil, err
 		}
-		_, err := channel.ConsumeWithContext(ctx, q.Name, consumerTag, false, false, false, false, amqp.Table{"x-stream-offset": "next"})
+		_, err := channel.Consume(q.Name, consumerTag, false, false, false, false, amqp.Table{"x-stream-offset": "next"})
 		return nil, err
 	}, func(any) {})
 	var reason *amqp.Error
