@@ -104,8 +104,8 @@ func lookForLast(ctx context.Context, conn *amqp.Connection, exchange, queue str
 	if err != nil {
 		return err
 	}
-	defer func() { _ = channel.Close() }() // the broker closes it over what is missing
 	_, err = amqpconn.Await(ctx, "look for the queue "+queue, func() (any, error) {
+		defer func() { _ = channel.Close() }() // the broker closes it over what is missing
 		if err := channel.ExchangeDeclarePassive(exchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
 			return nil, err
 		}
