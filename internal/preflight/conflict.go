@@ -33,10 +33,10 @@ type Findings struct {
 }
 
 // CheckLive compares a pipeline with a live vhost. Prior is the pipeline as it was, nil if it is
-// new; what it owned may exist. Leaving are pipelines that the same apply removes before.
-func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, leaving ...string) Findings {
+// new; what it owned may exist.
+func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) Findings {
 	var f Findings
-	others := pipeline.ForeignTo(vhost, append(leaving, p.Name))
+	others := pipeline.ForeignTo(vhost, []string{p.Name})
 	checkRelease(&f, p.Engine, vhost)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		q := newLiveWorkQueue(p, prior, name, vhost, others)

@@ -9,9 +9,8 @@ import (
 )
 
 // CheckLiveAttachment compares an attachment with a live vhost. Prior is the attachment as it was,
-// nil if it is new. Leaving are pipelines that the queue belongs to no more when the same apply comes
-// to it.
-func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, leaving ...string) Findings {
+// nil if it is new.
+func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) Findings {
 	var f Findings
 	n := a.Names()
 	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
@@ -23,13 +22,13 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		was := prior.AsPipeline()
 		before = &was
 	}
-	q := newLiveWorkQueue(p, before, a.Queue, vhost, pipeline.ForeignTo(vhost, append(leaving, a.Pipeline)))
+	q := newLiveWorkQueue(p, before, a.Queue, vhost, pipeline.ForeignTo(vhost, []string{a.Pipeline}))
 	q.attachment = true
 	if !q.exists {
 		f.Missing = append(f.Missing, a.Queue)
 	}
 	if slices.ContainsFunc(vhost.Bindings, func(b topology.Binding) bool { return n.Returns(b) && b.Destination == a.Queue }) {
-		f.warn(Path{"queue"}, "Queue is attached twice", attachedByPipelineToo, a.Queue, a.Pipeline)
+		q.warnOfTwo(&f, attachedByPipelineToo, a.Queue, a.Pipeline)
 		theirs, exists := pipeline.PolicyOf(n, a.Queue, vhost.Topology)
 		q.checkHandOver(&f, theirs, exists, "the pipeline")
 	}

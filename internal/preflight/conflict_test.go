@@ -142,8 +142,8 @@ func TestCheckLiveFinds(t *testing.T) {
 		"an alternate exchange":                 {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `retry$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), `Policy "org" applies to exchange "orders.retry"`, ""},
 		"an alternate exchange of no effect":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `return$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
 		"an alternate exchange of others":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^amq`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
-		"an attachment that differs":            {one(quorum), attachedTwice, "Queue is attached twice, differently", "Queue is attached twice"},
-		"an attachment that is the same":        {one(atMostOnce), attachedTwice, "", "Queue is attached twice"},
+		"an attachment that differs":            {one(quorum), attachedTwice, "Queue is attached twice, differently", ""},
+		"an attachment that is the same":        {one(atMostOnce), attachedTwice, "", ""},
 		"what a pipeline has left":              {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/aged/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 5000, Definition: topology.Arguments{"dead-letter-exchange": "aged.dlx"}}}), "policy_priority = 5001", ""},
 		"a declared queue of another type":      {one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true}), with(topology.Queue{Type: topology.Classic, Arguments: topology.Arguments{pipeline.DeclaredByArgument: "orders"}}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "quorum_queues", Priority: 5000}}), "policy_priority = 5001", ""},
 		"a loop":                                {one(quorum), looping, "thousands of times a second", ""},
@@ -165,6 +165,27 @@ func TestCheckLiveFinds(t *testing.T) {
 			expectSaid(t, "refused", found.refused(), test.refused)
 			expectSaid(t, "warned", found.Warnings, test.warned)
 		})
+	}
+}
+
+// The plan that begins a hand-over says nothing of it, in case it ends it, too.
+func TestCheckLiveSaysHowAHandOverEnds(t *testing.T) {
+	t.Parallel()
+	quorum := pipeline.WorkQueue{Type: topology.Quorum, Attach: pipeline.AttachPolicy}
+	a, p := pipeline.Attachment{Pipeline: "orders", Queue: "work", WorkQueue: quorum}, one(quorum)
+	vhost := with(topology.Queue{Type: topology.Quorum}, nil)
+	vhost.Topology = topology.Merge(vhost.Topology, topology.Merge(pipeline.Expand(p), pipeline.ExpandAttachment(a)))
+	const twice = "Queue is attached twice"
+	for name, said := range map[string]struct {
+		warnings []Problem
+		want     string
+	}{
+		"a new work queue":  {CheckLive(p, nil, vhost).Warnings, ""},
+		"a work queue":      {CheckLive(p, &p, vhost).Warnings, twice},
+		"a new attachment":  {CheckLiveAttachment(a, nil, vhost).Warnings, ""},
+		"an attached queue": {CheckLiveAttachment(a, &a, vhost).Warnings, twice},
+	} {
+		expectSaid(t, name, said.warnings, said.want)
 	}
 }
 

@@ -19,8 +19,8 @@ type liveWorkQueue struct {
 	name     string
 	// attachment means that the queue is an attachment's, not one of a pipeline's map.
 	attachment bool
-	// attachedBefore means that the pipeline's policy was on the queue before.
-	attachedBefore bool
+	// had means that the pipeline or the attachment had the queue before, and attachedBefore that it had it by a policy.
+	had, attachedBefore bool
 	// takenOverFrom is what TakeOverFrom was before.
 	takenOverFrom string
 
@@ -39,8 +39,9 @@ func newLiveWorkQueue(
 ) liveWorkQueue {
 	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost, others: others}
 	if prior != nil {
-		before, had := prior.WorkQueues[name]
-		q.attachedBefore, q.takenOverFrom = had && before.ByPolicy(), before.TakeOverFrom
+		var before pipeline.WorkQueue
+		before, q.had = prior.WorkQueues[name]
+		q.attachedBefore, q.takenOverFrom = q.had && before.ByPolicy(), before.TakeOverFrom
 	}
 	q.live, q.exists = vhost.Queues[name]
 	if !q.exists || q.Declare { // it will be as it is declared
@@ -82,7 +83,7 @@ func (q liveWorkQueue) check(f *Findings) {
 		return
 	}
 	if !q.attachment && slices.Contains(pipeline.Attached(q.pipeline.Names(), q.vhost.Topology), q.name) {
-		f.warn(q.at(), "Queue is attached twice", attachedByAttachmentToo, q.name)
+		q.warnOfTwo(f, attachedByAttachmentToo, q.name)
 		theirs, exists := q.vhost.Policies[q.pipeline.Names().AttachmentPolicy(q.name)]
 		q.checkHandOver(f, theirs, exists, "a rabbitmq_retry_attachment")
 	}

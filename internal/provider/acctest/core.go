@@ -28,13 +28,63 @@ type Core struct {
 	Times apply.Times
 	// Endpoint is that of the management API, unless it is the environment's.
 	Endpoint string
+	// Process serves all phases and all resources that have it, as with `terraform test` from Terraform 1.15 on. Nil stands
+	// for a process for each phase.
+	Process *Process
 	// state is what the state file would hold.
 	state   *tfprotov6.DynamicValue
 	private []byte
 	known   *tfprotov6.ResourceIdentityData
 }
 
-// process is a provider as Terraform starts it for one phase.
+// Process is a configured provider, which the first phase starts.
+type Process struct {
+	server  tfprotov6.ProviderServer
+	schemas *tfprotov6.GetProviderSchemaResponse
+}
+
+func (p *Process) start(ctx context.Context, times apply.Times, settings map[string]any) (err error) {
+	if p.server != nil {
+		return nil
+	}
+	if p.server, err = Factories(times)["rabbitmq"](); err != nil {
+		return err
+	}
+	if p.schemas, err = p.server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{}); err != nil {
+		return err
+	}
+	config, err := dynamic(p.schemas.Provider.ValueType(), settings)
+	if err != nil {
+		return err
+	}
+	configured, err := p.server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{Config: config})
+	if err != nil {
+		return err
+	}
+	return failure(configured.Diagnostics)
+}
+
+// Data reads a data source.
+func (p *Process) Data(ctx context.Context, kind string, configured map[string]any) (map[string]any, error) {
+	if err := p.start(ctx, apply.DefaultTimes(), map[string]any{}); err != nil {
+		return nil, err
+	}
+	valueType := p.schemas.DataSourceSchemas[kind].ValueType()
+	config, err := dynamic(valueType, configured)
+	if err != nil {
+		return nil, err
+	}
+	read, err := p.server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{TypeName: kind, Config: config})
+	if err == nil {
+		err = failure(read.Diagnostics)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plain(valueType, read.State)
+}
+
+// process is a provider as Terraform sees it for one resource.
 type process struct {
 	tfprotov6.ProviderServer
 	stateType tftypes.Type
@@ -42,33 +92,25 @@ type process struct {
 }
 
 func (c *Core) start(ctx context.Context) (*process, error) {
-	server, err := Factories(c.Times)["rabbitmq"]()
-	if err != nil {
-		return nil, err
-	}
-	schemas, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		return nil, err
-	}
 	settings := map[string]any{}
 	if c.Endpoint != "" {
 		settings["endpoint"] = c.Endpoint
 	}
-	config, err := dynamic(schemas.Provider.ValueType(), settings)
-	if err != nil {
+	running := c.Process
+	if running == nil {
+		running = &Process{}
+	}
+	if err := running.start(ctx, c.Times, settings); err != nil {
 		return nil, err
 	}
-	configured, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{Config: config})
-	if err != nil {
-		return nil, err
-	}
-	started := &process{ProviderServer: server, stateType: schemas.ResourceSchemas[c.Type].ValueType()}
-	for _, attribute := range schemas.ResourceSchemas[c.Type].Block.Attributes {
+	schema := running.schemas.ResourceSchemas[c.Type]
+	started := &process{ProviderServer: running.server, stateType: schema.ValueType()}
+	for _, attribute := range schema.Block.Attributes {
 		if attribute.Computed {
 			started.computed = append(started.computed, attribute.Name)
 		}
 	}
-	return started, failure(configured.Diagnostics)
+	return started, nil
 }
 
 // Planned is the outcome of a plan.

@@ -2,6 +2,7 @@ package delayedexchange_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,14 +45,33 @@ func TestAcc_BadInputs(t *testing.T) {
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `policy_priority = 0`), "Policy priority too low"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `on_destroy = "keep"`), "Unknown value of on_destroy"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "Invalid timeout"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`) + exchangeHCL(b, "events.deliver", `max_delay = "1s"`), "Name that collides.*events.deliver"},
-		{exchangeHCL(b, "orders.dlx", `max_delay = "1s"`) + pipelineHCL(b, "orders"), "Name that collides.*orders.dlx"},
-		{exchangeHCL(b, "orders", `max_delay = "1s"`) + pipelineHCL(b, "orders.delay"), "Name that collides.*orders.delay.inbox"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`) + `resource "rabbitmq_delayed_exchange" "again" {` + "\n" + `name = "events"` + "\nvhost = \"" + b.Vhost + "\"\n" + `max_delay = "1s"` + "\n}\n", "Delayed exchange configured twice"},
 	} {
 		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: says(c.says)})
 	}
 	accept(t, b, acctest.Quick(), steps...)
+}
+
+// Of two that are new and would make the same objects, one is created.
+func TestAcc_TwoNewOwnersOfOneObject(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]func(*brokertest.Broker) string{
+		"one name": func(b *brokertest.Broker) string {
+			events := exchangeHCL(b, "events", `max_delay = "1s"`)
+			return events + strings.Replace(exchangeHCL(b, "events", `max_delay = "2s"`), `"events" {`, `"again" {`, 1)
+		},
+		"two delayed exchanges": func(b *brokertest.Broker) string {
+			return exchangeHCL(b, "events", `max_delay = "1s"`) + exchangeHCL(b, "events.deliver", `max_delay = "1s"`)
+		},
+		"a pipeline's exchange": func(b *brokertest.Broker) string {
+			return exchangeHCL(b, "orders.dlx", `max_delay = "1s"`) + pipelineHCL(b, "orders")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			accept(t, b, acctest.Quick(), resource.TestStep{Config: config(b), ExpectError: says(`Objects exist already|Policy .* overrides`)})
+		})
+	}
 }
 
 func pipelineHCL(b *brokertest.Broker, name string) string {

@@ -35,12 +35,6 @@ func validate(_ context.Context, m model) diag.Diagnostics {
 	return append(diags, attribute.CheckOnDestroy(m.OnDestroy)...)
 }
 
-// checkRun finds another owner of this configuration whose objects have the same names.
-func checkRun(run *session.Session, e delayed.Exchange, _ *delayed.Exchange) diag.Diagnostics {
-	key := session.Key{Kind: session.DelayedExchange, Vhost: e.Vhost, Name: e.Name}
-	return entity.ClaimObjects(run, key, delayed.Expand(e))
-}
-
 // checkPlan compares the plan with the broker.
 func checkPlan(
 	_ *session.Session, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ entity.Lifecycle,
@@ -55,6 +49,15 @@ func checkPlan(
 		diags.Append(report.AuditFinding(path.Root("name"), f.Rule, f.Message, f.Remedy))
 	}
 	return diags
+}
+
+// inService lists the bindings through which others get what is due.
+func inService(e delayed.Exchange, vhost topology.Topology) []string {
+	var bindings []string
+	for _, b := range e.Names().Foreign(e.Names().DeliverExchange(), vhost) {
+		bindings = append(bindings, b.String())
+	}
+	return bindings
 }
 
 // inUse keeps a delayed exchange that others get what is due from, or that may owe somebody a binding.

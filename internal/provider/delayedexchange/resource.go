@@ -47,10 +47,11 @@ func kind() entity.Kind[model, delayed.Exchange] {
 		Refresh:       refresh,
 
 		Found:     found,
+		InService: inService,
 		Expand:    delayed.Expand,
 		Owned:     delayed.Owned,
 		Check:     preflight.CheckDelayedExchange,
-		CheckRun:  checkRun,
+		CheckRun:  func(*session.Session, delayed.Exchange, *delayed.Exchange) diag.Diagnostics { return nil },
 		Replaces:  func(prior, next delayed.Exchange) bool { return prior.Name != next.Name || prior.Vhost != next.Vhost },
 		CheckPlan: checkPlan,
 		CheckLive: preflight.CheckLiveDelayedExchange,

@@ -27,12 +27,15 @@ func (e *entity[M, S]) requireConnection(ctx context.Context) diag.Diagnostics {
 	if !e.session.Configured() {
 		return diag.Diagnostics{notConnected()}
 	}
-	return reach(ctx, e.session)
+	return unreached(e.session.ReachForWrite(ctx))
 }
 
 // reach is an error if the broker does not answer, or not to this user.
 func reach(ctx context.Context, s *session.Session) diag.Diagnostics {
-	_, err := s.Reach(ctx)
+	return unreached(s.Reach(ctx))
+}
+
+func unreached(_ broker.User, err error) diag.Diagnostics {
 	switch {
 	case err == nil:
 		return nil

@@ -14,6 +14,7 @@ import (
 // messages would be lost, and leaves no state behind. The state is the plan: to read everything again would
 // cost a listing per resource, and the next plan reads it anyway.
 func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer e.session.Call()()
 	var plan M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	next, _, diags := e.resolve(ctx, &plan, nil)
@@ -22,6 +23,12 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	made, err := e.session.Making(ctx, e.objects(plan, next))
+	if err != nil {
+		resp.Diagnostics.Append(e.cannotCreate(e.key(plan), err))
+		return
+	}
+	defer made()
 	all, diags := e.listForWrite(ctx, e.key(plan).Vhost, next, nil)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -35,6 +42,19 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, e.kind.Identity(plan))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// objects name the exchanges and policies that make two resources one, or let them collide.
+func (e *entity[M, S]) objects(m M, spec S) []string {
+	var names []string
+	wanted := e.kind.Expand(spec)
+	for exchange := range wanted.Exchanges {
+		names = append(names, FormatID(e.key(m).Vhost, "exchange", exchange))
+	}
+	for policy := range wanted.Policies {
+		names = append(names, FormatID(e.key(m).Vhost, "policy", policy))
+	}
+	return names
 }
 
 // leftBehind reports what a failed creation left on the broker, which a cancellation does not change. No state

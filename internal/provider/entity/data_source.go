@@ -64,8 +64,9 @@ func (v *view[M]) ValidateConfig(ctx context.Context, req datasource.ValidateCon
 	resp.Diagnostics.Append(v.view.Validate(ctx, req.Config)...)
 }
 
-// Read lists the vhost and shows what is in it.
+// Read lists the vhost, as it is now, and shows what is in it.
 func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	defer v.session.Call()()
 	var m M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if v.session.Configured() {
@@ -80,7 +81,7 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 	if name.IsNull() {
 		*name = types.StringValue(DefaultVhost)
 	}
-	vhost, err := v.list(ctx, name.ValueString())
+	vhost, err := v.session.Fresh(ctx, name.ValueString())
 	switch {
 	case broker.IsNotFound(err):
 		resp.Diagnostics.Append(vhostNotThereForData(name.ValueString()))
@@ -93,13 +94,4 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 	}
-}
-
-// list reads the vhost, again if this run has changed something: what is read after an apply shows what the
-// apply has made.
-func (v *view[M]) list(ctx context.Context, vhost string) (topology.Vhost, error) {
-	if v.session.HasWritten() {
-		return v.session.Client.List(ctx, vhost)
-	}
-	return v.session.Listing(ctx, vhost)
 }

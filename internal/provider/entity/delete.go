@@ -14,6 +14,7 @@ import (
 
 // Delete removes the resource if that loses no message; otherwise everything stays as it is.
 func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer e.session.Call()()
 	var state M
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {

@@ -14,8 +14,7 @@ import (
 func DroppedDeadLetters(run *session.Session, c apply.Change, queues []string) []string {
 	var dropped []string
 	for _, queue := range queues {
-		key := session.Key{Kind: session.Queue, Vhost: c.Vhost, Name: queue}
-		going := run.Goes(key, slices.Collect(maps.Keys(c.Live.Policies))...)
+		going := run.Goes(c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)
 		vhost := c.All
 		vhost.Policies = maps.Clone(vhost.Policies)
 		maps.DeleteFunc(vhost.Policies, func(name string, _ topology.Policy) bool {

@@ -63,6 +63,8 @@ type Kind[M, S any] struct {
 
 	// Found lists the resources in a vhost, each by the values of Parts without the vhost.
 	Found func(topology.Topology) [][]string
+	// InService lists the queues and bindings through which messages are lost between a destroy and a creation.
+	InService func(S, topology.Topology) []string
 	// Expand returns every object that the resource wants.
 	Expand func(S) topology.Topology
 	// Owned picks out of a whole vhost what belongs to the resource.
@@ -70,19 +72,17 @@ type Kind[M, S any] struct {
 
 	// Check checks what several attributes say together.
 	Check func(S) []problem.Problem
-	// CheckRun notes in the run what others have to know of the plan, and finds what contradicts their plans.
-	// Prior is nil for a new resource, here and below.
+	// CheckRun says what a plan is worth a warning for, whatever the broker has. Prior is nil for a new resource, here and below.
 	CheckRun func(run *session.Session, next S, prior *S) diag.Diagnostics
 	// Replaces reports whether a change makes Terraform replace the resource.
 	Replaces func(prior, next S) bool
-	// CheckPlan compares a plan with a vhost as it was listed for the plan. What the same apply may still do
-	// before, as far as the run knows, is no error.
+	// CheckPlan compares a plan with a vhost as it was listed for the plan.
 	CheckPlan func(run *session.Session, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
 	// CheckLive compares what is about to be applied with the vhost as it is.
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.
 	InUse func(S, topology.Topology) *InUse
-	// LetsGo notes in the run which queues a destroy detaches, and says what is lost by it.
+	// LetsGo says what is lost with the queues that a destroy detaches.
 	LetsGo func(run *session.Session, prior S, vhost topology.Vhost) diag.Diagnostics
 	// BindingsThatGo finds bindings of others that a destroy deletes; nil if there can be none.
 	BindingsThatGo func(S, topology.Topology) []topology.Binding

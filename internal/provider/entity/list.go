@@ -42,8 +42,9 @@ func (l *listing[M, S]) ListResourceConfigSchema(
 	}
 }
 
-// List reads the vhost once, and each resource from it.
+// List reads the vhost, and each resource from it.
 func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	defer l.session.Call()()
 	var config listModel
 	diags := req.Config.Get(ctx, &config)
 	if l.session.Configured() {
@@ -58,7 +59,7 @@ func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *
 	if config.Vhost.IsNull() {
 		config.Vhost = types.StringValue(DefaultVhost)
 	}
-	vhost, err := l.session.Listing(ctx, config.Vhost.ValueString())
+	vhost, err := l.session.Fresh(ctx, config.Vhost.ValueString())
 	if err != nil {
 		stream.Results = list.ListResultsStreamDiagnostics(diag.Diagnostics{cannotList(config.Vhost.ValueString(), err)})
 		return

@@ -143,14 +143,6 @@ func cannotRead(detail string) diag.Diagnostic {
 
 // Plans and imports.
 
-func (e *entity[M, S]) configuredTwice(key session.Key) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(e.lastPath(), e.title()+" configured twice", fmt.Sprintf(
-		"Another %s in this configuration has the %s %q in vhost %q as well. "+
-			"They would fight over the same objects: remove one of them. "+
-			"If you renamed the resource in Terraform, add a moved block instead.",
-		e.resourceType(), e.lastPart(), key.Name, key.Vhost))
-}
-
 func (e *entity[M, S]) cannotReplaceRetained() diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(onDestroyPath, fmt.Sprintf("A retained %s cannot be replaced", e.kind.Kind), fmt.Sprintf(
 		"The change replaces the %s, but on_destroy = \"retain\" leaves the old one on the broker, and the new one cannot have its queues. "+

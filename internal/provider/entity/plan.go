@@ -14,6 +14,7 @@ import (
 // ModifyPlan sets every computed attribute. What is read from the broker here ends in warnings and errors,
 // never in the plan.
 func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	defer e.session.Call()()
 	if req.Plan.Raw.IsNull() {
 		resp.Diagnostics.Append(e.planDestroy(ctx, req.State)...)
 		return
@@ -37,25 +38,21 @@ func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		return
 	}
 	if prior != nil || !created {
-		resp.Diagnostics.Append(e.checkDuplicate(plan)...)
+		e.notePlan(plan)
 	}
 	if known {
 		resp.Diagnostics.Append(e.checkPlan(ctx, plan, prior)...)
 	}
 }
 
-// checkDuplicate finds two resources of one name. Within one run each resource is planned once with what it
-// is to Terraform; a replacement is planned a second time, which does not count.
-func (e *entity[M, S]) checkDuplicate(plan M) diag.Diagnostics {
+// notePlan notes in the session what is planned. The creation that ends a replacement is planned a second time.
+func (e *entity[M, S]) notePlan(plan M) {
 	for _, value := range e.kind.Identity(plan) {
 		if value.IsUnknown() {
-			return nil
+			return
 		}
 	}
-	if key := e.key(plan); e.session.PlannedBefore(e.wholeKey(plan)) {
-		return diag.Diagnostics{e.configuredTwice(key)}
-	}
-	return nil
+	e.session.Plans(e.wholeKey(plan))
 }
 
 // checkPlan checks a plan whose inputs are known: by itself, against the others of this run, and against the
@@ -68,7 +65,7 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 		return diags
 	}
 	if prior != nil && e.kind.Replaces(*prior, next) {
-		diags.Append(e.markReplaced(ctx, *priorModel)...)
+		diags.Append(e.checkReplaced(ctx, *priorModel)...)
 	}
 	diags.Append(report.Errors(e.kind.Check(next))...)
 	diags.Append(e.kind.CheckRun(e.session, next, prior)...)
@@ -93,6 +90,12 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 	case err != nil:
 		diags.Append(cannotListForPlan(name, err))
 	default:
+		if prior == nil && !lifecycle.Force {
+			diags.Append(e.checkInService(ctx, plan, next, vhost)...)
+		}
+		if diags.HasError() {
+			return diags
+		}
 		diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)...)
 		if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
 			diags.Append(e.destroyWithoutRefresh())
@@ -106,15 +109,12 @@ func (e *entity[M, S]) unchanged(prior, next S) bool {
 	return topology.Diff(e.kind.Expand(prior), e.kind.Expand(next)).Empty()
 }
 
-// markReplaced notes that a resource goes, to be replaced by another one.
-func (e *entity[M, S]) markReplaced(ctx context.Context, prior M) diag.Diagnostics {
+// checkReplaced says what a change loses that replaces the resource.
+func (e *entity[M, S]) checkReplaced(ctx context.Context, prior M) diag.Diagnostics {
 	lifecycle, diags := e.kind.Lifecycle(ctx, prior)
 	if lifecycle.Retain {
 		diags.Append(e.cannotReplaceRetained())
 		return diags
-	}
-	if lifecycle.Force {
-		e.session.MarkRemoved(e.key(prior))
 	}
 	diags.Append(e.warnOfReplacement(ctx, prior)...)
 	return diags

@@ -28,9 +28,6 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 	if diags.HasError() || lifecycle.Retain {
 		return diags
 	}
-	if lifecycle.Force {
-		e.session.MarkRemoved(e.key(state))
-	}
 	user, more := e.reachForPlan(ctx)
 	diags.Append(more...)
 	if user == nil {
@@ -66,7 +63,7 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 }
 
 // warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform
-// shows no warnings of the plan of its creation, so one that is asked for with -replace alone goes without.
+// shows no warnings of the plan of its creation.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
 	if !e.session.Configured() || e.session.HasWritten() {
 		return nil

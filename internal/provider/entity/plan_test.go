@@ -20,28 +20,6 @@ func TestPlanWithoutAConnection(t *testing.T) {
 	}
 }
 
-func TestPlanOfTheSameNameTwice(t *testing.T) {
-	t.Parallel()
-	c := newBox(t)
-	refused(t, c.plan(t, aBox("a"), nil).Diagnostics, "", path.Empty())
-	refused(t, c.plan(t, aBox("b"), nil).Diagnostics, "", path.Empty())
-	refused(t, c.plan(t, aBox("a"), nil).Diagnostics, "Box configured twice", path.Root("name"))
-	otherShelf := aBox("a")
-	otherShelf.Shelf = types.StringValue("bottom")
-	refused(t, c.plan(t, otherShelf, nil).Diagnostics, "", path.Empty())
-}
-
-// A name that is known only later cannot be compared.
-func TestPlanOfUnknownNames(t *testing.T) {
-	t.Parallel()
-	c := newBox(t)
-	unknown := aBox("")
-	unknown.Name = types.StringUnknown()
-	for range 2 {
-		refused(t, c.plan(t, unknown, nil).Diagnostics, "", path.Empty())
-	}
-}
-
 func TestPlanOfAReplacement(t *testing.T) {
 	t.Parallel()
 	c := newBox(t)
@@ -49,10 +27,7 @@ func TestPlanOfAReplacement(t *testing.T) {
 	forced.OnDestroy = types.StringValue("force")
 	refused(t, c.plan(t, aBox("b"), forced).Diagnostics, "", path.Empty())
 	refused(t, c.plan(t, aBox("f"), aBox("e")).Diagnostics, "", path.Empty())
-	if removed := c.session.Removed("box", "/"); len(removed) != 1 || removed[0] != "a" {
-		t.Errorf("removed: %q", removed)
-	}
-	if !c.session.Plans(session.Key{Kind: "box", Vhost: "/", Name: "top/b"}) {
+	if !c.session.HasPlanned(session.Key{Kind: "box", Vhost: "/", Name: "top/b"}) {
 		t.Error("the plan is not noted")
 	}
 	retained := aBox("c")

@@ -20,12 +20,14 @@ func (e *entity[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() || !e.session.Configured() {
 		return
 	}
+	defer e.session.Call()()
+	e.session.Refreshes(e.wholeKey(state))
 	resp.Diagnostics.Append(reach(ctx, e.session)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	vhost := e.key(state).Vhost
-	all, err := e.listing(ctx, vhost, state)
+	all, err := e.listForRead(ctx, vhost, state)
 	if err != nil {
 		gone, diags := e.readFailed(ctx, vhost, err)
 		resp.Diagnostics.Append(diags...)
@@ -51,6 +53,14 @@ func (e *entity[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp 
 	}
 	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+}
+
+// listForRead is what was listed of the vhost in this operation. What is imported was not in any operation before.
+func (e *entity[M, S]) listForRead(ctx context.Context, vhost string, state M) (topology.Vhost, error) {
+	if e.kind.Imported(state) {
+		return e.session.Fresh(ctx, vhost)
+	}
+	return e.listing(ctx, vhost, state)
 }
 
 // listing is what was listed of the vhost, as far as it matters to the models.

@@ -16,6 +16,7 @@ import (
 // plan, as after Create. After a failure it is what is on the broker, with the inputs as they were: the next
 // plan shows what is left to do.
 func (e *entity[M, S]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer e.session.Call()()
 	var plan, state M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)

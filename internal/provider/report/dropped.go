@@ -11,8 +11,10 @@ import (
 // DeadLettersDropped warns of a change after which nobody gets what is rejected in these queues.
 func DeadLettersDropped(queues []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages will be dropped", fmt.Sprintf(
-		"After this change these queues have no dead-letter exchange, and the broker drops what their consumers reject:\n%s\n\n"+
-			"To move a queue to another pipeline without a gap, let that one take it over first: take_over_from, "+
-			"as the guide \"Moving work queues\" shows.",
+		"This change takes the dead-letter exchange away from these queues. Until they have another one, "+
+			"the broker drops what their consumers reject:\n%s\n\n"+
+			"To hand a queue over without a gap, take two steps. First add it to its new owner, and apply. Then remove it here, and apply. "+
+			"Another pipeline, or an attachment to one, needs take_over_from for that; between work_queues and an attachment of one pipeline, "+
+			"nothing more is needed. The guide \"Moving work queues\" shows both.",
 		preflight.Bullets(queues)))
 }

@@ -21,19 +21,27 @@ func with(b *brokertest.Broker, name, lines string) string {
 	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"1s\"]\n  %s\n}\n", name, name, b.Vhost, lines)
 }
 
+// Of two new owners of a queue in one configuration, at most one gets it.
 func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	twin := strings.Replace(attachment(b, reference, ""), `"work" {`, `"twin" {`, 1)
-	elsewhere := strings.Replace(attachment(b, `"bills"`, ""), `"work" {`, `"twin" {`, 1)
-	has := `work_queues = { work = {} }`
-	acctest.Run(t, acctest.Quick(),
-		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + twin, ExpectError: regexp.MustCompile(`Attachment configured twice`)},
-		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "") + elsewhere, ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
-		resource.TestStep{Config: with(b, "orders", has) + with(b, "bills", has), ExpectError: regexp.MustCompile(`Queue of two pipelines`)},
-		resource.TestStep{Config: with(b, "orders", has)},
-	)
+	for name, c := range map[string]struct {
+		config func(*brokertest.Broker) string
+		says   string
+	}{
+		"one attachment twice": {func(b *brokertest.Broker) string {
+			return pipeline(b) + attachment(b, reference, "") + strings.Replace(attachment(b, reference, ""), `"work" {`, `"twin" {`, 1)
+		}, `Objects exist already`},
+		"two pipelines": {func(b *brokertest.Broker) string {
+			return with(b, "orders", `work_queues = { work = {} }`) + with(b, "bills", `work_queues = { work = {} }`)
+		}, `at the same\s+time|Queue of another pipeline`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			b.DeclareQueue(t, "work", "quorum", nil)
+			acctest.Run(t, acctest.Quick(), resource.TestStep{Config: c.config(b), ExpectError: regexp.MustCompile(c.says)})
+		})
+	}
 }
 
 // A queue that somebody dead-letters at-least-once may hold dead letters, which a weaker policy deletes.

@@ -1,8 +1,9 @@
 package retryattachment
 
 import (
+	"slices"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
@@ -12,23 +13,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// checkRun finds a queue that a pipeline of this configuration has, or another pipeline's attachment. A queue does not
-// leave its pipeline by a replacement: whichever Terraform does first, destroy or create, nobody has it for a while.
-func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
+// checkRun says what a plan is worth a warning for, whatever the broker has. A queue does not leave its pipeline by a
+// replacement: in between, no pipeline has it.
+func checkRun(_ *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition")
 	if prior == nil || !sameQueue(*prior, a) {
 		warnings = append(warnings, preflight.CallOf(a.AsPipeline(), preflight.Path{"queue"}))
 	}
 	diags := report.Warnings(warnings)
-	had := prior != nil && sameQueue(*prior, a) && prior.Pipeline == a.Pipeline
-	claim := session.Claim{Owner: a.Pipeline, From: a.WorkQueue.TakeOverFrom, Had: had}
-	if other, conflicts := run.Claim(queueKey(a), claim); conflicts {
-		diags.Append(report.QueueOfTwo(path.Root("queue"), a.Queue, claim, other))
-	}
-	giver := session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: claim.From}
-	if claim.From != "" && !had && run.LetsGo(queueKey(a), claim.From) && !run.IsRemoved(giver) {
-		diags.Append(takenOverWhileLetGo(a.Queue, claim.From))
-	}
 	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {
 		diags.Append(movedByReplacement(a.Queue, prior.Pipeline))
 	}
@@ -42,8 +34,8 @@ func checkPlan(
 	if prior != nil && (!sameQueue(*prior, a) || prior.Pipeline != a.Pipeline) {
 		prior = nil
 	}
-	found := preflight.CheckLiveAttachment(a, prior, vhost, run.Removed(session.Pipeline, a.Vhost)...)
-	found.MissingPipeline = found.MissingPipeline && !run.Plans(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
+	found := preflight.CheckLiveAttachment(a, prior, vhost)
+	found.MissingPipeline = found.MissingPipeline && !run.HasPlanned(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
 	diags := report.Planned(found, places, false)
 	if prior != nil {
 		diags.Append(report.FailedQueuesStay(pipeline.StayingFailedQueueOf(*prior, &a, vhost.Topology))...)
@@ -51,12 +43,9 @@ func checkPlan(
 	return diags
 }
 
-// letsGo notes that a destroy detaches the queue, and says so if its rejected messages are dropped from then on.
+// letsGo says what a destroy loses: what is rejected from then on, and the care of a failed queue that stays.
 func letsGo(run *session.Session, prior pipeline.Attachment, vhost topology.Vhost) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if taker := run.LetGo(queueKey(prior), prior.Pipeline); taker != "" {
-		diags.Append(letGoWhileTakenOver(prior.Queue, taker))
-	}
 	if dropped := entity.DroppedDeadLetters(run, change(&prior, nil, vhost), []string{prior.Queue}); len(dropped) > 0 {
 		diags.Append(report.DeadLettersDropped(dropped))
 	}
@@ -67,8 +56,12 @@ func checkLive(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology
 	return preflight.CheckLiveAttachment(a, prior, vhost)
 }
 
-func queueKey(a pipeline.Attachment) session.Key {
-	return session.Key{Kind: session.Queue, Vhost: a.Vhost, Name: a.Queue}
+// inService is the queue, if it is attached.
+func inService(a pipeline.Attachment, vhost topology.Topology) []string {
+	if slices.Contains(pipeline.Attached(a.Names(), vhost), a.Queue) {
+		return []string{a.Queue}
+	}
+	return nil
 }
 
 func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }

@@ -13,8 +13,9 @@ import (
 )
 
 // compute sets the computed attributes, which are a function of the configuration alone.
-func compute(_ context.Context, plan, _ *model) (known bool, diags diag.Diagnostics) {
+func compute(_ context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
 	plan.ID = plan.id()
+	diags = checkReplacement(*plan, prior)
 	if !plan.inputsKnown() {
 		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
 		if plan.TakeOverFrom.IsUnknown() {
@@ -22,11 +23,25 @@ func compute(_ context.Context, plan, _ *model) (known bool, diags diag.Diagnost
 		}
 		return false, diags
 	}
-	a, diags := plan.attachment()
-	if !diags.HasError() {
+	a, more := plan.attachment()
+	if diags.Append(more...); !diags.HasError() {
 		plan.Topology = attribute.TopologyValue(pipeline.ExpandAttachment(a))
 	}
 	return true, diags
+}
+
+// checkReplacement refuses a change that might replace the attachment: in between, no pipeline has the queue.
+func checkReplacement(plan model, prior *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if prior == nil {
+		return nil
+	}
+	for i, value := range plan.identity() {
+		if value.IsUnknown() {
+			diags.Append(replacedUnknown([]string{"vhost", "pipeline", "queue"}[i], prior.Queue.ValueString()))
+		}
+	}
+	return diags
 }
 
 // refresh sets the computed attributes from what is on the broker.

@@ -18,14 +18,6 @@ var policyUse = entity.PolicyUse{
 	Without: "Without policies, set attach = \"arguments\".",
 }
 
-func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Queue released in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q takes queue %q over in this same plan. "+
-			"Terraform may destroy the attachment first, and what is rejected in between is lost. "+
-			"Keep the attachment, apply, and remove it with the next apply.",
-		taker, queue))
-}
-
 func movedByReplacement(queue, from string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
 		"A change of pipeline replaces the attachment, and what is rejected in queue %q in between is lost. "+
@@ -34,14 +26,15 @@ func movedByReplacement(queue, from string) diag.Diagnostic {
 		queue, from))
 }
 
+func replacedUnknown(attribute, queue string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "The attachment might be replaced", fmt.Sprintf(
+		"The value of %s is not known before the apply. If it changes, the attachment is replaced, "+
+			"and what is rejected in queue %q in between is lost. "+
+			"Make the value known to the plan: write it out, or create what it comes from with an apply of its own (-target).",
+		attribute, queue))
+}
+
 func unknownTakeOver() diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "take_over_from is not known yet",
 		"Which pipeline the queue is taken over from has to be known when the plan is made: write its name out.")
-}
-
-func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "Queue released in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q releases queue %q in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
-			"Leave the queue there, apply, and remove it with the next apply.",
-		owner, queue))
 }

@@ -48,11 +48,12 @@ func kind() entity.Kind[model, pipeline.Attachment] {
 		Recover:       (*model).recover,
 		Refresh:       refresh,
 
-		Found:    found,
-		Expand:   pipeline.ExpandAttachment,
-		Owned:    pipeline.OwnedByAttachment,
-		Check:    preflight.CheckAttachment,
-		CheckRun: checkRun,
+		Found:     found,
+		InService: inService,
+		Expand:    pipeline.ExpandAttachment,
+		Owned:     pipeline.OwnedByAttachment,
+		Check:     preflight.CheckAttachment,
+		CheckRun:  checkRun,
 		Replaces: func(prior, next pipeline.Attachment) bool {
 			return !sameQueue(prior, next) || prior.Pipeline != next.Pipeline
 		},

@@ -145,18 +145,31 @@ provider "rabbitmq" { endpoint = terraform_data.endpoint.output }
 	acceptQuickly(t, b, resource.TestStep{Config: config})
 }
 
+// Of two resources of one name, one is created: the other one finds its objects.
 func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	config := pipelineHCL(b, `delays = ["5s"]`)
-	twin := "resource \"rabbitmq_retry_pipeline\" \"twin\" {\n  name = \"orders\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n}\n"
-	twice := regexp.MustCompile(`configured twice`)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: config + twin, ExpectError: twice},
-		resource.TestStep{Config: config},
-		resource.TestStep{Config: config + twin, ExpectError: twice},
-		resource.TestStep{Config: config, Taint: []string{address}},
-	)
+	exist := regexp.MustCompile(`Objects exist already`)
+	with := func(b *brokertest.Broker) (one, two string) {
+		one = pipelineHCL(b, `delays = ["5s"]`)
+		return one, one + "resource \"rabbitmq_retry_pipeline\" \"twin\" {\n  name = \"orders\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"7s\"]\n}\n"
+	}
+	t.Run("both new", func(t *testing.T) {
+		t.Parallel()
+		b := brokertest.New(t)
+		_, two := with(b)
+		acceptQuickly(t, b, resource.TestStep{Config: two, ExpectError: exist})
+	})
+	t.Run("one new", func(t *testing.T) {
+		t.Parallel()
+		b := brokertest.New(t)
+		one, two := with(b)
+		acceptQuickly(t, b,
+			resource.TestStep{Config: one},
+			resource.TestStep{Config: two, ExpectError: exist},
+			resource.TestStep{Config: one, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+			resource.TestStep{Config: one, Taint: []string{address}},
+		)
+	})
 }
 
 func TestAcc_ReplacementOfNameAndType(t *testing.T) {

@@ -33,60 +33,13 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 	return problems
 }
 
-// checkRun finds a work queue that another pipeline of this configuration has, and what the plan should say
-// without an error.
-func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
+// checkRun says what a plan is worth a warning for, whatever the broker has.
+func checkRun(_ *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
 	diags := report.Warnings(slices.Concat(preflight.ConsumersCall(p, prior), preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
-	own := topology.Topology{Exchanges: pipeline.ExpandExchanges(p), Queues: p.OwnQueues()}
-	diags.Append(entity.ClaimObjects(run, pipelineKey(p.Vhost, p.Name), own)...)
-	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		diags.Append(claim(run, p, prior, name)...)
-	}
 	if prior != nil {
 		diags.Append(warnOfReleased(p, *prior)...)
-		diags.Append(letGo(run, *prior, p.WorkQueues)...)
 	}
 	return diags
-}
-
-// claim notes that the pipeline has a queue, and whom it takes it over from.
-func claim(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, name string) diag.Diagnostics {
-	var diags diag.Diagnostics
-	key, from, had := queueKey(p, name), p.WorkQueues[name].TakeOverFrom, false
-	if prior != nil {
-		_, had = prior.WorkQueues[name]
-	}
-	mine := session.Claim{Owner: p.Name, From: from, Had: had}
-	if other, conflicts := run.Claim(key, mine); conflicts {
-		diags.Append(report.QueueOfTwo(workQueuePath(name), name, mine, other))
-	}
-	if from != "" && !had && run.LetsGo(key, from) && !run.IsRemoved(pipelineKey(p.Vhost, from)) {
-		diags.Append(takenOverWhileLetGo(name, from))
-	}
-	return diags
-}
-
-// letGo notes the queues that the pipeline gives up, all but those that stay. Of one that is removed by force, whoever
-// takes a queue over comes first where Terraform creates before it destroys; otherwise loss is what was asked for.
-func letGo(run *session.Session, prior pipeline.Pipeline, stay map[string]pipeline.WorkQueue) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, name := range slices.Sorted(maps.Keys(prior.WorkQueues)) {
-		if _, stays := stay[name]; stays {
-			continue
-		}
-		if taker := run.LetGo(queueKey(prior, name), prior.Name); taker != "" && !run.IsRemoved(pipelineKey(prior.Vhost, prior.Name)) {
-			diags.Append(letGoWhileTakenOver(name, taker))
-		}
-	}
-	return diags
-}
-
-func queueKey(p pipeline.Pipeline, queue string) session.Key {
-	return session.Key{Kind: session.Queue, Vhost: p.Vhost, Name: queue}
-}
-
-func pipelineKey(vhost, name string) session.Key {
-	return session.Key{Kind: session.Pipeline, Vhost: vhost, Name: name}
 }
 
 // warnOfReleased says that a queue that is not declared any more is not deleted.
@@ -104,7 +57,7 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 func checkPlan(
 	run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, lifecycle entity.Lifecycle,
 ) diag.Diagnostics {
-	found := preflight.CheckLive(p, prior, vhost, run.Removed(session.Pipeline, p.Vhost)...)
+	found := preflight.CheckLive(p, prior, vhost)
 	// Where a forced replacement creates first, apply plans the creation once more, beside the old pipeline. An error of
 	// that plan would leave the old one in the state as a deposed object; one of Create puts it back.
 	diags := report.Planned(found, places, prior == nil && lifecycle.Force)
@@ -147,10 +100,9 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return diags
 }
 
-// letsGo notes the queues that a destroy detaches, and names those whose rejected messages are dropped from then on.
+// letsGo says what a destroy loses: what is rejected from then on in the work queues, and the care of failed queues that stay.
 func letsGo(run *session.Session, prior pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
-	diags := letGo(run, prior, nil)
-	diags.Append(warnOfDropped(run, prior, nil, vhost)...)
+	diags := warnOfDropped(run, prior, nil, vhost)
 	return append(diags, report.FailedQueuesStay(pipeline.StayingFailedQueues(prior, nil, vhost.Topology))...)
 }
 
@@ -184,4 +136,16 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *entity.InUse {
 		return entity.NoteGarbled(session.Pipeline, garbled[0])
 	}
 	return nil
+}
+
+// inService lists the queues that reject to the pipeline.
+func inService(p pipeline.Pipeline, vhost topology.Topology) []string {
+	queues := pipeline.Attached(p.Names(), vhost)
+	for _, b := range vhost.Bindings {
+		if pipeline.AttachedBy(b) == p.Name {
+			queues = append(queues, b.Destination)
+		}
+	}
+	slices.Sort(queues)
+	return slices.Compact(queues)
 }

@@ -39,24 +39,9 @@ func nullWorkQueue(name string) diag.Diagnostic {
 
 // Plans.
 
-func letGoWhileTakenOver(queue, taker string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue), "Queue released in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q takes queue %q over in this same plan. Terraform may release it here first, and what is rejected in between is lost. "+
-			"Leave the queue in this pipeline, apply, and remove it with the next apply.",
-		taker, queue))
-}
-
 func unknownTakeOver(queue string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue).AtName("take_over_from"), "take_over_from is not known yet",
 		"Which pipeline the queue is taken over from has to be known when the plan is made: write its name out.")
-}
-
-func takenOverWhileLetGo(queue, owner string) diag.Diagnostic {
-	at := workQueuePath(queue).AtName("take_over_from")
-	return diag.NewAttributeErrorDiagnostic(at, "Queue released in the apply that takes it over", fmt.Sprintf(
-		"The pipeline %q releases queue %q in this same plan. Terraform may do that first, and what is rejected in between is lost. "+
-			"Leave the queue in %q, apply, and remove it there with the next apply.",
-		owner, queue, owner))
 }
 
 func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {

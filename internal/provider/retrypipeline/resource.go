@@ -46,6 +46,7 @@ func kind() entity.Kind[model, pipeline.Pipeline] {
 		Refresh:       refresh,
 
 		Found:     found,
+		InService: inService,
 		Expand:    pipeline.Expand,
 		Owned:     pipeline.Owned,
 		Check:     checkSpecification,

@@ -4,7 +4,7 @@ package session
 import (
 	"context"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -12,28 +12,20 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Session is made by Configure and lives as long as the provider's process: one refresh and plan,
-// or one apply. Its remembered listings serve reading and planning only; what writes asks the broker
-// again (Fresh).
+// Session is made by Configure and lives as long as the provider's process, which can serve many operations. What it
+// remembers of one serves reading and planning only; what writes asks the broker again (Fresh).
 type Session struct {
 	// Client is nil while the provider's configuration is not known yet.
 	Client *broker.Client
 	// Applier changes what Client reads.
 	Applier *apply.Applier
 
-	run run
-
-	reached struct {
-		once sync.Once
-		user broker.User
-		err  error
-		told atomic.Bool
-	}
-
-	mutex    sync.Mutex
-	listings map[string]*listing
-	fresh    map[string]*freshListings
-	wrote    atomic.Bool
+	mutex     sync.Mutex
+	operation *operation
+	underWay  int
+	lastEnd   time.Time
+	fresh     map[string]*freshListings
+	making    map[string]chan struct{}
 	// list asks the broker.
 	list func(ctx context.Context, vhost string) (topology.Vhost, error)
 }
@@ -49,7 +41,7 @@ type listing struct {
 func New(client *broker.Client, times apply.Times) *Session {
 	return &Session{
 		Client: client, Applier: apply.New(client, times), list: client.List,
-		listings: map[string]*listing{}, fresh: map[string]*freshListings{}, run: newRun(),
+		operation: newOperation(), fresh: map[string]*freshListings{}, making: map[string]chan struct{}{},
 	}
 }
 
@@ -59,18 +51,7 @@ func Unconnected() *Session { return New(nil, apply.DefaultTimes()) }
 // Configured reports whether the provider's configuration is known.
 func (s *Session) Configured() bool { return s.Client != nil }
 
-// Reach asks the broker who the provider's user is, when it is first needed: what needs no broker works without one.
-// The answer is that of the whole run. It needs a client.
-func (s *Session) Reach(ctx context.Context) (broker.User, error) {
-	s.reached.once.Do(func() { s.reached.user, s.reached.err = s.Client.User(ctx) })
-	return s.reached.user, s.reached.err
-}
-
-// ToldUnreached reports whether a plan has said before that the broker cannot be reached, and remembers it: once is
-// enough for all resources of a run.
-func (s *Session) ToldUnreached() bool { return s.reached.told.Swap(true) }
-
-// Listing reads a vhost once and answers from memory afterwards. The answer is shared: it must not
+// Listing reads a vhost once in an operation and answers from memory afterwards. The answer is shared: it must not
 // be changed.
 func (s *Session) Listing(ctx context.Context, vhost string) (topology.Vhost, error) {
 	l := s.listing(ctx, vhost)
@@ -86,23 +67,24 @@ func (s *Session) Near(ctx context.Context, vhost string, pipelines, workQueues 
 	return l.index.Near(pipelines, workQueues), nil
 }
 
+// listing is shared by all who ask for it until it fails: an error is not remembered.
 func (s *Session) listing(ctx context.Context, vhost string) *listing {
 	s.mutex.Lock()
-	l := s.listings[vhost]
+	of := s.operation
+	l := of.listings[vhost]
 	if l == nil {
 		l = &listing{}
-		s.listings[vhost] = l
+		of.listings[vhost] = l
 	}
 	s.mutex.Unlock()
 	l.once.Do(func() {
 		l.vhost, l.err = s.list(ctx, vhost)
 		l.index = pipeline.NewIndex(l.vhost)
+		if l.err != nil {
+			s.mutex.Lock()
+			delete(of.listings, vhost)
+			s.mutex.Unlock()
+		}
 	})
 	return l
 }
-
-// MarkWritten notes that the broker is being changed, which makes what was listed before stale.
-func (s *Session) MarkWritten() { s.wrote.Store(true) }
-
-// HasWritten reports whether listings may be older than this run's own writes.
-func (s *Session) HasWritten() bool { return s.wrote.Load() }

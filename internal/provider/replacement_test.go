@@ -1,0 +1,181 @@
+package provider_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+const replaceable = `
+terraform {
+  required_providers {
+    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
+  }
+}
+resource "terraform_data" "revision" { input = "REVISION" }
+resource "rabbitmq_retry_pipeline" "it" {
+  name          = "orders"
+  vhost         = "VHOST"
+  delays        = ["1s"]
+  work_queues   = { work = {} }
+  force_destroy = FORCE
+  lifecycle { replace_triggered_by = [terraform_data.revision] }
+}
+resource "rabbitmq_retry_pipeline" "shared" {
+  name   = "shared"
+  vhost  = "VHOST"
+  delays = ["1s"]
+}
+resource "rabbitmq_retry_attachment" "it" {
+  pipeline = rabbitmq_retry_pipeline.shared.name
+  vhost    = "VHOST"
+  queue    = "attached"
+  lifecycle { replace_triggered_by = [terraform_data.revision] }
+}
+resource "rabbitmq_delayed_exchange" "it" {
+  name          = "events"
+  vhost         = "VHOST"
+  max_delay     = "1s"
+  precision     = "1s"
+  force_destroy = FORCE
+  lifecycle { replace_triggered_by = [terraform_data.revision] }
+}
+`
+
+// Terraform plans a replacement that it was told to make as a creation, and shows only errors of that plan.
+func TestAcc_ForcedReplacements(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	configure := func(revision string, force bool) {
+		tf.Write(t, "main.tf", strings.NewReplacer("VHOST", b.Vhost, "REVISION", revision, "FORCE", fmt.Sprint(force)).Replace(replaceable))
+	}
+	b.DeclareQueue(t, "work", "quorum", nil)
+	b.DeclareQueue(t, "attached", "quorum", nil)
+	b.DeclareQueue(t, "due", "quorum", nil)
+	configure("1", false)
+	tf.Run(t, "apply", "-auto-approve", "-no-color")
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", "events.deliver", "q", "due"), map[string]any{"routing_key": "#"}, nil)
+
+	addresses := map[string]string{
+		"rabbitmq_retry_pipeline.it": "work", "rabbitmq_retry_attachment.it": "attached", "rabbitmq_delayed_exchange.it": "events.deliver -> due",
+	}
+	refused := func(what string, lists []string, args ...string) {
+		t.Helper()
+		output, err := tf.Try(t.Context(), append(args, "-no-color")...)
+		if err == nil {
+			t.Errorf("%s: planned:\n%s", what, output)
+			return
+		}
+		said := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", "")), " ")
+		for _, want := range append(lists, "exists and is in use", "terraform untaint", "moved block", "-refresh=false") {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %q is not said:\n%s", what, want, said)
+			}
+		}
+	}
+	for address, lost := range addresses {
+		refused(address+" -replace", []string{lost}, "plan", "-replace="+address)
+		tf.Run(t, "taint", address)
+		refused(address+" tainted", []string{lost}, "plan")
+		refused(address+" tainted, destroyed", []string{lost}, "plan", "-destroy")
+		tf.Run(t, "plan", "-destroy", "-refresh=false")
+		tf.Run(t, "untaint", address)
+	}
+	configure("2", false)
+	refused("replace_triggered_by", []string{"work", "attached", "events.deliver -> due"}, "plan")
+	configure("1", false)
+	if output := tf.Run(t, "plan", "-no-color"); !strings.Contains(output, "No changes.") {
+		t.Errorf("untainted: %s", output)
+	}
+	configure("1", true)
+	tf.Run(t, "apply", "-auto-approve", "-no-color")
+	tf.Run(t, "plan", "-replace=rabbitmq_retry_pipeline.it", "-replace=rabbitmq_delayed_exchange.it")
+
+	configure("1", false)
+	tf.Run(t, "apply", "-auto-approve", "-no-color")
+	tf.Run(t, "taint", "rabbitmq_retry_pipeline.it")
+	tf.Run(t, "destroy", "-auto-approve", "-refresh=false", "-target=rabbitmq_retry_pipeline.it")
+}
+
+// A creation of what the broker has already is an error of the plan if messages could be lost by it.
+func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	b.DeclareQueue(t, "due", "quorum", nil)
+	core := func(kind string, config map[string]any) acctest.Core {
+		config["vhost"] = b.Vhost
+		return acctest.Core{Type: "rabbitmq_" + kind, Config: config, Times: acctest.Quick()}
+	}
+	pipeline := func(more map[string]any) acctest.Core {
+		config := map[string]any{"name": "orders", "delays": []string{"1s"}}
+		for name, value := range more {
+			config[name] = value
+		}
+		return core("retry_pipeline", config)
+	}
+	events := func() acctest.Core {
+		return core("delayed_exchange", map[string]any{"name": "events", "max_delay": "1s", "precision": "1s"})
+	}
+	work := map[string]any{"work_queues": map[string]any{"work": map[string]any{}}}
+	planned := func(what string, c acctest.Core, refusedFor string) {
+		t.Helper()
+		_, err := c.Plan(t.Context())
+		if refusedFor == "" && err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if refusedFor != "" && (err == nil || !strings.Contains(err.Error(), "exists and is in use") || !strings.Contains(err.Error(), refusedFor)) {
+			t.Errorf("%s: %v, want %q", what, err, refusedFor)
+		}
+	}
+
+	made, delays := pipeline(nil), events()
+	for _, c := range []*acctest.Core{&made, &delays} {
+		if _, err := c.PlanAndApply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	planned("a pipeline without work queues", pipeline(nil), "")
+	planned("a delayed exchange without bindings", events(), "")
+
+	attached := core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "work"})
+	if _, err := attached.PlanAndApply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	planned("an attachment", core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "work"}), "work")
+	planned("an attachment of another queue", core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "due"}), "")
+	planned("a pipeline with an attachment", pipeline(nil), "work")
+	if err := attached.Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	planned("a pipeline without attachments", pipeline(nil), "")
+
+	made.Config = pipeline(work).Config
+	if _, err := made.PlanAndApply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	planned("a pipeline with a work queue", pipeline(nil), "work")
+	planned("the same, forced", pipeline(map[string]any{"force_destroy": true}), "")
+	b.Call(t, http.MethodDelete, b.Path("queues", "orders.failed"), nil, nil)
+	planned("a pipeline whose definition is gone", pipeline(nil), "work")
+
+	b.Publish(t, "events.delay.unrouted", "key", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		c := events()
+		if _, err := c.Plan(t.Context()); err != nil {
+			break
+		}
+	}
+	planned("a delayed exchange with a message", events(), "events.delay.unrouted: 1 message")
+}

@@ -1,0 +1,129 @@
+package session
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+)
+
+// Kind is a kind of resource.
+type Kind string
+
+// The kinds, as messages call them.
+const (
+	Pipeline        Kind = "pipeline"
+	Attachment      Kind = "attachment"
+	DelayedExchange Kind = "delayed exchange"
+)
+
+// Key tells one resource from all others.
+type Key struct {
+	Kind        Kind
+	Vhost, Name string
+}
+
+// An operation is one refresh and plan, or one apply. Up to Terraform 1.14, each has a process of its own. From 1.15 on,
+// `terraform test` runs all operations of a file in one process, and does not say where one ends.
+type operation struct {
+	refreshed, planned map[Key]bool
+	going              map[queueKey]map[string]bool
+	listings           map[string]*listing
+	wrote              bool
+
+	reaching chan struct{} // has room for one
+	reached  *reached
+	told     bool
+}
+
+type queueKey struct{ vhost, queue string }
+
+type reached struct {
+	user broker.User
+	err  error
+}
+
+func newOperation() *operation {
+	return &operation{
+		refreshed: map[Key]bool{}, planned: map[Key]bool{},
+		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, reaching: make(chan struct{}, 1),
+	}
+}
+
+// idle is how long no call is under way before the next call begins another operation.
+const idle = time.Second
+
+// Call notes that a call of Terraform's begins, and returns what notes its end.
+func (s *Session) Call() (ended func()) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.underWay == 0 && time.Since(s.lastEnd) > idle {
+		s.operation = newOperation()
+	}
+	s.underWay++
+	return func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.underWay--
+		s.lastEnd = time.Now()
+	}
+}
+
+// Refreshes notes that a resource is refreshed. Terraform does so once in an operation, and not after a write.
+func (s *Session) Refreshes(key Key) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.operation.wrote || s.operation.refreshed[key] {
+		s.operation = newOperation()
+	}
+	s.operation.refreshed[key] = true
+}
+
+// Plans notes that a resource is planned. Terraform does so once in an operation, apart from the creation that ends a
+// replacement.
+func (s *Session) Plans(key Key) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.operation.planned[key] {
+		s.operation = newOperation()
+	}
+	s.operation.planned[key] = true
+}
+
+// HasPlanned reports whether a resource was planned in this operation. Only warnings depend on it.
+func (s *Session) HasPlanned(key Key) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.operation.planned[key]
+}
+
+// Goes notes policies that are planned to leave a queue, and returns all that were noted of it in this operation. Of two
+// owners who leave a queue at the same time, each still finds the other's policy on the broker. Only warnings depend on it.
+func (s *Session) Goes(vhost, queue string, policies ...string) []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	key := queueKey{vhost, queue}
+	if s.operation.going[key] == nil {
+		s.operation.going[key] = map[string]bool{}
+	}
+	for _, policy := range policies {
+		s.operation.going[key][policy] = true
+	}
+	return slices.Sorted(maps.Keys(s.operation.going[key]))
+}
+
+// MarkWritten notes that the broker is being changed, which makes what was listed before stale.
+func (s *Session) MarkWritten() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.operation.wrote = true
+	clear(s.operation.listings)
+}
+
+// HasWritten reports whether this operation is an apply that has begun to write.
+func (s *Session) HasWritten() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.operation.wrote
+}
