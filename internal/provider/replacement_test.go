@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -120,9 +121,7 @@ func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
 	}
 	pipeline := func(more map[string]any) acctest.Core {
 		config := map[string]any{"name": "orders", "delays": []string{"1s"}}
-		for name, value := range more {
-			config[name] = value
-		}
+		maps.Copy(config, more)
 		return core("retry_pipeline", config)
 	}
 	events := func() acctest.Core {

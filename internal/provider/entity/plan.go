@@ -90,16 +90,23 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 	case err != nil:
 		diags.Append(cannotListForPlan(name, err))
 	default:
-		if prior == nil && !lifecycle.Force {
-			diags.Append(e.checkInService(ctx, plan, next, vhost)...)
-		}
-		if diags.HasError() {
+		diags.Append(e.compare(ctx, plan, next, prior, vhost, lifecycle)...)
+	}
+	return diags
+}
+
+// compare compares a plan with the vhost.
+func (e *entity[M, S]) compare(
+	ctx context.Context, plan M, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle,
+) diag.Diagnostics {
+	if prior == nil && !lifecycle.Force {
+		if diags := e.checkInService(ctx, plan, next, vhost); diags.HasError() {
 			return diags
 		}
-		diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)...)
-		if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
-			diags.Append(e.destroyWithoutRefresh())
-		}
+	}
+	diags := e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)
+	if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
+		diags.Append(e.destroyWithoutRefresh())
 	}
 	return diags
 }

@@ -124,3 +124,24 @@ func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
 		resource.TestStep{PreConfig: func() { detachByHand(t, b) }, Config: config},
 	)
 }
+
+// A value that is not known before the apply could replace the attachment.
+func TestAcc_UnknownIdentityIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	later := func(revision string) string {
+		return "resource \"terraform_data\" \"revision\" { input = \"" + revision + "\" }\n"
+	}
+	known := pipeline(b) + attachment(b, reference, "")
+	steps := []resource.TestStep{{Config: later("1") + known}}
+	for attribute, value := range map[string]string{"pipeline": `rabbitmq_retry_pipeline.orders.name`, "queue": `"work"`} {
+		unknown := regexp.MustCompile(`(?m)^\s*`+attribute+` =.*$`).ReplaceAllString(attachment(b, reference, ""),
+			attribute+` = terraform_data.revision.output == "2" ? `+value+" : "+value)
+		steps = append(steps, resource.TestStep{
+			Config: later("2") + pipeline(b) + unknown, PlanOnly: true,
+			ExpectError: regexp.MustCompile(`(?s)The attachment might be replaced.*` + attribute + ` = `),
+		})
+	}
+	acctest.Run(t, acctest.Quick(), steps...)
+}

@@ -1,6 +1,7 @@
 package retrypipeline_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,9 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 		if got := strings.Contains(output, "Rejected messages will be dropped"); got != dropped {
 			t.Errorf("%s: the plan warns: %t\n%s", what, got, output)
 		}
+		if strings.Contains(output, "attached twice") {
+			t.Errorf("%s: the plan takes the queue for one of two owners:\n%s", what, output)
+		}
 		if strings.Contains(output, "parking-queue") {
 			t.Errorf("%s: a queue that was detached is taken for one in which dead letters rest:\n%s", what, output)
 		}
@@ -44,6 +48,11 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	tf.apply(t)
 	plan("a queue is removed", pipelineNamed(tf.Broker, "old", left), true)
 	plan("a destroy", pipelineNamed(tf.Broker, "old", has), true, "-destroy")
+	plan("both steps of a move", pipelineNamed(tf.Broker, "old", left)+takes, true)
+	plan("a move from a pipeline that goes", takes, true)
+	attachment := fmt.Sprintf("resource \"rabbitmq_retry_attachment\" \"work\" {\n  pipeline = \"old\"\n  vhost = %q\n  queue = \"work\"\n}\n", tf.Vhost)
+	plan("both steps to an attachment", pipelineNamed(tf.Broker, "old", left)+attachment, true)
+	plan("an attachment besides", pipelineNamed(tf.Broker, "old", has)+attachment, false)
 	plan("a take-over", pipelineNamed(tf.Broker, "old", has)+takes, false)
 	tf.apply(t)
 	plan("the old one lets go", pipelineNamed(tf.Broker, "old", left)+takes, false)

@@ -125,8 +125,8 @@ func TestMakingOneObjectAtATime(t *testing.T) {
 		}()
 		synctest.Wait()
 		select {
-		case <-waited:
-			t.Error("two make one object")
+		case err := <-waited:
+			t.Error(err, "two make one object")
 		default:
 		}
 		cancelled, cancel := context.WithCancel(t.Context())
