@@ -65,10 +65,8 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 			if text := bindings(t, a, b); !strings.Contains(text, theirs.String()) || strings.Contains(text, "orders.return -> work") {
 				t.Errorf("bindings:\n%s", text)
 			}
-			for policy, properties := range now.Policies {
-				if applies, err := properties.AppliesTo("work", topology.Quorum); applies || err != nil {
-					t.Errorf("policy %s applies to the queue, %v", policy, err)
-				}
+			if policies, doubtful := topology.NewMatcher(now.Policies).Queue("work", topology.Quorum); len(policies)+len(doubtful) > 0 {
+				t.Errorf("policies apply to the queue: %v, %v", policies, doubtful)
 			}
 		})
 	}

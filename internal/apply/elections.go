@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -91,20 +90,19 @@ func (e *execution) leaders(ctx context.Context, policies []topology.NamedPolicy
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]string{}
+	written, live, found := map[string]topology.Policy{}, map[string]topology.Policy{}, map[string]string{}
+	for _, policy := range policies {
+		written[policy.Name], live[policy.Name] = policy.Policy, e.Live.Policies[policy.Name]
+	}
+	after, before := topology.NewMatcher(written), topology.NewMatcher(live)
 	for _, queue := range queues {
-		for _, policy := range policies {
-			if queue.Type == topology.Quorum && (covers(policy.Policy, queue) || covers(e.Live.Policies[policy.Name], queue)) {
-				found[queue.Name] = queue.Leader
-			}
+		covering, _ := after.Queue(queue.Name, queue.Type)
+		covered, _ := before.Queue(queue.Name, queue.Type)
+		if queue.Type == topology.Quorum && len(covering)+len(covered) > 0 {
+			found[queue.Name] = queue.Leader
 		}
 	}
 	return found, nil
-}
-
-func covers(policy topology.Policy, queue broker.QueueInfo) bool {
-	matches, err := policy.AppliesTo(queue.Name, queue.Type)
-	return matches && err == nil
 }
 
 // putInBetween writes policies with other content that has no effect, the last one first. A policy

@@ -49,11 +49,17 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	return c.writeOrder(guard)
 }
 
-// coveredByOthers reports whether a policy that is not the owner's matches one of the queues.
+// coveredByOthers reports whether a policy that is not the owner's matches one of the queues, or cannot be evaluated.
 func (c Change) coveredByOthers(queues map[string]topology.Queue) bool {
 	others := maps.Clone(c.All.Policies)
 	for _, own := range []map[string]topology.Policy{c.Live.Policies, c.Wanted.Policies} {
 		maps.DeleteFunc(others, func(name string, _ topology.Policy) bool { _, is := own[name]; return is })
 	}
-	return topology.MayApply(others, queues)
+	policies := topology.NewMatcher(others)
+	for name, queue := range queues {
+		if found, doubtful := policies.Queue(name, queue.Type); len(found)+len(doubtful) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -38,7 +38,7 @@ type bare struct {
 	missing bool
 }
 
-func newBare(t *testing.T, b *brokertest.Broker, endpoint string) *bare {
+func newBare(t testing.TB, b *brokertest.Broker, endpoint string) *bare {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: atOnce}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -47,7 +47,7 @@ func newBare(t *testing.T, b *brokertest.Broker, endpoint string) *bare {
 
 // send sends the calls of ten groups side by side, those of a group one after another, and returns how
 // long all of them took.
-func (b *bare) send(t *testing.T, groups [][]call) time.Duration {
+func (b *bare) send(t testing.TB, groups [][]call) time.Duration {
 	t.Helper()
 	began, queue := time.Now(), make(chan []call)
 	var workers sync.WaitGroup

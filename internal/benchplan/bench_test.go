@@ -30,6 +30,10 @@ type scenario struct {
 	name              string
 	pipelines, vhosts int
 	delay             time.Duration
+	// perPipeline is how many work queues a pipeline has, one if it is 0. So many of them have a failed queue of their own.
+	perPipeline, failedQueues int
+	// policies is how many of somebody else's a vhost has.
+	policies int
 	// workQueuesOnly takes a build whose policies leave the pipelines' own queues to other policies.
 	workQueuesOnly bool
 }
@@ -37,14 +41,15 @@ type scenario struct {
 const slow = 20 * time.Millisecond
 
 var scenarios = []scenario{
-	{"1", 1, 1, 0, false},
-	{"50", 50, 1, 0, false},
-	{"200", 200, 1, 0, false},
-	{"1 slow", 1, 1, slow, false},
-	{"50 slow", 50, 1, slow, false},
-	{"200 slow", 200, 1, slow, false},
-	{"200 spread", 200, 10, 0, false},
-	{"200 work queues only", 200, 1, 0, true},
+	{name: "1", pipelines: 1, vhosts: 1},
+	{name: "50", pipelines: 50, vhosts: 1},
+	{name: "200", pipelines: 200, vhosts: 1},
+	{name: "wide", pipelines: 1, vhosts: 1, perPipeline: 1000, failedQueues: 100, policies: 200},
+	{name: "1 slow", pipelines: 1, vhosts: 1, delay: slow},
+	{name: "50 slow", pipelines: 50, vhosts: 1, delay: slow},
+	{name: "200 slow", pipelines: 200, vhosts: 1, delay: slow},
+	{name: "200 spread", pipelines: 200, vhosts: 10},
+	{name: "200 work queues only", pipelines: 200, vhosts: 1, workQueuesOnly: true},
 }
 
 //nolint:paralleltest // measures, and needs the processors for itself
@@ -69,6 +74,7 @@ func TestPlanAndApplyAreCheap(t *testing.T) {
 	show(t, rows)
 	checkGrowth(t, rows)
 	checkCover(t, rows)
+	checkWidth(t, rows)
 }
 
 // measure runs the bare calls in vhosts of their own, and then the CLI.
@@ -93,8 +99,8 @@ func (s scenario) measureVersus(t *testing.T, provider string, this row) row {
 	return r
 }
 
-// prepare makes the vhosts with the work queues.
-func (s scenario) prepare(t *testing.T) (*brokertest.Broker, map[string]string) {
+// prepare makes the vhosts with the work queues and the policies of others.
+func (s scenario) prepare(t testing.TB) (*brokertest.Broker, map[string]string) {
 	t.Helper()
 	var first *brokertest.Broker
 	var vhosts []string
@@ -107,8 +113,13 @@ func (s scenario) prepare(t *testing.T) (*brokertest.Broker, map[string]string) 
 	}
 	pipelines := pipelineVhosts(s.pipelines, vhosts)
 	var calls [][]call
+	for _, vhost := range vhosts {
+		calls = append(calls, s.foreign(vhost))
+	}
 	for name, vhost := range pipelines {
-		calls = append(calls, []call{queueCall(vhost, workQueue(name), topology.Queue{Type: topology.Quorum})})
+		for queue := range s.workQueues(name) {
+			calls = append(calls, []call{queueCall(vhost, queue, topology.Queue{Type: topology.Quorum})})
+		}
 	}
 	newBare(t, first, first.Endpoint).send(t, calls)
 	return first, pipelines
@@ -120,11 +131,11 @@ func (s scenario) measureBare(t *testing.T, r *row) {
 	client := newBare(t, b, newProxy(t, b, s.delay).URL)
 	var calls [][]call
 	for _, name := range slices.Sorted(maps.Keys(pipelines)) {
-		calls = append(calls, creation(pipelines[name], objects(t, name, pipelines[name])))
+		calls = append(calls, creation(pipelines[name], s.objects(t, name, pipelines[name])))
 		r.objects += len(calls[len(calls)-1])
 	}
 	r.bare = client.send(t, calls)
-	forget(t, b, pipelines)
+	s.forget(t, b, pipelines)
 }
 
 func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
@@ -134,8 +145,8 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	m := newMeter(t, provider)
 	tf := terraformtest.New(t, m.provider, "RABBITMQ_ENDPOINT="+p.URL)
 	tf.Write(t, "main.tf", config)
-	tf.Write(t, "terraform.tfvars.json", variables(t, pipelines, delays))
-	tf.Write(t, "changed.json", variables(t, pipelines, changedDelays))
+	tf.Write(t, "terraform.tfvars.json", s.variables(t, pipelines, delays))
+	tf.Write(t, "changed.json", s.variables(t, pipelines, changedDelays))
 	run := func(args ...string) *step {
 		p.take()
 		began := time.Now()
@@ -154,7 +165,7 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	if slices.Contains(strings.Split(*destroys, ","), s.name) {
 		r.destroy = run("destroy", "-auto-approve", fmt.Sprintf("-parallelism=%d", s.parallelism()))
 	}
-	forget(t, b, pipelines)
+	s.forget(t, b, pipelines)
 }
 
 // parallelism is terraform's default, but for what would take a quarter of an hour.
@@ -167,15 +178,17 @@ func (s scenario) parallelism() int {
 
 // forget deletes what is left, since deleting a whole vhost of it in one request takes too long. The
 // queues go first: then policies have nothing to match.
-func forget(t *testing.T, b *brokertest.Broker, pipelines map[string]string) {
+func (s scenario) forget(t testing.TB, b *brokertest.Broker, pipelines map[string]string) {
 	t.Helper()
 	var queues, policies [][]call
 	for name, vhost := range pipelines {
-		all, calls := objects(t, name, vhost), []call{{http.MethodDelete, api("queues", vhost, workQueue(name)), nil}}
+		all, calls := s.objects(t, name, vhost), []call{}
 		for queue := range all.Queues {
-			calls = append(calls, call{http.MethodDelete, api("queues", vhost, queue), nil})
+			queues = append(queues, []call{{http.MethodDelete, api("queues", vhost, queue), nil}})
 		}
-		queues, calls = append(queues, calls), nil
+		for queue := range s.workQueues(name) {
+			queues = append(queues, []call{{http.MethodDelete, api("queues", vhost, queue), nil}})
+		}
 		for policy := range all.Policies {
 			calls = append(calls, call{http.MethodDelete, api("policies", vhost, policy), nil})
 		}

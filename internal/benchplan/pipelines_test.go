@@ -5,6 +5,7 @@ package benchplan
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// config makes the pipelines, each attached to a work queue that is there already.
+// config makes the pipelines, each attached to work queues that are there already.
 const config = `
 terraform {
   required_providers {
@@ -21,6 +22,7 @@ terraform {
 }
 
 variable "pipelines" { type = map(string) }
+variable "work_queues" { type = map(map(object({ failed_queue = optional(string) }))) }
 variable "delays" { type = list(string) }
 
 resource "rabbitmq_retry_pipeline" "each" {
@@ -29,7 +31,7 @@ resource "rabbitmq_retry_pipeline" "each" {
   name        = each.key
   vhost       = each.value
   delays      = var.delays
-  work_queues = { "work.${each.key}" = {} }
+  work_queues = var.work_queues[each.key]
 }
 `
 
@@ -47,12 +49,39 @@ func pipelineVhosts(n int, vhosts []string) map[string]string {
 	return all
 }
 
-func workQueue(pipeline string) string { return "work." + pipeline }
+// workQueues are those of one pipeline, of which the first ones have failed queues of their own.
+func (s scenario) workQueues(name string) map[string]pipeline.WorkQueue {
+	queues := map[string]pipeline.WorkQueue{}
+	for i := range max(s.perPipeline, 1) {
+		w := pipeline.WorkQueue{Type: topology.Quorum}
+		if i < s.failedQueues {
+			w.FailedQueue = fmt.Sprintf("failed.%s.%04d", name, i)
+		}
+		queues[fmt.Sprintf("work.%s.%04d", name, i)] = w
+	}
+	return queues
+}
+
+// configured is work_queues of one pipeline.
+func (s scenario) configured(name string) map[string]any {
+	queues := map[string]any{}
+	for queue, w := range s.workQueues(name) {
+		queues[queue] = map[string]any{}
+		if w.FailedQueue != "" {
+			queues[queue] = map[string]any{"failed_queue": w.FailedQueue}
+		}
+	}
+	return queues
+}
 
 // variables are the configuration's, as a file for the CLI.
-func variables(t *testing.T, pipelines map[string]string, delays []string) string {
+func (s scenario) variables(t *testing.T, pipelines map[string]string, delays []string) string {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"pipelines": pipelines, "delays": delays})
+	workQueues := map[string]any{}
+	for name := range pipelines {
+		workQueues[name] = s.configured(name)
+	}
+	text, err := json.Marshal(map[string]any{"pipelines": pipelines, "work_queues": workQueues, "delays": delays})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +89,12 @@ func variables(t *testing.T, pipelines map[string]string, delays []string) strin
 }
 
 // objects are those of one pipeline.
-func objects(t *testing.T, name, vhost string) topology.Topology {
+func (s scenario) objects(t testing.TB, name, vhost string) topology.Topology {
 	t.Helper()
 	p := pipeline.Pipeline{
 		Name: name, Vhost: vhost, MaxAttempts: len(delays) + 1, RetryOn: []string{pipeline.ReasonRejected},
 		QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
-		WorkQueues: map[string]pipeline.WorkQueue{workQueue(name): {Type: topology.Quorum}},
+		WorkQueues: s.workQueues(name),
 	}
 	for _, spelling := range delays {
 		wait, err := time.ParseDuration(spelling)
@@ -75,4 +104,16 @@ func objects(t *testing.T, name, vhost string) topology.Topology {
 		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: spelling})
 	}
 	return pipeline.Expand(p)
+}
+
+// foreign are the calls that make policies of somebody else's, which match no queue of the pipelines.
+func (s scenario) foreign(vhost string) []call {
+	var calls []call
+	for i := range s.policies {
+		calls = append(calls, call{http.MethodPut, api("policies", vhost, fmt.Sprintf("foreign-%03d", i)), map[string]any{
+			"pattern": fmt.Sprintf(`^team-%03d\.(orders|refunds)(\.[a-z]+)?$`, i), "apply-to": "queues", "priority": i % 10,
+			"definition": map[string]any{"max-length": 1000 + i},
+		}})
+	}
+	return calls
 }

@@ -11,6 +11,8 @@ const (
 	slowerThanBare = 3
 	// slowerForCover is how many times as long an apply may take because policies cover own queues, too.
 	slowerForCover = 1.3
+	// dearerForWidth is how many times the processor time of a plan of 200 pipelines a plan of one of 1,000 work queues may take.
+	dearerForWidth = 2
 )
 
 // check compares a row with what is promised of every one.
@@ -62,5 +64,22 @@ func checkCover(t *testing.T, rows []row) {
 	t.Logf("covering own queues: %.2f times the apply", with/without)
 	if with > slowerForCover*without {
 		t.Errorf("covering own queues takes %.2f times the apply, want at most %.1f", with/without, slowerForCover)
+	}
+}
+
+// checkWidth compares the plan of one pipeline of 1,000 work queues with that of 200 pipelines of one work queue each.
+func checkWidth(t *testing.T, rows []row) {
+	t.Helper()
+	taken := map[string]float64{}
+	for _, r := range rows {
+		taken[r.name] = r.plan.cpu.Seconds()
+	}
+	if taken["wide"] == 0 || taken["200"] == 0 {
+		return
+	}
+	ratio := taken["wide"] / taken["200"]
+	t.Logf("a pipeline of 1,000 work queues: %.2f times the processor time of a plan of 200 pipelines", ratio)
+	if ratio > dearerForWidth {
+		t.Errorf("a plan of 1,000 work queues takes %.2f times the processor time of one of 200 pipelines, want at most %d", ratio, dearerForWidth)
 	}
 }

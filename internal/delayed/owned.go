@@ -32,9 +32,9 @@ func (n Names) IsLevelQueue(name string, queue topology.Queue) bool {
 	return named && queue.Arguments["x-dead-letter-exchange"] == n.Below(l)
 }
 
-// OwnerOf is the delayed exchange that a queue of the vhost belongs to.
-func OwnerOf(queue string, vhost topology.Topology) (owner Names, found bool) {
-	for _, name := range Found(vhost) {
+// OwnerOf is the one of these delayed exchanges that a queue of the vhost belongs to.
+func OwnerOf(queue string, exchanges []string, vhost topology.Topology) (owner Names, found bool) {
+	for _, name := range exchanges {
 		n := Names(name)
 		if queue == n.Inbox() || queue == n.UnroutedQueue() || n.IsLevelQueue(queue, vhost.Queues[queue]) {
 			return n, true

@@ -130,7 +130,7 @@ func ChangesOfAttachment(prior, next *Attachment, vhost topology.Topology) topol
 // othersParkIn lists the pipelines that have failed messages of other work queues in this queue.
 func (a Attachment) othersParkIn(queue string, vhost topology.Topology) []Names {
 	own := func(b topology.Binding) bool { return a.Names().parksForAttachment(b, a.Queue) }
-	return parkedByOthers(queue, own, vhost)
+	return parkedExcept(own, vhost)[queue]
 }
 
 // StayingFailedQueueOf is the failed queue that a change of an attachment from prior to next, nil for a destroy, declares no more

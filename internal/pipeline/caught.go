@@ -3,6 +3,7 @@ package pipeline
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,15 +69,12 @@ func (p Pipeline) Catch(b topology.Binding, vhost topology.Topology) topology.To
 // policies only one applies. What another exchange leads to the source may have other ways from there.
 func (n Names) catchable(name string, source topology.Exchange, vhost topology.Topology) bool {
 	_, alternate := source.Arguments["alternate-exchange"]
-	others := topology.Topology{Policies: map[string]topology.Policy{}}
-	for policy, properties := range vhost.Policies {
-		if policy != n.catchPolicy(name) {
-			others.Policies[policy] = properties
-		}
-	}
+	others := maps.Clone(vhost.Policies)
+	delete(others, n.catchPolicy(name))
+	policies, doubtful := topology.NewMatcher(others).Exchange(name)
 	isLedTo := func(b topology.Binding) bool { return b.ToExchange && b.Destination == name }
 	return !alternate && !n.OwnsExchange(name) && slices.Contains([]string{"direct", "fanout", "topic", "headers"}, source.Type) &&
-		!topology.MayApplyToExchange(others.Policies, name) && !slices.ContainsFunc(vhost.Bindings, isLedTo)
+		len(policies)+len(doubtful) == 0 && !slices.ContainsFunc(vhost.Bindings, isLedTo)
 }
 
 // Catching picks out of the pipeline's objects those that still catch; what was caught is not among them.

@@ -13,6 +13,7 @@ import (
 func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipeline, vhost topology.Topology) topology.Topology {
 	kept := live
 	kept.Queues = maps.Clone(live.Queues)
+	byAttachment := Attached(prior.Names(), vhost)
 	for name, before := range prior.WorkQueues {
 		if !before.Declare {
 			continue
@@ -22,16 +23,15 @@ func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipelin
 			after, stays := next.WorkQueues[name]
 			attached, declared = stays, after.Declare
 		}
-		attached = attached || slices.Contains(Attached(prior.Names(), vhost), name)
+		_, joined := slices.BinarySearch(byAttachment, name)
+		attached = attached || joined
 		foreign := !prior.Names().Declared(kept.Queues[name])
 		if !declared && (attached || foreign) {
 			delete(kept.Queues, name)
 		}
 	}
-	for _, name := range prior.DeclaredFailedQueues() {
-		if releasesFailedQueue(name, prior, next, vhost) {
-			delete(kept.Queues, name)
-		}
+	for _, name := range releasedFailedQueues(prior, next, vhost) {
+		delete(kept.Queues, name)
 	}
 	return kept
 }

@@ -126,13 +126,11 @@ func TestOwnQueuesHaveNoWeakerPolicy(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]Pipeline{"orders": orders(), "every": every()} {
 		for queue := range p.OwnQueues() {
-			for policy, content := range Expand(p).Policies {
-				if matches, err := content.AppliesTo(queue, topology.Quorum); err != nil || !matches {
-					continue
-				}
+			policies, _ := topology.NewMatcher(Expand(p).Policies).Queue(queue, topology.Quorum)
+			for _, policy := range policies {
 				want := topology.Arguments{"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
-				if diff := cmp.Diff(want, content.Definition); diff != "" {
-					t.Errorf("%s: %s over %s: %s", name, policy, queue, diff)
+				if diff := cmp.Diff(want, policy.Definition); diff != "" {
+					t.Errorf("%s: %s over %s: %s", name, policy.Name, queue, diff)
 				}
 			}
 		}

@@ -106,60 +106,66 @@ func (n Names) declaresFailedQueue(workQueue, failedQueue string, vhost topology
 		!slices.ContainsFunc(vhost.Bindings, n.FailedBinding(workQueue, failedQueue, false).Equal)
 }
 
-// releasesFailedQueue reports whether a failed queue that the pipeline has declared stays although it declares it no more:
-// work queues of the pipeline, its attachments or another pipeline go on using it, or somebody else has re-created it.
-func releasesFailedQueue(name string, prior Pipeline, next *Pipeline, vhost topology.Topology) bool {
-	if next != nil {
-		if slices.Contains(next.DeclaredFailedQueues(), name) {
-			return false
-		}
-		if _, used := next.FailedQueues()[name]; used {
-			return true
-		}
+// releasedFailedQueues lists the failed queues that the pipeline has declared and that stay although it declares them no more:
+// work queues of the pipeline, its attachments or another pipeline go on using them, or somebody else has re-created them.
+func releasedFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topology) []string {
+	names := prior.DeclaredFailedQueues()
+	if len(names) == 0 {
+		return nil
 	}
-	return !prior.Names().Declared(vhost.Queues[name]) || len(parkedByOthers(name, prior.Names().OwnsBinding, vhost)) > 0
+	n, used := prior.Names(), map[string]string{}
+	parked := n.ParkedByOthers(vhost)
+	if next != nil {
+		declared := next.DeclaredFailedQueues()
+		names = slices.DeleteFunc(names, func(name string) bool { _, is := slices.BinarySearch(declared, name); return is })
+		used = next.FailedQueues()
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		_, uses := used[name]
+		return !uses && n.Declared(vhost.Queues[name]) && len(parked[name]) == 0
+	})
 }
 
 // StayingFailedQueues are the failed queues that a change from prior to next, nil for a destroy, declares no more and has no use
 // for, and that stay since others have failed messages there: each with the pipelines of those.
 func StayingFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topology) map[string][]Names {
-	staying := map[string][]Names{}
+	staying, used, parked := map[string][]Names{}, map[string]string{}, prior.Names().ParkedByOthers(vhost)
+	if next != nil {
+		used = next.FailedQueues()
+	}
 	for _, name := range prior.DeclaredFailedQueues() {
-		used := false
-		if next != nil {
-			_, used = next.FailedQueues()[name]
-		}
-		if others := parkedByOthers(name, prior.Names().OwnsBinding, vhost); !used && len(others) > 0 {
-			staying[name] = others
+		if _, uses := used[name]; !uses && len(parked[name]) > 0 {
+			staying[name] = parked[name]
 		}
 	}
 	return staying
 }
 
-// ParkedByOthers lists the pipelines that have failed messages of work queues in this queue, but for what this pipeline itself
+// ParkedByOthers lists, by queue, the pipelines that have failed messages of work queues there, but for what this pipeline itself
 // has bound there, which its plan shows.
-func (n Names) ParkedByOthers(queue string, vhost topology.Topology) []Names {
-	return parkedByOthers(queue, n.OwnsBinding, vhost)
+func (n Names) ParkedByOthers(vhost topology.Topology) map[string][]Names {
+	return parkedExcept(n.OwnsBinding, vhost)
 }
 
-// parkedByOthers lists the pipelines that have failed messages of work queues in this queue by bindings that are not own ones.
-func parkedByOthers(queue string, own func(topology.Binding) bool, vhost topology.Topology) []Names {
-	others := vhost
-	others.Bindings = slices.DeleteFunc(slices.Clone(vhost.Bindings), own)
-	return ParkedBy(queue, others)
+// ParkedBy lists, by queue, the pipelines that have failed messages of a work queue there.
+func ParkedBy(vhost topology.Topology) map[string][]Names {
+	return parkedExcept(func(topology.Binding) bool { return false }, vhost)
 }
 
-// ParkedBy lists the pipelines that have failed messages of a work queue in this queue.
-func ParkedBy(queue string, vhost topology.Topology) []Names {
-	var found []Names
+// parkedExcept lists, by queue, the pipelines that have failed messages of work queues there by bindings that are not own ones.
+func parkedExcept(own func(topology.Binding) bool, vhost topology.Topology) map[string][]Names {
+	found := map[string][]Names{}
 	for _, b := range vhost.Bindings {
 		name, routes := strings.CutSuffix(b.Source, Names("").FailedRouteExchange())
-		if _, parks := Names(name).parkedFrom(b); routes && parks && b.Destination == queue {
-			found = append(found, Names(name))
+		if routes && Names(name).Parks(b) && !own(b) {
+			found[b.Destination] = append(found[b.Destination], Names(name))
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	for queue, names := range found {
+		slices.Sort(names)
+		found[queue] = slices.Compact(names)
+	}
+	return found
 }
 
 // FailedQueuesIn lists the queues that have failed messages of the pipeline's work queues and attachments, each with those

@@ -108,9 +108,13 @@ func (n Names) deadLetterExchanges() []string {
 	return []string{n.DeadLetterExchange(), n.FailedExchange(), n.FailedRouteExchange(), n.RetryExchange()}
 }
 
+// ownExchanges is how the names of a pipeline's exchanges end.
+var ownExchanges = Names("").Exchanges()
+
 // OwnsExchange reports whether the name is one that the pipeline gives to its exchanges.
 func (n Names) OwnsExchange(exchange string) bool {
-	return slices.Contains(n.Exchanges(), exchange) || n.isCatchExchange(exchange)
+	rest, named := strings.CutPrefix(exchange, string(n))
+	return named && (slices.Contains(ownExchanges, rest) || n.isCatchExchange(exchange))
 }
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }

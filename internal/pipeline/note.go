@@ -25,10 +25,11 @@ func (n Names) isNotePlace(place stored.NotePlace) bool {
 
 // Noted is the binding that a note is about; false if it is no note of the pipeline's, or was changed.
 func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
-	if !n.isNotePlace(stored.NotePlace{Source: b.Source, Destination: b.Destination}) {
+	noted, is := stored.Noted(b)
+	if !is || !n.isNotePlace(stored.NotePlace{Source: b.Source, Destination: b.Destination}) {
 		return topology.Binding{}, false
 	}
-	return stored.Noted(b)
+	return noted, true
 }
 
 // GarbledNotes lists what leads from one of the pipeline's exchanges as a note does and cannot be read: somebody changed

@@ -26,8 +26,9 @@ func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) 
 		}
 	}
 	recoverFailedQueues(p, vhost)
+	shared := p.Names().sharedPolicies(vhost)
 	for name := range p.WorkQueues {
-		p.WorkQueues[name] = recoverWorkQueue(p, name, vhost)
+		p.WorkQueues[name] = recoverWorkQueue(p, name, shared, vhost)
 	}
 	return p, nil
 }
@@ -82,8 +83,8 @@ func DamagedDefinition(n Names, vhost topology.Topology) error {
 }
 
 // recoverWorkQueue reads a work queue's other settings back.
-func recoverWorkQueue(p Pipeline, name string, vhost topology.Topology) WorkQueue {
-	policy, hasPolicy := PolicyOf(p.Names(), name, vhost)
+func recoverWorkQueue(p Pipeline, name string, shared topology.Matcher, vhost topology.Topology) WorkQueue {
+	policy, hasPolicy := policyOf(p.Names(), name, shared, vhost)
 	live := vhost.Queues[name]
 	w := recoverFrom(p, name, live, policy, hasPolicy)
 	if p.Names().Declares(name, vhost) {
@@ -123,19 +124,24 @@ func recoverFrom(p Pipeline, name string, live topology.Queue, policy topology.P
 
 // PolicyOf finds the policy by which the pipeline attached the queue.
 func PolicyOf(n Names, queue string, vhost topology.Topology) (topology.Policy, bool) {
+	return policyOf(n, queue, n.sharedPolicies(vhost), vhost)
+}
+
+func policyOf(n Names, queue string, shared topology.Matcher, vhost topology.Topology) (topology.Policy, bool) {
 	if policy, exists := vhost.Policies[n.QueuePolicy(queue)]; exists {
 		return policy, true
 	}
-	for _, name := range slices.Sorted(maps.Keys(vhost.Policies)) {
-		policy := vhost.Policies[name]
-		if !n.isSharedPolicy(name) {
-			continue
-		}
-		if matches, err := policy.AppliesTo(queue, ""); err == nil && matches {
-			return policy, true
-		}
+	if policies, _ := shared.Queue(queue, ""); len(policies) > 0 {
+		return policies[0].Policy, true
 	}
 	return topology.Policy{}, false
+}
+
+// sharedPolicies are those that cover work queues of the pipeline together.
+func (n Names) sharedPolicies(vhost topology.Topology) topology.Matcher {
+	shared := maps.Clone(vhost.Policies)
+	maps.DeleteFunc(shared, func(name string, _ topology.Policy) bool { return !n.isSharedPolicy(name) })
+	return topology.NewMatcher(shared)
 }
 
 func declaredArguments(p Pipeline, name string, w WorkQueue, live topology.Queue) topology.Arguments {

@@ -80,18 +80,14 @@ func Leaving(prior, next Pipeline, isBound func(topology.Binding) bool) []string
 	return queues
 }
 
-// StrongestPolicy finds the policy of a pipeline, or of one of its attachments, that takes precedence over its others
-// at a queue.
-func StrongestPolicy(n Names, queue, queueType string, vhost topology.Topology) (strongest topology.NamedPolicy, found bool) {
-	for name, policy := range vhost.Policies {
-		if !n.namesPolicy(name) || found && policy.Priority <= strongest.Priority {
-			continue
-		}
-		if matches, err := policy.AppliesTo(queue, queueType); err == nil && matches {
-			strongest, found = topology.NamedPolicy{Name: name, Policy: policy}, true
-		}
+// StrongestPolicy finds the policy of a pipeline, or of one of its attachments, among those that match a queue, the
+// strongest first.
+func StrongestPolicy(n Names, matching []topology.NamedPolicy) (strongest topology.NamedPolicy, found bool) {
+	i := slices.IndexFunc(matching, func(p topology.NamedPolicy) bool { return n.namesPolicy(p.Name) })
+	if i < 0 {
+		return strongest, false
 	}
-	return strongest, found
+	return matching[i], true
 }
 
 // PriorityOf is the priority of the policy that attaches a work queue.

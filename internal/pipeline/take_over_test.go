@@ -28,7 +28,8 @@ func TestTakenOverQueue(t *testing.T) {
 	if got := ForeignTo(topology.Vhost{Topology: vhost}, []string{"bills"}).OwnersOf("work"); !slices.Equal(got, want) {
 		t.Errorf("owners %+v", got)
 	}
-	if policy, found := StrongestPolicy("orders", "work", topology.Quorum, vhost); !found || policy.Name != "retry/orders/queue/work" {
+	matching, _ := topology.NewMatcher(vhost.Policies).Queue("work", topology.Quorum)
+	if policy, found := StrongestPolicy("orders", matching); !found || policy.Name != "retry/orders/queue/work" {
 		t.Errorf("strongest: %+v, %t", policy, found)
 	}
 }

@@ -60,15 +60,15 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 		return
 	}
 	at, n := q.at("failed_queue"), q.pipeline.Names()
-	attached := func(b topology.Binding) bool { return pipeline.AttachedBy(b) == string(n) && b.Destination == name }
-	owners := q.others.OwnersOf(name)
+	attached := func(b topology.Binding) bool { return pipeline.AttachedBy(b) == string(n) }
+	owners := q.vhost.others.OwnersOf(name)
 	live, exists := q.vhost.Queues[name]
 	switch {
 	case len(owners) > 0 && owners[0].AsWorkQueue:
 		f.refuse(at, "Failed queue is a work queue", failedQueueIsWorkQueueOf, name, owners[0].Pipeline)
 	case len(owners) > 0:
 		f.refuse(at, "Failed queue belongs to another pipeline", failedQueueIsOwnOf, name, owners[0].Pipeline)
-	case slices.ContainsFunc(q.vhost.Bindings, attached):
+	case slices.ContainsFunc(q.vhost.bindings[name], attached):
 		f.refuse(at, "Failed queue is a work queue", failedQueueIsWorkQueueOf, name, n)
 	case !q.ForeignFailedQueue:
 	case !exists:
@@ -85,7 +85,7 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 // deadLetterExchangeOf is where a queue of somebody else's dead-letters to, "" if nowhere.
 func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) string {
 	value, has := live.Arguments["x-dead-letter-exchange"]
-	if policies, _ := topology.Matching(q.others.Policies, name, live.Type); !has && len(policies) > 0 {
+	if policies, _ := q.vhost.policies.Queue(name, live.Type); !has && len(policies) > 0 {
 		value = policies[0].Definition["dead-letter-exchange"]
 	}
 	exchange, _ := value.(string)
@@ -94,11 +94,7 @@ func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) st
 
 // checkParkedIn finds a work queue that has failed messages of a pipeline: they would be retried and fail again.
 func (q liveWorkQueue) checkParkedIn(f *Findings) {
-	users := pipeline.ParkedBy(q.name, q.vhost.Topology)
-	if !q.attachment {
-		users = q.pipeline.Names().ParkedByOthers(q.name, q.vhost.Topology)
-	}
-	for _, n := range users {
+	for _, n := range q.vhost.parked[q.name] {
 		f.refuse(q.at(), "Work queue is a failed queue", workQueueIsFailedQueue, q.name, n)
 	}
 }
@@ -112,7 +108,7 @@ func existingFailedQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost t
 	wanted := pipeline.Expand(p).Queues
 	for _, name := range p.DeclaredFailedQueues() {
 		live, exists := vhost.Queues[name]
-		if exists && !slices.Contains(had, name) && !sameQueue(name, wanted[name], live) {
+		if _, before := slices.BinarySearch(had, name); exists && !before && !sameQueue(name, wanted[name], live) {
 			found = append(found, name)
 		}
 	}

@@ -36,19 +36,19 @@ type Findings struct {
 // new; what it owned may exist.
 func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) Findings {
 	var f Findings
-	others := pipeline.ForeignTo(vhost, []string{p.Name})
+	all := newLiveVhost(p.Names(), vhost)
 	checkRelease(&f, p.Engine, vhost)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		q := newLiveWorkQueue(p, prior, name, vhost, others)
+		q := newLiveWorkQueue(p, prior, name, all)
 		if !q.exists && !q.Declare {
 			f.Missing = append(f.Missing, name)
 		}
 		q.check(&f)
 	}
 	f.FailedQueues = existingFailedQueues(p, prior, vhost.Topology)
-	own := ownerOf(p, others)
-	checkOwnQueues(&f, own, vhost)
-	checkCoveredQueues(&f, p, vhost, others)
+	own := ownerOf(p, all)
+	checkOwnQueues(&f, own)
+	checkCoveredQueues(&f, p, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)
 	checkNotes(&f, own.kind, p.Names().GarbledNotes(vhost.Topology))
@@ -96,8 +96,9 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
 		// Every policy of such a name would be taken for the pipeline's from then on.
 		found = appendCommon(found, "policy", pipeline.Owned(p, vhost).Policies, vhost.Policies)
+		failed := p.FailedQueues() // which have findings of their own
 		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool {
-			_, parks := p.FailedQueues()[name] // which have findings of their own
+			_, parks := failed[name]
 			return parks || p.WorkQueues[name].Declare
 		})
 		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
@@ -143,10 +144,7 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 func withoutDeclared(p pipeline.Pipeline, wanted, live map[string]topology.Queue) map[string]topology.Queue {
 	rest := maps.Clone(live)
 	for name, w := range p.WorkQueues {
-		have, exists := live[name]
-		same := topology.Diff(topology.Topology{Queues: map[string]topology.Queue{name: wanted[name]}},
-			topology.Topology{Queues: map[string]topology.Queue{name: have}}).Empty()
-		if w.Declare && exists && same {
+		if have, exists := live[name]; w.Declare && exists && sameQueue(name, wanted[name], have) {
 			delete(rest, name)
 		}
 	}

@@ -22,7 +22,9 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		was := prior.AsPipeline()
 		before = &was
 	}
-	q := newLiveWorkQueue(p, before, a.Queue, vhost, pipeline.ForeignTo(vhost, []string{a.Pipeline}))
+	all := newLiveVhost(n, vhost)
+	all.parked = pipeline.ParkedBy(vhost.Topology)
+	q := newLiveWorkQueue(p, before, a.Queue, all)
 	q.attachment = true
 	if !q.exists {
 		f.Missing = append(f.Missing, a.Queue)
@@ -40,7 +42,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	}
 	if prior == nil {
 		f.Exists = appendCommon(nil, "policy", pipeline.ExpandAttachment(a).Policies, vhost.Policies)
-		if slices.Contains(pipeline.Attached(n, vhost.Topology), a.Queue) {
+		if slices.Contains(all.attached, a.Queue) {
 			f.Exists = append(f.Exists, fmt.Sprintf("binding %q", pipeline.AttachmentBinding(n, a.Queue)))
 		}
 	}

@@ -17,7 +17,7 @@ const delayedExchange = "delayed exchange"
 func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost) Findings {
 	var f Findings
 	n, own := e.Names(), ownerOfDelayed(e, vhost)
-	checkOwnQueues(&f, own, vhost)
+	checkOwnQueues(&f, own)
 	checkCoveredByDelayed(&f, e, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkExistingDelayed(&f, e, prior, vhost.Topology)
@@ -36,9 +36,12 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 
 // ownerOfDelayed is a delayed exchange as the owner of its objects. What a level cannot route has to stay above it.
 func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
-	expanded := delayed.Expand(e)
-	o := owner{kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority, others: maps.Clone(vhost.Policies)}
-	delete(o.others, e.Names().OwnPolicy())
+	expanded, others := delayed.Expand(e), maps.Clone(vhost.Policies)
+	delete(others, e.Names().OwnPolicy())
+	o := owner{
+		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority,
+		others: topology.NewMatcher(others), operator: topology.NewMatcher(vhost.OperatorPolicies),
+	}
 	for _, name := range slices.Sorted(maps.Keys(expanded.Exchanges)) {
 		if expanded.Exchanges[name].Arguments == nil {
 			o.exchanges = append(o.exchanges, name)
@@ -56,7 +59,7 @@ func checkCoveredByDelayed(f *Findings, e delayed.Exchange, own owner, vhost top
 			continue
 		}
 		instead := "No other policy applies to it"
-		if policies, _ := topology.Matching(own.others, name, queue.Type); len(policies) > 0 {
+		if policies, _ := own.others.Queue(name, queue.Type); len(policies) > 0 {
 			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
 		}
 		f.refuse(Path{"name"}, "Queue of others under the delayed exchange's policy", coveredQueue, name, "levels", instead, own.kind)

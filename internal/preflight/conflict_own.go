@@ -45,15 +45,15 @@ type owner struct {
 	priority int
 	// exchanges are those that have no alternate exchange.
 	exchanges []string
-	// others are the policies of others.
-	others map[string]topology.Policy
+	// others are the policies of others, and operator are operator policies.
+	others, operator topology.Matcher
 }
 
 // ownerOf is a pipeline as the owner of its objects. The worker learns from a returned message that its delay or the failed
 // queue is not bound.
-func ownerOf(p pipeline.Pipeline, others pipeline.Foreign) owner {
+func ownerOf(p pipeline.Pipeline, vhost liveVhost) owner {
 	o := owner{
-		kind: "pipeline", queues: p.OwnQueues(), priority: p.PolicyPriority, others: others.Policies,
+		kind: "pipeline", queues: p.OwnQueues(), priority: p.PolicyPriority, others: vhost.policies, operator: vhost.operator,
 		exchanges: []string{p.Names().FailedExchange()},
 	}
 	if p.HasWorker() {
@@ -63,7 +63,7 @@ func ownerOf(p pipeline.Pipeline, others pipeline.Foreign) owner {
 }
 
 // checkOwnQueues finds policies that reach the owner's own queues.
-func checkOwnQueues(f *Findings, o owner, vhost topology.Vhost) {
+func checkOwnQueues(f *Findings, o owner) {
 	reached, doubtful := map[string]topology.NamedPolicy{}, map[string]topology.NamedPolicy{}
 	doubt := func(kind string, unread []topology.NamedPolicy, spoils func(topology.NamedPolicy) bool) {
 		for _, policy := range unread {
@@ -73,7 +73,7 @@ func checkOwnQueues(f *Findings, o owner, vhost topology.Vhost) {
 		}
 	}
 	for _, queue := range slices.Sorted(maps.Keys(o.queues)) {
-		policies, unread := topology.Matching(o.others, queue, o.queues[queue].Type)
+		policies, unread := o.others.Queue(queue, o.queues[queue].Type)
 		overrides := func(policy topology.NamedPolicy) bool {
 			return isHarmful(policy) && policy.Priority >= o.priority
 		}
@@ -83,7 +83,7 @@ func checkOwnQueues(f *Findings, o owner, vhost topology.Vhost) {
 				reached[policy.Name] = policy
 			}
 		}
-		operator, unread := topology.Matching(vhost.OperatorPolicies, queue, o.queues[queue].Type)
+		operator, unread := o.operator.Queue(queue, o.queues[queue].Type)
 		doubt("operator policy", unread, isHarmful)
 		for _, policy := range strongest(operator) {
 			if isHarmful(policy) {
@@ -115,15 +115,15 @@ func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
 
 // checkCoveredQueues finds queues of others whose names are like those of the pipeline's retry queues, so that
 // its policy would apply to them. The inbox of a pipeline that had another engine goes with that one.
-func checkCoveredQueues(f *Findings, p pipeline.Pipeline, vhost topology.Vhost, others pipeline.Foreign) {
-	n, own := p.Names(), p.OwnQueues()
+func checkCoveredQueues(f *Findings, p pipeline.Pipeline, o owner, vhost topology.Vhost) {
+	n := p.Names()
 	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
 		queue := vhost.Queues[name]
-		if _, isOwn := own[name]; isOwn || !n.CoversQueue(name) || n.IsOwnQueue(name, queue) || n.IsInbox(name, queue) {
+		if _, isOwn := o.queues[name]; isOwn || !n.CoversQueue(name) || n.IsOwnQueue(name, queue) || n.IsInbox(name, queue) {
 			continue
 		}
 		instead := "No other policy applies to it"
-		if policies, _ := topology.Matching(others.Policies, name, queue.Type); len(policies) > 0 {
+		if policies, _ := o.others.Queue(name, queue.Type); len(policies) > 0 {
 			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
 		}
 		f.refuse(Path{"name"}, "Queue of others under the pipeline's policy", coveredQueue,

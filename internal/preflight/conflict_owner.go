@@ -12,7 +12,7 @@ import (
 // checkOwners finds other pipelines that have the queue. It reports whether the queue can be this pipeline's all the
 // same.
 func (q liveWorkQueue) checkOwners(f *Findings) bool {
-	owners := q.others.OwnersOf(q.name)
+	owners := q.vhost.others.OwnersOf(q.name)
 	for _, owner := range owners {
 		if owner.Undefined {
 			f.warn(q.at(), "Definition of another pipeline is gone", undefinedOwner, owner.Pipeline, q.name,
@@ -43,6 +43,12 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 	return true
 }
 
+// ofAnybody are the policies of anybody that match the queue, the strongest first.
+func (q liveWorkQueue) ofAnybody() []topology.NamedPolicy {
+	policies, _ := q.vhost.all().Queue(q.name, q.live.Type)
+	return policies
+}
+
 // moveAmong finds a move of the queue between two others.
 func moveAmong(owners []pipeline.Owner) (giver, taker pipeline.Names, moves bool) {
 	for _, owner := range owners {
@@ -69,10 +75,11 @@ func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
 // checkTakeOver finds what the pipeline that has the queue would do to it: a policy that would take precedence, or might; keys
 // of that policy that would no longer apply; and the deletion of a queue that it declares, as soon as it lets go.
 func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
-	if owner.Pipeline.Declares(q.name, q.vhost.Topology) {
+	bound := topology.Topology{Queues: q.vhost.Queues, Bindings: q.vhost.bindings[q.name]}
+	if owner.Pipeline.Declares(q.name, bound) {
 		f.owned(q.at("take_over_from"), "The other pipeline declares the queue", declaredByOwner, owner.Pipeline, q.name)
 	}
-	theirs, found := pipeline.StrongestPolicy(owner.Pipeline, q.name, q.live.Type, q.vhost.Topology)
+	theirs, found := pipeline.StrongestPolicy(owner.Pipeline, q.ofAnybody())
 	if !found {
 		return
 	}
@@ -111,7 +118,7 @@ func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs 
 
 // checkBeingTakenOver finds a policy that would get the queue back from the pipeline that takes it over.
 func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
-	theirs, found := pipeline.StrongestPolicy(taker, q.name, q.live.Type, q.vhost.Topology)
+	theirs, found := pipeline.StrongestPolicy(taker, q.ofAnybody())
 	if ours := q.pipeline.PriorityOf(q.name); found && ours >= theirs.Priority {
 		f.refuse(Path{"policy_priority"}, "The pipeline's policy would take precedence", priorityOverTaker,
 			taker, q.name, theirs.Priority, ours, theirs.Priority-1)

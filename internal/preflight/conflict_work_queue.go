@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -26,18 +27,47 @@ type liveWorkQueue struct {
 
 	live   topology.Queue
 	exists bool
-	vhost  topology.Vhost
-	others pipeline.Foreign
+	vhost  liveVhost
 	// policies of others and operator policies match the queue, the strongest first.
 	policies, operator []topology.NamedPolicy
 	// doubtful are policies whose pattern cannot be evaluated.
 	doubtful []topology.NamedPolicy
 }
 
-func newLiveWorkQueue(
-	p pipeline.Pipeline, prior *pipeline.Pipeline, name string, vhost topology.Vhost, others pipeline.Foreign,
-) liveWorkQueue {
-	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost, others: others}
+// liveVhost is a vhost with what is asked about each work queue of a pipeline, found out once: there are many of both.
+type liveVhost struct {
+	topology.Vhost
+
+	others pipeline.Foreign
+	// policies are those of others, and all are everybody's.
+	policies, operator topology.Matcher
+	all                func() topology.Matcher
+	// attached are the queues that attachments joined to the pipeline, and delayed are the delayed exchanges.
+	attached, delayed []string
+	// parked are the pipelines that have failed messages in a queue, and bindings lead to it, by queue.
+	parked   map[string][]pipeline.Names
+	bindings map[string][]topology.Binding
+}
+
+func newLiveVhost(n pipeline.Names, vhost topology.Vhost) liveVhost {
+	others := pipeline.ForeignTo(vhost, []string{string(n)})
+	v := liveVhost{
+		Vhost: vhost, others: others,
+		policies: topology.NewMatcher(others.Policies), operator: topology.NewMatcher(vhost.OperatorPolicies),
+		all:      sync.OnceValue(func() topology.Matcher { return topology.NewMatcher(vhost.Policies) }),
+		attached: pipeline.Attached(n, vhost.Topology), delayed: delayed.Found(vhost.Topology),
+		parked: n.ParkedByOthers(vhost.Topology), bindings: map[string][]topology.Binding{},
+	}
+	for _, b := range vhost.Bindings {
+		if !b.ToExchange {
+			v.bindings[b.Destination] = append(v.bindings[b.Destination], b)
+		}
+	}
+	return v
+}
+
+func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string, vhost liveVhost) liveWorkQueue {
+	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost}
 	if prior != nil {
 		var before pipeline.WorkQueue
 		before, q.had = prior.WorkQueues[name]
@@ -48,8 +78,8 @@ func newLiveWorkQueue(
 		q.live = topology.Queue{Type: q.Type, Arguments: q.Arguments}
 	}
 	var doubtful []topology.NamedPolicy
-	q.policies, q.doubtful = topology.Matching(others.Policies, name, q.live.Type)
-	q.operator, doubtful = topology.Matching(vhost.OperatorPolicies, name, q.live.Type)
+	q.policies, q.doubtful = vhost.policies.Queue(name, q.live.Type)
+	q.operator, doubtful = vhost.operator.Queue(name, q.live.Type)
 	q.doubtful = append(q.doubtful, doubtful...)
 	return q
 }
@@ -75,14 +105,14 @@ func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
 }
 
 func (q liveWorkQueue) check(f *Findings) {
-	if delays, found := delayed.OwnerOf(q.name, q.vhost.Topology); found {
+	if delays, found := delayed.OwnerOf(q.name, q.vhost.delayed, q.vhost.Topology); found {
 		f.refuse(q.at(), "Queue of a delayed exchange", ownQueueOfDelayed, q.name, delays, delays.DeliverExchange())
 		return
 	}
 	if !q.checkOwners(f) {
 		return
 	}
-	if !q.attachment && slices.Contains(pipeline.Attached(q.pipeline.Names(), q.vhost.Topology), q.name) {
+	if _, joined := slices.BinarySearch(q.vhost.attached, q.name); joined && !q.attachment {
 		q.warnOfTwo(f, attachedByAttachmentToo, q.name)
 		theirs, exists := q.vhost.Policies[q.pipeline.Names().AttachmentPolicy(q.name)]
 		q.checkHandOver(f, theirs, exists, "a rabbitmq_retry_attachment")
@@ -110,8 +140,8 @@ func (q liveWorkQueue) check(f *Findings) {
 // checkLoop finds a work queue that listens to what it rejects.
 func (q liveWorkQueue) checkLoop(f *Findings) {
 	n := q.pipeline.Names()
-	for _, b := range q.vhost.Bindings {
-		if b.Destination == q.name && !b.ToExchange && (b.Source == q.pipeline.DeadLetterExchange() || b.Source == n.FailedExchange()) {
+	for _, b := range q.vhost.bindings[q.name] {
+		if b.Source == q.pipeline.DeadLetterExchange() || b.Source == n.FailedExchange() {
 			f.refuse(q.at(), "Work queue is bound to its own dead letters", boundToOwnDeadLetters, q.name, b.Source)
 		}
 	}

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -37,6 +38,25 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, CheckLive(first, prior, near)); diff != "" {
 			t.Error(diff)
+		}
+	}
+	whole.Policies = maps.Clone(whole.Policies) // without those that keep the pipeline's from applying
+	maps.DeleteFunc(whole.Policies, func(name string, _ topology.Policy) bool { return name == "org" || name == "retry/p004/queues" })
+	near = pipeline.NewIndex(whole).Near([]string{"p000"}, slices.Collect(maps.Keys(first.WorkQueues)))
+	destroyed := func(vhost topology.Vhost) []any {
+		live := pipeline.Owned(first, vhost.Topology)
+		return []any{
+			pipeline.Attached("p000", vhost.Topology), pipeline.BindingsThatGo(first, vhost.Topology),
+			topology.DeadLettersAtRisk(live, topology.New(), vhost, nil),
+			topology.DroppedDeadLetters([]string{"work.p000", "work.p001"}, live, topology.New(), vhost),
+		}
+	}
+	if diff := cmp.Diff(destroyed(whole), destroyed(near)); diff != "" {
+		t.Error(diff)
+	}
+	for i, answer := range destroyed(whole) {
+		if reflect.ValueOf(answer).Len() == 0 {
+			t.Errorf("answer %d of a destroy is empty", i)
 		}
 	}
 }

@@ -61,9 +61,10 @@ func leadsToNothing(s Settings, live, after Topology) bool {
 // matchingAny are the policies that match any of the names: to read a pattern takes longer than all else.
 func matchingAny(policies map[string]Policy, names []string) map[string]Policy {
 	found := map[string]Policy{}
-	compiled := compilePolicies(policies)
+	matcher := NewMatcher(policies)
 	for _, name := range names {
-		for _, p := range matchingCompiled(compiled, name, always) {
+		matching, _ := matcher.matching(name, always)
+		for _, p := range matching {
 			found[p.Name] = p.Policy
 		}
 	}
@@ -80,7 +81,7 @@ func touched(live, wanted Topology, vhost Vhost) []string {
 	for name := range changes.Update.Policies {
 		replaced[name] = live.Policies[name]
 	}
-	policies := slices.Concat(compilePolicies(changes.Create.Policies), compilePolicies(changes.Update.Policies), compilePolicies(replaced))
+	policies := slices.Concat(NewMatcher(changes.Create.Policies), NewMatcher(changes.Update.Policies), NewMatcher(replaced))
 	var queues []string
 	for name, queue := range vhost.Queues {
 		if queue.Type != Quorum {
@@ -89,7 +90,8 @@ func touched(live, wanted Topology, vhost Vhost) []string {
 		exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
 		_, goes := changes.Delete.Exchanges[exchange]
 		_, owned := live.Queues[name]
-		if goes || owned || len(matchingCompiled(policies, name, always)) > 0 {
+		matching, _ := policies.matching(name, always)
+		if goes || owned || len(matching) > 0 {
 			queues = append(queues, name)
 		}
 	}

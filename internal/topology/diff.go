@@ -54,8 +54,12 @@ func diffMap[T any](wanted, live, missing, different, extra map[string]T, equal 
 
 func bindingsWithout(from, without []Binding) []Binding {
 	var rest []Binding
+	leading := map[string][]Binding{} // by where they lead: a pipeline of many work queues has as many bindings
+	for _, binding := range without {
+		leading[binding.Destination] = append(leading[binding.Destination], binding)
+	}
 	for _, binding := range from {
-		if !slices.ContainsFunc(without, binding.Equal) {
+		if !slices.ContainsFunc(leading[binding.Destination], binding.Equal) {
 			rest = append(rest, binding)
 		}
 	}

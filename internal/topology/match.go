@@ -51,51 +51,6 @@ func Unsupported(queueType string, definition Arguments) []string {
 	return found
 }
 
-// AppliesTo reports whether the policy matches a queue. A pattern that cannot be evaluated is an
-// error: brokers use PCRE, of which some rarely used parts are not supported here.
-func (p Policy) AppliesTo(queue, queueType string) (bool, error) {
-	if !p.meant(queueType) || !applicable(queueType, p.Definition) {
-		return false, nil
-	}
-	return p.matches(queue)
-}
-
-// matches reports whether the pattern matches a name.
-func (p Policy) matches(name string) (bool, error) {
-	pattern, err := compiled(p.Pattern)
-	if err != nil {
-		return false, err
-	}
-	return pattern.matches(name)
-}
-
-// MayApply reports whether one of the policies matches one of the queues. A pattern that cannot be evaluated
-// may match.
-func MayApply(policies map[string]Policy, queues map[string]Queue) bool {
-	for _, policy := range policies {
-		for name, queue := range queues {
-			if matches, err := policy.AppliesTo(name, queue.Type); matches || err != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// MayApplyToExchange reports whether one of the policies matches an exchange. A pattern that cannot be evaluated may
-// match.
-func MayApplyToExchange(policies map[string]Policy, exchange string) bool {
-	for _, policy := range policies {
-		if !policy.MeantForExchanges() {
-			continue
-		}
-		if matches, err := policy.matches(exchange); matches || err != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // meant reports whether the policy is for queues of the type.
 func (p Policy) meant(queueType string) bool {
 	switch p.ApplyTo {
@@ -116,18 +71,55 @@ type NamedPolicy struct {
 	Policy
 }
 
-// Matching lists the policies that match a queue, the strongest first. Of equal priorities it is
-// undefined which one the broker takes. Those whose pattern cannot be evaluated are in doubtful.
-func Matching(policies map[string]Policy, queue, queueType string) (found, doubtful []NamedPolicy) {
+// Matcher finds the policies that match a name. It reads each pattern once: a whole vhost is a large number of policies
+// times a large number of queues.
+type Matcher []compiledPolicy
+
+// compiledPolicy has no pattern if it cannot be evaluated.
+type compiledPolicy struct {
+	NamedPolicy
+	pattern *brokerPattern
+}
+
+// NewMatcher reads all patterns, and sorts the policies, the strongest first.
+func NewMatcher(policies map[string]Policy) Matcher {
+	all := make(Matcher, 0, len(policies))
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		matches, err := policies[name].AppliesTo(queue, queueType)
-		switch {
+		// A pattern that is no error here may still be one when it is matched.
+		pattern, _ := compiled(policies[name].Pattern)
+		all = append(all, compiledPolicy{NamedPolicy{name, policies[name]}, pattern})
+	}
+	slices.SortStableFunc(all, func(a, b compiledPolicy) int { return cmp.Compare(b.Priority, a.Priority) })
+	return all
+}
+
+// Queue lists the policies that apply to a queue, the strongest first. Of equal priorities it is undefined which one the
+// broker takes. Those whose pattern cannot be evaluated are in doubtful: brokers use PCRE, of which some rarely used parts
+// are not supported here.
+func (m Matcher) Queue(name, queueType string) (found, doubtful []NamedPolicy) {
+	return m.matching(name, func(p Policy) bool { return p.meant(queueType) && applicable(queueType, p.Definition) })
+}
+
+// Exchange is Queue of an exchange.
+func (m Matcher) Exchange(name string) (found, doubtful []NamedPolicy) {
+	return m.matching(name, Policy.MeantForExchanges)
+}
+
+func (m Matcher) matching(name string, meant func(Policy) bool) (found, doubtful []NamedPolicy) {
+	for _, p := range m {
+		if !meant(p.Policy) {
+			continue
+		}
+		if p.pattern == nil {
+			doubtful = append(doubtful, p.NamedPolicy)
+			continue
+		}
+		switch matches, err := p.pattern.matches(name); {
 		case err != nil:
-			doubtful = append(doubtful, NamedPolicy{name, policies[name]})
+			doubtful = append(doubtful, p.NamedPolicy)
 		case matches:
-			found = append(found, NamedPolicy{name, policies[name]})
+			found = append(found, p.NamedPolicy)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b NamedPolicy) int { return cmp.Compare(b.Priority, a.Priority) })
 	return found, doubtful
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestPolicyAppliesTo(t *testing.T) {
+func TestPolicyMatches(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		policy    Policy
@@ -28,25 +28,22 @@ func TestPolicyAppliesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := test.policy.AppliesTo(test.queue, test.queueType)
-			if err != nil || got != test.want {
-				t.Errorf("got %v, %v", got, err)
+			found, doubtful := NewMatcher(map[string]Policy{"": test.policy}).Queue(test.queue, test.queueType)
+			if got := len(found) > 0; len(doubtful) > 0 || got != test.want {
+				t.Errorf("got %v, %v", got, doubtful)
 			}
 		})
-	}
-	if _, err := (Policy{Pattern: "(", ApplyTo: "all"}).AppliesTo("orders", Quorum); err == nil {
-		t.Error("an invalid pattern is no error")
 	}
 }
 
 func TestStrongestPolicyComesFirst(t *testing.T) {
 	t.Parallel()
-	found, doubtful := Matching(map[string]Policy{
+	found, doubtful := NewMatcher(map[string]Policy{
 		"weak":   {Pattern: ".*", ApplyTo: "all", Priority: 1},
 		"strong": {Pattern: "o", ApplyTo: "all", Priority: 5},
 		"else":   {Pattern: "x", ApplyTo: "all", Priority: 9},
 		"broken": {Pattern: "(", ApplyTo: "all"},
-	}, "orders", Quorum)
+	}).Queue("orders", Quorum)
 	if len(found) != 2 || found[0].Name != "strong" || found[1].Name != "weak" {
 		t.Errorf("found %v", found)
 	}
@@ -91,9 +88,9 @@ func TestPatternsAreReadAsBrokersDo(t *testing.T) {
 		{`^(?(DEFINE)x)o`, "o", "unreadable"},
 		{`\Qorders.failed\E`, "orders.failed", "unreadable"},
 	} {
-		matches, err := Policy{Pattern: test.pattern, ApplyTo: "all"}.AppliesTo(test.queue, Quorum)
-		got := map[bool]string{true: "yes", false: "no"}[matches]
-		if err != nil {
+		found, doubtful := NewMatcher(map[string]Policy{"": {Pattern: test.pattern, ApplyTo: "all"}}).Queue(test.queue, Quorum)
+		got := map[bool]string{true: "yes", false: "no"}[len(found) > 0]
+		if len(doubtful) > 0 {
 			got = "unreadable"
 		}
 		if got != test.want {

@@ -16,7 +16,7 @@ var (
 		"exchanges": objectsType,
 		"queues":    objectsType,
 		"policies":  objectsType,
-		"bindings":  types.SetType{ElemType: types.StringType},
+		"bindings":  setOfBindings,
 	}
 )
 
@@ -35,7 +35,7 @@ func TopologyAttribute() schema.SingleNestedAttribute {
 			"queues":    objectsAttribute("Queues by name, written as `type key=value`; flags such as `transient` follow the type."),
 			"policies":  objectsAttribute("Policies by name, written as `apply-to pattern priority=number key=value`."),
 			"bindings": schema.SetAttribute{
-				Computed: true, ElementType: types.StringType,
+				Computed: true, ElementType: types.StringType, CustomType: setOfBindings,
 				MarkdownDescription: "Bindings, written as `source -> destination [routing key] key=value`.",
 			},
 		},
@@ -53,7 +53,7 @@ func TopologyValue(t topology.Topology) types.Object {
 		"exchanges": textMap(view.Exchanges),
 		"queues":    textMap(view.Queues),
 		"policies":  textMap(view.Policies),
-		"bindings":  types.SetValueMust(types.StringType, StringValues(view.Bindings)),
+		"bindings":  Bindings{types.SetValueMust(types.StringType, StringValues(view.Bindings))},
 	})
 }
 
@@ -63,6 +63,6 @@ func ExchangesValue(exchanges map[string]topology.Exchange) types.Object {
 		"exchanges": textMap(topology.Render(topology.Topology{Exchanges: exchanges}).Exchanges),
 		"queues":    types.MapUnknown(types.StringType),
 		"policies":  types.MapUnknown(types.StringType),
-		"bindings":  types.SetUnknown(types.StringType),
+		"bindings":  Bindings{types.SetUnknown(types.StringType)},
 	})
 }

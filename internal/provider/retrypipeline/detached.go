@@ -2,13 +2,13 @@ package retrypipeline
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -37,10 +37,9 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 			detached[queue] = drained
 		}
 	}
-	bindings, _ := prior.Topology.Attributes()["bindings"].(types.Set)
-	for _, queue := range pipeline.Leaving(before, p, func(b topology.Binding) bool {
-		return slices.ContainsFunc(bindings.Elements(), types.StringValue(b.String()).Equal)
-	}) {
+	bindings, _ := prior.Topology.Attributes()["bindings"].(attribute.Bindings)
+	bound := bindings.Texts()
+	for _, queue := range pipeline.Leaving(before, p, func(b topology.Binding) bool { return bound[types.StringValue(b.String())] }) {
 		detached[queue] = false
 	}
 	return detached, diags
