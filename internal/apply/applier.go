@@ -94,7 +94,7 @@ func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
 // confirmVisible is an error if the vhost exists but is not accessible any more: to such a user
 // everything looks as if it were deleted.
 func (a *Applier) confirmVisible(ctx context.Context, vhost string) error {
-	_, err := a.client.List(ctx, vhost)
+	err := a.client.Look(ctx, vhost)
 	if !broker.IsNotFound(err) {
 		return err
 	}

@@ -27,6 +27,7 @@ func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks)
 		if e.Waiting != nil {
 			e.Waiting(found)
 		}
+		e.waited = true
 		if err := pause(ctx, e.times.Poll); err != nil {
 			return nil, err
 		}

@@ -35,6 +35,8 @@ type execution struct {
 	kept map[string]string
 	// unanswered is what the broker did not answer in steps that go on.
 	unanswered []error
+	// waited means that time has passed since the vhost was read.
+	waited bool
 	// drainUntil is when the change's time to drain is over: at least Times.Stale after its beginning.
 	drainUntil time.Time
 }
@@ -120,12 +122,13 @@ func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
 		if err := e.run(ctx, planDrain(e.Change)); err != nil {
 			return err
 		}
-		if e.Recheck != nil {
+		if e.Recheck != nil && e.waited {
 			var err error
 			if e.All, e.Live, err = e.Recheck(ctx); err != nil {
 				return err
 			}
 		}
+		e.waited = true // if there is a next time
 		steps, err := planRemove(e.Change, ifUnanswered)
 		if err != nil {
 			return err

@@ -56,6 +56,11 @@ func (c *Client) Vhosts(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
+// Look is an error unless the user may see the vhost's objects. It reads one that every vhost has, and that nobody can delete.
+func (c *Client) Look(ctx context.Context, vhost string) error {
+	return c.get(ctx, path("exchanges", vhost, "amq.direct"), &struct{}{})
+}
+
 // VhostGone reports whether a vhost is known not to exist. A user who sees only some of the vhosts
 // cannot know: to such a user false is returned for what is merely out of sight.
 func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -285,37 +286,57 @@ func (c *Core) Import(ctx context.Context, id string) error {
 }
 
 // Destroy refreshes the state, plans that nothing is to be there, and carries it out.
-func (c *Core) Destroy(ctx context.Context) error {
-	running, err := c.start(ctx)
+func (c *Core) Destroy(ctx context.Context) error { return DestroyTogether(ctx, c) }
+
+// DestroyTogether destroys resources of one provider at the same time.
+func DestroyTogether(ctx context.Context, resources ...*Core) error {
+	running, err := resources[0].start(ctx)
 	if err != nil {
 		return err
-	}
-	if err := c.refresh(ctx, running); err != nil {
-		return err
-	}
-	if c.state == nil {
-		return nil
 	}
 	none, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
 	if err != nil {
 		return err
 	}
-	plan, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: c.Type, PriorState: c.state, Config: &none, ProposedNewState: &none, PriorPrivate: c.private, PriorIdentity: c.known,
-	})
-	if err != nil {
+	var planned []*tfprotov6.ApplyResourceChangeRequest
+	for _, c := range resources {
+		if err := c.refresh(ctx, running); err != nil {
+			return err
+		}
+		if c.state == nil {
+			planned = append(planned, nil)
+			continue
+		}
+		plan, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+			TypeName: c.Type, PriorState: c.state, Config: &none, ProposedNewState: &none, PriorPrivate: c.private, PriorIdentity: c.known,
+		})
+		if err != nil {
+			return err
+		}
+		if err := failure(plan.Diagnostics); err != nil {
+			return err
+		}
+		planned = append(planned, &tfprotov6.ApplyResourceChangeRequest{
+			TypeName: c.Type, PriorState: c.state, Config: &none, PlannedState: plan.PlannedState,
+			PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
+		})
+	}
+	if running, err = resources[0].start(ctx); err != nil {
 		return err
 	}
-	if err := failure(plan.Diagnostics); err != nil {
-		return err
+	var all sync.WaitGroup
+	failed := make([]error, len(resources))
+	for i, c := range resources {
+		if planned[i] != nil {
+			all.Go(func() { failed[i] = c.applyDestroy(ctx, running, planned[i]) })
+		}
 	}
-	if running, err = c.start(ctx); err != nil {
-		return err
-	}
-	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: c.Type, PriorState: c.state, Config: &none, PlannedState: plan.PlannedState,
-		PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
-	})
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+func (c *Core) applyDestroy(ctx context.Context, running *process, planned *tfprotov6.ApplyResourceChangeRequest) error {
+	response, err := running.ApplyResourceChange(ctx, planned)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 	if user == nil {
 		return diags
 	}
-	vhost, err := e.session.Listing(ctx, e.key(state).Vhost)
+	vhost, err := e.listing(ctx, e.key(state).Vhost, state)
 	if err != nil {
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
