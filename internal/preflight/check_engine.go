@@ -94,40 +94,14 @@ func hclDelays(waits []time.Duration) string {
 	return "[" + strings.Join(spelled, ", ") + "]"
 }
 
-// ConsumersCall says what consumers have to call when they cannot process a message, if the change from prior to p gives
-// the pipeline work queues, or if it is new. Prior is nil for a new one.
-func ConsumersCall(p pipeline.Pipeline, prior *pipeline.Pipeline) []Problem {
+// ConsumersCall says what consumers must call when they cannot process a message.
+func ConsumersCall(engine string) Problem {
 	at := Path{"engine"}
-	if prior != nil && prior.EngineName() == p.EngineName() {
-		if !gainsWorkQueue(*prior, p) {
-			return nil
-		}
-		at = Path{"work_queues"}
-	}
-	return []Problem{CallOf(p, at)}
-}
-
-func gainsWorkQueue(prior, p pipeline.Pipeline) bool {
-	for name := range p.WorkQueues {
-		if _, had := prior.WorkQueues[name]; !had {
-			return true
-		}
-	}
-	return false
-}
-
-// CallOf says what consumers of the pipeline have to call when they cannot process a message.
-func CallOf(p pipeline.Pipeline, at Path) Problem {
-	switch p.Engine {
+	switch engine {
 	case pipeline.EngineNative:
-		return problem(at, "Consumers have to call basic.reject(requeue=true)", callNative, p.Names().FailedQueue())
+		return problem(at, "Consumers must call basic.reject(requeue=true)", callNative)
 	case pipeline.EngineConsumer:
-		attempts := "max_attempts"
-		if p.MaxAttempts > 0 { // an attachment does not know it
-			attempts = fmt.Sprintf("max_attempts = %d", p.MaxAttempts)
-		}
-		return problem(at, "Consumers have to count, and to call basic.nack(requeue=false)", callConsumer,
-			attempts, p.Names().FailedRouteExchange())
+		return problem(at, "Consumers must count, and call basic.nack(requeue=false)", callConsumer)
 	}
-	return problem(at, "Consumers have to call basic.nack(requeue=false)", callWorker)
+	return problem(at, "Consumers must call basic.nack(requeue=false)", callWorker)
 }

@@ -90,28 +90,3 @@ func TestCheckLiveOfReleases(t *testing.T) {
 		}
 	}
 }
-
-// The plan says what consumers have to call when that becomes true, and not again.
-func TestConsumersCall(t *testing.T) {
-	t.Parallel()
-	same := one(pipeline.WorkQueue{Type: topology.Quorum})
-	more := one(pipeline.WorkQueue{Type: topology.Quorum})
-	more.WorkQueues["another"] = pipeline.WorkQueue{Type: topology.Quorum}
-	for engine, says := range map[string]string{
-		"": "requeue=false", pipeline.EngineNative: "basic.reject(requeue=true)", pipeline.EngineConsumer: "have to count",
-	} {
-		same.Engine, more.Engine = engine, engine
-		other := same
-		other.Engine = map[string]string{"": pipeline.EngineNative}[engine]
-		for at, problems := range map[string][]Problem{
-			"engine": ConsumersCall(same, nil), "engine ": ConsumersCall(same, &other), "work_queues": ConsumersCall(more, &same),
-		} {
-			if len(problems) != 1 || problems[0].Path.String() != strings.TrimSpace(at) || !strings.Contains(problems[0].Summary, says) {
-				t.Errorf("%q: %+v", engine, problems)
-			}
-		}
-		if problems := append(ConsumersCall(same, &same), ConsumersCall(same, &more)...); len(problems) > 0 {
-			t.Errorf("%q: %+v", engine, problems)
-		}
-	}
-}

@@ -49,22 +49,13 @@ const (
 		"List the queue in the work_queues of the pipeline."
 )
 
-// What consumers have to call.
+// What consumers must call.
 const (
-	callWorker = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
-		"With requeue=true the message comes back at once, again and again, until the queue's delivery limit ends it, " +
-		"if it has one: RabbitMQ 4.3 counts basic.reject for it, and not basic.nack."
+	callWorker = "With requeue=true a message comes back at once, without a delay. The guide \"Which engine\" says what each call does."
 
-	callNative = "A consumer that cannot process a message calls basic.reject with requeue=true, and nothing else: " +
-		"the queue counts that, and delays it. " +
-		"After basic.nack with requeue=true, which is not counted, a message comes back after the shortest delay indefinitely. " +
-		"With requeue=false it goes to %q at its first failure, without a retry."
+	callNative = "With requeue=false a message is parked at its first failure. The guide \"Which engine\" says what each call does."
 
-	callConsumer = "A consumer that cannot process a message calls basic.nack or basic.reject with requeue=false. " +
-		"Nobody enforces %s: the consumer reads from x-death how often its queue has rejected the message, " +
-		"and after the last attempt publishes it to the exchange %q, with the key \"failed:<work queue>\", and acknowledges it. " +
-		"The guide \"Which engine\" has the code. " +
-		"A consumer without it gets a message that always fails indefinitely."
+	callConsumer = "Without the code in the guide \"Which engine\", a message that always fails comes back indefinitely."
 
 	holdWhileMoved = "Consumers of %q call the wrong method from the moment of the take-over from %q on, until they are changed, " +
 		"and what fails meanwhile is parked without a retry. " +

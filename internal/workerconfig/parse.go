@@ -68,13 +68,16 @@ func parsePipeline(element value) (w pipeline.Worker, err error) {
 		"name":         decode(&w.Name, "a string"),
 		"vhost":        decode(&w.Vhost, "a string"),
 		"delays":       decodeStrings(&w.Delays),
-		"max_attempts": decode(&w.MaxAttempts, "a whole number"),
+		"max_attempts": decodeAttempts(&w.MaxAttempts),
 		"max_age":      decodeMaxAge(&w.MaxAge),
 		"retry_on":     decodeStrings(&w.RetryOn),
 		"work_queues":  decodeWorkQueues(&w.WorkQueues),
 	})
 	if err != nil {
 		return w, err
+	}
+	if w.MaxAttempts == 0 {
+		w.MaxAttempts = len(w.Delays) + 1
 	}
 	return w, element.refuse(Validate(w))
 }
@@ -103,7 +106,7 @@ func (v value) refuse(problems []problem.Problem) error {
 	return errors.New(first.String())
 }
 
-// decodeMaxAge and decodeQueueAttempts refuse what would read as not set.
+// decodeMaxAge and decodeAttempts refuse what would read as not set.
 func decodeMaxAge(target *string) func(value) error {
 	return func(v value) error {
 		if err := decode(target, "a string")(v); err != nil {
@@ -113,7 +116,7 @@ func decodeMaxAge(target *string) func(value) error {
 	}
 }
 
-func decodeQueueAttempts(target *int) func(value) error {
+func decodeAttempts(target *int) func(value) error {
 	return func(v value) error {
 		if err := decode(target, "a whole number")(v); err != nil {
 			return err
@@ -149,7 +152,7 @@ func decodeWorkQueues(target *map[string]pipeline.WorkerQueue) func(value) error
 			var settings pipeline.WorkerQueue
 			member := v.at(problem.MapKey(queue), members[queue])
 			if err := member.object(fields{
-				"max_attempts":         decodeQueueAttempts(&settings.MaxAttempts),
+				"max_attempts":         decodeAttempts(&settings.MaxAttempts),
 				"failed_queue":         decode(&settings.FailedQueue, "a string"),
 				"declare_failed_queue": decode(&settings.DeclareFailedQueue, "true or false"),
 			}); err != nil {

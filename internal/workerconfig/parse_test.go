@@ -19,6 +19,7 @@ func TestParse(t *testing.T) {
 		"age and attempts": `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"max_age":"24h","work_queues":{"q":{"max_attempts":3},"r":{}}}]}`,
 		"null age":         `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"max_age":null}]}`,
 		"least":            `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2}]}`,
+		"default attempts": `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":null}]}`,
 		"null is not set":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"retry_on":null,"work_queues":null,"later":null}],"later":null}`,
 		"null in a queue":  `{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"work_queues":{"q":{"max_attempts":null}}}]}`,
 		"same name, other": `{"pipelines":[` + goodPipeline + `,` + strings.Replace(goodPipeline, `"/"`, `"other"`, 1) + `]}`,
@@ -37,6 +38,14 @@ func TestParse(t *testing.T) {
 				t.Errorf("%+v, want %d", parsed, want)
 			}
 		})
+	}
+}
+
+func TestParseCountsDelaysAsAttempts(t *testing.T) {
+	t.Parallel()
+	config, err := workerconfig.Parse([]byte(`{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s","5s"]}]}`))
+	if err != nil || config.Pipelines[0].MaxAttempts != 3 {
+		t.Errorf("%+v, %v, want 3 attempts for two delays", config, err)
 	}
 }
 

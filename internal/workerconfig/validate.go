@@ -14,8 +14,8 @@ func Validate(w pipeline.Worker) []problem.Problem {
 	problems := slices.Concat(
 		checkVersion(w.Version, pipeline.WorkerVersion),
 		checkVhost(w.Vhost),
-		CheckAttempts(int64(w.MaxAttempts)),
 		CheckDelays(w.Delays),
+		CheckAttempts(int64(w.MaxAttempts)),
 		CheckName(w.Name),
 	)
 	if w.MaxAge != "" {

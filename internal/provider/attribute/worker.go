@@ -1,6 +1,8 @@
 package attribute
 
 import (
+	"slices"
+
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -45,15 +47,23 @@ var (
 	OperatorPermissionsType = types.ObjectType{AttrTypes: PermissionsType}
 )
 
-// WorkerValue is the sidecar's configuration of a pipeline.
+// WorkerValue is the sidecar's configuration of a pipeline. What is the sidecar's default is null, so that plans do not
+// print it once more.
 func WorkerValue(worker pipeline.Worker) types.Object {
+	attempts, reasons := worker.MaxAttempts, types.ListNull(types.StringType)
+	if attempts == len(worker.Delays)+1 {
+		attempts = 0
+	}
+	if !slices.Equal(worker.RetryOn, []string{pipeline.ReasonRejected}) {
+		reasons = types.ListValueMust(types.StringType, StringValues(worker.RetryOn))
+	}
 	return types.ObjectValueMust(WorkerType, map[string]attr.Value{
 		"version":      types.Int64Value(int64(worker.Version)),
 		"name":         types.StringValue(worker.Name),
 		"vhost":        types.StringValue(worker.Vhost),
 		"delays":       types.ListValueMust(types.StringType, StringValues(worker.Delays)),
-		"max_attempts": types.Int64Value(int64(worker.MaxAttempts)),
-		"retry_on":     types.ListValueMust(types.StringType, StringValues(worker.RetryOn)),
+		"max_attempts": AttemptsValue(attempts),
+		"retry_on":     reasons,
 		"max_age":      TextValue(worker.MaxAge),
 		"work_queues": MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
 			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{
@@ -64,7 +74,7 @@ func WorkerValue(worker pipeline.Worker) types.Object {
 	})
 }
 
-// AttemptsValue is null for a work queue without a number of attempts of its own.
+// AttemptsValue is null where 0 stands for the default.
 func AttemptsValue(attempts int) types.Int64 {
 	if attempts == 0 {
 		return types.Int64Null()

@@ -57,7 +57,7 @@ func (e *entity[M, S]) reachForPlan(ctx context.Context) (*broker.User, diag.Dia
 		return &user, nil
 	case !broker.IsUnreached(err):
 		return nil, reach(ctx, e.session)
-	case e.session.ToldUnreached():
+	case e.session.Told("unreached"):
 		return nil, nil
 	}
 	return nil, diag.Diagnostics{planNotCompared(err)}

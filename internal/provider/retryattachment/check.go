@@ -15,10 +15,10 @@ import (
 
 // checkRun says what a plan is worth a warning for, whatever the broker has. A queue does not leave its pipeline by a
 // replacement: in between, no pipeline has it.
-func checkRun(_ *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
+func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition")
-	if prior == nil || !sameQueue(*prior, a) {
-		warnings = append(warnings, preflight.CallOf(a.AsPipeline(), preflight.Path{"queue"}))
+	if engine := a.AsPipeline().EngineName(); (prior == nil || !sameQueue(*prior, a)) && !run.Told(engine) {
+		warnings = append(warnings, preflight.ConsumersCall(engine))
 	}
 	diags := report.Warnings(warnings)
 	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {

@@ -53,13 +53,20 @@ var bugs = regexp.MustCompile(`(?i)bug in the provider|inconsistent`)
 // may never blame the provider.
 func (tf *cli) run(t *testing.T, arguments ...string) (output string, code int) {
 	t.Helper()
+	printed, code := tf.printed(t, arguments...)
+	return strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " "), code
+}
+
+// printed is the same as it was printed.
+func (tf *cli) printed(t *testing.T, arguments ...string) (output string, code int) {
+	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), append(arguments, "-no-color")...)
 	command.Dir, command.Env = tf.dir, tf.env
 	printed, err := command.CombinedOutput()
 	if bugs.Match(printed) || command.ProcessState == nil {
 		t.Fatalf("terraform %s: %v\n%s", arguments[0], err, printed)
 	}
-	return strings.Join(strings.Fields(strings.ReplaceAll(string(printed), "│", " ")), " "), command.ProcessState.ExitCode()
+	return string(printed), command.ProcessState.ExitCode()
 }
 
 // apply applies a plan that was saved, or the configuration as it is, and returns what was printed.

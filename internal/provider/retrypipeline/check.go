@@ -34,8 +34,11 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 }
 
 // checkRun says what a plan is worth a warning for, whatever the broker has.
-func checkRun(_ *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
-	diags := report.Warnings(slices.Concat(preflight.ConsumersCall(p, prior), preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
+func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
+	diags := report.Warnings(slices.Concat(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
+	if (prior == nil || prior.EngineName() != p.EngineName()) && !run.Told(p.EngineName()) {
+		diags.Append(report.Warnings([]problem.Problem{preflight.ConsumersCall(p.EngineName())})...)
+	}
 	if prior != nil {
 		diags.Append(warnOfReleased(p, *prior)...)
 	}

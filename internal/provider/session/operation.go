@@ -34,7 +34,7 @@ type operation struct {
 
 	reaching chan struct{} // has room for one
 	reached  *reached
-	told     bool
+	told     map[string]bool
 }
 
 type queueKey struct{ vhost, queue string }
@@ -47,7 +47,8 @@ type reached struct {
 func newOperation() *operation {
 	return &operation{
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
-		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, reaching: make(chan struct{}, 1),
+		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{},
+		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
 }
 
@@ -126,4 +127,14 @@ func (s *Session) HasWritten() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.operation.wrote
+}
+
+// Told reports whether a plan of this operation has said something before, and remembers it: once is enough for all
+// resources.
+func (s *Session) Told(what string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	told := s.operation.told[what]
+	s.operation.told[what] = true
+	return told
 }

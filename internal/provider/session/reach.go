@@ -34,13 +34,3 @@ func (s *Session) reach(ctx context.Context, again func(error) bool) (broker.Use
 	}
 	return of.reached.user, of.reached.err
 }
-
-// ToldUnreached reports whether a plan of this operation has said before that the broker cannot be reached, and remembers
-// it.
-func (s *Session) ToldUnreached() bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	told := s.operation.told
-	s.operation.told = true
-	return told
-}
