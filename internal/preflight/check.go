@@ -11,16 +11,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// CheckQueueAttempts checks the number of attempts of one work queue. Terraform does not show which
-// element of a map an error is about.
-func CheckQueueAttempts(queue string, maxAttempts int64) []Problem {
-	problems := workerconfig.CheckQueueAttempts(queue, maxAttempts)
-	for i := range problems {
-		problems[i].Detail = fmt.Sprintf("Work queue %q: ", queue) + problems[i].Detail
-	}
-	return problems
-}
-
 // CheckRetryOn checks the reasons for which messages are retried. They are a set, which has no indexes.
 func CheckRetryOn(reasons []string) []Problem {
 	problems := workerconfig.CheckRetryOn(reasons)

@@ -61,7 +61,7 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 	var problems []Problem
 	if w.MaxAttempts != 0 {
 		problems = append(problems, problem(append(slices.Clone(at), "max_attempts"), "max_attempts of a work queue without a sidecar",
-			noQueueAttempts, name, p.Engine))
+			noQueueAttempts, p.Engine))
 	}
 	if p.Engine == pipeline.EngineNative && w.Type == topology.Classic {
 		problems = append(problems, problem(append(slices.Clone(at), "type"), "Classic queue cannot delay by itself", noClassicDelay, name))

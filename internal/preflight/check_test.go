@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // Delays that only one work queue gets to are used.
@@ -92,7 +93,7 @@ func TestPoliciesDeleteNoQueues(t *testing.T) {
 func TestCheckQueueAttempts(t *testing.T) {
 	t.Parallel()
 	for attempts, wrong := range map[int64]bool{-1: true, 0: true, 1: true, 2: false, 1<<31 - 1: false, 1 << 31: true} {
-		problems := CheckQueueAttempts("a.b", attempts)
+		problems := workerconfig.CheckQueueAttempts("a.b", attempts)
 		if len(problems) > 0 != wrong {
 			t.Errorf("%d: %v", attempts, problems)
 		}

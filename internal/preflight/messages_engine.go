@@ -14,7 +14,7 @@ const (
 	noZeroDelay = "With engine = %q every retry waits. " +
 		"Write a delay of 1ms or more, or engine = \"worker\"."
 
-	noQueueAttempts = "Work queue %q: with engine = %q all work queues have the max_attempts of the pipeline. " +
+	noQueueAttempts = "With engine = %q all work queues have the max_attempts of the pipeline. " +
 		"Leave it out, give the queue a pipeline of its own, or write engine = \"worker\"."
 
 	noClassicDelay = "Queue %q is classic, and only quorum queues delay and count what is returned to them. " +

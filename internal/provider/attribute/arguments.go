@@ -22,7 +22,7 @@ func ParseObject(text jsontypes.Normalized, at path.Path) (topology.Arguments, d
 	decoder.UseNumber()
 	var decoded map[string]any
 	if err := decoder.Decode(&decoded); err != nil || decoded == nil {
-		diags.AddAttributeError(at, "Not a JSON object",
+		diags.AddAttributeError(Shown(at), "Not a JSON object",
 			fmt.Sprintf("%s must be a JSON object, such as jsonencode({ \"key\" = \"value\" }).", at))
 		return nil, diags
 	}

@@ -3,6 +3,7 @@ package attribute
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -28,4 +29,12 @@ func FullyKnown(ctx context.Context, collection collection) bool {
 	}
 	value, err := collection.ToTerraformValue(ctx)
 	return err == nil && value.IsFullyKnown()
+}
+
+// Shown is the part of a path whose line Terraform shows. Of an attribute within an entry of a map, that is the entry.
+func Shown(at path.Path) path.Path {
+	for len(at.Steps()) > 2 {
+		at = at.ParentPath()
+	}
+	return at
 }

@@ -6,13 +6,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 )
 
 // Errors reports problems at their attributes.
 func Errors(problems []problem.Problem) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
-		diags.AddAttributeError(attributePath(p.Path), p.Summary, p.Detail)
+		at, detail := shown(p)
+		diags.AddAttributeError(at, p.Summary, detail)
 	}
 	return diags
 }
@@ -21,9 +23,20 @@ func Errors(problems []problem.Problem) diag.Diagnostics {
 func Warnings(problems []problem.Problem) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
-		diags.AddAttributeWarning(attributePath(p.Path), p.Summary, p.Detail)
+		at, detail := shown(p)
+		diags.AddAttributeWarning(at, p.Summary, detail)
 	}
 	return diags
+}
+
+// shown is the place and the detail as Terraform can show them. It finds the line of an entry of a map, and not that of an
+// attribute within the entry, so the detail names the attribute.
+func shown(p problem.Problem) (path.Path, string) {
+	at := attributePath(p.Path)
+	if shown := attribute.Shown(at); !shown.Equal(at) {
+		return shown, p.String()
+	}
+	return at, p.Detail
 }
 
 func attributePath(steps problem.Path) path.Path {

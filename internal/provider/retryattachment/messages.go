@@ -36,5 +36,5 @@ func replacedUnknown(attribute, queue string) diag.Diagnostic {
 
 func unknownTakeOver() diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "take_over_from is not known yet",
-		"Which pipeline the queue is taken over from has to be known when the plan is made: write its name out.")
+		"take_over_from must be known when the plan is made: write the pipeline's name out.")
 }

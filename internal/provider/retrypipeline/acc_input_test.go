@@ -25,12 +25,13 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	b.Call(t, http.MethodPut, b.Path("queues", "work.dlx"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-dead-letter-exchange": "old",
 	}}, nil)
+	b.Call(t, http.MethodPut, b.Path("queues", "fleeting"), map[string]any{"durable": true, "auto_delete": true}, nil)
 	var many []string
 	for i := range 700 {
 		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
 	}
 	// Terraform validates everything before it plans anything.
-	validated, planned := badInputs{vhost: b.Vhost}, badInputs{vhost: b.Vhost}
+	validated, planned := badInputs{vhost: b.Vhost}, badInputs{vhost: b.Vhost, config: "resource \"terraform_data\" \"later\" {}\n"}
 	for name, c := range map[string]struct{ lines, says string }{
 		"unknown on_destroy":      {`delays = ["5s"]` + "\n" + `on_destroy = "keep"`, `neither "delete" nor "retain"`},
 		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
@@ -44,9 +45,9 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"age of zero":             {"delays = [\"5s\"]\n  max_age = \"0s\"", `max_age = "0s".*"0s" is not positive`},
 		"negative age":            {"delays = [\"5s\"]\n  max_age = \"-1h\"", `max_age = "-1h".*"-1h" is not positive`},
 		"age finer than 1ms":      {"delays = [\"5s\"]\n  max_age = \"10s5us\"", `max_age = .*finer than a millisecond`},
-		"one attempt for a queue": {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 1 } }", `Work queue "w": .*so 1 means that nothing is ever retried`},
-		"no attempt for a queue":  {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 0 } }", `Work queue "w": .*so 0 means that nothing is ever retried`},
-		"attempts of a queue":     {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 2147483648 } }", `Work queue "w": .*at most 2147483647`},
+		"one attempt for a queue": {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 1 } }", `work_queues\["w"\].max_attempts: .*so 1 means that nothing is ever retried`},
+		"no attempt for a queue":  {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 0 } }", `work_queues\["w"\].max_attempts: .*so 0 means that nothing is ever retried`},
+		"attempts of a queue":     {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 2147483648 } }", `work_queues\["w"\].max_attempts: .*at most 2147483647`},
 		"unused by all queues":    {"delays = [\"5s\", \"6s\", \"7s\"]\n  max_attempts = 2\n  work_queues = { w = { max_attempts = 3 } }", `max_attempts = 2.*Raise max_attempts to 4`},
 		"unknown reason":          {"delays = [\"5s\"]\n  retry_on = [\"rejected\", \"bored\"]", `retry_on .*"bored" is not a reason`},
 		"without rejected":        {"delays = [\"5s\"]\n  retry_on = [\"expired\"]", `retry_on .*"rejected" into the set`},
@@ -57,6 +58,8 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"arguments, not declared": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
 		"reserved argument":       {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
 		"arguments no object":     {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
+		"own failed queue":        {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { failed_queue = \"w\" }\n  }", `: "w" = .*work_queues\["w"\].failed_queue: "w" would get its own failed messages`},
+		"failed queue of no name": {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { failed_queue = \"\" }\n  }", `: "w" = .*work_queues\["w"\].failed_queue is empty`},
 		"long work queue":         {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
 	} {
 		validated.add(name, "orders", c.lines, c.says)
@@ -65,6 +68,8 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"attempts of many queues":  {"delays = [\"5s\"]\n  work_queues = { for i in range(400) : \"queue-${i}\" => { declare = true, max_attempts = 3 } }", `work_queues = .*only where it differs`},
 		"another type":             {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
 		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments take precedence over policies`},
+		"fleeting failed queue":    {"delays = [\"5s\"]\n  work_queues = {\n    \"work.dlq\" = { declare = true, failed_queue = \"fleeting\", declare_failed_queue = false }\n  }", `: "work.dlq" = .*work_queues\["work.dlq"\].failed_queue: Queue "fleeting" is a stream, exclusive`},
+		"unknown take-over":        {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { take_over_from = terraform_data.later.id }\n  }", `: "w" = .*work_queues\["w"\].take_over_from must be known`},
 		"definition too long":      {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
 		"long policy definition":   {"delays = [\"5s\"]\n  policy_definition = jsonencode({ consumer-timeout = \"" + strings.Repeat("9", 4000) + "\" })", `policy_definition = .*may have at most 4000.*Shorten it`},
 	} {

@@ -40,8 +40,9 @@ func nullWorkQueue(name string) diag.Diagnostic {
 // Plans.
 
 func unknownTakeOver(queue string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(workQueuePath(queue).AtName("take_over_from"), "take_over_from is not known yet",
-		"Which pipeline the queue is taken over from has to be known when the plan is made: write its name out.")
+	at := workQueuePath(queue)
+	return diag.NewAttributeErrorDiagnostic(at, "take_over_from is not known yet", at.AtName("take_over_from").String()+
+		" must be known when the plan is made: write the pipeline's name out.")
 }
 
 func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {

@@ -10,10 +10,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 type workQueueModel struct {
@@ -36,7 +36,7 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition"))
 	diags.Append(more...)
 	if !w.MaxAttempts.IsNull() {
-		diags.Append(report.Errors(preflight.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
+		diags.Append(report.Errors(workerconfig.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
 	}
 	diags.Append(attribute.CheckFailedQueue(at, w.FailedQueue, w.DeclareFailedQueue)...)
 	queueType := topology.Quorum
