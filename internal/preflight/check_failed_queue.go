@@ -20,14 +20,10 @@ func checkFailedQueue(place func(...any) Path, p pipeline.Names, name string, w 
 		return []Problem{problem(at, "Failed queue is the work queue", failedQueueIsWorkQueue, queue)}
 	case p != "" && (p.OwnsQueue(queue) || p.CoversQueue(queue)):
 		return []Problem{problem(at, "Failed queue belongs to the pipeline", failedQueueIsOwn, queue)}
-	case len(queue) > workerconfig.MaxName:
-		return []Problem{problem(at, "Name too long", "%q is too long: %s.", queue, workerconfig.NamesAreShort)}
-	case strings.ContainsAny(queue, "\r\n"):
-		return []Problem{problem(at, "Line break in a failed queue's name", lineBreakInFailedQueue, queue)}
 	case w.DeclaresFailedQueue() && strings.HasPrefix(queue, "amq."):
 		return []Problem{problem(at, "Reserved queue name", reservedByBrokers, queue)}
 	}
-	return nil
+	return workerconfig.CheckAnyQueueName(at, queue)
 }
 
 // CheckFailedQueues checks what several work queues say about where their failed messages go.

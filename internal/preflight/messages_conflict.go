@@ -223,8 +223,6 @@ const (
 		"failed messages would not stay in it, or could not be replayed from it. " +
 		"Name a durable quorum or classic queue."
 
-	lineBreakInFailedQueue = "%q has a line break, which brokers leave out. Leave it out."
-
 	workQueueIsFailedQueue = "Queue %q gets failed messages of the pipeline %q, which would be retried here, and fail again. " +
 		"Name another queue as failed_queue there, or leave this one out."
 )

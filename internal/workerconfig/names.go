@@ -16,6 +16,14 @@ const (
 	lineBreak  = "%q has a line break, which brokers leave out: what is created has another name. Leave it out."
 )
 
+// The names "." and "..".
+const (
+	dots    = "Name that URLs cannot have"
+	dotsAre = "HTTP clients and proxies take %q for a step within a path, so the management API never sees the name. Choose another one."
+)
+
+func isDots(name string) bool { return name == "." || name == ".." }
+
 // NamesAreShort says why brokers refuse a longer name than [MaxName].
 const NamesAreShort = "names may have at most 255 bytes"
 
@@ -35,6 +43,8 @@ func checkName(kind Kind, name string) []problem.Problem {
 			name, pipeline.Separator)
 	case strings.ContainsAny(name, lineBreaks):
 		return one(at, "Line break in the "+kind.words()+"'s name", lineBreak, name)
+	case isDots(name):
+		return one(at, dots, dotsAre, name)
 	case strings.HasPrefix(name+".", "amq."):
 		return one(at, "Reserved "+kind.words()+" name",
 			"Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)
@@ -65,13 +75,22 @@ func CheckQueueName(at problem.Path, names pipeline.Names, queue string) []probl
 	switch {
 	case queue == "":
 		return one(at, "Empty work queue name", "The name is missing. Name the queue that your consumers read.")
-	case len(queue) > MaxName:
-		return one(at, "Name too long", "%q is too long: %s.", queue, NamesAreShort)
-	case strings.ContainsAny(queue, lineBreaks):
-		return one(at, "Line break in a work queue's name", lineBreak, queue)
 	case names != "" && names.OwnsQueue(queue):
 		return one(at, "Work queue belongs to the pipeline",
 			"%q is one of the pipeline's own queues: its messages would go round indefinitely. Name the queue that your consumers read.", queue)
+	}
+	return CheckAnyQueueName(at, queue)
+}
+
+// CheckAnyQueueName checks what holds for every queue.
+func CheckAnyQueueName(at problem.Path, queue string) []problem.Problem {
+	switch {
+	case len(queue) > MaxName:
+		return one(at, "Name too long", "%q is too long: %s.", queue, NamesAreShort)
+	case strings.ContainsAny(queue, lineBreaks):
+		return one(at, "Line break in a queue's name", lineBreak, queue)
+	case isDots(queue):
+		return one(at, dots, dotsAre, queue)
 	}
 	return nil
 }

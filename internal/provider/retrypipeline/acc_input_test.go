@@ -59,6 +59,8 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"reserved argument":       {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
 		"arguments no object":     {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
 		"own failed queue":        {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { failed_queue = \"w\" }\n  }", `: "w" = .*work_queues\["w"\].failed_queue: "w" would get its own failed messages`},
+		"failed queue of dots":    {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { failed_queue = \"..\" }\n  }", `: "w" = .*work_queues\["w"\].failed_queue: HTTP clients and proxies take ".." for`},
+		"work queue of a dot":     {"delays = [\"5s\"]\n  work_queues = {\n    \".\" = { declare = true }\n  }", `: "." = .*HTTP clients and proxies take "." for`},
 		"failed queue of no name": {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { failed_queue = \"\" }\n  }", `: "w" = .*work_queues\["w"\].failed_queue is empty`},
 		"long work queue":         {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
 	} {
@@ -79,6 +81,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"empty name":    {"", `name .*Name the pipeline`},
 		"reserved name": {"a/b", `name .*separates the parts of policy names`},
 		"amq":           {"amq", `name .*Brokers keep names`},
+		"dot":           {".", `name .*take "." for a step within a path`},
 	} {
 		validated.add(name, c.pipeline, `delays = ["5s"]`, c.says)
 	}

@@ -31,7 +31,7 @@ func TestAcc_NamesWithLineBreaks(t *testing.T) {
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{
 			Config:   pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "wo\nrk" = { declare = true } }`),
-			PlanOnly: true, ExpectError: says(`Line break in a work queue's name`),
+			PlanOnly: true, ExpectError: says(`Line break in a queue's name`),
 		},
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { work = { declare = true } }`), PlanOnly: true, ExpectError: says(`foreign\\npolicy`)},
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, declared)},
