@@ -73,6 +73,24 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	}
 }
 
+// checkExpires finds what deletes the queue with its messages when nobody uses it.
+func (q liveWorkQueue) checkExpires(f *Findings) {
+	if q.live.Arguments["x-expires"] != nil && !q.Declare { // see checkArguments
+		f.refuse(q.at(), "Work queue that expires", expiringQueue, q.name)
+	}
+	byPolicy := func(kind string, policies []topology.NamedPolicy) {
+		for _, policy := range strongest(policies) {
+			if policy.Definition["expires"] != nil {
+				f.refuse(q.at(), "Work queue that expires", expiringByPolicy, kind, policy.Name, q.name)
+			}
+		}
+	}
+	byPolicy("operator policy", q.operator)
+	if !q.ByPolicy() {
+		byPolicy("policy", q.policies)
+	}
+}
+
 // alone reports whether nobody else's retries can be delayed.
 func (q liveWorkQueue) alone() bool {
 	other := func(b topology.Binding) bool {

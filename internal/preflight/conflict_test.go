@@ -49,6 +49,8 @@ func TestCheckLiveFinds(t *testing.T) {
 	operator.OperatorPolicies = everything(topology.Arguments{"message-ttl": int64(200)})
 	boundedByOperator := with(topology.Queue{Type: topology.Quorum}, nil)
 	boundedByOperator.OperatorPolicies = map[string]topology.Policy{"op": {Pattern: "^work$", ApplyTo: "queues", Definition: topology.Arguments{"max-length": int64(9)}}}
+	expiredByOperator := with(topology.Queue{Type: topology.Quorum}, nil)
+	expiredByOperator.OperatorPolicies = map[string]topology.Policy{"op": {Pattern: "^work$", ApplyTo: "queues", Definition: topology.Arguments{"expires": int64(9)}}}
 	undecidable := with(topology.Queue{Type: topology.Quorum}, nil)
 	undecidable.OperatorPolicies = map[string]topology.Policy{"op": {Pattern: `^orders\.(failed|inbox)++$`, ApplyTo: "queues", Definition: topology.Arguments{"message-ttl": int64(200)}}}
 	old := with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-message-ttl": int64(1000)}}, nil)
@@ -113,6 +115,9 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a bounded classic queue":            {one(classic), with(limited(topology.Classic, ""), nil), "", ""},
 		"x-death of clients":                 {one(quorum), old, "", `dead_letter_strategy = "at-most-once"`},
 		"other arguments":                    {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "x"}}, nil), `x-overflow = "reject-publish"`, ""},
+		"a queue that expires":               {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-expires": int64(9)}}, nil), `"work" has x-expires`, ""},
+		"a queue that an operator expires":   {one(quorum), expiredByOperator, `operator policy "op" sets expires for queue "work"`, ""},
+		"a queue that a policy expires":      {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: one(byArguments).DeadLetterArguments("work")}, map[string]topology.Policy{"a": {Pattern: "work", ApplyTo: "queues"}, "org": {Pattern: "work", ApplyTo: "queues", Definition: topology.Arguments{"expires": int64(9)}}}), `The policy "org" sets expires for queue "work"`, ""},
 		"arguments as needed":                {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: one(byArguments).DeadLetterArguments("work")}, nil), "", ""},
 		"another strategy as argument":       {one(quorum), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-strategy": topology.AtMostOnce}}, nil), "dead-letter arguments of its own", ""},
 		"a policy over the own queues":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},

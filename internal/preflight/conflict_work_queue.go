@@ -131,6 +131,7 @@ func (q liveWorkQueue) check(f *Findings) {
 	} else {
 		q.checkDeclaration(f)
 	}
+	q.checkExpires(f)
 	q.checkLimits(f)
 	q.checkClientDeaths(f)
 	q.checkParkedIn(f)

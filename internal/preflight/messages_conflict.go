@@ -63,6 +63,12 @@ const (
 	autoDeleteQueue = "Queue %q is deleted with its last consumer, and retried messages with it. " +
 		"Declare it without auto-delete, or leave it out."
 
+	expiringQueue = "Queue %q has x-expires: RabbitMQ deletes it with its messages when nobody has used it for that long. " +
+		"Declare it without x-expires, or leave it out."
+
+	expiringByPolicy = "The %s %q sets expires for queue %q: RabbitMQ deletes the queue with its messages when nobody has used it for that long. " +
+		"Remove expires from that policy, or write a pattern there that does not match the queue."
+
 	differentType = "Queue %q is a %s queue, but its type is configured as %q. " +
 		"A policy for another type does not apply, and rejected messages would be dropped. " +
 		"Write:\n\n" +

@@ -25,6 +25,10 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	b.Call(t, http.MethodPut, b.Path("queues", "work.dlx"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-dead-letter-exchange": "old",
 	}}, nil)
+	b.DeclareQueue(t, "work.expires", "quorum", map[string]any{"x-expires": 3_600_000})
+	b.Call(t, http.MethodPut, b.Path("operator-policies", "op"), map[string]any{
+		"pattern": "expired$", "apply-to": "queues", "definition": map[string]any{"expires": 3_600_000},
+	}, nil)
 	b.Call(t, http.MethodPut, b.Path("queues", "fleeting"), map[string]any{"durable": true, "auto_delete": true}, nil)
 	var many []string
 	for i := range 700 {
@@ -70,6 +74,8 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"attempts of many queues":  {"delays = [\"5s\"]\n  work_queues = { for i in range(400) : \"queue-${i}\" => { declare = true, max_attempts = 3 } }", `work_queues = .*only where it differs`},
 		"another type":             {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
 		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments take precedence over policies`},
+		"expiring work queue":      {"delays = [\"5s\"]\n  work_queues = {\n    \"work.expires\" = {}\n  }", `: "work.expires" = .*"work.expires" has x-expires: RabbitMQ deletes it`},
+		"expired work queue":       {"delays = [\"5s\"]\n  work_queues = {\n    \"work.expired\" = { declare = true }\n  }", `: "work.expired" = .*operator policy "op" sets expires for queue "work.expired"`},
 		"fleeting failed queue":    {"delays = [\"5s\"]\n  work_queues = {\n    \"work.dlq\" = { declare = true, failed_queue = \"fleeting\", declare_failed_queue = false }\n  }", `: "work.dlq" = .*work_queues\["work.dlq"\].failed_queue: Queue "fleeting" is a stream, exclusive`},
 		"unknown take-over":        {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { take_over_from = terraform_data.later.id }\n  }", `: "w" = .*work_queues\["w"\].take_over_from must be known`},
 		"definition too long":      {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
