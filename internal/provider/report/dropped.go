@@ -12,7 +12,7 @@ import (
 func DeadLettersDropped(queues []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages will be dropped", fmt.Sprintf(
 		"This change takes the dead-letter exchange away from these queues. Until they have another one, "+
-			"the broker drops what their consumers reject:\n%s\n\n"+
+			"the broker drops what their consumers reject:\n%s\n\n"+ifMoved+
 			"To hand a queue over without a gap, take two steps. First add it to its new owner, and apply. Then remove it here, and apply. "+
 			"Another pipeline, or an attachment to one, needs take_over_from for that; between work_queues and an attachment of one pipeline, "+
 			"nothing more is needed. The guide \"Moving work queues\" shows both.",

@@ -31,9 +31,10 @@ const (
 
 	existSummary    = "Objects exist already"
 	orDeletedBefore = "\n\nApply fails unless they are deleted before. "
-	orImported      = "To adopt them, import the resource."
+	ifMoved         = "If only the resource's address or for_each key changed, write a moved block. "
+	orImported      = ifMoved + "To adopt them, import the resource."
 	notImportable   = "They cannot be imported: %s."
-	importThem      = "\n\nNothing was changed. " +
+	importThem      = "\n\nNothing was changed. " + ifMoved +
 		"To adopt them, import the resource; otherwise choose another name."
 	deleteThem = "\n\nNothing was changed. They cannot be imported: %s. " +
 		"If they are left over, look into the queues, delete these objects and apply again; otherwise choose another name."

@@ -30,7 +30,7 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 		t.Helper()
 		tf.configure(t, config)
 		output := tf.plan(t, arguments...)
-		if got := strings.Contains(output, "Rejected messages will be dropped"); got != dropped {
+		if got := strings.Contains(output, "Rejected messages will be dropped"); got != dropped || got && !strings.Contains(output, "write a moved block") {
 			t.Errorf("%s: the plan warns: %t\n%s", what, got, output)
 		}
 		if strings.Contains(output, "attached twice") {

@@ -41,10 +41,10 @@ func keyChangesWithoutMove(t *testing.T, tf *cli) {
 	tf.configure(t, keyed(tf.Broker, "a"))
 	tf.apply(t)
 	tf.configure(t, keyed(tf.Broker, "b"))
-	if printed := tf.plan(t); !strings.Contains(printed, "Objects exist already") {
+	if printed := tf.plan(t); !strings.Contains(printed, "Objects exist already") || !strings.Contains(printed, "write a moved block") {
 		t.Errorf("the plan does not warn:\n%s", printed)
 	}
-	tf.refuses(t, saved, "Objects exist already", "import")
+	tf.refuses(t, saved, "Objects exist already", "import", "write a moved block")
 	if err := empty.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
