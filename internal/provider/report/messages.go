@@ -30,7 +30,7 @@ const (
 	makeFailedQueues = "\n\nNothing was changed. Make them first, or leave declare_failed_queue out: they are created then."
 
 	existSummary    = "Objects exist already"
-	orDeletedBefore = "\n\nApply fails unless they are deleted before. "
+	orDeletedBefore = "\n\nIf nothing deletes them first, as a replacement does, apply fails. "
 	ifMoved         = "If only the resource's address or for_each key changed, write a moved block. "
 	orImported      = ifMoved + "To adopt them, import the resource."
 	notImportable   = "They cannot be imported: %s."
