@@ -66,7 +66,8 @@ const (
 	expiringQueue = "Queue %q has x-expires: RabbitMQ deletes it with its messages when nobody has used it for that long. " +
 		"Declare it without x-expires, or leave it out."
 
-	expiringByPolicy = "The %s %q sets expires for queue %q: RabbitMQ deletes the queue with its messages when nobody has used it for that long. " +
+	expiringByPolicy = "The %s %q sets expires for queue %q: RabbitMQ deletes the queue with its messages " +
+		"when nobody has used it for that long. " +
 		"Remove expires from that policy, or write a pattern there that does not match the queue."
 
 	differentType = "Queue %q is a %s queue, but its type is configured as %q. " +

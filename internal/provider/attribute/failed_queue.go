@@ -31,11 +31,14 @@ func CheckFailedQueue(at path.Path, queue types.String, declare types.Bool) diag
 	switch {
 	case queue.IsUnknown():
 	case queue.IsNull() && Known(declare):
-		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(Shown(at.AtName("declare_failed_queue")), "declare_failed_queue without failed_queue",
-			at.AtName("declare_failed_queue").String()+" says whether failed_queue is created here: name that queue, or leave both out.")}
+		at = at.AtName("declare_failed_queue")
+		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(Shown(at), "declare_failed_queue without failed_queue",
+			at.String()+" says whether failed_queue is created here: name that queue, or leave both out.")}
 	case !queue.IsNull() && queue.ValueString() == "":
-		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(Shown(at.AtName("failed_queue")), "Empty failed queue name",
-			at.AtName("failed_queue").String()+" is empty. Name the queue, or leave failed_queue out: failed messages then go to the pipeline's failed queue.")}
+		at = at.AtName("failed_queue")
+		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(Shown(at), "Empty failed queue name",
+			at.String()+" is empty. "+
+				"Name the queue, or leave failed_queue out: failed messages then go to the pipeline's failed queue.")}
 	}
 	return nil
 }
