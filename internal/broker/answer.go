@@ -64,9 +64,9 @@ func (a answer) remedy(reason string) string {
 		return ""
 	case slices.Contains([]string{"", "Login failed", "Not_Authorized"}, reason):
 		return ". " + setCredentials
-	case strings.Contains(reason, "access virtual host"):
+	case reason == "User not authorised to access virtual host":
 		return ". " + grantVhost
-	case strings.Contains(reason, "refused"):
+	case reason == "Access refused.", strings.HasPrefix(reason, "ACCESS_REFUSED - "):
 		return ". " + lacking(a.method, a.path)
 	}
 	return ". " + grantAccess
@@ -128,6 +128,12 @@ func (a answer) reason() (text string, ours bool) {
 		return body.Error, true
 	}
 	return string(list), true
+}
+
+// notFormed reports whether a declaration failed as [notFormed] says.
+func (a answer) notFormed() bool {
+	reason, _ := a.reason()
+	return a.status == http.StatusBadRequest && strings.HasSuffix(reason, ": cluster_not_formed")
 }
 
 // notFound are RabbitMQ's words for 404, with a reason next to them: Erlang's for the status (which may become those of

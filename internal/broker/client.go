@@ -131,7 +131,7 @@ func notFormed(response *http.Response) bool {
 	}
 	content, err := io.ReadAll(response.Body)
 	response.Body = io.NopCloser(bytes.NewReader(content))
-	return err == nil && bytes.Contains(content, []byte("cluster_not_formed"))
+	return err == nil && answer{status: response.StatusCode, content: content}.notFormed()
 }
 
 // maxTimeouts is how often a read may be unanswered for [requestTimeout], before a server that accepts connections and says

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"regexp"
 )
 
 // Error is an answer that is no success, or that RabbitMQ did not give to this request.
@@ -44,12 +44,20 @@ func IsUnanswered(err error) bool {
 	if !errors.As(err, &answer) {
 		return err != nil && !errors.Is(err, errNotSent)
 	}
-	if answer.Foreign && (answer.Status < http.StatusMultipleChoices || answer.Status == http.StatusRequestTimeout) {
+	switch {
+	case answer.Status >= http.StatusInternalServerError, answer.Status == http.StatusRequestTimeout:
 		return true
+	case answer.Foreign:
+		return answer.Status < http.StatusMultipleChoices
+	default:
+		return answer.Status == http.StatusBadRequest && outOfTime.MatchString(answer.Reason)
 	}
-	return answer.Status >= http.StatusInternalServerError ||
-		strings.Contains(answer.Reason, "timed out") || strings.Contains(answer.Reason, "timeout")
 }
+
+// outOfTime are the reasons that a broker gives with 400 for a write that it did not finish in time, as in a cluster without
+// majority. RabbitMQ quotes names, so none of them can end or begin a reason like this.
+var outOfTime = regexp.MustCompile(`((operation|store) timed out|due to( a)? timeout)$|` +
+	`^Request to node \S+ failed with (\{'EXIT',)?\{*timeout\b`)
 
 // hasStatus reports whether the broker itself answered with the status.
 func hasStatus(err error, status int) bool {

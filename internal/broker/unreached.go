@@ -3,9 +3,11 @@ package broker
 import (
 	"cmp"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
@@ -57,7 +59,7 @@ func (c *Client) unreached(err error) *UnreachedError {
 		remedy = writeHTTPS
 	case has("server gave HTTP response to HTTPS client"), has("first record does not look like a TLS handshake"):
 		remedy = writeHTTP
-	case plain && (has("connection reset by peer") || has("EOF")):
+	case plain && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		remedy = maybeHTTPS + lookAtNetwork
 	}
 	return &UnreachedError{err, remedy, false}

@@ -47,7 +47,7 @@ func (q Queue) Kind(ctx context.Context) (Kind, error) {
 		return Stream, nil
 	case !errors.As(err, &reason) || reason.Code != amqp.PreconditionFailed:
 		return "", q.explain(err)
-	case strings.Contains(reason.Reason, "rabbit_classic_queue"):
+	case strings.HasSuffix(reason.Reason, " of queue type rabbit_classic_queue"):
 		return Classic, nil
 	default:
 		return Quorum, nil

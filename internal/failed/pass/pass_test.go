@@ -258,6 +258,24 @@ func TestMissingQueue(t *testing.T) {
 	}
 }
 
+// The broker's refusals quote the queue, whose name decides nothing.
+func TestNamesDecideNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "quorum")
+	name, password := b.User(t, "", "", "", "^$")
+	for _, queue := range []string{"plain", "rabbit_classic_queue", "of queue type rabbit_classic_queue", "exclusive use", "in exclusive use"} {
+		b.DeclareQueue(t, queue, "quorum", nil)
+		b.Name, b.Open, b.uri = queue, b.open, b.URI
+		if kind, err := b.Kind(t.Context()); err != nil || kind != pass.Quorum {
+			t.Errorf("%s: %q, %v", queue, kind, err)
+		}
+		b.uri = strings.Replace(b.URI, b.Username+":"+b.Password, name+":"+password, 1)
+		if _, err := b.Kind(t.Context()); err == nil || !strings.Contains(err.Error(), "this user may not read the queue") {
+			t.Errorf("%s: %v", queue, err)
+		}
+	}
+}
+
 func TestMissingExchange(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {

@@ -167,7 +167,7 @@ func (q Queue) explain(err error) error {
 		return fmt.Errorf("queue %q %w", q.Name, ErrNoQueue)
 	case reason.Code == amqp.ResourceLocked:
 		return fmt.Errorf("queue %q is exclusive: only the connection that declared it may use it (%w)", q.Name, err)
-	case reason.Code == amqp.AccessRefused && strings.Contains(reason.Reason, "exclusive use"):
+	case reason.Code == amqp.AccessRefused && strings.HasSuffix(reason.Reason, " in exclusive use"):
 		return fmt.Errorf("a consumer has queue %q to itself, as it asked for: stop it first (%w)", q.Name, err)
 	case reason.Code == amqp.AccessRefused:
 		return fmt.Errorf("this user may not read the queue; needs: read on %q (%w)", q.Name, err)

@@ -3,9 +3,8 @@ package pass
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strconv"
-	"strings"
-	"unicode"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -67,13 +66,15 @@ func (o *outlet) oversized(ctx context.Context) (*sent, error) {
 // than configured max size 16777216".
 func maxMessageSize(reason error) (int, bool) {
 	var closed *amqp.Error
-	if !errors.As(reason, &closed) || closed.Code != preconditionFailed || !strings.Contains(closed.Reason, "message size ") {
+	if !errors.As(reason, &closed) || closed.Code != preconditionFailed {
 		return 0, false
 	}
-	numbers := strings.FieldsFunc(closed.Reason, func(r rune) bool { return !unicode.IsDigit(r) })
-	if len(numbers) == 0 {
+	found := tooLarge.FindStringSubmatch(closed.Reason)
+	if found == nil {
 		return 0, false
 	}
-	limit, err := strconv.Atoi(numbers[len(numbers)-1])
+	limit, err := strconv.Atoi(found[1])
 	return limit, err == nil
 }
+
+var tooLarge = regexp.MustCompile(`^PRECONDITION_FAILED - message size \d+ is larger than (?:configured )?max size (\d+)$`)
