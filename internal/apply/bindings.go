@@ -58,7 +58,8 @@ func (c Change) requireReadable(b topology.Binding) error {
 	if c.owns(b) {
 		return nil
 	}
-	for key, value := range b.Arguments {
+	for _, key := range slices.Sorted(maps.Keys(b.Arguments)) {
+		value := b.Arguments[key]
 		if text, isText := value.(string); isText && text != "undefined" && !strings.HasPrefix(text, "Not UTF-8, base64 is: ") {
 			continue
 		}
@@ -74,7 +75,7 @@ func (c Change) requireReadable(b topology.Binding) error {
 
 // requireReadableOf fails if a binding of an exchange that is re-created could not be put back as it was.
 func (c Change) requireReadableOf(recreated map[string]topology.Exchange) error {
-	for exchange := range recreated {
+	for _, exchange := range slices.Sorted(maps.Keys(recreated)) {
 		for _, b := range c.bindingsOf(exchange) {
 			if err := c.requireReadable(b); err != nil {
 				return err

@@ -18,13 +18,13 @@ func (e *execution) catch(ctx context.Context, b topology.Binding) error {
 	}
 	missing := topology.Diff(e.Catch(b, e.All.Topology), e.catching).Create
 	e.catching = topology.Merge(e.catching, missing)
-	for name, queue := range missing.Queues {
-		if _, err := e.client.PutQueue(ctx, e.Vhost, name, queue); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(missing.Queues)) {
+		if _, err := e.client.PutQueue(ctx, e.Vhost, name, missing.Queues[name]); err != nil {
 			return fmt.Errorf("create queue %q: %w", name, err)
 		}
 	}
-	for name, exchange := range missing.Exchanges {
-		if _, err := e.client.PutExchange(ctx, e.Vhost, name, exchange); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(missing.Exchanges)) {
+		if _, err := e.client.PutExchange(ctx, e.Vhost, name, missing.Exchanges[name]); err != nil {
 			return fmt.Errorf("create exchange %q: %w", name, err)
 		}
 	}
@@ -33,8 +33,8 @@ func (e *execution) catch(ctx context.Context, b topology.Binding) error {
 			return fmt.Errorf("create binding %q: %w", to, err)
 		}
 	}
-	for name, policy := range missing.Policies {
-		if _, err := e.client.PutPolicy(ctx, e.Vhost, name, policy); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(missing.Policies)) {
+		if _, err := e.client.PutPolicy(ctx, e.Vhost, name, missing.Policies[name]); err != nil {
 			return fmt.Errorf("write policy %q: %w", name, err)
 		}
 	}

@@ -77,8 +77,8 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 		return against, nil
 	}
 	var failed []error
-	for name, queue := range without(candidates, against) {
-		if err := e.removeQueue(ctx, name, queue, s.do == replace); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(without(candidates, against))) {
+		if err := e.removeQueue(ctx, name, candidates[name], s.do == replace); err != nil {
 			failed = append(failed, err)
 			continue
 		}

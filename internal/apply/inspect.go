@@ -150,8 +150,8 @@ func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn 
 // visible says of each queue what one inspection finds in it.
 func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (map[string]string, error) {
 	found := map[string]string{}
-	for queue, check := range checks {
-		seen, err := a.inspectQueue(ctx, vhost, queue, check)
+	for _, queue := range slices.Sorted(maps.Keys(checks)) {
+		seen, err := a.inspectQueue(ctx, vhost, queue, checks[queue])
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,8 @@ package apply
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -76,11 +78,11 @@ func (a *Applier) proveEmpty(ctx context.Context, vhost string, checks emptiness
 			}
 		}
 		deadline := time.Now().Add(a.times.Report)
-		for queue, check := range checks {
+		for _, queue := range slices.Sorted(maps.Keys(checks)) {
 			if against[queue] != "" {
 				continue
 			}
-			seen, err := a.awaitReport(ctx, vhost, queue, check, deadline, passing)
+			seen, err := a.awaitReport(ctx, vhost, queue, checks[queue], deadline, passing)
 			if err != nil {
 				return nil, err
 			}

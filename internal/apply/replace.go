@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -12,8 +13,8 @@ import (
 
 // replace deletes exchanges or queues and creates them again, which is the only way to change them.
 func (e *execution) replace(ctx context.Context, s step) error {
-	for name, exchange := range s.exchanges {
-		if err := e.replaceExchange(ctx, name, exchange, s.bindings); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
+		if err := e.replaceExchange(ctx, name, s.exchanges[name], s.bindings); err != nil {
 			return err
 		}
 	}

@@ -101,10 +101,14 @@ func isHarmless(key string, value, wanted any) bool {
 
 // origin is where the value of a setting that is in force comes from.
 func origin(s topology.Settings, queue, key string, inForce any) Object {
-	for kind, policies := range map[string][]topology.NamedPolicy{"operator_policy": s.Operator, "policy": s.Policies} {
-		if inForce != nil && len(policies) > 0 && policies[0].Definition[key] == inForce {
-			return Object{kind, policies[0].Name}
-		}
+	set := func(policies []topology.NamedPolicy) bool {
+		return inForce != nil && len(policies) > 0 && policies[0].Definition[key] == inForce
+	}
+	switch {
+	case set(s.Operator):
+		return Object{"operator_policy", s.Operator[0].Name}
+	case set(s.Policies):
+		return Object{"policy", s.Policies[0].Name}
 	}
 	return Object{"queue", queue}
 }

@@ -28,61 +28,65 @@ type routes struct {
 
 // route follows a message through an exchange.
 func (g graph) route(exchange string, k key) routes {
-	r := routes{sure: map[string]bool{}, possible: map[string]bool{}}
-	r.nowhere = !g.follow(exchange, k, true, r, map[string]bool{})
+	r := routes{sure: map[string]bool{}, possible: map[string]bool{}, nowhere: true}
+	g.follow(stop{exchange, true}, k, &r, map[stop]bool{})
 	for queue := range r.sure {
 		delete(r.possible, queue)
 	}
 	return r
 }
 
-// follow notes the queues that an exchange leads to, and reports whether there may be any. Sure means
-// that the message certainly comes to this exchange.
-func (g graph) follow(exchange string, k key, sure bool, into routes, visited map[string]bool) bool {
-	if exchange == "" {
-		return g.followDefault(k, sure, into)
+// stop is an exchange on the way of a message. Sure means that it certainly comes there.
+type stop struct {
+	exchange string
+	sure     bool
+}
+
+// follow notes the queues that an exchange leads to.
+func (g graph) follow(at stop, k key, into *routes, visited map[stop]bool) {
+	if at.exchange == "" {
+		g.followDefault(k, at.sure, into)
+		return
 	}
-	live, exists := g.vhost.Exchanges[exchange]
-	if !exists || visited[exchange] {
-		return false
+	live, exists := g.vhost.Exchanges[at.exchange]
+	if !exists || visited[at] {
+		return
 	}
-	visited = maps.Clone(visited)
-	visited[exchange] = true
-	strongest, leads := no, false
-	for _, b := range g.bindings[exchange] {
+	visited[at] = true
+	strongest := no
+	for _, b := range g.bindings[at.exchange] {
 		match := matches(live, b, k)
 		strongest = max(strongest, match)
-		if match == no {
-			continue
+		sure := at.sure && match == yes
+		switch {
+		case match == no:
+		case b.ToExchange:
+			g.follow(stop{b.Destination, sure}, k, into, visited)
+		default:
+			into.add(b.Destination, sure)
 		}
-		if b.ToExchange {
-			leads = g.follow(b.Destination, k, sure && match == yes, into, visited) || leads
-			continue
-		}
-		leads = into.add(b.Destination, sure && match == yes) || leads
 	}
-	if alternate, has := g.alternates[exchange]; has && strongest != yes {
-		leads = g.follow(alternate, k, sure && strongest == no, into, visited) || leads
+	if alternate, has := g.alternates[at.exchange]; has && strongest != yes {
+		g.follow(stop{alternate, at.sure && strongest == no}, k, into, visited)
 	}
-	return leads
 }
 
 // followDefault follows a message through the default exchange, which routes to queues by name.
-func (g graph) followDefault(k key, sure bool, into routes) bool {
+func (g graph) followDefault(k key, sure bool, into *routes) {
 	if !k.known {
-		return true
+		into.nowhere = false
+	} else if _, exists := g.settings[k.text]; exists {
+		into.add(k.text, sure)
 	}
-	_, exists := g.settings[k.text]
-	return exists && into.add(k.text, sure)
 }
 
-func (r routes) add(queue string, sure bool) bool {
+func (r *routes) add(queue string, sure bool) {
+	r.nowhere = false
 	if sure {
 		r.sure[queue] = true
 	} else {
 		r.possible[queue] = true
 	}
-	return true
 }
 
 // answer is what is known of a yes-or-no question.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,8 +32,8 @@ type Client struct {
 	requests     limiter
 	policyWrites limiter
 
-	clusterMutex sync.Mutex
-	cluster      cluster
+	clusterTurn limiter
+	cluster     cluster
 
 	// pathsKept is set once it is known that paths arrive as they are sent.
 	pathsKept atomic.Bool
@@ -63,6 +62,7 @@ func New(config Config) (*Client, error) {
 
 		requests:     make(limiter, requestsAtOnce),
 		policyWrites: make(limiter, policyWritesAtOnce),
+		clusterTurn:  make(limiter, 1),
 	}, nil
 }
 

@@ -16,8 +16,10 @@ type cluster struct {
 // askCluster asks until the nodes are known, and then no more in the client's life. Both requests are
 // open to every user of the API.
 func (c *Client) askCluster(ctx context.Context) (cluster, error) {
-	c.clusterMutex.Lock()
-	defer c.clusterMutex.Unlock()
+	if err := c.clusterTurn.acquire(ctx); err != nil {
+		return cluster{}, err
+	}
+	defer c.clusterTurn.release()
 	if c.cluster != (cluster{}) {
 		return c.cluster, nil
 	}

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,7 +64,7 @@ func checkType(at Path, queueType string) []Problem {
 // CheckLengths checks that the broker takes the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
 	longest := p.Names().ReturnExchange()
-	for queue := range pipeline.Expand(p).Queues {
+	for _, queue := range slices.Sorted(maps.Keys(pipeline.Expand(p).Queues)) {
 		_, isWork := p.WorkQueues[queue]
 		_, isFailed := p.FailedQueues()[queue] // see CheckFailedQueues
 		if !isWork && !isFailed && len(queue) > len(longest) {
@@ -74,8 +75,8 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 	if detail := tooLong(p.Vhost, longest, p.QueueType); detail != "" {
 		problems = append(problems, workerconfig.NameTooLong(workerconfig.Pipeline, longest, detail))
 	}
-	for name, workQueue := range p.WorkQueues {
-		if detail := tooLong(p.Vhost, name, workQueue.Type); detail != "" && len(name) <= workerconfig.MaxName { // see CheckWorkQueue
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		if detail := tooLong(p.Vhost, name, p.WorkQueues[name].Type); detail != "" && len(name) <= workerconfig.MaxName { // see CheckWorkQueue
 			problems = append(problems, problem(Path{"work_queues", MapKey(name)}, "Name too long", "For the work queue %q, %s.", name, detail))
 		}
 	}

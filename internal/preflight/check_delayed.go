@@ -41,7 +41,7 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 // longestRefused is the longest name that brokers refuse, and why.
 func longestRefused(e delayed.Exchange) (detail, name string) {
 	longest := e.Names().UnroutedQueue()
-	for queue := range maps.Keys(delayed.Expand(e).Queues) {
+	for _, queue := range slices.Sorted(maps.Keys(delayed.Expand(e).Queues)) {
 		if len(queue) > len(longest) {
 			longest = queue
 		}

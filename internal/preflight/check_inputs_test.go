@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,5 +137,19 @@ func TestCheckLengths(t *testing.T) {
 		if len(problems) != c.want {
 			t.Errorf("%s: %+v, want %d", name, problems, c.want)
 		}
+	}
+}
+
+// Terraform shows problems in the order in which they are found.
+func TestProblemsComeInTheOrderOfTheNames(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	p.Vhost, p.WorkQueues = "v", map[string]pipeline.WorkQueue{}
+	for first := 'a'; first <= 'j'; first++ {
+		p.WorkQueues[string(first)+strings.Repeat("w", 253)] = pipeline.WorkQueue{Type: topology.Quorum}
+	}
+	problems := CheckLengths(p)
+	if len(problems) != 10 || !slices.IsSortedFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path.String(), b.Path.String()) }) {
+		t.Errorf("%+v", problems)
 	}
 }

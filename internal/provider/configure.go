@@ -65,9 +65,11 @@ func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 	if !m.Headers.IsNull() {
 		diags.Append(m.Headers.ElementsAs(ctx, &config.Headers, false)...)
 	}
-	for name, value := range map[string]string{"endpoint": config.Endpoint, "username": config.Username, "password": config.Password} {
-		if value == "" && (name == "endpoint" || !config.Certificates.Cert.Given()) {
-			diags.Append(missing(name))
+	for _, setting := range []struct{ name, value string }{
+		{"endpoint", config.Endpoint}, {"username", config.Username}, {"password", config.Password},
+	} {
+		if setting.value == "" && (setting.name == "endpoint" || !config.Certificates.Cert.Given()) {
+			diags.Append(missing(setting.name))
 		}
 	}
 	return config, diags

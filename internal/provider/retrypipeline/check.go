@@ -27,8 +27,8 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 	problems = append(problems, preflight.CheckDefinition(p)...)
 	problems = append(problems, preflight.CheckPolicies(p)...)
 	problems = append(problems, preflight.CheckFailedQueues(p)...)
-	for name, workQueue := range p.WorkQueues {
-		problems = append(problems, preflight.CheckWorkQueue(p.Names(), name, workQueue)...)
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		problems = append(problems, preflight.CheckWorkQueue(p.Names(), name, p.WorkQueues[name])...)
 	}
 	return problems
 }
@@ -48,8 +48,8 @@ func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipelin
 // warnOfReleased says that a queue that is not declared any more is not deleted.
 func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 	var diags diag.Diagnostics
-	for name, before := range prior.WorkQueues {
-		if after, stays := p.WorkQueues[name]; stays && before.Declare && !after.Declare {
+	for _, name := range slices.Sorted(maps.Keys(prior.WorkQueues)) {
+		if after, stays := p.WorkQueues[name]; stays && prior.WorkQueues[name].Declare && !after.Declare {
 			diags.Append(noLongerManaged(name))
 		}
 	}

@@ -2,6 +2,8 @@ package retrypipeline
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -61,7 +63,7 @@ func detachedDrained(
 	if len(p.Detached) == 0 {
 		return drained, nil
 	}
-	for queue := range owned.Queues {
+	for _, queue := range slices.Sorted(maps.Keys(owned.Queues)) {
 		if !p.Names().OwnsQueue(queue) || queue == p.Names().FailedQueue() {
 			continue
 		}

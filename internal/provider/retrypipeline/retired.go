@@ -2,6 +2,7 @@ package retrypipeline
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -82,7 +83,7 @@ func refresh(ctx context.Context, applier *apply.Applier, state *model, p pipeli
 	p.Retired = nil
 	scheduled := pipeline.Expand(p).Queues
 	seen := drained{retired: map[string]bool{}}
-	for queue := range owned.Queues {
+	for _, queue := range slices.Sorted(maps.Keys(owned.Queues)) {
 		delay, isRetry := p.Names().DelayOf(queue)
 		if _, stays := scheduled[queue]; !isRetry || stays {
 			continue

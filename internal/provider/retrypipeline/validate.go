@@ -2,6 +2,8 @@ package retrypipeline
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -73,8 +75,9 @@ func (m model) validateWorkQueues(ctx context.Context) (checked map[string]pipel
 	if m.WorkQueues.IsUnknown() || m.WorkQueues.IsNull() {
 		return nil, m.WorkQueues.IsNull(), nil
 	}
-	for name, element := range m.WorkQueues.Elements() {
-		if element.IsNull() {
+	elements := m.WorkQueues.Elements()
+	for _, name := range slices.Sorted(maps.Keys(elements)) {
+		if elements[name].IsNull() {
 			return nil, false, diag.Diagnostics{nullWorkQueue(name)}
 		}
 	}
@@ -84,8 +87,8 @@ func (m model) validateWorkQueues(ctx context.Context) (checked map[string]pipel
 	var configured map[string]workQueueModel
 	diags.Append(m.WorkQueues.ElementsAs(ctx, &configured, false)...)
 	checked = map[string]pipeline.WorkQueue{}
-	for name, w := range configured {
-		workQueue, more := w.workQueue(name)
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
+		workQueue, more := configured[name].workQueue(name)
 		diags.Append(more...)
 		if more.HasError() {
 			continue

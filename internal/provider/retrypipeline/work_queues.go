@@ -2,6 +2,8 @@ package retrypipeline
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -61,8 +63,8 @@ func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, d
 	var models map[string]workQueueModel
 	diags := m.WorkQueues.ElementsAs(ctx, &models, false)
 	workQueues := make(map[string]pipeline.WorkQueue, len(models))
-	for name, w := range models {
-		workQueue, more := w.workQueue(name)
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		workQueue, more := models[name].workQueue(name)
 		diags.Append(more...)
 		workQueues[name] = workQueue
 	}
@@ -77,8 +79,8 @@ func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
 		return nil
 	}
 	var diags diag.Diagnostics
-	for name, w := range models {
-		if w.TakeOverFrom.IsUnknown() {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		if models[name].TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver(name))
 		}
 	}
