@@ -28,6 +28,12 @@ func Republishing(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 	return m
 }
 
+// isSetAside reports whether a header has a property that a worker set aside: that of this pipeline, of another one, or of a
+// delayed exchange.
+func isSetAside(key string) bool {
+	return key == HeaderUserID || key == HeaderReplyTo || key == HeaderDeliveryMode
+}
+
 // setAside makes headers of the properties over which the broker would close the channel of whoever did not set them.
 func setAside(m *amqp.Publishing, d *amqp.Delivery) {
 	if d.UserId != "" {

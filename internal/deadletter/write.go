@@ -44,11 +44,11 @@ func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publis
 // headers copies the message's headers but for the broker's, and adds ours.
 func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+ownHeaders)
+	_, byWorker := d.Headers[HeaderPublishID].(string)
 	for key, value := range d.Headers {
-		if IsBrokers(key) || v.Letter.foreign && strings.HasPrefix(key, foreignPrefix) {
-			continue
+		if !v.Letter.drops(key, byWorker) {
+			h[key] = value
 		}
-		h[key] = value
 	}
 	for _, key := range []string{HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour} {
 		delete(h, key)
@@ -71,7 +71,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 	if len(route.CC) > 0 {
 		h[HeaderCC] = addresses(route.CC)
 	}
-	if _, kept := h[HeaderDeliveryMode]; !kept && d.DeliveryMode != amqp.Persistent {
+	if d.DeliveryMode != amqp.Persistent { // so no worker has published it
 		h[HeaderDeliveryMode] = int64(d.DeliveryMode)
 	}
 	if v.Action == Fail {
@@ -86,6 +86,11 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		p.setProgress(h, v, s.Now)
 	}
 	return h
+}
+
+// drops reports whether a header goes. ByWorker says that a worker has published the message.
+func (l Letter) drops(key string, byWorker bool) bool {
+	return IsBrokers(key) || l.foreign && strings.HasPrefix(key, foreignPrefix) && (!byWorker || !isSetAside(key))
 }
 
 // setProgress sets the headers that change with each failed attempt.

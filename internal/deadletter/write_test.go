@@ -110,6 +110,49 @@ func TestRescuedMessageIsNotCounted(t *testing.T) {
 	}
 }
 
+// What a worker set aside, for a delayed exchange or for another pipeline, is what the publisher had set. A property that is
+// still there is newer.
+func TestPropertiesThatWereSetAsideStay(t *testing.T) {
+	t.Parallel()
+	aside := amqp.Table{HeaderUserID: "shop", HeaderReplyTo: DirectReplyTo, HeaderDeliveryMode: int64(1)}
+	delayed := with(maps.Clone(aside), HeaderPublishID, "e-1")
+	delayed["x-delay"], delayed["retry-limit"] = int32(-5000), "the publisher's"
+	elsewhere := with(ours("elsewhere", 2), HeaderPipeline, "other")
+	maps.Copy(elsewhere, delayed)
+	for name, c := range map[string]struct {
+		headers, want amqp.Table
+		change        func(*amqp.Delivery)
+	}{
+		"delayed exchange":             {delayed, aside, nil},
+		"another pipeline":             {elsewhere, aside, nil},
+		"no worker":                    {with(maps.Clone(aside), "x-delay", int32(-5000)), amqp.Table{}, nil},
+		"a publish-id that is no text": {with(maps.Clone(aside), HeaderPublishID, int64(1)), amqp.Table{}, nil},
+		"a property that is still there": {
+			delayed,
+			amqp.Table{HeaderUserID: "guest", HeaderReplyTo: DirectReplyTo, HeaderDeliveryMode: int64(0)},
+			func(d *amqp.Delivery) { d.UserId, d.DeliveryMode = "guest", 0 },
+		},
+	} {
+		d := rejected("orders.created", c.headers)
+		if c.change != nil {
+			c.change(d)
+		}
+		for failure := range 5 {
+			m := publish(t, orders(t), d)
+			got := amqp.Table{}
+			for key := range aside {
+				if value, has := m.Headers[key]; has {
+					got[key] = value
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || m.Headers["retry-limit"] != nil {
+				t.Errorf("%s, failure %d: %s; %v", name, failure+1, diff, m.Headers)
+			}
+			d = rejected("orders.created", m.Headers)
+		}
+	}
+}
+
 func TestFailedMessageOfUnknownQueueKeepsWhatTheConsumerWrote(t *testing.T) {
 	t.Parallel()
 	h := publish(t, orders(t), byConsumer(amqp.Table{HeaderQueue: "typo"})).Headers
