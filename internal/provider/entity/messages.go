@@ -253,16 +253,16 @@ func NoteGarbled(kind session.Kind, b topology.Binding) *InUse {
 
 func (e *entity[M, S]) rollbackIncomplete(left error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Rollback incomplete", fmt.Sprintf(
-		"The next plan shows what is missing of the %s's own objects. "+
-			"Bindings from other exchanges have to be re-created by hand.\n\n%s",
+		"The next plan shows what is missing of the %s's own objects, and the notes of deleted bindings from other exchanges. "+
+			"The next apply restores both.\n\n%s",
 		e.kind.Kind, left))
 }
 
 func leftoversNotImportable(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Leftover objects are not in state", fmt.Sprintf(
-		"They cannot be imported either: %s.\n\n"+
-			"If that does not change, look into the queues that are left, "+
-			"and delete by hand what the next apply says exists already.",
+		"They cannot be imported now: %s.\n\n"+
+			"Run apply again first: it takes over what an interrupted creation left. "+
+			"If it says that objects exist already, and they still cannot be imported, look into their queues, and delete these objects by hand.",
 		err))
 }
 

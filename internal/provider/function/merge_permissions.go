@@ -3,8 +3,10 @@ package function
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -40,9 +42,9 @@ func (mergePermissions) Definition(_ context.Context, _ function.DefinitionReque
 
 // permissions are the attributes of attribute.PermissionsType.
 type permissions struct {
-	Configure string `tfsdk:"configure"`
-	Write     string `tfsdk:"write"`
-	Read      string `tfsdk:"read"`
+	Configure types.String `tfsdk:"configure"`
+	Write     types.String `tfsdk:"write"`
+	Read      types.String `tfsdk:"read"`
 }
 
 // Run merges the permissions.
@@ -53,7 +55,17 @@ func (mergePermissions) Run(ctx context.Context, req function.RunRequest, resp *
 	}
 	all := make([]pipeline.Permissions, len(given))
 	for i, p := range given {
-		all[i] = pipeline.Permissions(p)
+		for _, field := range []struct {
+			name  string
+			value types.String
+		}{{"configure", p.Configure}, {"write", p.Write}, {"read", p.Read}} {
+			if field.value.IsNull() {
+				resp.Error = function.NewArgumentFuncError(int64(i), fmt.Sprintf(
+					`%s of argument %d is null. Write a pattern, or "^$" for what matches no name.`, field.name, i+1))
+				return
+			}
+		}
+		all[i] = pipeline.Permissions{Configure: p.Configure.ValueString(), Write: p.Write.ValueString(), Read: p.Read.ValueString()}
 	}
-	resp.Error = resp.Result.Set(ctx, permissions(pipeline.MergePermissions(all)))
+	resp.Error = resp.Result.Set(ctx, attribute.PermissionsValue(pipeline.MergePermissions(all)))
 }
