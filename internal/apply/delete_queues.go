@@ -61,7 +61,7 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	if err := e.unbindAll(ctx, s.bindings, candidates); err != nil {
 		return nil, err
 	}
-	against, err := e.settleAndProve(ctx, e.Vhost, s.checks.of(candidates), s.allOrNone())
+	against, err := e.settleAndProve(ctx, s.checks.of(candidates), s.allOrNone())
 	if err != nil || len(against) > 0 && s.allOrNone() {
 		return against, err
 	}

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -13,20 +14,18 @@ func (e *execution) drain(ctx context.Context, checks emptinessChecks) error {
 }
 
 // lastingContents are contents that are still there after the time that the change gives its queues
-// to drain, and at least after Times.Stale.
+// to drain, and at least after Times.Stale. If something is stuck, it waits no longer than that.
 func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks) (map[string]string, error) {
 	deadline := time.Now().Add(e.times.Stale)
 	if e.drainUntil.After(deadline) {
 		deadline = e.drainUntil
 	}
 	for {
-		found, err := e.visible(ctx, e.Vhost, checks)
-		if err != nil || len(found) == 0 || time.Now().After(deadline) {
+		found, stuck, err := e.visible(ctx, e.Vhost, checks)
+		if err != nil || len(found) == 0 || time.Now().After(deadline) || e.stuck(checks, stuck) {
 			return found, err
 		}
-		if e.Waiting != nil {
-			e.Waiting(found)
-		}
+		e.waiting(found)
 		e.waited = true
 		if err := pause(ctx, e.times.Poll); err != nil {
 			return nil, err
@@ -34,15 +33,44 @@ func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks)
 	}
 }
 
+// stuck notes in which of the queues a look found messages that nobody consumes, and reports whether there are any that
+// have been there for longer than a queue is reported to hold what is gone.
+func (e *execution) stuck(checks emptinessChecks, queues []string) bool {
+	for queue := range checks {
+		if !slices.Contains(queues, queue) {
+			delete(e.stuckSince, queue)
+		} else if _, before := e.stuckSince[queue]; !before {
+			e.stuckSince[queue] = time.Now()
+		}
+	}
+	return e.isStuck()
+}
+
+func (e *execution) isStuck() bool {
+	for _, since := range e.stuckSince {
+		if time.Since(since) > e.times.Stale {
+			return true
+		}
+	}
+	return false
+}
+
+// waiting tells what is waited for.
+func (e *execution) waiting(queues map[string]string) {
+	if e.Waiting != nil && len(queues) > 0 {
+		e.Waiting(queues)
+	}
+}
+
 // untilDrained tries again as long as there is time to drain: what was published a moment ago may
 // show up only in the middle of a proof. So may what was published and consumed before the change
-// began, which is no reason to refuse: hence the time is at least Times.Stale.
+// began, which is no reason to refuse: hence the time is at least Times.Stale. What is stuck does not drain.
 func (e *execution) untilDrained(attempt func() error) error {
 	for {
 		err := attempt()
 		var kept *KeptError
 		var notUndone *NotUndoneError
-		if !errors.As(err, &kept) || errors.As(err, &notUndone) || !time.Now().Before(e.drainUntil) {
+		if !errors.As(err, &kept) || errors.As(err, &notUndone) || !time.Now().Before(e.drainUntil) || e.isStuck() {
 			return err
 		}
 	}

@@ -39,13 +39,15 @@ type execution struct {
 	waited bool
 	// drainUntil is when the change's time to drain is over: at least Times.Stale after its beginning.
 	drainUntil time.Time
+	// stuckSince is since when each look found messages in a queue that others use and that has no consumer.
+	stuckSince map[string]time.Time
 }
 
 func (a *Applier) execution(change Change) *execution {
 	return &execution{
 		Applier: a, Change: change, made: topology.New(), notes: map[string]topology.Binding{}, deletionUnknown: map[string]bool{},
 		deleted: map[string]bool{}, kept: map[string]string{},
-		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)),
+		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)), stuckSince: map[string]time.Time{},
 	}
 }
 

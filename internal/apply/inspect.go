@@ -51,6 +51,15 @@ func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks 
 	return checks
 }
 
+// sharedChecks are those of the queues that others use and that an update deletes or re-creates.
+func (c Change) sharedChecks() emptinessChecks {
+	changes := topology.Diff(c.Wanted, c.Live)
+	going, _ := c.split(changes.Delete.Queues)
+	replaced, _ := c.split(changes.Replace.Queues)
+	maps.Copy(going, replaced)
+	return c.contentChecks(going)
+}
+
 // pendingChecks are those of the queues whose pending dead letters would be lost.
 func (c Change) pendingChecks(wanted topology.Topology) emptinessChecks {
 	return checksOf(pendingDeadLetters, topology.DeadLettersAtRisk(c.Live, wanted, c.All, c.SharedQueues)...)
@@ -59,15 +68,8 @@ func (c Change) pendingChecks(wanted topology.Topology) emptinessChecks {
 // notAccepted ends what an inspection says of pending dead letters.
 const notAccepted = " not accepted yet"
 
-// PendingOnly reports whether these descriptions of queues are about pending dead letters alone.
-func PendingOnly(queues map[string]string) bool {
-	for _, found := range queues {
-		if !strings.HasSuffix(found, notAccepted) {
-			return false
-		}
-	}
-	return len(queues) > 0
-}
+// IsPending reports whether this description of what is in a queue is about pending dead letters.
+func IsPending(found string) bool { return strings.HasSuffix(found, notAccepted) }
 
 // inspection is what one read of a queue says. Both texts are empty if nothing was found.
 type inspection struct {
@@ -75,6 +77,8 @@ type inspection struct {
 	found string
 	// unknown says why the broker's answer proves nothing.
 	unknown string
+	// stuck says that what was found are messages of a queue in use that has no consumer.
+	stuck bool
 }
 
 // of judges a read of a queue.
@@ -84,7 +88,10 @@ func (c check) of(q broker.QueueInfo) inspection {
 		case q.Messages == nil:
 			return inspection{unknown: "the broker does not report how many messages it has: does its leader run?"}
 		case *q.Messages > 0:
-			return inspection{found: count(*q.Messages, "message", "messages")}
+			return inspection{
+				found: count(*q.Messages, "message", "messages"),
+				stuck: c == use && q.Consumers != nil && *q.Consumers == 0,
+			}
 		}
 	}
 	seen := inspectPending(q)
@@ -144,22 +151,32 @@ func (a *Applier) LooksEmpty(ctx context.Context, vhost, queue string) (bool, er
 func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn []string) (map[string]string, error) {
 	checks := checksOf(pendingDeadLetters, pendingIn...)
 	maps.Copy(checks, checksOf(contents, queues...))
-	return a.visible(ctx, vhost, checks)
+	found, _, err := a.visible(ctx, vhost, checks)
+	return found, err
 }
 
-// visible says of each queue what one inspection finds in it.
-func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (map[string]string, error) {
-	found := map[string]string{}
+// Refused says of each queue that others use what keeps an update from deleting or re-creating it, by one inspection.
+func (a *Applier) Refused(ctx context.Context, change Change) (map[string]string, error) {
+	found, _, err := a.visible(ctx, change.Vhost, change.sharedChecks())
+	return found, err
+}
+
+// visible says of each queue what one inspection finds in it, and in which queues it is stuck.
+func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (found map[string]string, stuck []string, err error) {
+	found = map[string]string{}
 	for _, queue := range slices.Sorted(maps.Keys(checks)) {
 		seen, err := a.inspectQueue(ctx, vhost, queue, checks[queue])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if seen.found != "" {
 			found[queue] = seen.found
 		}
+		if seen.stuck {
+			stuck = append(stuck, queue)
+		}
 	}
-	return found, nil
+	return found, stuck, nil
 }
 
 func count(n int64, one, many string) string {

@@ -277,6 +277,7 @@ func TestPlanUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertSteps(t, steps,
+		"drain: use of declared",
 		"delete if empty: queue declared, use of declared",
 		"replace: queue in, binding dlx -> in, binding foreign -> in, contents of in",
 		"alter: policy own "+wide+", policy own/other ^other$",
@@ -291,7 +292,7 @@ func TestPlanUpdate(t *testing.T) {
 	for i, s := range steps {
 		want := stop
 		switch {
-		case i < 2:
+		case i < 3:
 			want = refuse
 		case s.do == removeIfEmpty:
 			want = keep

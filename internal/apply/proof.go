@@ -35,7 +35,7 @@ func DefaultTimes() Times {
 
 // prove proves that queues which receive nothing any more are empty, or fails with *KeptError.
 func (e *execution) prove(ctx context.Context, checks emptinessChecks) error {
-	against, err := e.settleAndProve(ctx, e.Vhost, checks, true)
+	against, err := e.settleAndProve(ctx, checks, true)
 	return keptUnless(err, against)
 }
 
@@ -44,7 +44,7 @@ func (e *execution) prove(ctx context.Context, checks emptinessChecks) error {
 func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks) error {
 	against, err := e.lastingContents(ctx, checks)
 	if err == nil && len(against) == 0 {
-		against, err = e.proveEmpty(ctx, e.Vhost, checks, true)
+		against, err = e.proveEmpty(ctx, checks, true)
 	}
 	return keptUnless(err, against)
 }
@@ -52,37 +52,39 @@ func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks
 // settleAndProve waits until what was on its way is counted, and then inspects the queues twice. It
 // returns what speaks against each of them being empty; a queue without an entry is proved to be.
 // With allOrNone, the first message that is seen while waiting ends it.
-func (a *Applier) settleAndProve(ctx context.Context, vhost string, checks emptinessChecks, allOrNone bool) (map[string]string, error) {
-	for end := time.Now().Add(a.times.Settle); time.Now().Before(end); {
-		if err := pause(ctx, a.times.Settle/5); err != nil {
+func (e *execution) settleAndProve(ctx context.Context, checks emptinessChecks, allOrNone bool) (map[string]string, error) {
+	for end := time.Now().Add(e.times.Settle); time.Now().Before(end); {
+		e.waiting(proving(checks))
+		if err := pause(ctx, e.times.Settle/5); err != nil {
 			return nil, err
 		}
-		found, err := a.visible(ctx, vhost, checks)
+		found, _, err := e.visible(ctx, e.Vhost, checks)
 		if err != nil || (allOrNone && len(found) > 0) {
 			return found, err
 		}
 	}
-	return a.proveEmpty(ctx, vhost, checks, false)
+	return e.proveEmpty(ctx, checks, false)
 }
 
 // proveEmpty inspects the queues twice and returns what speaks against each of them being empty. What
 // may be passing through is treated like a broker that does not answer yet: the queue is inspected
 // again. An inspection that finds nothing proves as much as it does without that: whatever stays is in
 // all of them.
-func (a *Applier) proveEmpty(ctx context.Context, vhost string, checks emptinessChecks, passing bool) (map[string]string, error) {
+func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, passing bool) (map[string]string, error) {
 	against := map[string]string{}
 	for round := range 2 {
 		if round > 0 {
-			if err := pause(ctx, a.times.Between); err != nil {
+			e.waiting(proving(checks))
+			if err := pause(ctx, e.times.Between); err != nil {
 				return nil, err
 			}
 		}
-		deadline := time.Now().Add(a.times.Report)
+		deadline := time.Now().Add(e.times.Report)
 		for _, queue := range slices.Sorted(maps.Keys(checks)) {
 			if against[queue] != "" {
 				continue
 			}
-			seen, err := a.awaitReport(ctx, vhost, queue, checks[queue], deadline, passing)
+			seen, err := e.awaitReport(ctx, queue, checks[queue], deadline, passing)
 			if err != nil {
 				return nil, err
 			}
@@ -98,21 +100,29 @@ func (a *Applier) proveEmpty(ctx context.Context, vhost string, checks emptiness
 }
 
 // awaitReport inspects a queue until the broker's answer says something.
-func (a *Applier) awaitReport(
-	ctx context.Context, vhost, queue string, check check, deadline time.Time, passing bool,
-) (inspection, error) {
+func (e *execution) awaitReport(ctx context.Context, queue string, check check, deadline time.Time, passing bool) (inspection, error) {
 	for {
-		seen, err := a.inspectQueue(ctx, vhost, queue, check)
+		seen, err := e.inspectQueue(ctx, e.Vhost, queue, check)
 		if passing {
 			seen = inspection{unknown: seen.found + seen.unknown}
 		}
 		if err != nil || seen.unknown == "" || time.Now().After(deadline) {
 			return seen, err
 		}
-		if err := pause(ctx, a.times.Poll); err != nil {
+		e.waiting(map[string]string{queue: seen.unknown})
+		if err := pause(ctx, e.times.Poll); err != nil {
 			return inspection{}, err
 		}
 	}
+}
+
+// proving says of each queue that nothing was seen in it so far.
+func proving(checks emptinessChecks) map[string]string {
+	queues := map[string]string{}
+	for queue := range checks {
+		queues[queue] = "no messages seen, which is being proved"
+	}
+	return queues
 }
 
 func pause(ctx context.Context, length time.Duration) error {

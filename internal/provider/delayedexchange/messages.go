@@ -13,8 +13,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-const remedy = "Wait until what is delayed is due, with the sidecar running, empty the unrouted queue, and run the same command again: " +
-	"rabbitmq-retry failed list, replay, export and delete, each with --queue and the queue's name, work on the unrouted queue."
+// remedy says how a queue comes to be empty.
+func remedy(e delayed.Exchange, queue string) string {
+	if queue == e.Names().UnroutedQueue() {
+		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue."
+	}
+	return "wait until what is delayed is due, with the sidecar running."
+}
 
 func invalidDuration(at path.Path, err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "Invalid duration", err.Error()+".")

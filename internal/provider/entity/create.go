@@ -35,7 +35,7 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 		return
 	}
 	if err := e.session.Applier.Create(ctx, e.kind.Change(nil, &next, all)); err != nil {
-		resp.Diagnostics.Append(e.cannotCreate(e.key(plan), err))
+		resp.Diagnostics.Append(e.cannotCreate(e.key(plan), next, err))
 		resp.Diagnostics.Append(e.leftBehind(ctx, plan, err)...)
 		return
 	}

@@ -56,7 +56,7 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	var refused *apply.KeptError
 	switch {
 	case errors.As(err, &refused):
-		diags.Append(e.destroyLosesMessages(refused.Queues))
+		diags.Append(e.destroyLosesMessages(spec, refused.Queues))
 	case err != nil:
 		diags.Append(e.cannotDelete(err))
 	}

@@ -33,8 +33,8 @@ type Kind[M, S any] struct {
 	Places report.Places
 	// Policies says what needs policies, for a user who may not write them.
 	Policies PolicyUse
-	// Remedy says how the queues of such a resource come to be empty.
-	Remedy string
+	// Remedy says how a queue of such a resource comes to be empty.
+	Remedy func(spec S, queue string) string
 
 	// Schema describes the attributes.
 	Schema func(context.Context) schema.Schema

@@ -3,6 +3,7 @@ package entity
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -170,12 +171,12 @@ func (e *entity[M, S]) destroyWithoutRefresh() diag.Diagnostic {
 
 // Changes.
 
-func (e *entity[M, S]) cannotCreate(key session.Key, err error) diag.Diagnostic {
+func (e *entity[M, S]) cannotCreate(key session.Key, spec S, err error) diag.Diagnostic {
 	var kept *apply.KeptError
 	var left *apply.NotUndoneError // what is kept then is not why it failed
 	if errors.As(err, &kept) && !errors.As(err, &left) {
 		return diag.NewErrorDiagnostic("The change would lose messages",
-			fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), e.notEmpty(kept.Queues)))
+			fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), e.notEmpty(spec, kept.Queues)))
 	}
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot create the %s", e.kind.Kind),
 		fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), err))
@@ -194,16 +195,21 @@ func (e *entity[M, S]) cannotDelete(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot delete the %s", e.kind.Kind), err.Error())
 }
 
-func (e *entity[M, S]) changeLosesMessages(queues map[string]string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("The change would lose messages", e.notEmpty(queues))
+func (e *entity[M, S]) changeLosesMessages(spec S, queues map[string]string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The change would lose messages", e.notEmpty(spec, queues))
 }
 
-func (e *entity[M, S]) destroyLosesMessages(queues map[string]string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(e.destroyLosesMessagesSummary(), e.notEmpty(queues))
+func (e *entity[M, S]) changeWouldLoseMessages(spec S, queues map[string]string) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(e.kind.Places.Missing, "The change would lose messages",
+		"Apply deletes or re-creates these queues, and refuses while they have messages or consumers. "+e.notEmpty(spec, queues))
 }
 
-func (e *entity[M, S]) destroyWouldLoseMessages(queues map[string]string) diag.Diagnostic {
-	return diag.NewWarningDiagnostic(e.destroyLosesMessagesSummary(), e.notEmpty(queues))
+func (e *entity[M, S]) destroyLosesMessages(spec S, queues map[string]string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(e.destroyLosesMessagesSummary(), e.notEmpty(spec, queues))
+}
+
+func (e *entity[M, S]) destroyWouldLoseMessages(spec S, queues map[string]string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic(e.destroyLosesMessagesSummary(), e.notEmpty(spec, queues))
 }
 
 func (e *entity[M, S]) destroyDeletesMessages(queues map[string]string) diag.Diagnostic {
@@ -223,16 +229,25 @@ func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
 }
 
 // notEmpty says which queues stand in the way of a change, and what to do.
-func (e *entity[M, S]) notEmpty(queues map[string]string) string {
-	listed := "These queues are not empty, or not proved to be:\n" + apply.Describe(queues) +
-		"\n\nNothing is deleted while messages would be lost. "
-	if apply.PendingOnly(queues) {
-		return listed + remedyForPending
+func (e *entity[M, S]) notEmpty(spec S, queues map[string]string) string {
+	remedies := map[string][]string{}
+	for queue, found := range queues {
+		remedy := remedyForPending
+		if !apply.IsPending(found) {
+			remedy = e.kind.Remedy(spec, queue)
+		}
+		remedies[remedy] = append(remedies[remedy], queue)
 	}
-	return listed + e.kind.Remedy
+	text := "These queues are not empty, or not proved to be:\n" + apply.Describe(queues) +
+		"\n\nNothing is deleted while messages would be lost."
+	for _, remedy := range slices.Sorted(maps.Keys(remedies)) {
+		slices.Sort(remedies[remedy])
+		text += fmt.Sprintf("\n\n%s: %s", strings.Join(remedies[remedy], ", "), remedy)
+	}
+	return text
 }
 
-const remedyForPending = "Dead letters stay in their queue until its dead-letter exchange leads to a queue that accepts them: " +
+const remedyForPending = "dead letters stay in their queue until its dead-letter exchange leads to a queue that accepts them: " +
 	"the plan of the pipeline that gets them shows what is missing there, and its apply restores it. Brokers send them again every three " +
 	"minutes. They also stay where a pipeline has the queue with dead_letter_strategy = \"at-least-once\" after the change."
 

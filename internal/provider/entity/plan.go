@@ -104,7 +104,11 @@ func (e *entity[M, S]) compare(
 			return diags
 		}
 	}
-	diags := e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)
+	var diags diag.Diagnostics
+	if prior != nil && !e.kind.Replaces(*prior, next) {
+		diags.Append(e.warnOfRefusal(ctx, *prior, next, vhost)...)
+	}
+	diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)...)
 	if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
 		diags.Append(e.destroyWithoutRefresh())
 	}

@@ -57,9 +57,18 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 	case lifecycle.Force:
 		diags.Append(e.destroyDeletesMessages(contents))
 	default:
-		diags.Append(e.destroyWouldLoseMessages(contents))
+		diags.Append(e.destroyWouldLoseMessages(spec, contents))
 	}
 	return diags
+}
+
+// warnOfRefusal says in the plan of a change which queues will make the apply fail.
+func (e *entity[M, S]) warnOfRefusal(ctx context.Context, prior, next S, vhost topology.Vhost) diag.Diagnostics {
+	found, err := e.session.Applier.Refused(ctx, e.kind.Change(&prior, &next, vhost))
+	if err != nil || len(found) == 0 {
+		return nil // Without an answer, apply is the one that refuses.
+	}
+	return diag.Diagnostics{e.changeWouldLoseMessages(prior, found)}
 }
 
 // warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform

@@ -59,7 +59,7 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 	var refused *apply.KeptError
 	switch {
 	case errors.As(err, &refused):
-		diags.Append(e.changeLosesMessages(refused.Queues))
+		diags.Append(e.changeLosesMessages(*prior, refused.Queues))
 	case err != nil && !broker.IsUnanswered(err) && e.asBefore(ctx, prior, next, change):
 		diags.Append(e.cannotBeginUpdate(err))
 	case err != nil:

@@ -6,11 +6,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 )
 
-const remedy = "Let the retries finish, then empty the failed queue, and run terraform apply: " +
-	"rabbitmq-retry failed replays, exports and deletes what is in it, with --queue where it is the failed_queue of work queues."
+// remedy is for the failed queue: of the work queue, only pending dead letters matter.
+func remedy(pipeline.Attachment, string) string {
+	return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. Stop its consumers, if there are any."
+}
 
 var policyUse = entity.PolicyUse{
 	At:      path.Root("attach"),

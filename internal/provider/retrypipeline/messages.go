@@ -2,6 +2,7 @@ package retrypipeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,8 +13,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 )
 
-const remedy = "Let the retries finish, then empty the failed queue, and run terraform apply: " +
-	"rabbitmq-retry failed replays, exports and deletes what is in it, with --queue where it is the failed_queue of work queues."
+// remedy says how a queue comes to be empty, or does not have to be.
+func remedy(p pipeline.Pipeline, queue string) string {
+	n := p.Names()
+	switch {
+	case queue == n.FailedQueue():
+		return "rabbitmq-retry failed replays, exports and deletes what is in it."
+	case slices.Contains(p.DeclaredFailedQueues(), queue):
+		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. Stop its consumers, if there are any."
+	case queue == n.CaughtQueue():
+		return "rabbitmq-retry failed replay, with --queue and --to, sends what was caught to where it belongs."
+	case n.OwnsQueue(queue):
+		return "let the retries finish, with the sidecar running where the pipeline has one."
+	}
+	return "consume or move its messages and stop its consumers, or set declare = false for it: the queue then stays."
+}
 
 func workQueuePath(name string) path.Path { return path.Root("work_queues").AtMapKey(name) }
 
