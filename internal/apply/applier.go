@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -17,6 +18,9 @@ type Applier struct {
 
 // New makes an applier that changes the client's broker.
 func New(client *broker.Client, times Times) *Applier { return &Applier{client, times} }
+
+// Lag is Times.Lag.
+func (a *Applier) Lag() time.Duration { return a.times.Lag }
 
 // Create creates objects that do not exist yet. Those of Live are what an interrupted creation left, and stay as
 // they are if nobody goes on with them. If any other exists already or anything fails, what this

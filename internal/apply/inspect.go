@@ -142,7 +142,19 @@ func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, check c
 // counts lag.
 func (a *Applier) LooksEmpty(ctx context.Context, vhost, queue string) (bool, error) {
 	seen, err := a.inspectQueue(ctx, vhost, queue, contents)
-	return seen == inspection{}, err
+	return err == nil && seen == inspection{}, err
+}
+
+// Filled lists the queues of a vhost that do not look empty to one reading of all of them.
+func (a *Applier) Filled(ctx context.Context, vhost string) (map[string]bool, error) {
+	queues, err := a.client.QueueCounts(ctx, vhost)
+	filled := map[string]bool{}
+	for _, q := range queues {
+		if contents.of(q) != (inspection{}) {
+			filled[q.Name] = true
+		}
+	}
+	return filled, err
 }
 
 // Contents says of each queue what is visibly in it, by one inspection: all its messages, or for

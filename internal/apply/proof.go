@@ -20,6 +20,8 @@ type Times struct {
 	Between time.Duration
 	// Report is how long a broker may take to report on a queue; a young one has no counts yet.
 	Report time.Duration
+	// Lag is how long a plan waits between two readings of a queue's counts that both have to find nothing.
+	Lag time.Duration
 	// Poll passes before the broker is asked once more for what it did not say or finish yet.
 	Poll time.Duration
 }
@@ -29,7 +31,7 @@ type Times struct {
 func DefaultTimes() Times {
 	return Times{
 		Settle: 10 * time.Second, Stale: 15 * time.Second, Between: 12 * time.Second,
-		Report: 60 * time.Second, Poll: time.Second,
+		Report: 60 * time.Second, Lag: 5500 * time.Millisecond, Poll: time.Second,
 	}
 }
 

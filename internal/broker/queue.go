@@ -97,6 +97,12 @@ func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, er
 	return len(messages) > 0, c.refusedAs(ctx, vhost, err)
 }
 
+// QueueCounts lists the queues of a vhost with what their statistics say of messages, and nothing else of them.
+func (c *Client) QueueCounts(ctx context.Context, vhost string) ([]QueueInfo, error) {
+	const columns = "?columns=name,vhost,type,state,members,online,messages,messages_dlx"
+	return list(ctx, c, path("queues", vhost)+columns, vhost, queueVhost)
+}
+
 // Queues lists the queues of a vhost without their statistics: counts are nil.
 func (c *Client) Queues(ctx context.Context, vhost string) ([]QueueInfo, error) {
 	return list(ctx, c, path("queues", vhost)+"?disable_stats=true", vhost, queueVhost)

@@ -22,7 +22,7 @@ import (
 // counts, which lag behind messages, are right all the time. Whatever else is tested needs [apply.DefaultTimes].
 func Quick() apply.Times {
 	times := apply.DefaultTimes()
-	times.Settle, times.Between, times.Poll = 50*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond
+	times.Settle, times.Between, times.Lag, times.Poll = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond
 	return times
 }
 

@@ -25,8 +25,8 @@ func invalidDuration(at path.Path, err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "Invalid duration", err.Error()+".")
 }
 
-func cannotReadQueue(queue string, err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Cannot read a queue", fmt.Sprintf("Queue %q: %s", queue, err))
+func cannotReadQueues(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot read whether queues are empty", err.Error())
 }
 
 // bound says who gets what is due.

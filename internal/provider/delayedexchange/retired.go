@@ -7,10 +7,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -91,23 +91,20 @@ func objectsOf(m *model, kind string) map[string]attr.Value {
 }
 
 // refresh sets the computed attributes from what is owned on the broker. Levels that are not in the specification are
-// retired; the broker is asked of each whether it is empty. One that has no queue any more is.
-func refresh(ctx context.Context, applier *apply.Applier, state *model, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
-	var diags diag.Diagnostics
+// retired. One that has no queue any more is drained.
+func refresh(ctx context.Context, run *session.Session, state *model, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
 	e.Retired = nil
-	drained := map[string]bool{}
+	var queues []string
 	for _, l := range e.Names().LevelsIn(owned) {
 		if e.Uses(l) {
 			continue
 		}
-		e.Retired = append(e.Retired, l)
-		queue := e.Names().Level(l)
-		empty, err := applier.LooksEmpty(ctx, e.Vhost, queue)
-		if err != nil {
-			diags.Append(cannotReadQueue(queue, err))
-		}
-		drained[queue] = empty
+		e.Retired, queues = append(e.Retired, l), append(queues, e.Names().Level(l))
+	}
+	drained, err := run.Drained(ctx, e.Vhost, queues...)
+	if err != nil {
+		return diag.Diagnostics{cannotReadQueues(err)}
 	}
 	state.show(e, owned, drained)
-	return diags
+	return nil
 }

@@ -25,7 +25,7 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 	}
 	made, err := e.session.Making(ctx, e.objects(plan, next))
 	if err != nil {
-		resp.Diagnostics.Append(e.cannotCreate(e.key(plan), err))
+		resp.Diagnostics.Append(e.cannotCreate(e.key(plan), next, err))
 		return
 	}
 	defer made()

@@ -59,7 +59,7 @@ type Kind[M, S any] struct {
 	// Recover sets the inputs of such a state from what the broker keeps.
 	Recover func(state *M, vhost topology.Topology) error
 	// Refresh sets the computed attributes of a state from what is owned on the broker.
-	Refresh func(ctx context.Context, applier *apply.Applier, state *M, spec S, owned topology.Topology) diag.Diagnostics
+	Refresh func(ctx context.Context, run *session.Session, state *M, spec S, owned topology.Topology) diag.Diagnostics
 
 	// Found lists the resources in a vhost, each by the values of Parts without the vhost.
 	Found func(topology.Topology) [][]string

@@ -86,7 +86,7 @@ func (e *entity[M, S]) refresh(ctx context.Context, state *M, vhost topology.Top
 	if owned.Empty() {
 		return false, diags
 	}
-	diags.Append(e.kind.Refresh(ctx, e.session.Applier, state, spec, owned)...)
+	diags.Append(e.kind.Refresh(ctx, e.session, state, spec, owned)...)
 	return true, diags
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -45,7 +45,7 @@ func checkReplacement(plan model, prior *model) diag.Diagnostics {
 }
 
 // refresh sets the computed attributes from what is on the broker.
-func refresh(_ context.Context, _ *apply.Applier, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
+func refresh(_ context.Context, _ *session.Session, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
 	state.ID, state.Topology = state.id(), attribute.TopologyValue(owned)
 	return nil
 }

@@ -2,13 +2,10 @@ package retrypipeline
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -52,31 +49,4 @@ func (m *model) changes(prior *model) bool {
 	return !m.Delays.Equal(prior.Delays) || !m.MaxAttempts.Equal(prior.MaxAttempts) || !m.MaxAge.Equal(prior.MaxAge) ||
 		!m.RetryOn.Equal(prior.RetryOn) || !m.WorkQueues.Equal(prior.WorkQueues) ||
 		!m.PolicyPriority.Equal(prior.PolicyPriority) || !m.PolicyDefinition.Equal(prior.PolicyDefinition)
-}
-
-// detachedDrained says of the detached queues whether nothing waits for them. Counts are by queue, so all of the pipeline
-// has to be empty.
-func detachedDrained(
-	ctx context.Context, applier *apply.Applier, p pipeline.Pipeline, owned topology.Topology,
-) (map[string]bool, diag.Diagnostics) {
-	drained := map[string]bool{}
-	if len(p.Detached) == 0 {
-		return drained, nil
-	}
-	for _, queue := range slices.Sorted(maps.Keys(owned.Queues)) {
-		if !p.Names().OwnsQueue(queue) || queue == p.Names().FailedQueue() {
-			continue
-		}
-		empty, err := applier.LooksEmpty(ctx, p.Vhost, queue)
-		if err != nil {
-			return drained, diag.Diagnostics{cannotReadQueue(queue, err)}
-		}
-		if !empty {
-			return drained, nil
-		}
-	}
-	for _, queue := range p.Detached {
-		drained[queue] = true
-	}
-	return drained, nil
 }

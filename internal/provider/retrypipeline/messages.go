@@ -104,8 +104,8 @@ func noLongerManaged(queue string) diag.Diagnostic {
 		queue))
 }
 
-func cannotReadQueue(queue string, err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Cannot read a queue", fmt.Sprintf("Queue %q: %s", queue, err))
+func cannotReadQueues(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot read whether queues are empty", err.Error())
 }
 
 // Destroys.

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -77,28 +77,44 @@ func retiredAfter(ctx context.Context, p pipeline.Pipeline, prior *model) ([]tim
 }
 
 // refresh sets the computed attributes from what is owned on the broker. Retry queues that are not in the
-// schedule are retired; the broker is asked of each whether it is empty.
-func refresh(ctx context.Context, applier *apply.Applier, state *model, p pipeline.Pipeline, owned topology.Topology) diag.Diagnostics {
-	var diags diag.Diagnostics
+// schedule are retired.
+func refresh(ctx context.Context, run *session.Session, state *model, p pipeline.Pipeline, owned topology.Topology) diag.Diagnostics {
 	p.Retired = nil
 	scheduled := pipeline.Expand(p).Queues
-	seen := drained{retired: map[string]bool{}}
+	var retired []string
 	for _, queue := range slices.Sorted(maps.Keys(owned.Queues)) {
 		delay, isRetry := p.Names().DelayOf(queue)
 		if _, stays := scheduled[queue]; !isRetry || stays {
 			continue
 		}
-		p.Retired = append(p.Retired, delay)
-		empty, err := applier.LooksEmpty(ctx, p.Vhost, queue)
-		if err != nil {
-			diags.Append(cannotReadQueue(queue, err))
-		}
-		seen.retired[queue] = empty
+		p.Retired, retired = append(p.Retired, delay), append(retired, queue)
 	}
-	var more diag.Diagnostics
 	p.Detached = pipeline.Detached(p.Names(), owned)
-	seen.detached, more = detachedDrained(ctx, applier, p, owned)
-	diags.Append(more...)
+	seen, diags := seenDrained(ctx, run, p, retired, owned)
 	state.show(p, owned, seen)
 	return diags
+}
+
+// seenDrained says of the retired queues whether they are empty, and of the detached ones whether nothing waits for them.
+// Counts are by queue, so all of the pipeline has to be empty.
+func seenDrained(ctx context.Context, run *session.Session, p pipeline.Pipeline, retired []string, owned topology.Topology) (drained, diag.Diagnostics) {
+	seen := drained{detached: map[string]bool{}}
+	var err error
+	if seen.retired, err = run.Drained(ctx, p.Vhost, retired...); err != nil {
+		return seen, diag.Diagnostics{cannotReadQueues(err)}
+	}
+	if len(p.Detached) == 0 {
+		return seen, nil
+	}
+	all := slices.DeleteFunc(slices.Collect(maps.Keys(owned.Queues)), func(queue string) bool {
+		return !p.Names().OwnsQueue(queue) || queue == p.Names().FailedQueue()
+	})
+	drained, err := run.AllDrained(ctx, p.Vhost, all...)
+	if err != nil {
+		return seen, diag.Diagnostics{cannotReadQueues(err)}
+	}
+	for _, queue := range p.Detached {
+		seen.detached[queue] = drained
+	}
+	return seen, nil
 }
