@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// countsServe is how long after the second reading the first one still serves: no longer than one operation.
-const countsServe = time.Second
+// betweenCalls is how long a first reading serves without a call: no longer than one operation.
+const betweenCalls = time.Second
 
 // counts are the latest first readings, by vhost.
 type counts struct {
@@ -23,29 +23,43 @@ type reading struct {
 	err    error
 	// second is when the second reading can be made.
 	second time.Time
+	// calls are those under way, and ended is when the latest one did.
+	calls int
+	ended time.Time
 }
 
 // Drained says of each queue whether two readings find nothing in it. Counts lag: the second reading is made when what was
-// published before the first one is counted. All who call meanwhile, or within a second after it, share the first reading and
-// the wait.
+// published before the first one is counted. All calls of an operation share the first reading, and so the wait.
 func (s *Session) Drained(ctx context.Context, vhost string, queues ...string) (map[string]bool, error) {
+	return s.drained(ctx, vhost, queues, false)
+}
+
+// AllDrained reports whether all of the queues are drained. If the first reading finds something in one, there is no second one.
+func (s *Session) AllDrained(ctx context.Context, vhost string, queues ...string) (bool, error) {
+	drained, err := s.drained(ctx, vhost, queues, true)
+	return err == nil && !slices.ContainsFunc(queues, func(queue string) bool { return !drained[queue] }), err
+}
+
+func (s *Session) drained(ctx context.Context, vhost string, queues []string, all bool) (map[string]bool, error) {
 	drained := map[string]bool{}
 	if len(queues) == 0 {
 		return drained, nil
 	}
-	first, err := s.firstReading(ctx, vhost)
-	if err != nil {
-		return nil, err
+	first := s.counts.begin(vhost, s.Applier.Lag())
+	defer s.counts.end(first)
+	// A caller that gives up does not end what others wait for.
+	first.once.Do(func() { first.filled, first.err = s.Applier.Filled(context.WithoutCancel(ctx), vhost) })
+	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first.filled[queue] })
+	if first.err != nil || all && len(looksEmpty) < len(queues) {
+		return drained, first.err
 	}
-	for _, queue := range queues {
-		if first.filled[queue] {
-			continue
-		}
+	for _, queue := range looksEmpty {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-time.After(time.Until(first.second)):
 		}
+		var err error
 		if drained[queue], err = s.Applier.LooksEmpty(ctx, vhost, queue); err != nil {
 			return nil, err
 		}
@@ -53,25 +67,28 @@ func (s *Session) Drained(ctx context.Context, vhost string, queues ...string) (
 	return drained, nil
 }
 
-// AllDrained reports whether all of the queues are drained. If the first reading finds something in one, there is no second one.
-func (s *Session) AllDrained(ctx context.Context, vhost string, queues ...string) (bool, error) {
-	first, err := s.firstReading(ctx, vhost)
-	if err != nil || slices.ContainsFunc(queues, func(queue string) bool { return first.filled[queue] }) {
-		return false, err
+func (c *counts) begin(vhost string, lag time.Duration) *reading {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	first := c.first[vhost]
+	if first == nil || first.calls == 0 && time.Since(first.ended) > betweenCalls {
+		first = &reading{second: time.Now().Add(lag)}
+		c.first[vhost] = first
 	}
-	drained, err := s.Drained(ctx, vhost, queues...)
-	return err == nil && !slices.ContainsFunc(queues, func(queue string) bool { return !drained[queue] }), err
+	first.calls++
+	return first
 }
 
-func (s *Session) firstReading(ctx context.Context, vhost string) (*reading, error) {
-	s.counts.mutex.Lock()
-	first := s.counts.first[vhost]
-	if first == nil || time.Since(first.second) > countsServe {
-		first = &reading{second: time.Now().Add(s.Applier.Lag())}
-		s.counts.first[vhost] = first
-	}
-	s.counts.mutex.Unlock()
-	// A caller that gives up does not end what others wait for.
-	first.once.Do(func() { first.filled, first.err = s.Applier.Filled(context.WithoutCancel(ctx), vhost) })
-	return first, first.err
+func (c *counts) end(first *reading) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	first.calls--
+	first.ended = time.Now()
+}
+
+// forget is for a change: what was read before it says nothing of what leads to a queue from now on.
+func (c *counts) forget() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	clear(c.first)
 }

@@ -1,54 +1,42 @@
-package session_test
+package session
 
 import (
-	"errors"
-	"net/http"
-	"strings"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 )
 
-// What one operation has read serves no later one.
-func TestCountsAreReadAgainForTheNextOperation(t *testing.T) {
+// A first reading serves calls that follow each other, and none of the next operation, nor after a change.
+func TestFirstReadingServesOneOperation(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	var first, second atomic.Int32
-	client, err := broker.New(broker.Config{Username: b.Username, Password: b.Password, Endpoint: b.Before(t, func(r *http.Request) {
-		if strings.Contains(r.URL.RawQuery, "messages_dlx") {
-			first.Add(1)
-		} else if strings.HasSuffix(r.URL.Path, "/work") {
-			second.Add(1)
+	synctest.Test(t, func(t *testing.T) {
+		c := counts{first: map[string]*reading{}}
+		began := time.Now()
+		first := c.begin("/", 5*time.Second)
+		for range 20 {
+			time.Sleep(betweenCalls)
+			if c.begin("/", 5*time.Second) != first {
+				t.Fatal("a call under way does not keep its reading")
+			}
+			c.end(first)
 		}
-	})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := session.New(client, apply.Times{Lag: time.Millisecond})
-	brokertest.Eventually(t, time.Minute, func() error {
-		drained, err := s.AllDrained(t.Context(), b.Vhost, "work", "gone")
-		if err == nil && !drained {
-			err = errors.New("an empty queue is not drained")
+		if other := c.begin("other", 5*time.Second); other == first || first.second.Sub(began) != 5*time.Second {
+			t.Errorf("second reading after %s", first.second.Sub(began))
 		}
-		return err
+		c.end(first)
+		time.Sleep(betweenCalls)
+		if c.begin("/", 0) != first {
+			t.Error("a call that follows starts another reading")
+		}
+		c.end(first)
+		time.Sleep(betweenCalls + 1)
+		next := c.begin("/", 0)
+		if next == first {
+			t.Error("the reading serves the next operation")
+		}
+		c.forget()
+		if c.begin("/", 0) == next {
+			t.Error("what was read before a change serves after it")
+		}
 	})
-	calls, began := second.Load(), first.Load()
-	brokertest.Eventually(t, time.Minute, func() error {
-		if _, err := s.Drained(t.Context(), b.Vhost, "work"); err != nil {
-			return err
-		}
-		if first.Load() == began {
-			return errors.New("the first reading still serves")
-		}
-		return nil
-	})
-	if second.Load() < calls+2 {
-		t.Error("no call shared the first reading of another")
-	}
 }

@@ -120,6 +120,7 @@ func (s *Session) MarkWritten() {
 	defer s.mutex.Unlock()
 	s.operation.wrote = true
 	clear(s.operation.listings)
+	s.counts.forget()
 }
 
 // HasWritten reports whether this operation is an apply that has begun to write.
