@@ -31,7 +31,11 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 	}
 	drained, more := prior.drained(ctx, e)
 	diags.Append(more...)
-	e.Retired = retiredAfter(e, prior, drained)
+	waits, more := plan.waitsForRetired(ctx, e, prior)
+	diags.Append(more...)
+	if !waits {
+		e.Retired = retiredAfter(e, prior, drained)
+	}
 	plan.show(e, delayed.Expand(e), drained)
 	return true, diags
 }

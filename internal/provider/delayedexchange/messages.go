@@ -25,6 +25,13 @@ func invalidDuration(at path.Path, err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "Invalid duration", err.Error()+".")
 }
 
+func precisionReplaced() diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(path.Root("timeouts").AtName("update"), "The old levels stay for another apply",
+		"No level of the old precision is in the new one. A worker gets the new precision after this apply, and until then "+
+			"would find none of its levels. So this apply does not wait for the old levels: they stay, in retired_levels. "+
+			"Give the workers their new configuration, then apply again.")
+}
+
 func cannotReadQueues(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Cannot read whether queues are empty", err.Error())
 }

@@ -2,6 +2,7 @@ package delayedexchange
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -42,6 +43,25 @@ func retiredValue(e delayed.Exchange, drained map[string]bool) types.Map {
 		})
 	}
 	return types.MapValueMust(retiredType, values)
+}
+
+// waitsForRetired reports whether the apply itself waits for levels that are not needed any more, and then removes them. It does
+// not if none of the levels stays: workers get the new precision only after the apply, and would find none of theirs. If some
+// stay, workers keep longer delays until they have the new configuration, by which these are too long.
+func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *model) (bool, diag.Diagnostics) {
+	if m.Timeouts.IsNull() || !prior.isOf(e) {
+		return false, nil
+	}
+	timeout, diags := m.Timeouts.Update(ctx, 0)
+	if timeout == 0 || diags.HasError() {
+		return false, diags
+	}
+	before, diags := prior.exchange()
+	if !slices.ContainsFunc(before.Levels(), e.Uses) {
+		diags.Append(precisionReplaced())
+		return false, diags
+	}
+	return true, diags
 }
 
 // isOf reports whether there is a model, and it is one of the same delayed exchange.
