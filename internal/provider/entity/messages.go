@@ -238,13 +238,14 @@ func (e *entity[M, S]) notEmpty(spec S, queues map[string]string) string {
 		}
 		remedies[remedy] = append(remedies[remedy], queue)
 	}
-	text := "These queues are not empty, or not proved to be:\n" + apply.Describe(queues) +
-		"\n\nNothing is deleted while messages would be lost."
+	text := []string{
+		"These queues are not empty, or not proved to be:\n" + apply.Describe(queues), "Nothing is deleted while messages would be lost.",
+	}
 	for _, remedy := range slices.Sorted(maps.Keys(remedies)) {
 		slices.Sort(remedies[remedy])
-		text += fmt.Sprintf("\n\n%s: %s", strings.Join(remedies[remedy], ", "), remedy)
+		text = append(text, strings.Join(remedies[remedy], ", ")+": "+remedy)
 	}
-	return text
+	return strings.Join(text, "\n\n")
 }
 
 const remedyForPending = "dead letters stay in their queue until its dead-letter exchange leads to a queue that accepts them: " +

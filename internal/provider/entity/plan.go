@@ -104,10 +104,7 @@ func (e *entity[M, S]) compare(
 			return diags
 		}
 	}
-	var diags diag.Diagnostics
-	if prior != nil && !e.kind.Replaces(*prior, next) {
-		diags.Append(e.warnOfRefusal(ctx, *prior, next, vhost)...)
-	}
+	diags := e.warnOfRefusal(ctx, prior, next, vhost)
 	diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)...)
 	if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
 		diags.Append(e.destroyWithoutRefresh())

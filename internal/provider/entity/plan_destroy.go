@@ -63,12 +63,15 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 }
 
 // warnOfRefusal says in the plan of a change which queues will make the apply fail.
-func (e *entity[M, S]) warnOfRefusal(ctx context.Context, prior, next S, vhost topology.Vhost) diag.Diagnostics {
-	found, err := e.session.Applier.Refused(ctx, e.kind.Change(&prior, &next, vhost))
+func (e *entity[M, S]) warnOfRefusal(ctx context.Context, prior *S, next S, vhost topology.Vhost) diag.Diagnostics {
+	if prior == nil || e.kind.Replaces(*prior, next) {
+		return nil
+	}
+	found, err := e.session.Applier.Refused(ctx, e.kind.Change(prior, &next, vhost))
 	if err != nil || len(found) == 0 {
 		return nil // Without an answer, apply is the one that refuses.
 	}
-	return diag.Diagnostics{e.changeWouldLoseMessages(prior, found)}
+	return diag.Diagnostics{e.changeWouldLoseMessages(*prior, found)}
 }
 
 // warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform

@@ -97,7 +97,9 @@ func refresh(ctx context.Context, run *session.Session, state *model, p pipeline
 
 // seenDrained says of the retired queues whether they are empty, and of the detached ones whether nothing waits for them.
 // Counts are by queue, so all of the pipeline has to be empty.
-func seenDrained(ctx context.Context, run *session.Session, p pipeline.Pipeline, retired []string, owned topology.Topology) (drained, diag.Diagnostics) {
+func seenDrained(
+	ctx context.Context, run *session.Session, p pipeline.Pipeline, retired []string, owned topology.Topology,
+) (drained, diag.Diagnostics) {
 	seen := drained{detached: map[string]bool{}}
 	var err error
 	if seen.retired, err = run.Drained(ctx, p.Vhost, retired...); err != nil {

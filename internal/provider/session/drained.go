@@ -7,25 +7,13 @@ import (
 	"time"
 )
 
-// betweenCalls is how long a first reading serves without a call: no longer than one operation.
-const betweenCalls = time.Second
-
-// counts are the latest first readings, by vhost.
-type counts struct {
-	mutex sync.Mutex
-	first map[string]*reading
-}
-
-// reading is a first reading of the counts of a vhost.
+// reading is a first reading of the counts of a vhost. It serves one operation.
 type reading struct {
 	once   sync.Once
 	filled map[string]bool
 	err    error
 	// second is when the second reading can be made.
 	second time.Time
-	// calls are those under way, and ended is when the latest one did.
-	calls int
-	ended time.Time
 }
 
 // Drained says of each queue whether two readings find nothing in it. Counts lag: the second reading is made when what was
@@ -45,8 +33,7 @@ func (s *Session) drained(ctx context.Context, vhost string, queues []string, al
 	if len(queues) == 0 {
 		return drained, nil
 	}
-	first := s.counts.begin(vhost, s.Applier.Lag())
-	defer s.counts.end(first)
+	first := s.firstReading(vhost)
 	// A caller that gives up does not end what others wait for.
 	first.once.Do(func() { first.filled, first.err = s.Applier.Filled(context.WithoutCancel(ctx), vhost) })
 	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first.filled[queue] })
@@ -67,28 +54,13 @@ func (s *Session) drained(ctx context.Context, vhost string, queues []string, al
 	return drained, nil
 }
 
-func (c *counts) begin(vhost string, lag time.Duration) *reading {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	first := c.first[vhost]
-	if first == nil || first.calls == 0 && time.Since(first.ended) > betweenCalls {
-		first = &reading{second: time.Now().Add(lag)}
-		c.first[vhost] = first
+func (s *Session) firstReading(vhost string) *reading {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	first := s.operation.counts[vhost]
+	if first == nil {
+		first = &reading{second: time.Now().Add(s.Applier.Lag())}
+		s.operation.counts[vhost] = first
 	}
-	first.calls++
 	return first
-}
-
-func (c *counts) end(first *reading) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	first.calls--
-	first.ended = time.Now()
-}
-
-// forget is for a change: what was read before it says nothing of what leads to a queue from now on.
-func (c *counts) forget() {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	clear(c.first)
 }

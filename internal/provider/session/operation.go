@@ -30,6 +30,7 @@ type operation struct {
 	refreshed, planned map[Key]bool
 	going              map[queueKey]map[string]bool
 	listings           map[string]*listing
+	counts             map[string]*reading
 	wrote              bool
 
 	reaching chan struct{} // has room for one
@@ -47,7 +48,7 @@ type reached struct {
 func newOperation() *operation {
 	return &operation{
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
-		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{},
+		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, counts: map[string]*reading{},
 		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
 }
@@ -120,7 +121,7 @@ func (s *Session) MarkWritten() {
 	defer s.mutex.Unlock()
 	s.operation.wrote = true
 	clear(s.operation.listings)
-	s.counts.forget()
+	clear(s.operation.counts)
 }
 
 // HasWritten reports whether this operation is an apply that has begun to write.

@@ -20,7 +20,6 @@ type Session struct {
 	// Applier changes what Client reads.
 	Applier *apply.Applier
 
-	counts    counts
 	mutex     sync.Mutex
 	operation *operation
 	underWay  int
@@ -43,7 +42,6 @@ func New(client *broker.Client, times apply.Times) *Session {
 	return &Session{
 		Client: client, Applier: apply.New(client, times), list: client.List,
 		operation: newOperation(), fresh: map[string]*freshListings{}, making: map[string]chan struct{}{},
-		counts: counts{first: map[string]*reading{}},
 	}
 }
 
