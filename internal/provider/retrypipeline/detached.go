@@ -44,6 +44,19 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 	return detached, diags
 }
 
+// drainedBefore are the detached queues that were drained when the model was made.
+func (m *model) drainedBefore(ctx context.Context) map[string]bool {
+	drained := map[string]bool{}
+	var listed map[string]detachedModel
+	if m.DetachedQueues.IsUnknown() || m.DetachedQueues.ElementsAs(ctx, &listed, false).HasError() {
+		return drained
+	}
+	for queue, d := range listed {
+		drained[queue] = d.Drained.ValueBool()
+	}
+	return drained
+}
+
 // changes reports whether an input that the topology depends on differs.
 func (m *model) changes(prior *model) bool {
 	return !m.Delays.Equal(prior.Delays) || !m.MaxAttempts.Equal(prior.MaxAttempts) || !m.MaxAge.Equal(prior.MaxAge) ||

@@ -90,22 +90,23 @@ func refresh(ctx context.Context, run *session.Session, state *model, p pipeline
 		p.Retired, retired = append(p.Retired, delay), append(retired, queue)
 	}
 	p.Detached = pipeline.Detached(p.Names(), owned)
-	seen, diags := seenDrained(ctx, run, p, retired, owned)
+	seen, diags := seenDrained(ctx, run, p, retired, state.drainedBefore(ctx), owned)
 	state.show(p, owned, seen)
 	return diags
 }
 
 // seenDrained says of the retired queues whether they are empty, and of the detached ones whether nothing waits for them.
-// Counts are by queue, so all of the pipeline has to be empty.
+// Counts are by queue, so all of the pipeline has to be empty. A detached queue that was drained before stays so: nothing
+// for it enters the pipeline.
 func seenDrained(
-	ctx context.Context, run *session.Session, p pipeline.Pipeline, retired []string, owned topology.Topology,
+	ctx context.Context, run *session.Session, p pipeline.Pipeline, retired []string, before map[string]bool, owned topology.Topology,
 ) (drained, diag.Diagnostics) {
-	seen := drained{detached: map[string]bool{}}
+	seen := drained{detached: before}
 	var err error
 	if seen.retired, err = run.Drained(ctx, p.Vhost, retired...); err != nil {
 		return seen, diag.Diagnostics{cannotReadQueues(err)}
 	}
-	if len(p.Detached) == 0 {
+	if !slices.ContainsFunc(p.Detached, func(queue string) bool { return !before[queue] }) {
 		return seen, nil
 	}
 	all := slices.DeleteFunc(slices.Collect(maps.Keys(owned.Queues)), func(queue string) bool {
@@ -116,7 +117,7 @@ func seenDrained(
 		return seen, diag.Diagnostics{cannotReadQueues(err)}
 	}
 	for _, queue := range p.Detached {
-		seen.detached[queue] = drained
+		seen.detached[queue] = before[queue] || drained
 	}
 	return seen, nil
 }
