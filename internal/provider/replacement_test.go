@@ -26,6 +26,7 @@ resource "rabbitmq_retry_pipeline" "it" {
   name          = "orders"
   vhost         = "VHOST"
   delays        = ["1s"]
+  max_age       = terraform_data.revision.output
   work_queues   = { work = {} }
   force_destroy = FORCE
   lifecycle { replace_triggered_by = [terraform_data.revision] }
@@ -63,7 +64,7 @@ func TestAcc_ForcedReplacements(t *testing.T) {
 	b.DeclareQueue(t, "work", "quorum", nil)
 	b.DeclareQueue(t, "attached", "quorum", nil)
 	b.DeclareQueue(t, "due", "quorum", nil)
-	configure("1", false)
+	configure("1h", false)
 	tf.Run(t, "apply", "-auto-approve", "-no-color")
 	b.Call(t, http.MethodPost, b.Path("bindings", "e", "events.deliver", "q", "due"), map[string]any{"routing_key": "#"}, nil)
 
@@ -92,17 +93,17 @@ func TestAcc_ForcedReplacements(t *testing.T) {
 		tf.Run(t, "plan", "-destroy", "-refresh=false")
 		tf.Run(t, "untaint", address)
 	}
-	configure("2", false)
+	configure("2h", false) // which makes max_age unknown
 	refused("replace_triggered_by", []string{"work", "attached", "events.deliver -> due"}, "plan")
-	configure("1", false)
+	configure("1h", false)
 	if output := tf.Run(t, "plan", "-no-color"); !strings.Contains(output, "No changes.") {
 		t.Errorf("untainted: %s", output)
 	}
-	configure("1", true)
+	configure("1h", true)
 	tf.Run(t, "apply", "-auto-approve", "-no-color")
 	tf.Run(t, "plan", "-replace=rabbitmq_retry_pipeline.it", "-replace=rabbitmq_delayed_exchange.it")
 
-	configure("1", false)
+	configure("1h", false)
 	tf.Run(t, "apply", "-auto-approve", "-no-color")
 	tf.Run(t, "taint", "rabbitmq_retry_pipeline.it")
 	tf.Run(t, "destroy", "-auto-approve", "-refresh=false", "-target=rabbitmq_retry_pipeline.it")

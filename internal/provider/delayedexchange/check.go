@@ -52,9 +52,9 @@ func checkPlan(
 }
 
 // inService lists the bindings through which others get what is due.
-func inService(e delayed.Exchange, vhost topology.Topology) []string {
-	var bindings []string
-	for _, b := range e.Names().Foreign(e.Names().DeliverExchange(), vhost) {
+func inService(m model, vhost topology.Topology) []string {
+	n, bindings := delayed.Names(m.Name.ValueString()), []string(nil)
+	for _, b := range n.Foreign(n.DeliverExchange(), vhost) {
 		bindings = append(bindings, b.String())
 	}
 	return bindings

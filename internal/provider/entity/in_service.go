@@ -5,39 +5,60 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
+// checkCreation is checkInService for a plan of which some input is not known yet.
+func (e *entity[M, S]) checkCreation(ctx context.Context, plan M) diag.Diagnostics {
+	if !e.identityKnown(plan) || !e.session.Configured() || e.session.HasWritten() {
+		return nil
+	}
+	user, diags := e.reachForPlan(ctx)
+	if user == nil {
+		return diags
+	}
+	vhost, err := e.listing(ctx, e.key(plan).Vhost, plan)
+	if err != nil {
+		return nil // Create lists it again, and is the one that refuses.
+	}
+	return e.checkInService(ctx, plan, vhost.Topology)
+}
+
 // checkInService refuses to create what the broker has already, and what is in use there. Terraform plans that for a
 // replacement that it was told to make, and then shows errors alone. Messages would be lost between destroy and creation.
-func (e *entity[M, S]) checkInService(ctx context.Context, plan M, next S, vhost topology.Vhost) diag.Diagnostics {
-	inService := e.kind.InService(next, vhost.Topology)
-	if e.found(plan, vhost.Topology) {
-		queues := slices.Collect(maps.Keys(e.kind.Owned(next, vhost.Topology).Queues))
-		contents, err := e.session.Applier.Contents(ctx, e.key(plan).Vhost, queues, nil)
-		if err == nil && len(contents) > 0 {
-			inService = append(inService, strings.Split(strings.TrimLeft(apply.Describe(contents), " -"), "\n  - ")...)
-		}
+func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topology.Topology) diag.Diagnostics {
+	if lifecycle, _ := e.kind.Lifecycle(ctx, plan); lifecycle.Force {
+		return nil
 	}
+	inService := append(e.kind.InService(plan, vhost), e.contents(ctx, plan, vhost)...)
 	if len(inService) == 0 {
 		return nil
 	}
 	return diag.Diagnostics{e.createdTwice(ctx, plan, inService)}
 }
 
-// found reports whether the broker has the resource.
-func (e *entity[M, S]) found(m M, vhost topology.Topology) bool {
-	var parts []string
-	for _, value := range e.kind.Identity(m)[1:] {
-		parts = append(parts, value.ValueString())
+// contents lists the messages in the queues of the resource as the broker has it.
+func (e *entity[M, S]) contents(ctx context.Context, m M, vhost topology.Topology) []string {
+	if e.kind.Recover(&m, vhost) != nil {
+		return nil
 	}
-	return slices.ContainsFunc(e.kind.Found(vhost), func(found []string) bool { return slices.Equal(found, parts) })
+	live, diags := e.kind.Specification(ctx, m)
+	if diags.HasError() {
+		return nil
+	}
+	contents, err := e.session.Applier.Contents(ctx, e.key(m).Vhost, slices.Collect(maps.Keys(e.kind.Owned(live, vhost).Queues)), nil)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, queue := range slices.Sorted(maps.Keys(contents)) {
+		found = append(found, queue+": "+contents[queue])
+	}
+	return found
 }
 
 func (e *entity[M, S]) createdTwice(ctx context.Context, plan M, inService []string) diag.Diagnostic {

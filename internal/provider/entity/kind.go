@@ -63,8 +63,9 @@ type Kind[M, S any] struct {
 
 	// Found lists the resources in a vhost, each by the values of Parts without the vhost.
 	Found func(topology.Topology) [][]string
-	// InService lists the queues and bindings through which messages are lost between a destroy and a creation.
-	InService func(S, topology.Topology) []string
+	// InService lists the queues and bindings through which messages are lost between a destroy and a creation. The identity
+	// is known.
+	InService func(M, topology.Topology) []string
 	// Expand returns every object that the resource wants.
 	Expand func(S) topology.Topology
 	// Owned picks out of a whole vhost what belongs to the resource.

@@ -2,9 +2,11 @@ package entity
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
@@ -40,19 +42,23 @@ func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if prior != nil || !created {
 		e.notePlan(plan)
 	}
-	if known {
+	switch {
+	case known:
 		resp.Diagnostics.Append(e.checkPlan(ctx, plan, prior)...)
+	case prior == nil:
+		resp.Diagnostics.Append(e.checkCreation(ctx, plan)...)
 	}
 }
 
 // notePlan notes in the session what is planned. The creation that ends a replacement is planned a second time.
 func (e *entity[M, S]) notePlan(plan M) {
-	for _, value := range e.kind.Identity(plan) {
-		if value.IsUnknown() {
-			return
-		}
+	if e.identityKnown(plan) {
+		e.session.Plans(e.wholeKey(plan))
 	}
-	e.session.Plans(e.wholeKey(plan))
+}
+
+func (e *entity[M, S]) identityKnown(m M) bool {
+	return !slices.ContainsFunc(e.kind.Identity(m), types.String.IsUnknown)
 }
 
 // checkPlan checks a plan whose inputs are known: by itself, against the others of this run, and against the
@@ -99,8 +105,8 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 func (e *entity[M, S]) compare(
 	ctx context.Context, plan M, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle,
 ) diag.Diagnostics {
-	if prior == nil && !lifecycle.Force {
-		if diags := e.checkInService(ctx, plan, next, vhost); diags.HasError() {
+	if prior == nil {
+		if diags := e.checkInService(ctx, plan, vhost.Topology); diags.HasError() {
 			return diags
 		}
 	}

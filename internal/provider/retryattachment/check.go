@@ -57,9 +57,9 @@ func checkLive(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology
 }
 
 // inService is the queue, if it is attached.
-func inService(a pipeline.Attachment, vhost topology.Topology) []string {
-	if slices.Contains(pipeline.Attached(a.Names(), vhost), a.Queue) {
-		return []string{a.Queue}
+func inService(m model, vhost topology.Topology) []string {
+	if queue := m.Queue.ValueString(); slices.Contains(pipeline.Attached(pipeline.Names(m.Pipeline.ValueString()), vhost), queue) {
+		return []string{queue}
 	}
 	return nil
 }

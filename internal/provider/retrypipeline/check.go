@@ -142,10 +142,11 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *entity.InUse {
 }
 
 // inService lists the queues that reject to the pipeline.
-func inService(p pipeline.Pipeline, vhost topology.Topology) []string {
-	queues := pipeline.Attached(p.Names(), vhost)
+func inService(m model, vhost topology.Topology) []string {
+	name := m.Name.ValueString()
+	queues := pipeline.Attached(pipeline.Names(name), vhost)
 	for _, b := range vhost.Bindings {
-		if pipeline.AttachedBy(b) == p.Name {
+		if pipeline.AttachedBy(b) == name {
 			queues = append(queues, b.Destination)
 		}
 	}
