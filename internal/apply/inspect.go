@@ -51,12 +51,12 @@ func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks 
 	return checks
 }
 
-// sharedChecks are those of the queues that others use and that an update deletes or re-creates.
-func (c Change) sharedChecks() emptinessChecks {
+// refusingChecks are those of the queues that keep an update from being made: the ones that it re-creates, and the ones that
+// others use and that it deletes.
+func (c Change) refusingChecks() emptinessChecks {
 	changes := topology.Diff(c.Wanted, c.Live)
 	going, _ := c.split(changes.Delete.Queues)
-	replaced, _ := c.split(changes.Replace.Queues)
-	maps.Copy(going, replaced)
+	maps.Copy(going, changes.Replace.Queues)
 	return c.contentChecks(going)
 }
 
@@ -167,9 +167,9 @@ func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn 
 	return found, err
 }
 
-// Refused says of each queue that others use what keeps an update from deleting or re-creating it, by one inspection.
+// Refused says of each queue that keeps an update from being made what is in it, by one inspection.
 func (a *Applier) Refused(ctx context.Context, change Change) (map[string]string, error) {
-	found, _, err := a.visible(ctx, change.Vhost, change.sharedChecks())
+	found, _, err := a.visible(ctx, change.Vhost, change.refusingChecks())
 	return found, err
 }
 

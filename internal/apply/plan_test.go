@@ -277,7 +277,7 @@ func TestPlanUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertSteps(t, steps,
-		"drain: use of declared",
+		"drain: use of declared, contents of in",
 		"delete if empty: queue declared, use of declared",
 		"replace: queue in, binding dlx -> in, binding foreign -> in, contents of in",
 		"alter: policy own "+wide+", policy own/other ^other$",

@@ -36,7 +36,7 @@ func planUpdate(c Change) ([]step, error) {
 	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
 	return inOrder(slices.Concat(
 		[]step{
-			{do: drain, ifFails: refuse, checks: c.sharedChecks()},
+			{do: drain, ifFails: refuse, checks: c.refusingChecks()},
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
 			c.removeIfEmpty(goingShared, refuse),
 			c.replaceQueues(changes.Replace.Queues),

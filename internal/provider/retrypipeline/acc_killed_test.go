@@ -229,7 +229,7 @@ func (tf *cli) finishCreation(t *testing.T) {
 	if code == 0 {
 		return
 	}
-	if !strings.Contains(output, "To adopt them, import the resource") {
+	if !strings.Contains(output, "To adopt them, import the resource") && !strings.Contains(output, "terraform import") {
 		t.Fatalf("the error names no import:\n%s", output)
 	}
 	if output, code := tf.run(t, "import", "-input=false", "rabbitmq_retry_pipeline.orders", importID(tf.Vhost, "orders")); code != 0 {
