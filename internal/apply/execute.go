@@ -35,6 +35,9 @@ type execution struct {
 	kept map[string]string
 	// unanswered is what the broker did not answer in steps that go on.
 	unanswered []error
+	// contested means that somebody else creates the same objects. Brokers can answer two creators that an object is new, so
+	// what was made can be theirs.
+	contested bool
 	// waited means that time has passed since the vhost was read.
 	waited bool
 	// drainUntil is when the change's time to drain is over: at least Times.Stale after its beginning.
@@ -75,6 +78,9 @@ func (e *execution) clean(ctx context.Context, after failure) error {
 	case rollBack, goOn:
 		return e.undo.rollback(ctx)
 	case removeMade:
+		if e.contested {
+			return nil
+		}
 		return e.removeMade(ctx)
 	default:
 		return nil

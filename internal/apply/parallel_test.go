@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -111,6 +112,29 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	})
 	close(begun)
 	both.Wait()
+	now := list(t, newApplier(t, b, b.Endpoint), b.Vhost)
+	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, now.Topology)); !changes.Empty() {
+		t.Errorf("missing or different: %+v", changes)
+	}
+}
+
+// Brokers can answer two creators that an object is new. Neither can tell what is its own then.
+func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := small(b)
+	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
+		t.Fatal(err)
+	}
+	late := newApplier(t, b, b.After(t, func(r *http.Request, answer *httptest.ResponseRecorder) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/orders.failed") {
+			answer.Code = http.StatusCreated
+		}
+	}))
+	change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)} // as if it had listed before
+	if err := late.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("the late one got %v", err)
+	}
 	now := list(t, newApplier(t, b, b.Endpoint), b.Vhost)
 	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, now.Topology)); !changes.Empty() {
 		t.Errorf("missing or different: %+v", changes)

@@ -31,7 +31,9 @@ func (e *execution) write(ctx context.Context, what string, put func() (bool, er
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
 	if e.onlyNew && !isNew {
-		return false, fmt.Errorf("%s: it exists already, since somebody created it a moment ago. Import it, or choose another name", what)
+		e.remember(func(*topology.Topology) { e.contested = true })
+		return false, fmt.Errorf("%s: it exists already, since somebody created it a moment ago. "+
+			"Nothing is removed, since all of it can be theirs. Import it, or choose another name", what)
 	}
 	return true, nil
 }

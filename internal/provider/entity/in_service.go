@@ -31,10 +31,19 @@ func (e *entity[M, S]) checkCreation(ctx context.Context, plan M) diag.Diagnosti
 // checkInService refuses to create what the broker has already, and what is in use there. Terraform plans that for a
 // replacement that it was told to make, and then shows errors alone. Messages would be lost between destroy and creation.
 func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topology.Topology) diag.Diagnostics {
-	if lifecycle, _ := e.kind.Lifecycle(ctx, plan); lifecycle.Force {
+	lifecycle, _ := e.kind.Lifecycle(ctx, plan)
+	live := plan
+	exists := e.kind.Recover(&live, vhost) == nil
+	switch {
+	case lifecycle.Retain && exists:
+		return diag.Diagnostics{e.createdTwice(ctx, plan, []string{`on_destroy = "retain" keeps it on the broker`})}
+	case lifecycle.Force:
 		return nil
 	}
-	inService := append(e.kind.InService(plan, vhost), e.contents(ctx, plan, vhost)...)
+	inService := e.kind.InService(plan, vhost)
+	if exists {
+		inService = append(inService, e.contents(ctx, live, vhost)...)
+	}
 	if len(inService) == 0 {
 		return nil
 	}
@@ -42,15 +51,12 @@ func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topolog
 }
 
 // contents lists the messages in the queues of the resource as the broker has it.
-func (e *entity[M, S]) contents(ctx context.Context, m M, vhost topology.Topology) []string {
-	if e.kind.Recover(&m, vhost) != nil {
-		return nil
-	}
-	live, diags := e.kind.Specification(ctx, m)
+func (e *entity[M, S]) contents(ctx context.Context, live M, vhost topology.Topology) []string {
+	spec, diags := e.kind.Specification(ctx, live)
 	if diags.HasError() {
 		return nil
 	}
-	contents, err := e.session.Applier.Contents(ctx, e.key(m).Vhost, slices.Collect(maps.Keys(e.kind.Owned(live, vhost).Queues)), nil)
+	contents, err := e.session.Applier.Contents(ctx, e.key(live).Vhost, slices.Collect(maps.Keys(e.kind.Owned(spec, vhost).Queues)), nil)
 	if err != nil {
 		return nil
 	}

@@ -53,6 +53,11 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	attachment := fmt.Sprintf("resource \"rabbitmq_retry_attachment\" \"work\" {\n  pipeline = \"old\"\n  vhost = %q\n  queue = \"work\"\n}\n", tf.Vhost)
 	plan("both steps to an attachment", pipelineNamed(tf.Broker, "old", left)+attachment, true)
 	plan("an attachment besides", pipelineNamed(tf.Broker, "old", has)+attachment, false)
+	later := "resource \"terraform_data\" \"name\" { input = \"other\" }\n"
+	tf.configure(t, later+pipelineNamed(tf.Broker, "old", `work_queues = { (terraform_data.name.output) = {} }`))
+	if output := tf.plan(t); !strings.Contains(output, "Rejected messages may be dropped") || !strings.Contains(output, "- work ") {
+		t.Errorf("work queues that are not known yet: %s", output)
+	}
 	plan("a take-over", pipelineNamed(tf.Broker, "old", has)+takes, false)
 	tf.apply(t)
 	plan("the old one lets go", pipelineNamed(tf.Broker, "old", left)+takes, false)

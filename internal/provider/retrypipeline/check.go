@@ -64,6 +64,11 @@ func checkPlan(
 	// Where a forced replacement creates first, apply plans the creation once more, beside the old pipeline. An error of
 	// that plan would leave the old one in the state as a deposed object; one of Create puts it back.
 	diags := report.Planned(found, places, prior == nil && lifecycle.Force)
+	if prior != nil && replaces(*prior, p) {
+		if attached := pipeline.Attached(prior.Names(), vhost.Topology); len(attached) > 0 {
+			diags.Append(replacedWithAttachments(replacedBy(*prior, p), attached))
+		}
+	}
 	if prior != nil && !replaces(*prior, p) {
 		diags.Append(warnOfDropped(run, *prior, &p, vhost)...)
 		diags.Append(report.FailedQueuesStay(pipeline.StayingFailedQueues(*prior, &p, vhost.Topology))...)

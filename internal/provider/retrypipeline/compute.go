@@ -19,6 +19,7 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 	replacement := checkReplacement(plan, prior)
 	if !plan.inputsKnown(ctx) {
 		plan.computePartly(ctx)
+		replacement.Append(plan.unknownWorkQueues(prior)...)
 		return false, append(replacement, plan.unknownTakeOvers(ctx)...)
 	}
 	plan.RetiredQueues, plan.DetachedQueues = types.MapNull(retiredType), types.MapNull(detachedType)

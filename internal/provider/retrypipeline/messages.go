@@ -53,6 +53,23 @@ func nullWorkQueue(name string) diag.Diagnostic {
 
 // Plans.
 
+func workQueuesUnknown(queues []string) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(path.Root("work_queues"), "Rejected messages may be dropped", fmt.Sprintf(
+		"The work queues are not known before the apply. If one of these is not among them, it loses its dead-letter exchange, "+
+			"and the broker drops what its consumers reject:\n%s\n\n"+
+			"Write the names of the queues out, or create what they come from with an apply of its own (-target).",
+		preflight.Bullets(queues)))
+}
+
+func replacedWithAttachments(at path.Path, queues []string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with attached queues would be replaced", fmt.Sprintf(
+		"A change of %s replaces the pipeline, and its destroy is refused as long as these queues are attached by a "+
+			"rabbitmq_retry_attachment:\n%s\n\n"+
+			"Destroy the attachments first, with an apply of its own. To move the queues to another pipeline without a gap, see the guide "+
+			"\"Moving work queues\".",
+		at, preflight.Bullets(queues)))
+}
+
 func unknownTakeOver(queue string) diag.Diagnostic {
 	at := workQueuePath(queue)
 	return diag.NewAttributeErrorDiagnostic(at, "take_over_from is not known yet", at.AtName("take_over_from").String()+

@@ -82,6 +82,20 @@ func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagno
 }
 
 func replaces(prior, next pipeline.Pipeline) bool {
-	return prior.Name != next.Name || prior.Vhost != next.Vhost || prior.QueueType != next.QueueType ||
-		prior.EngineName() != next.EngineName()
+	return !replacedBy(prior, next).Equal(path.Empty())
+}
+
+// replacedBy is the attribute whose change replaces the pipeline, empty if there is none.
+func replacedBy(prior, next pipeline.Pipeline) path.Path {
+	switch {
+	case prior.Name != next.Name:
+		return path.Root("name")
+	case prior.Vhost != next.Vhost:
+		return path.Root("vhost")
+	case prior.QueueType != next.QueueType:
+		return path.Root("queue_type")
+	case prior.EngineName() != next.EngineName():
+		return path.Root("engine")
+	}
+	return path.Empty()
 }

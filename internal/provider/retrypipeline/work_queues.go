@@ -71,6 +71,14 @@ func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, d
 	return workQueues, diags
 }
 
+// unknownWorkQueues warns of work queues that the plan cannot tell to stay.
+func (m model) unknownWorkQueues(prior *model) diag.Diagnostics {
+	if prior == nil || !m.WorkQueues.IsUnknown() || len(prior.WorkQueues.Elements()) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{workQueuesUnknown(slices.Sorted(maps.Keys(prior.WorkQueues.Elements())))}
+}
+
 // unknownTakeOvers finds work queues of which it is not known yet whom they are taken over from: what the other pipeline
 // does in the same apply could not be checked.
 func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
