@@ -22,8 +22,11 @@ func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks)
 	}
 	for {
 		found, stuck, err := e.visible(ctx, e.Vhost, checks)
-		if err != nil || len(found) == 0 || time.Now().After(deadline) || e.stuck(checks, stuck) {
+		if err != nil {
 			return found, err
+		}
+		if e.stuck(checks, stuck) || len(found) == 0 || time.Now().After(deadline) {
+			return found, nil
 		}
 		e.waiting(found)
 		e.waited = true

@@ -69,3 +69,22 @@ func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 		t.Errorf("got %v, deleted: %v", err, deleted.Load())
 	}
 }
+
+// What had no consumer at one look and is gone at the next does not keep the rest of the change from waiting.
+func TestWhatIsGoneIsNotStuck(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		messages := 0
+		if looks.Add(1) == 1 {
+			messages = 1
+		}
+		_, _ = fmt.Fprintf(w, `{"name":"paid","vhost":"/","type":"quorum","state":"running","messages":%d,"messages_dlx":0,"consumers":0}`, messages)
+	}))
+	t.Cleanup(server.Close)
+	e := applierOf(t, server.URL).execution(Change{Vhost: "/"})
+	found, err := e.lastingContents(t.Context(), checksOf(use, "paid"))
+	if err != nil || len(found) > 0 || len(e.stuckSince) > 0 {
+		t.Errorf("found %v, stuck %v, %v", found, e.stuckSince, err)
+	}
+}
