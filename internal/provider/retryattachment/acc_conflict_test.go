@@ -97,7 +97,10 @@ func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 		resource.TestStep{Config: both + attachment(b, reference, "")},
 		resource.TestStep{Config: both + toBills, ExpectError: refused},
 		resource.TestStep{Config: both + strings.Replace(toBills, "queue =", "lifecycle { create_before_destroy = true }\n  queue =", 1), ExpectError: refused},
-		resource.TestStep{Config: renamed + attachment(b, reference, ""), ExpectError: refused},
+		resource.TestStep{
+			Config:      renamed + attachment(b, reference, ""),
+			ExpectError: regexp.MustCompile(`(?s)A pipeline with attached queues would be replaced.*change of name.*- work`),
+		},
 		resource.TestStep{Config: both + attachment(b, reference, "") + taker, ConfigPlanChecks: empty},
 		resource.TestStep{Config: both + taker, ConfigPlanChecks: empty},
 	)
