@@ -145,16 +145,26 @@ func (a *Applier) LooksEmpty(ctx context.Context, vhost, queue string) (bool, er
 	return err == nil && seen == inspection{}, err
 }
 
-// Filled lists the queues of a vhost that do not look empty to one reading of all of them.
+// Filled lists the queues of a vhost that do not look empty to one reading of all statistics.
 func (a *Applier) Filled(ctx context.Context, vhost string) (map[string]bool, error) {
 	queues, err := a.client.QueueCounts(ctx, vhost)
-	filled := map[string]bool{}
+	return namesOf(queues, func(q broker.QueueInfo) bool { return contents.of(q) != inspection{} }), err
+}
+
+// Counted lists the queues of a vhost that count messages themselves, which their statistics may not show yet.
+func (a *Applier) Counted(ctx context.Context, vhost string) (map[string]bool, error) {
+	queues, err := a.client.QueueTotals(ctx, vhost)
+	return namesOf(queues, func(q broker.QueueInfo) bool { return q.Messages == nil || *q.Messages > 0 }), err
+}
+
+func namesOf(queues []broker.QueueInfo, are func(broker.QueueInfo) bool) map[string]bool {
+	names := map[string]bool{}
 	for _, q := range queues {
-		if contents.of(q) != (inspection{}) {
-			filled[q.Name] = true
+		if are(q) {
+			names[q.Name] = true
 		}
 	}
-	return filled, err
+	return names
 }
 
 // Contents says of each queue what is visibly in it, by one inspection: all its messages, or for

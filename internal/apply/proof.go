@@ -20,7 +20,8 @@ type Times struct {
 	Between time.Duration
 	// Report is how long a broker may take to report on a queue; a young one has no counts yet.
 	Report time.Duration
-	// Lag is how long a plan waits between two readings of a queue's counts that both have to find nothing.
+	// Lag is how long a plan waits between two readings that both have to find nothing in a queue. Quorum queues count their
+	// messages every 5 seconds.
 	Lag time.Duration
 	// Poll passes before the broker is asked once more for what it did not say or finish yet.
 	Poll time.Duration

@@ -103,6 +103,13 @@ func (c *Client) QueueCounts(ctx context.Context, vhost string) ([]QueueInfo, er
 	return list(ctx, c, path("queues", vhost)+columns, vhost, queueVhost)
 }
 
+// QueueTotals lists the queues of a vhost with how many messages are ready or unacknowledged in each, as the queues count them.
+// Statistics are gathered from these counts, up to 5 seconds later. A classic queue counts at once, a quorum queue every 5 seconds
+// (3.10.8, 4.0.5, 4.3.6). Pending dead letters are not counted.
+func (c *Client) QueueTotals(ctx context.Context, vhost string) ([]QueueInfo, error) {
+	return list(ctx, c, path("queues", vhost)+"?disable_stats=true&enable_queue_totals=true", vhost, queueVhost)
+}
+
 // Queues lists the queues of a vhost without their statistics: counts are nil.
 func (c *Client) Queues(ctx context.Context, vhost string) ([]QueueInfo, error) {
 	return list(ctx, c, path("queues", vhost)+"?disable_stats=true", vhost, queueVhost)

@@ -7,17 +7,22 @@ import (
 	"time"
 )
 
-// reading is a first reading of the counts of a vhost. It serves one operation.
+// counts are two readings of a vhost's queues. They serve one operation.
+type counts struct {
+	first, second reading
+	// begun is when the first reading began.
+	begun time.Time
+}
+
+// reading is which queues have messages.
 type reading struct {
 	once   sync.Once
 	filled map[string]bool
 	err    error
-	// second is when the second reading can be made.
-	second time.Time
 }
 
 // Drained says of each queue whether two readings find nothing in it. Counts lag: the second reading is made when what was
-// published before the first one is counted. All calls of an operation share the first reading, and so the wait.
+// published before the first one is counted. All calls of an operation share both readings, and so the wait.
 func (s *Session) Drained(ctx context.Context, vhost string, queues ...string) (map[string]bool, error) {
 	return s.drained(ctx, vhost, queues, false)
 }
@@ -33,20 +38,25 @@ func (s *Session) drained(ctx context.Context, vhost string, queues []string, al
 	if len(queues) == 0 {
 		return drained, nil
 	}
-	first := s.firstReading(vhost)
-	// A caller that gives up does not end what others wait for.
-	first.once.Do(func() { first.filled, first.err = s.Applier.Filled(context.WithoutCancel(ctx), vhost) })
-	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first.filled[queue] })
-	if first.err != nil || all && len(looksEmpty) < len(queues) {
-		return drained, first.err
+	c := s.countsOf(vhost)
+	first, err := c.first.read(ctx, vhost, s.Applier.Filled)
+	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first[queue] })
+	if err != nil || len(looksEmpty) == 0 || all && len(looksEmpty) < len(queues) {
+		return drained, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-time.After(time.Until(c.begun.Add(s.Applier.Lag()))):
+	}
+	second, err := c.second.read(ctx, vhost, s.Applier.Counted)
+	if err != nil {
+		return nil, err
 	}
 	for _, queue := range looksEmpty {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(time.Until(first.second)):
+		if second[queue] {
+			continue
 		}
-		var err error
 		if drained[queue], err = s.Applier.LooksEmpty(ctx, vhost, queue); err != nil {
 			return nil, err
 		}
@@ -54,13 +64,19 @@ func (s *Session) drained(ctx context.Context, vhost string, queues []string, al
 	return drained, nil
 }
 
-func (s *Session) firstReading(vhost string) *reading {
+// read asks once. A caller that gives up does not end what others wait for.
+func (r *reading) read(
+	ctx context.Context, vhost string, ask func(ctx context.Context, vhost string) (map[string]bool, error),
+) (map[string]bool, error) {
+	r.once.Do(func() { r.filled, r.err = ask(context.WithoutCancel(ctx), vhost) })
+	return r.filled, r.err
+}
+
+func (s *Session) countsOf(vhost string) *counts {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	first := s.operation.counts[vhost]
-	if first == nil {
-		first = &reading{second: time.Now().Add(s.Applier.Lag())}
-		s.operation.counts[vhost] = first
+	if s.operation.counts[vhost] == nil {
+		s.operation.counts[vhost] = &counts{begun: time.Now()}
 	}
-	return first
+	return s.operation.counts[vhost]
 }

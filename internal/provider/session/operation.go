@@ -30,7 +30,7 @@ type operation struct {
 	refreshed, planned map[Key]bool
 	going              map[queueKey]map[string]bool
 	listings           map[string]*listing
-	counts             map[string]*reading
+	counts             map[string]*counts
 	wrote              bool
 
 	reaching chan struct{} // has room for one
@@ -48,7 +48,7 @@ type reached struct {
 func newOperation() *operation {
 	return &operation{
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
-		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, counts: map[string]*reading{},
+		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, counts: map[string]*counts{},
 		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
 }
