@@ -104,7 +104,7 @@ func TestPurgedMeanwhile(t *testing.T) {
 		_, errs := o.run(t, exitError, "failed", "replay", "orders", "--rate", "10/s", "--yes")
 		ended <- errs
 	}()
-	brokertest.Eventually(t, 20*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		if _, ok := o.Get(t, "orders.created"); !ok {
 			return errors.New("nothing was replayed yet")
 		}

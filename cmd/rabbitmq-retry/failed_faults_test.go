@@ -263,10 +263,12 @@ func TestRepair(t *testing.T) {
 				contains(t, errs, "that AMQP 0-9-1 cannot carry, published over AMQP 1.0",
 					"rabbitmq-retry failed repair orders --vhost "+o.Vhost+" replaces it by a copy that can be read")
 			}
+			o.await(t, others+3) // the broker takes them back from the connections that it closed
 			_, errs := o.run(t, exitUsage, "failed", "repair", "orders")
 			contains(t, errs, "write --yes")
 			_, errs = o.as(t, "", "orders").run(t, exitError, "failed", "repair", "orders", "--yes")
 			contains(t, errs, "orders.failed", "ACCESS_REFUSED", "replaced 0 messages")
+			o.await(t, others+3)
 
 			_, errs = o.run(t, exitOK, "failed", "repair", "orders", "--yes")
 			contains(t, errs, "replaced 2 messages in orders.failed; all others put back", `"command":"repair"`, `"replaced":2`)

@@ -171,7 +171,7 @@ func uncounted(encoded []byte) []byte {
 // await waits until so many messages are ready: large ones that were put back come late.
 func (o orders) await(t *testing.T, n int) {
 	t.Helper()
-	brokertest.Eventually(t, 10*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		count, err := o.queue("orders.failed").Count(t.Context())
 		if err == nil && count.Ready != n {
 			err = fmt.Errorf("%d messages are ready, not %d", count.Ready, n)

@@ -37,7 +37,7 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 					MessageId: fmt.Sprint(i), UserId: o.Username, Headers: amqp.Table{"CC": []any{"orders.created"}},
 				})
 			}
-			brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, queue, messages) })
+			brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, messages) })
 			refused := 0
 			for range looks {
 				code, _, errs := execute(t.Context(), o.env, append([]string{"failed", "list", "--queue", queue, "--vhost", o.Vhost}, c.args...)...)
@@ -50,7 +50,7 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 				t.Errorf("%d of %d looks were refused on %s", refused, looks, o.Version)
 			}
 			t.Logf("%d of %d looks were refused", refused, looks)
-			brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, queue, messages) })
+			brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, messages) })
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestLookThatLosesSaysSo(t *testing.T) {
 	}
 	o.DeclareQueue(t, "limited", "quorum", map[string]any{"x-delivery-limit": 1})
 	o.Publish(t, "", "limited", amqp.Publishing{Body: []byte("1")})
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", "limited", "--vhost", o.Vhost, "--force")
 		if code == exitOK {
 			contains(t, errs, "all put back")

@@ -49,7 +49,7 @@ func (o orders) failedElsewhere(t *testing.T) {
 		t.Fatal("the task is not rejected", err)
 	}
 	o.Publish(t, "", "inbox.rejects", amqp.Publishing{Body: []byte("from nowhere")})
-	brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, "celery.dead", 1) })
+	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "celery.dead", 1) })
 }
 
 // The guide has what its commands print, apart from ids, ages and records.

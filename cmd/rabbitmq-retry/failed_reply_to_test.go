@@ -34,7 +34,7 @@ func TestReplayOfDirectReplyTo(t *testing.T) {
 	o.await(t, messages)
 	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--yes")
 	contains(t, errs, "replayed 300 of 300 to orders.created")
-	brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, "orders.created", messages) })
+	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.created", messages) })
 	for i := range messages {
 		d, _ := o.Get(t, "orders.created")
 		if moved := d.Headers["retry-reply-to"] == "amq.rabbitmq.reply-to"; d.MessageId != fmt.Sprintf("order-%d", i) || moved != (i%every == every-1) {

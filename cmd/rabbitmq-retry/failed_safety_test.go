@@ -42,7 +42,7 @@ func TestExportThatNobodyReads(t *testing.T) {
 	if _, err := reader.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, "orders.failed", messages) })
+	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.failed", messages) })
 	stop()
 	select {
 	case got := <-code:
@@ -100,7 +100,7 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		if code := program.ProcessState.ExitCode(); code != c.code {
 			t.Errorf("%v: %s", c.args, program.ProcessState)
 		}
-		brokertest.Eventually(t, 10*time.Second, func() error {
+		brokertest.Eventually(t, time.Minute, func() error {
 			return errors.Join(o.has(t, "orders.created", c.replayed), o.has(t, "orders.failed", messages-c.replayed))
 		})
 	}
@@ -139,7 +139,7 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, 20*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		if _, ok := o.Get(t, "orders.created"); !ok {
 			return errors.New("nothing was replayed yet")
 		}

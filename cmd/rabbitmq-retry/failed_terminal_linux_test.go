@@ -78,6 +78,6 @@ func TestSignalAtTheQuestion(t *testing.T) {
 		if strings.Contains(text.String(), `"event"`) {
 			t.Errorf("a record of nothing: %s", text.String())
 		}
-		brokertest.Eventually(t, 10*time.Second, func() error { return o.has(t, "orders.failed", messages) })
+		brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.failed", messages) })
 	}
 }

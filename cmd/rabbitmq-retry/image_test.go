@@ -68,7 +68,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 				}
 			})
 			for _, path := range []string{"/readyz", "/healthz", "/metrics"} {
-				brokertest.Eventually(t, 30*time.Second, func() error { return answers("http://" + address + path) })
+				brokertest.Eventually(t, time.Minute, func() error { return answers("http://" + address + path) })
 			}
 			if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)

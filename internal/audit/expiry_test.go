@@ -35,7 +35,7 @@ func TestExpiringQueues(t *testing.T) {
 				return
 			}
 			// Not by AMQP: looking at a queue may count as using it.
-			brokertest.Eventually(t, 30*time.Second, func() error {
+			brokertest.Eventually(t, time.Minute, func() error {
 				if names := s.names(); slices.Contains(names, c.queue) {
 					return fmt.Errorf("queues %q", names)
 				}

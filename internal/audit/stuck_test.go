@@ -66,7 +66,7 @@ func TestPendingDeadLetters(t *testing.T) {
 	expectRules(t, s.audit(), "dead-letter-exchange-missing")
 	rejected(1)(s)
 	s.settles("work", s.total, 0)
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		var queue struct {
 			Pending int `json:"messages_dlx"`
 		}

@@ -109,7 +109,7 @@ func (c *contender) startSidecar(t *testing.T) (stop func() time.Duration) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		q, err := c.Channel(t).QueueDeclarePassive("bench.inbox", true, false, false, false, nil)
 		if err == nil && q.Consumers == 0 {
 			err = fmt.Errorf("the sidecar does not consume")

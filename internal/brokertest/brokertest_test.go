@@ -90,7 +90,7 @@ func TestSharedConnectionIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, 20*time.Second, func() error { // the API lists a connection with its next statistics
+	brokertest.Eventually(t, time.Minute, func() error { // the API lists a connection with its next statistics
 		var connections []struct{ Name string }
 		if _, list := b.Request(t, http.MethodGet, b.Path("vhosts")+"/connections", nil); json.Unmarshal(list, &connections) != nil {
 			return fmt.Errorf("connections: %s", list)

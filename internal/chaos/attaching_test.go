@@ -58,7 +58,7 @@ resource "rabbitmq_retry_pipeline" "chaos" {
 			t.Fatal(err)
 		}
 	}
-	brokertest.Eventually(t, 20*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		for d, ok := a.Get(t, "chaos.inbox"); ok; d, ok = a.Get(t, "chaos.inbox") {
 			delete(held, string(d.Body))
 		}

@@ -111,7 +111,7 @@ func unbind(t *testing.T, b *brokertest.Broker, queue string) {
 func reject(t *testing.T, b *brokertest.Broker, queue, key string) (d amqp.Delivery) {
 	t.Helper()
 	ch := b.Channel(t)
-	brokertest.Eventually(t, 20*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		var ok bool
 		var err error
 		if d, ok, err = ch.Get(queue, false); err == nil && !ok {

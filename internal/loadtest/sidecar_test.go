@@ -43,7 +43,7 @@ func (s *sidecar) restart(t *testing.T, config string) {
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		if !strings.Contains(s.text(t), "msg=consuming") {
 			return fmt.Errorf("the sidecar does not consume:\n%s", s.text(t))
 		}

@@ -45,7 +45,7 @@ func newPriorities(t *testing.T, delay string) *priorities {
 func (p *priorities) has(t *testing.T, queue string, wanted int) *amqp.Channel {
 	t.Helper()
 	ch := p.broker.Channel(t)
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 		if err == nil && q.Messages != wanted {
 			err = fmt.Errorf("%s has %d messages, want %d", queue, q.Messages, wanted)

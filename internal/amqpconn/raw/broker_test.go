@@ -186,7 +186,7 @@ func take(t *testing.T, conn amqpconn.Raw, queue string) (properties, body strin
 	t.Helper()
 	ch := channel(t, conn)
 	defer func() { _ = ch.Close() }()
-	brokertest.Eventually(t, 10*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		d, ok, err := ch.Get(queue, true)
 		if err != nil {
 			t.Fatal(err)

@@ -70,7 +70,7 @@ func levelsOf(t *testing.T, b *brokertest.Broker) []string {
 // eventuallyReported waits until the management API reports this many messages in a queue.
 func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		var found struct {
 			Messages *int `json:"messages"`
 			Pending  *int `json:"messages_dlx"`

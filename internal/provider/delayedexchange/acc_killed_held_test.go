@@ -27,7 +27,7 @@ func TestAcc_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 		if _, err := c.PlanAndApply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		brokertest.Eventually(t, 20*time.Second, func() error {
+		brokertest.Eventually(t, time.Minute, func() error {
 			if _, ok := b.Get(t, "events.delay.unrouted"); !ok { // where nobody has bound a queue
 				return errors.New("the message is held still")
 			}

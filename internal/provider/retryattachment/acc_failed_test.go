@@ -81,7 +81,7 @@ type reported struct {
 
 func eventuallyReported(t *testing.T, b *brokertest.Broker, want reported) {
 	t.Helper()
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		_, response := b.Request(t, http.MethodGet, b.Path("queues", "work"), nil)
 		var found reported
 		if err := json.Unmarshal(response, &found); err != nil || found != want {

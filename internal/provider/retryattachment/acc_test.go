@@ -50,7 +50,7 @@ func message() amqp.Publishing {
 
 func takeFromInbox(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		if _, ok := b.Get(t, "orders.inbox"); !ok {
 			return fmt.Errorf("nothing in the inbox")
 		}
@@ -79,7 +79,7 @@ func TestAcc_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				rejectOne(t, b)
-				brokertest.Eventually(t, 30*time.Second, func() error {
+				brokertest.Eventually(t, time.Minute, func() error {
 					if _, ok := b.Get(t, "work"); !ok {
 						return fmt.Errorf("the message is not back")
 					}

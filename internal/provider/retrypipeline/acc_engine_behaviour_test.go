@@ -70,7 +70,7 @@ func waited(t *testing.T, got []time.Duration, want ...time.Duration) {
 func parked(t *testing.T, b *brokertest.Broker, body string) amqp.Delivery {
 	t.Helper()
 	var found amqp.Delivery
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		m, ok := b.Get(t, "orders.failed")
 		if found = m; !ok || string(m.Body) != body {
 			return fmt.Errorf("got %q, %t from the failed queue, want %q", m.Body, ok, body)

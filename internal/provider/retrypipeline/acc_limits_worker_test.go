@@ -67,7 +67,7 @@ output "worker" {
 			b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent})
 		}
 		got := map[string]end{}
-		brokertest.Eventually(t, 30*time.Second, func() error {
+		brokertest.Eventually(t, time.Minute, func() error {
 			for _, failed := range []string{"orders.failed", "bills.failed"} {
 				if d, ok := b.Get(t, failed); ok {
 					queue := d.Headers["retry-queue"].(string)

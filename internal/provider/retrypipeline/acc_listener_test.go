@@ -73,7 +73,7 @@ func clientCopiesDeaths(t *testing.T, tf *cli) {
 	}}}
 	tf.Publish(t, "", "work", copied)
 	ch := tf.Channel(t)
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		q, err := ch.QueueDeclarePassive("work", true, false, false, false, nil)
 		if err == nil && q.Messages > 0 {
 			err = errors.New("the copied message has not expired")
@@ -81,7 +81,7 @@ func clientCopiesDeaths(t *testing.T, tf *cli) {
 		return err
 	})
 	rejectOne(t, tf.Broker, "work")
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		for d, ok := tf.Get(t, "orders.inbox"); ok; d, ok = tf.Get(t, "orders.inbox") {
 			if string(d.Body) == "rejected" {
 				return nil

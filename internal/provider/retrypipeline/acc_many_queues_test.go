@@ -41,7 +41,7 @@ func TestAcc_ManyWorkQueues(t *testing.T) {
 func attached(t *testing.T, b *brokertest.Broker, want int) resource.TestCheckFunc {
 	t.Helper()
 	return func(*terraform.State) error {
-		brokertest.Eventually(t, 30*time.Second, func() error {
+		brokertest.Eventually(t, time.Minute, func() error {
 			var queues []struct {
 				Name, Policy string
 			}

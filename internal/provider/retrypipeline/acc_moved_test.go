@@ -118,7 +118,7 @@ func takenOverWhileDeadLettersPend(t *testing.T, tf *cli) {
 	other.configure(t, takesOver(""))
 	other.apply(t)
 	ch := tf.Channel(t)
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		inbox, err := ch.QueueDeclarePassive("new.inbox", true, false, false, false, nil)
 		if held := reported(t, tf.Broker, "work", "messages_dlx"); err == nil && held+inbox.Messages != messages {
 			err = fmt.Errorf("%d dead letters are held, and %d are in the inbox", held, inbox.Messages)

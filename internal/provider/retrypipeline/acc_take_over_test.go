@@ -43,7 +43,7 @@ func reject(t *testing.T, b *brokertest.Broker, body string) {
 func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string) {
 	t.Helper()
 	missing := slices.Clone(bodies)
-	brokertest.Eventually(t, 30*time.Second, func() error {
+	brokertest.Eventually(t, time.Minute, func() error {
 		m, ok := b.Get(t, queue)
 		missing = slices.DeleteFunc(missing, func(body string) bool { return ok && body == string(m.Body) })
 		if len(missing) > 0 {

@@ -28,7 +28,7 @@ func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 		return func() {
 			t.Helper()
 			b.Publish(t, "two.failed.route", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Headers: amqp.Table{"CC": []any{"failed:work.b"}}})
-			brokertest.Eventually(t, 30*time.Second, func() error {
+			brokertest.Eventually(t, time.Minute, func() error {
 				q, err := b.Channel(t).QueueDeclarePassive("work.shared", true, false, false, false, nil)
 				if err != nil || q.Messages != count {
 					return fmt.Errorf("%d messages, %w", q.Messages, err)
