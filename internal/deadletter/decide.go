@@ -51,6 +51,10 @@ type Verdict struct {
 	// Detour is why a failed message goes to the pipeline's failed queue although its work queue is known, "" if it does not.
 	Detour Detour
 
+	// rest is for how long the message has to wait at least if its consumer says, and dueAt until when, in milliseconds since
+	// the epoch; 0 if the schedule says.
+	rest  time.Duration
+	dueAt int64
 	// others are the delays to try when this one is not bound; nil until the first of them is needed.
 	others []time.Duration
 	// pipelines says that a failed message goes to the pipeline's failed queue, whatever its work queue has.
@@ -65,6 +69,8 @@ func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 	switch {
 	case l.Queue == "":
 		return fail(l, ReasonUnknownQueue)
+	case l.Lost && l.DueAt > 0:
+		return p.waitOn(l, now)
 	case l.Lost:
 		return Verdict{Letter: l, Action: Rescue}
 	case !slices.Contains(p.retryOn, l.Reason):
@@ -74,19 +80,25 @@ func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 	case l.Count >= p.maxAttemptsIn(l.Queue):
 		return fail(l, ReasonExhausted)
 	}
-	delay := p.delayFor(l)
-	if p.maxAge > 0 && l.age(now)+delay > p.maxAge {
+	v, wait := p.retry(l, now)
+	if v.Action == Retry && p.maxAge > 0 && l.age(now)+wait > p.maxAge {
 		return fail(l, ReasonTooOld)
 	}
-	return Verdict{Letter: l, Action: Retry, Delay: delay}
+	return v
 }
 
-// delayFor is what the consumer asked for, or else the schedule says.
-func (p *Pipeline) delayFor(l Letter) time.Duration {
-	if l.After >= 0 {
-		return p.delayOfAtLeast(l.After)
+// retry waits for what the consumer asked for, or else the schedule says.
+func (p *Pipeline) retry(l Letter, now time.Time) (v Verdict, wait time.Duration) {
+	if l.After < 0 {
+		delay := p.delays[min(l.Count, int64(len(p.delays)))-1]
+		return Verdict{Letter: l, Action: Retry, Delay: delay}, delay
 	}
-	return p.delays[min(l.Count, int64(len(p.delays)))-1]
+	dueAt := now.Add(l.After + time.Millisecond - 1).UnixMilli()
+	if l.After > slices.Max(p.delays) {
+		return p.waitUntil(l, dueAt, l.After)
+	}
+	delay := p.delayOfAtLeast(l.After)
+	return Verdict{Letter: l, Action: Retry, Delay: delay, rest: l.After, dueAt: dueAt}, delay
 }
 
 // Returned returns what to try after the broker returned the message as unroutable, or refused the
@@ -149,7 +161,7 @@ func (v Verdict) Waits() bool { return v.Action == Retry && v.Delay != 0 }
 // the next shorter ones.
 func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
 	schedule := p.Delays()
-	if v.notAtOnce {
+	if v.notAtOnce || v.rest > 0 {
 		schedule = slices.DeleteFunc(schedule, func(d time.Duration) bool { return d == 0 })
 	}
 	others := []time.Duration{}
@@ -166,7 +178,7 @@ func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
 	return others
 }
 
-// delayOfAtLeast is the shortest configured delay that is not shorter, the longest if all are.
+// delayOfAtLeast is the shortest configured delay that is not shorter than wanted; the longest is not.
 func (p *Pipeline) delayOfAtLeast(wanted time.Duration) time.Duration {
 	best := slices.Max(p.delays)
 	for _, d := range p.delays {

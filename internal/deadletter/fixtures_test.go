@@ -86,6 +86,11 @@ func ours(queue string, count int64) amqp.Table {
 	}
 }
 
+// due has a message wait on.
+func due(t amqp.Table, rest time.Duration) amqp.Table {
+	return with(t, HeaderDueAt, now.Add(rest).UnixMilli())
+}
+
 func with(t amqp.Table, key string, value any) amqp.Table {
 	t[key] = value
 	return t

@@ -24,7 +24,7 @@ var names = []string{
 	headerDeath, HeaderCount, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderReason, HeaderFirstFailedAt,
 	HeaderHistory, HeaderHint, HeaderAfter, HeaderPublishID, HeaderUserID, HeaderDeliveryMode, HeaderDelay, HeaderMaxAttempts,
 	HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDeadLetterError, HeaderDeadLetterException, HeaderCC, headerBCC,
-	"x-first-death-queue", "queue", "reason", "exchange", "routing-keys", "tenant",
+	"x-first-death-queue", "queue", "reason", "exchange", "routing-keys", "tenant", HeaderDueAt,
 }
 
 func (s *source) next() byte {

@@ -164,12 +164,17 @@ func FuzzDecide(f *testing.F) {
 	f.Add("", "rejected", int64(1), int64(0), int64(-1), uint8(0), uint8(0))
 	f.Add("orders.paid", "expired", int64(3), int64(1_699_999_000_000), int64(20_000), uint8(4), uint8(2))
 	f.Add("orders.created", "rejected", int64(1), now.UnixMilli()-6000, int64(-1), uint8(4), uint8(0))
+	f.Add("orders.paid", "rejected", int64(1), int64(0), int64(90_000_000_000), uint8(2), uint8(0))
+	f.Add("orders.paid", "rejected", int64(1), int64(0), now.UnixMilli()+61_000, uint8(2), uint8(5))
 	f.Add("new", "bored", int64(3), int64(1_700_000_000_123), int64(1)<<62, uint8(8), uint8(1))
 	f.Fuzz(func(t *testing.T, queue, reason string, count, firstFailedAt, after int64, pipeline, hints uint8) {
 		p := compile(t, pipelines[int(pipeline)%len(pipelines)])
 		l := Letter{
 			Queue: queue, Reason: reason, Count: max(1, count), FirstFailedAt: max(0, firstFailedAt), After: time.Duration(after),
 			Lost: hints&1 > 0, Never: hints&2 > 0,
+		}
+		if hints&4 > 0 {
+			l.DueAt = max(0, after)
 		}
 		v := p.Decide(l, now)
 		checkDecision(t, p, v)
@@ -205,7 +210,7 @@ var pipelines = []pipeline.Worker{
 func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 	t.Helper()
 	l := v.Letter
-	reasons := append(pipeline.Reasons(), ReasonExhausted, ReasonTooOld, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed)
+	reasons := append(pipeline.Reasons(), ReasonExhausted, ReasonTooOld, ReasonRetryAfterTooLong, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed)
 	wrong := false
 	switch v.Action {
 	case Fail:
@@ -213,8 +218,12 @@ func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 	case Rescue:
 		wrong = !l.Lost || l.Queue == ""
 	case Retry:
-		late := p.maxAge > 0 && l.FirstFailedAt > 0 && now.Add(v.Delay).Sub(time.UnixMilli(l.FirstFailedAt)) > p.maxAge
-		wrong = l.Lost || l.Never || l.Queue == "" || l.Count >= p.maxAttemptsIn(l.Queue) || late ||
+		if l.Lost {
+			wrong = l.DueAt == 0 || l.Queue == "" || (v.Delay == 0) != (l.DueAt <= now.UnixMilli() || slices.Max(p.delays) == 0)
+			break
+		}
+		late := p.maxAge > 0 && l.FirstFailedAt > 0 && now.Add(v.wait()).Sub(time.UnixMilli(l.FirstFailedAt)) > p.maxAge
+		wrong = l.Never || l.Queue == "" || l.Count >= p.maxAttemptsIn(l.Queue) || late ||
 			!slices.Contains(p.retryOn, l.Reason) || !slices.Contains(p.delays, v.Delay)
 	}
 	if wrong {
@@ -231,6 +240,9 @@ func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
 		Rescue: {Key: v.Letter.Queue},
 		Retry:  {Exchange: p.Names.RetryExchange(), Key: v.Letter.RoutingKey, CC: []string{pipeline.DelayKey(v.Delay), back}},
 	}[v.Action]
+	if v.waitsOn() {
+		want.Key, want.CC = pipeline.DelayKey(v.Delay), nil
+	}
 	if v.Action == Retry && v.Delay == 0 {
 		want.Exchange, want.CC = p.Names.ReturnExchange(), []string{back}
 	}

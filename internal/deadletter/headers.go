@@ -24,8 +24,10 @@ const (
 	HeaderFirstFailedAt = "retry-first-failed-at"
 	// HeaderLastFailedAt is when the message failed last.
 	HeaderLastFailedAt = "retry-last-failed-at"
-	// HeaderDelay is the delay chosen this time.
+	// HeaderDelay is the delay chosen this time, or what the consumer asked for if that takes several.
 	HeaderDelay = "retry-delay-ms"
+	// HeaderDueAt is until when the message waits, as long as it has to come back to the worker for another wait.
+	HeaderDueAt = "retry-due-at"
 	// HeaderHistory is a JSON array of [Failure], newest first.
 	HeaderHistory = "retry-history"
 	// HeaderUserID is the user-id property that the message had before the worker republished it: a
@@ -58,8 +60,8 @@ const (
 const (
 	// HeaderHint says what to do with the message; [HintNever] is the only value that says so.
 	HeaderHint = "retry"
-	// HeaderAfter asks for the shortest configured delay that is not shorter than so many
-	// milliseconds.
+	// HeaderAfter asks for a wait of so many milliseconds at least: the shortest configured delay that is not
+	// shorter, or several delays.
 	HeaderAfter = "retry-after-ms"
 	// HintNever sends the message to the failed queue at once.
 	HintNever = "never"
@@ -72,6 +74,8 @@ const (
 	ReasonExhausted = "exhausted"
 	// ReasonTooOld: the message would come back later after its first failure than it may.
 	ReasonTooOld = "too_old"
+	// ReasonRetryAfterTooLong: the consumer asked for a wait that takes too many delays.
+	ReasonRetryAfterTooLong = "retry_after_too_long"
 	// ReasonUnrecoverable: the consumer said that it would never succeed.
 	ReasonUnrecoverable = "unrecoverable"
 	// ReasonUnknownQueue: nobody knows the work queue, or it is gone.
@@ -98,7 +102,8 @@ const (
 func IsForgotten(key string) bool {
 	switch key {
 	case HeaderCount, HeaderMaxAttempts, HeaderPublishID, HeaderReason, HeaderFirstFailedAt, HeaderLastFailedAt, HeaderDelay,
-		HeaderHistory, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour, HeaderDeadLetterError, HeaderDeadLetterException:
+		HeaderDueAt, HeaderHistory, HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour, HeaderDeadLetterError,
+		HeaderDeadLetterException:
 		return true
 	}
 	return false

@@ -44,7 +44,7 @@ func ParseHistory(text string) []Failure {
 func history(v Verdict, now time.Time) string {
 	latest := Failure{Attempt: v.Letter.Count, At: now.UnixMilli(), Reason: v.Letter.Reason}
 	if v.Action == Retry {
-		ms := v.Delay.Milliseconds()
+		ms := v.wait().Milliseconds()
 		latest.DelayMS = &ms
 	}
 	return encodeHistory(append([]Failure{latest}, v.Letter.History...), maxHistory)

@@ -18,7 +18,9 @@ func (p *Pipeline) Delays() []time.Duration {
 
 // FailReasons are all that can stand in the dead-letter-reason of a failed message.
 func FailReasons() []string {
-	reasons := []string{ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonWorkerError}
+	reasons := []string{
+		ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonRetryAfterTooLong, ReasonWorkerError,
+	}
 	for _, reason := range pipeline.Reasons() {
 		if reason != pipeline.ReasonRejected { // always retried
 			reasons = append(reasons, reason)

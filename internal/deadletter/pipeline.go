@@ -16,7 +16,9 @@ type Pipeline struct {
 	Names pipeline.Names
 	Vhost string
 
-	delays      []time.Duration
+	delays []time.Duration
+	// counted are those that make up a longer wait.
+	counted     []time.Duration
 	maxAttempts int64
 	// maxAge is 0 for none.
 	maxAge     time.Duration
@@ -44,6 +46,7 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	for i, spelled := range w.Delays {
 		p.delays[i], _ = pipeline.ParseDelay(spelled) // is valid
 	}
+	p.counted = counted(p.delays)
 	if w.MaxAge != "" {
 		p.maxAge, _ = pipeline.ParseMaxAge(w.MaxAge)
 	}

@@ -13,8 +13,8 @@ import (
 type Letter struct {
 	// Queue is the work queue that the message failed in, "" if nobody knows.
 	Queue string
-	// Lost says that the message did not fail: it was on its way back when its work queue had no
-	// binding to the return exchange.
+	// Lost says that the message did not fail: the return exchange had no binding for it, either that of its
+	// work queue, or because it has to wait once more.
 	Lost bool
 	// Reason is why the message was dead-lettered.
 	Reason string
@@ -28,6 +28,9 @@ type Letter struct {
 	History []Failure
 	// Never is the consumer's word that the message will not ever succeed.
 	Never bool
+	// DueAt is until when a message waits that comes from one of several waits, in milliseconds since the epoch,
+	// 0 if it does not.
+	DueAt int64
 	// After is the shortest delay that the consumer asked for, negative if it did not.
 	After time.Duration
 
@@ -63,6 +66,9 @@ func (p *Pipeline) readLost(d *amqp.Delivery) Letter {
 		l.Queue = ""
 	}
 	l.Reason, _ = d.Headers[HeaderReason].(string)
+	if at, ok := Integer(d.Headers[HeaderDueAt]); ok && at > 0 {
+		l.DueAt = at
+	}
 	l.readProgress(d.Headers)
 	return l
 }
@@ -139,7 +145,8 @@ func readAfter(h amqp.Table) time.Duration {
 	if !ok || ms < 0 {
 		return -1
 	}
-	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	// Half of what a duration can hold is 146 years, to which another wait can be added.
+	return time.Duration(min(ms, math.MaxInt64/2/int64(time.Millisecond))) * time.Millisecond
 }
 
 // queueName is "" for what cannot be the name of a queue.

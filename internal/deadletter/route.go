@@ -31,6 +31,9 @@ func (p *Pipeline) Route(v Verdict) Route {
 		return Route{Key: v.Letter.Queue}
 	case v.Delay == 0:
 		return ReturnRoute(p.Names, v.Letter.Queue, v.Letter.RoutingKey)
+	case v.waitsOn():
+		// The return exchange has no binding with this key: its alternate exchange brings the message back here.
+		return Route{Exchange: p.Names.RetryExchange(), Key: pipeline.DelayKey(v.Delay)}
 	default:
 		return Route{
 			Exchange: p.Names.RetryExchange(),

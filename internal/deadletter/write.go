@@ -50,7 +50,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 			h[key] = value
 		}
 	}
-	for _, key := range []string{HeaderAfter, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour} {
+	for _, key := range []string{HeaderAfter, HeaderDueAt, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour} {
 		delete(h, key)
 	}
 	if h[HeaderHint] == HintNever { // any other value is the publisher's own
@@ -80,6 +80,9 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		if v.Detour != "" {
 			h[HeaderDetour] = string(v.Detour)
 		}
+	}
+	if v.waitsOn() {
+		h[HeaderDueAt] = v.dueAt
 	}
 	if !v.Letter.Lost {
 		delete(h, HeaderDelay) // of the failure before, unless there is one now
@@ -113,7 +116,7 @@ func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 		h[HeaderQueue] = l.Queue
 	}
 	if v.Action == Retry {
-		h[HeaderDelay] = v.Delay.Milliseconds()
+		h[HeaderDelay] = v.wait().Milliseconds()
 	}
 }
 

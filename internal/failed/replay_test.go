@@ -37,7 +37,7 @@ func names(t content.Table) (names []string) {
 
 func TestReplayThroughThePipeline(t *testing.T) {
 	t.Parallel()
-	m := parkedByWorker(header{"retry", "never"}, header{"retry-after-ms", 5}, header{"retry-own", "x"}, header{"replay-count", 1},
+	m := parkedByWorker(header{"retry", "never"}, header{"retry-after-ms", 5}, header{"retry-due-at", 5}, header{"retry-own", "x"}, header{"replay-count", 1},
 		header{"x-delivery-count", 3}, header{"x-first-death-queue", "q"}, header{"x-last-death-reason", "r"}, header{"CC", []any{"other"}},
 		header{"BCC", []any{"other"}}, header{"x-death", []any{death("orders.failed", "rejected", "orders.failed", "k", at)}})
 	original := parsed(t, m.Properties)

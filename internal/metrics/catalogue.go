@@ -61,7 +61,8 @@ var (
 	// The broker's flag would not do: from 4.0 on, dead letters bring it along from the work queue.
 	redeliveries = flowCounter("redeliveries_caused",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker.")
-	retried = pipelineCounter("retried", "Messages sent back to their work queue, by the delay that they wait.", "delay")
+	retried = pipelineCounter("retried",
+		"Messages sent back to their work queue, by the delay that they wait; one that waits several times counts each time.", "delay")
 	rescued = pipelineCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
 	failed  = pipelineCounter("failed",
 		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
