@@ -40,8 +40,8 @@ func code(t *testing.T, text, language string) string {
 	return found + "\n"
 }
 
-// startProgram runs a program in a language, and returns the lines that it prints.
-func startProgram(t *testing.T, b *brokertest.Broker, text, language string) <-chan string {
+// startProgram runs a program in a language, with more environment, and returns the lines that it prints.
+func startProgram(t *testing.T, b *brokertest.Broker, text, language string, env ...string) <-chan string {
 	t.Helper()
 	output, input, err := os.Pipe()
 	if err != nil {
@@ -51,7 +51,7 @@ func startProgram(t *testing.T, b *brokertest.Broker, text, language string) <-c
 	run := runnable(t, text, language)
 	program := exec.CommandContext(ctx, run[0], run[1:]...)
 	program.Dir = filepath.Dir(run[len(run)-1])
-	program.Env = append(os.Environ(), "RABBITMQ_URI="+b.VhostURI())
+	program.Env = append(append(os.Environ(), "RABBITMQ_URI="+b.VhostURI()), env...)
 	program.Stdout, program.Stderr = input, input
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
