@@ -28,12 +28,15 @@ func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, r
 	spec, diags := e.kind.Specification(ctx, state)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(e.requireConnection(ctx)...)
+	warned, diags := req.Private.GetKey(ctx, warnedKey)
+	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(e.delete(ctx, e.key(state).Vhost, spec, lifecycle)...)
+		resp.Diagnostics.Append(e.delete(ctx, e.key(state).Vhost, spec, lifecycle, len(warned) > 0)...)
 	}
 }
 
-func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle) diag.Diagnostics {
+// delete says what the destroy lets go, unless the plan has: another apply can have taken the queue's other owner away since.
+func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle, warned bool) diag.Diagnostics {
 	e.session.MarkWritten()
 	all, err := e.session.Fresh(ctx, vhost)
 	switch {
@@ -45,6 +48,10 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	if use := e.kind.inUse(spec, all.Topology); use != nil {
 		return diag.Diagnostics{diag.NewErrorDiagnostic(use.Summary, use.Applied)}
 	}
+	var diags diag.Diagnostics
+	if !warned {
+		diags.Append(e.kind.LetsGo(e.session, spec, all)...)
+	}
 	err = e.perform(ctx, all, func(all topology.Vhost) apply.Change {
 		change := e.kind.Change(&spec, nil, all)
 		change.Drain, change.Waiting, change.Recheck = lifecycle.Delete, logWaiting(ctx), e.recheck(vhost, spec)
@@ -52,7 +59,6 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	}, func(change apply.Change) error {
 		return e.kind.Destroy(ctx, e.session.Applier, change, lifecycle.Force)
 	})
-	var diags diag.Diagnostics
 	var refused *apply.KeptError
 	switch {
 	case errors.As(err, &refused):

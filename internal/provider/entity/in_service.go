@@ -36,7 +36,7 @@ func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topolog
 	exists := e.kind.Recover(&live, vhost) == nil
 	switch {
 	case lifecycle.Retain && exists:
-		return diag.Diagnostics{e.createdTwice(ctx, plan, []string{`on_destroy = "retain" keeps it on the broker`})}
+		return diag.Diagnostics{e.createdTwice(plan, []string{`on_destroy = "retain" keeps it on the broker`}, false)}
 	case lifecycle.Force:
 		return nil
 	}
@@ -47,7 +47,9 @@ func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topolog
 	if len(inService) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{e.createdTwice(ctx, plan, inService)}
+	spec, diags := e.kind.Specification(ctx, live)
+	_, forcible := e.kind.Schema(ctx).Attributes["force_destroy"]
+	return diag.Diagnostics{e.createdTwice(plan, inService, forcible && !diags.HasError() && e.kind.inUse(spec, vhost) == nil)}
 }
 
 // contents lists the messages in the queues of the resource as the broker has it.
@@ -67,7 +69,7 @@ func (e *entity[M, S]) contents(ctx context.Context, live M, vhost topology.Topo
 	return found
 }
 
-func (e *entity[M, S]) createdTwice(ctx context.Context, plan M, inService []string) diag.Diagnostic {
+func (e *entity[M, S]) createdTwice(plan M, inService []string, forcible bool) diag.Diagnostic {
 	detail := fmt.Sprintf("%s exists already, and is in use:\n%s\n\n"+
 		"This plan creates it. If Terraform destroys it first, the messages that are rejected or published in between are lost. "+
 		"Remedies:\n"+
@@ -75,9 +77,9 @@ func (e *entity[M, S]) createdTwice(ctx context.Context, plan M, inService []str
 		"  - It is tainted: terraform untaint.\n"+
 		"  - Its address has changed: add a moved block.\n"+
 		"  - The state does not have it: terraform import %s.<name> '%s'.\n"+
-		"  - To destroy it: terraform destroy -refresh=false, which loses no message.",
+		"  - To destroy it: terraform destroy -refresh=false, whose plan says what is lost.",
 		e.describe(e.key(plan)), preflight.Bullets(inService), e.resourceType(), e.importID(plan))
-	if _, forcible := e.kind.Schema(ctx).Attributes["force_destroy"]; forcible {
+	if forcible {
 		detail += "\n\nIf these messages can be lost, set force_destroy = true."
 	}
 	return diag.NewAttributeErrorDiagnostic(e.lastPath(), e.title()+" exists and is in use", detail)

@@ -75,6 +75,12 @@ func planNotCompared(err error) diag.Diagnostic {
 			"otherwise. "+notReachedDetail+err.Error()+".")
 }
 
+func planNotConfigured() diag.Diagnostic {
+	return diag.NewWarningDiagnostic("The plan was not compared with the broker",
+		"The endpoint or the credentials in the provider block are not known yet. So this plan cannot tell whether a replacement, a "+
+			"destroy or a queue that leaves loses messages. First create what they come from, with terraform apply -target.")
+}
+
 const notReachedDetail = "Check the endpoint in the provider block, or RABBITMQ_ENDPOINT: it is the URL of the management API " +
 	"(port 15672, or 15671 with TLS; not the AMQP port). And check that the plugin rabbitmq_management is enabled.\n\n"
 

@@ -17,8 +17,11 @@ import (
 // never in the plan.
 func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer e.session.Call()()
+	if !req.State.Raw.IsNull() && !e.session.Configured() && !e.session.Told("unconfigured") {
+		resp.Diagnostics.Append(planNotConfigured())
+	}
 	if req.Plan.Raw.IsNull() {
-		resp.Diagnostics.Append(e.planDestroy(ctx, req.State)...)
+		resp.Diagnostics.Append(e.planDestroy(ctx, req.State, resp.Private)...)
 		return
 	}
 	var plan M

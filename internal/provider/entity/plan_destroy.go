@@ -11,8 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// planDestroy says in the plan what will make the destroy fail.
-func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.Diagnostics {
+// planDestroy says in the plan what will make the destroy fail, and what it lets go.
+func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State, private privateWriter) diag.Diagnostics {
 	if !e.session.Configured() || prior.Raw.IsNull() {
 		return nil
 	}
@@ -38,7 +38,10 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
 	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
-	diags.Append(e.kind.LetsGo(e.session, spec, vhost)...)
+	if lost := e.kind.LetsGo(e.session, spec, vhost); len(lost) > 0 {
+		diags.Append(lost...)
+		diags.Append(private.SetKey(ctx, warnedKey, []byte("true"))...)
+	}
 	return diags
 }
 

@@ -1,0 +1,97 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+const (
+	notCompared = "The plan was not compared with the broker"
+	dropped     = "Rejected messages will be dropped"
+)
+
+// A plan that cannot read the broker says so, and the apply says what the plan could not.
+func TestAcc_WarningsOfAnUnknownEndpoint(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	configure := func(revision, more string) {
+		tf.Write(t, "main.tf", fmt.Sprintf(required+`
+resource "terraform_data" "broker" { triggers_replace = %q }
+provider "rabbitmq" { endpoint = substr("%[2]s${terraform_data.broker.id}", 0, length(%[2]q)) }
+`, revision, b.Endpoint)+pipelineOf(b, "")+more)
+	}
+	configure("1", attachmentOf(b))
+	if printed := tf.Run(t, "apply", "-auto-approve", "-no-color"); strings.Contains(printed, notCompared) {
+		t.Errorf("a creation warns:\n%s", printed)
+	}
+	configure("2", "")
+	printed := tf.Run(t, "apply", "-auto-approve", "-no-color")
+	if strings.Count(printed, notCompared) != 1 || strings.Count(printed, dropped) != 1 {
+		t.Errorf("not each warning once:\n%s", printed)
+	}
+}
+
+// A saved plan of a destroy does not know what has left the queue since.
+func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	owner, attacher := terraformtest.New(t, terraformtest.BuildProvider(t)), terraformtest.New(t, terraformtest.BuildProvider(t))
+	const both = "work_queues = { work = {} }"
+	apply := func(tf *terraformtest.CLI, config string) {
+		tf.Write(t, "main.tf", required+config)
+		tf.Run(t, "apply", "-auto-approve", "-no-color")
+	}
+	apply(owner, pipelineOf(b, both))
+	attached := strings.Replace(attachmentOf(b), "rabbitmq_retry_pipeline.orders.name", `"orders"`, 1)
+	apply(attacher, attached)
+	if printed := attacher.Run(t, "plan", "-destroy", "-out=saved", "-no-color"); strings.Contains(printed, dropped) {
+		t.Errorf("the pipeline has the queue, too:\n%s", printed)
+	}
+	apply(owner, pipelineOf(b, ""))
+	if printed := attacher.Run(t, "apply", "-no-color", "saved"); strings.Count(printed, dropped) != 1 {
+		t.Errorf("the apply of the saved plan is silent:\n%s", printed)
+	}
+	apply(attacher, attached)
+	if printed := attacher.Run(t, "destroy", "-auto-approve", "-no-color"); strings.Count(printed, dropped) != 1 {
+		t.Errorf("the destroy does not warn once:\n%s", printed)
+	}
+}
+
+const required = `
+terraform {
+  required_providers {
+    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
+  }
+}
+`
+
+func pipelineOf(b *brokertest.Broker, more string) string {
+	return fmt.Sprintf(`
+resource "rabbitmq_retry_pipeline" "orders" {
+  name   = "orders"
+  vhost  = %q
+  delays = ["1s"]
+  %s
+}
+`, b.Vhost, more)
+}
+
+func attachmentOf(b *brokertest.Broker) string {
+	return fmt.Sprintf(`
+resource "rabbitmq_retry_attachment" "work" {
+  pipeline = rabbitmq_retry_pipeline.orders.name
+  vhost    = %q
+  queue    = "work"
+}
+`, b.Vhost)
+}
