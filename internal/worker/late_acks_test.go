@@ -16,6 +16,7 @@ import (
 
 // Methods of AMQP: class and number.
 const (
+	basicConsume  = 60<<16 | 20
 	basicCancelOK = 60<<16 | 31
 	basicAck      = 60<<16 | 80
 )

@@ -3,11 +3,14 @@ package worker_test
 import (
 	"bytes"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 // A message that ends every session uses up its own delivery limit, and no other's.
@@ -40,6 +43,53 @@ func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
 	}
 	if n := a.copies(); n > 3 {
 		t.Errorf("%d copies, want at most one a session", n)
+	}
+}
+
+// A connection that is lost under load has nothing to do with a message: the next session soon takes the whole window.
+func TestSessionAfterALostConnectionSoonTakesTheWholeWindow(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	const messages = 2000
+	p.fillInbox(t, messages, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
+	})
+	var consumers, alone atomic.Int32 // of all sessions, and the messages that the second one takes one at a time
+	unconfirmed, done := make(chan struct{}), make(chan struct{})
+	defer close(done)
+	var once sync.Once
+	x := &proxy{
+		rewrite: func(frame []byte) {
+			switch method(frame) {
+			case basicConsume:
+				consumers.Add(1)
+			case basicAck:
+				if consumers.Load() == 3 {
+					alone.Add(1)
+				}
+			}
+		},
+		rewriteBack: func(frame []byte) {
+			if method(frame) == basicAck && consumers.Load() == 2 {
+				once.Do(func() { close(unconfirmed) })
+				<-done
+			}
+		},
+	}
+	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
+	a := p.collect(t, "orders.created")
+	<-unconfirmed
+	p.closeConnection(t, "rabbitmq-retry orders consume")
+	brokertest.Eventually(t, patience, func() error {
+		if state := r.seen.Statuses()[0].State; state != "connected" {
+			return fmt.Errorf("the worker is %s", state)
+		}
+		return nil
+	})
+	x.cut()
+	a.awaitAtLeast(t, messages)
+	if n := alone.Load(); n >= worker.DefaultPrefetch {
+		t.Errorf("%d messages went one at a time", n)
 	}
 }
 

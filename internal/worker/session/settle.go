@@ -50,12 +50,12 @@ func (s *Session) settleOne(a answer) (done bool) {
 	}
 	if !a.ok {
 		err := s.settleAccepted(p)
-		p.suspend()
+		p.outstanding = nil
 		return err != nil
 	}
 	m, returned, err := p.settle(a.Confirmation)
 	if err != nil {
-		p.suspend()
+		p.outstanding = nil
 		return false
 	}
 	return m.accepted() && !returned && s.finish(m) != nil
