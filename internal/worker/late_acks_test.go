@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	endian "encoding/binary"
 	"strings"
 	"sync"
@@ -12,13 +13,15 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 // Methods of AMQP: class and number.
 const (
-	basicConsume  = 60<<16 | 20
-	basicCancelOK = 60<<16 | 31
-	basicAck      = 60<<16 | 80
+	queueDeclareOK = 50<<16 | 11
+	basicConsume   = 60<<16 | 20
+	basicCancelOK  = 60<<16 | 31
+	basicAck       = 60<<16 | 80
 )
 
 // method is that of a frame, 0 if it has none.
@@ -90,11 +93,11 @@ func TestLateAcknowledgements(t *testing.T) {
 			letGo := p.holdOne(t, test.others)
 			a := p.collect(t, "orders.created")
 			l := &lateAcks{by: 2 * time.Second, cancelled: make(chan struct{})}
-			r := p.workAs(t, p.throughProxy(t, &proxy{rewrite: l.toBroker, rewriteBack: l.toWorker}), p.spec.Worker())
+			r := p.workWith(t, p.throughProxy(t, &proxy{rewrite: l.toBroker, rewriteBack: l.toWorker}), p.spec.Worker(), patiently)
 			a.awaitAtLeast(t, 1000)
 			l.stopping.Store(true)
 			r.stop(t)
-			if r.err != nil || strings.Contains(r.log.String(), "nobody knows") {
+			if r.err != nil || strings.Contains(r.log.String(), "may not have") {
 				t.Errorf("error %v, log:\n%s", r.err, r.log)
 			}
 			if n := l.held.Load(); n < 100 {
@@ -108,6 +111,44 @@ func TestLateAcknowledgements(t *testing.T) {
 				t.Errorf("%d messages are doubled", doubled)
 			}
 		})
+	}
+}
+
+// patiently leaves a stopping worker all the time that a busy machine needs.
+func patiently(_ context.Context, o *worker.Options) {
+	o.DrainTimeout = patience
+	o.WithAckPatience(patience)
+}
+
+// A worker that stops does not wait for the consumers of one that comes meanwhile, as in a rolling update.
+func TestOtherWorkerComesWhileOneStops(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	a := p.collect(t, "orders.created")
+	stopping, counted := make(chan struct{}), make(chan struct{})
+	var seen sync.Once
+	r := p.workWith(t, p.throughProxy(t, &proxy{rewriteBack: func(frame []byte) {
+		switch m := method(frame); {
+		case m == queueDeclareOK && frame[len(frame)-2] == 2: // the consumers
+			seen.Do(func() { close(counted) })
+		case m == basicAck:
+			select {
+			case <-stopping:
+				<-counted
+			default:
+			}
+		}
+	}}), p.spec.Worker(), patiently)
+	r.log.await(t, "msg=consuming", 1)
+	close(stopping)
+	// In flight until the other one is there.
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	a.awaitAtLeast(t, 1)
+	r.cancel()
+	p.work(t).log.await(t, "msg=consuming", 1)
+	r.stop(t)
+	if r.err != nil || strings.Contains(r.log.String(), "may not have") {
+		t.Errorf("error %v, log:\n%s", r.err, r.log)
 	}
 }
 

@@ -41,8 +41,8 @@ type Options struct {
 
 	// judge is a test's; nil is the one for production.
 	judge *session.Judge
-	// unboundTimeout is a test's; 0 is the one for production.
-	unboundTimeout time.Duration
+	// unboundTimeout and ackPatience are a test's; 0 is the one for production.
+	unboundTimeout, ackPatience time.Duration
 }
 
 // Run works on all pipelines and delayed exchanges until the context is done and what is in flight is finished. What goes

@@ -9,34 +9,31 @@ import (
 )
 
 const (
-	// ackPatience is how long a session that stops waits for acknowledgements that are on their way still.
-	ackPatience = 5 * time.Second
+	// DefaultAckPatience is how long a session that stops waits for acknowledgements that are on their way still.
+	DefaultAckPatience = 5 * time.Second
 	// ackPoll is how often it asks for them meanwhile.
 	ackPoll = 50 * time.Millisecond
-	// countPatience is how long a session that stops waits for the count of the inbox's consumers.
+	// countPatience is how long it waits for the count of the inbox's consumers before it ends its own.
 	countPatience = time.Second
 )
 
-var errAcksLate = errors.New("the inbox counts more consumers than before")
+var errAcksLate = errors.New("the inbox counts more consumers than before: acknowledgements are late, or another worker has just come")
 
 // acks knows whether the inbox has all acknowledgements of a session that stops. AMQP does not confirm them, but a quorum queue
 // counts a consumer that has ended until everything that was delivered to it is acknowledged. A classic queue does not, and drops
 // none.
 type acks struct {
-	// others gets how many consumers are not the session's, before those end; nothing if that is unknown.
-	others chan int
-	// count asks how many consumers there are. It gives up at that time.
-	count func(until time.Time) (int, error)
+	// count asks how many consumers there are.
+	count func() (int, error)
+	// arrived gets the outcome of [acks.follow].
+	arrived chan error
 }
 
 // cancel ends the consumers.
 func (s *Session) cancel() {
 	channel, tags, own := s.intake.channel, s.intake.tags(), s.intake.consumers()
 	go func() {
-		if n, err := s.acks.count(time.Now().Add(countPatience)); err == nil {
-			s.acks.others <- max(0, n-own)
-		}
-		cancelAll(channel, tags)
+		s.acks.arrived <- s.acks.follow(own, func() { cancelAll(channel, tags) })
 	}()
 }
 
@@ -46,34 +43,34 @@ func (s *Session) awaitAcks() {
 	if s.intake.inFlight > 0 || !s.intake.cancelled() {
 		return // those consumers stay
 	}
-	others := 0
+	err := errAcksLate
 	select {
-	case others = <-s.acks.others:
-	default:
+	case err = <-s.acks.arrived:
+	case <-time.After(time.Until(earlier(time.Now().Add(s.AckPatience), s.drainedBy))):
 	}
-	if err := s.acks.await(others, earlier(time.Now().Add(ackPatience), s.drainedBy)); err != nil {
-		s.Log.Info("nobody knows whether the inbox has the last acknowledgements: their messages may be delivered again", "reason", err)
+	if err != nil {
+		s.Log.Info("the inbox may not have the last acknowledgements: their messages may be delivered again", "reason", err)
 	}
 }
 
-// await waits until there are no consumers but others.
-func (a acks) await(others int, until time.Time) error {
-	for {
-		n, err := a.count(until)
-		switch {
-		case err != nil, n <= others:
-			return err
-		case time.Now().After(until):
-			return errAcksLate
-		}
+// follow ends the session's own consumers and counts until they are gone. Only those of others can make the count rise.
+func (a acks) follow(own int, cancel func()) error {
+	unanswered := time.AfterFunc(countPatience, cancel)
+	last, err := a.count()
+	if unanswered.Stop() {
+		go cancel()
+	}
+	others := last - own
+	for n := last; err == nil && n > max(0, others); n, err = a.count() {
+		others += max(0, n-last)
+		last = n
 		time.Sleep(ackPoll)
 	}
+	return err
 }
 
 // countConsumers asks on the connection that consumes: a broker that blocks publishers does not answer on the other one.
-func countConsumers(ctx context.Context, conn amqpconn.Bounded, queue string, until time.Time) (int, error) {
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
+func countConsumers(ctx context.Context, conn amqpconn.Bounded, queue string) (int, error) {
 	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
 	if err != nil {
 		return 0, err

@@ -34,6 +34,8 @@ type Settings struct {
 	Careful bool
 	// DrainTimeout bounds how long what is in flight is finished.
 	DrainTimeout time.Duration
+	// AckPatience bounds how long a session that stops waits for the last acknowledgements to arrive.
+	AckPatience time.Duration
 	// Version is shown to the broker.
 	Version string
 	Log     *slog.Logger
@@ -125,9 +127,7 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	// Not where bodies may be in the way of the answer.
 	s.rejections.look = func(exchange, queue string) error { return lookForLast(living, s.publishing, exchange, queue) }
 	inbox := config.Inbox()
-	s.acks = acks{others: make(chan int, 1), count: func(until time.Time) (int, error) {
-		return countConsumers(living, s.consuming, inbox, until)
-	}}
+	s.acks = acks{arrived: make(chan error, 1), count: func() (int, error) { return countConsumers(living, s.consuming, inbox) }}
 	s.intake, err = openIntake(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
 	return err
 }
