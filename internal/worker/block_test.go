@@ -1,11 +1,15 @@
 package worker_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
@@ -33,6 +37,38 @@ func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
 		t.Errorf("stopped after %s: %v", took, r.err)
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 10) })
+}
+
+// What is in flight while the broker blocks, and says nothing but that it lives, delays the end by no more than the guide says.
+func TestBlockedWorkerStopsInTime(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	const beat, drain, most = 100 * time.Millisecond, time.Second, 5 * time.Second
+	done := make(chan struct{})
+	defer close(done)
+	x := &proxy{}
+	x.rewrite = func(frame []byte) {
+		if method(frame) == basicPublish {
+			x.block()
+			<-done
+		}
+	}
+	r := p.workWith(t, p.throughProxy(t, x), p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = drain })
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
+	r.log.await(t, "the broker accepts no messages", 1)
+	r.cancel()
+	beats := 0 // what keeps the worker waiting on a busy machine keeps them, too
+	for stopped := false; !stopped; beats++ {
+		x.tell("\x08\x00\x00\x00\x00\x00\x00\xce")
+		select {
+		case <-r.done:
+			stopped = true
+		case <-time.After(beat):
+		}
+	}
+	if beats > int((drain+most)/beat) || r.err == nil {
+		t.Errorf("stopped after %d beats: %v", beats, r.err)
+	}
 }
 
 // Nobody looks at the deliveries while the broker blocks, but what is in flight can be acknowledged no

@@ -21,6 +21,7 @@ const (
 	queueDeclareOK = 50<<16 | 11
 	basicConsume   = 60<<16 | 20
 	basicCancelOK  = 60<<16 | 31
+	basicPublish   = 60<<16 | 40
 	basicAck       = 60<<16 | 80
 )
 

@@ -31,6 +31,9 @@ type Conn struct {
 	// changed tells the sender that there is something to send, and writers that there is room.
 	changed sync.Cond
 
+	// deadline is for all that is read and written, zero if there is none.
+	deadline time.Time
+
 	closing bool
 	// sent is closed when the sender has ended.
 	sent chan struct{}
@@ -64,6 +67,25 @@ func (c *Conn) Write(p []byte) (int, error) {
 	c.pending = append(c.pending, p...)
 	c.changed.Broadcast()
 	return len(p), nil
+}
+
+// SetDeadline holds until the next one.
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = t
+	return c.Conn.SetDeadline(t)
+}
+
+// SetReadDeadline does not put off the deadline for everything: a client that closes the connection sets that one, and goes on
+// setting this one whenever something comes.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.deadline.IsZero() && (t.IsZero() || t.After(c.deadline)) {
+		t = c.deadline
+	}
+	return c.Conn.SetReadDeadline(t)
 }
 
 // Close sends what was written, unless that takes long, and closes the connection.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -191,6 +192,33 @@ func TestClosingWaitsAMomentOnly(t *testing.T) {
 	}
 	if took := time.Since(began); took > patience {
 		t.Errorf("closing took %s", took)
+	}
+}
+
+// The client moves the deadline for reading with each frame, also while it waits for the answer to its closing.
+func TestReadDeadlineDoesNotPutTheOtherOff(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]time.Time{"later": time.Now().Add(time.Hour), "none": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ours, theirs := net.Pipe()
+			c := coalesce.New(ours)
+			t.Cleanup(func() { _, _ = theirs.Close(), c.Close() })
+			if err := errors.Join(c.SetDeadline(time.Now()), c.SetReadDeadline(later)); err != nil {
+				t.Fatal(err)
+			}
+			defer time.AfterFunc(patience, func() { _ = theirs.Close() }).Stop()
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("reading: %v", err)
+			}
+			if err := errors.Join(c.SetDeadline(time.Time{}), c.SetReadDeadline(later)); err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = theirs.Write([]byte("x")) }()
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				t.Errorf("reading without a deadline: %v", err)
+			}
+		})
 	}
 }
 

@@ -19,12 +19,14 @@ const (
 // the next session would publish it once more. What was nacked or returned is left to that one.
 func (s *Session) settleLast() {
 	s.watch.Enter(metrics.Connected)
-	deadline := time.After(lastConfirms)
+	deadline := time.After(time.Until(earlier(time.Now().Add(lastConfirms), s.drainedBy)))
 	for s.publishers.outstanding() > 0 {
 		var done bool
 		select {
 		case a := <-s.answers:
 			done = s.settleOne(a)
+		case <-s.ended: // nothing can be acknowledged then
+			done = true
 		case <-deadline:
 			done = true
 		}

@@ -1,8 +1,11 @@
 package session
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -45,5 +48,38 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	}
 	if len(p.outstanding) != 3 {
 		t.Errorf("%d messages are outstanding, want 3", len(p.outstanding))
+	}
+}
+
+// A session that has to be over waits for no confirms.
+func TestLastConfirmsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Session)
+		want   time.Duration
+	}{
+		"usually":          {func(*Session) {}, lastConfirms},
+		"closed":           {func(s *Session) { s.end() }, 0},
+		"out of time":      {func(s *Session) { s.drainedBy = time.Now() }, 0},
+		"nearly so":        {func(s *Session) { s.drainedBy = time.Now().Add(time.Second) }, time.Second},
+		"with time enough": {func(s *Session) { s.drainedBy = time.Now().Add(time.Hour) }, lastConfirms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := detouring(t)
+				ctx, end := context.WithCancel(t.Context())
+				s.ended, s.end = ctx.Done(), end
+				defer end()
+				s.intake.channel = &amqp.Channel{}
+				s.publishers.all["orders.retry"] = &publisher{outstanding: []*message{{publishTag: 1, confirmation: answered(false)}}}
+				c.change(s)
+				began := time.Now()
+				s.settleLast()
+				if took := time.Since(began); took != c.want+ackGrace {
+					t.Errorf("took %s, want %s", took, c.want+ackGrace)
+				}
+			})
+		})
 	}
 }
