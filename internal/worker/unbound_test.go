@@ -117,3 +117,19 @@ func TestMessagesThatFindNoDelayForLongAreParked(t *testing.T) {
 	p.awaitFailed(t, "worker_error")
 	r.log.await(t, "still no delay of the configuration is bound", 1)
 }
+
+// From 4.3 on a broker cancels the consumer of a quorum queue for that, and does not say why.
+func TestConsumerTimeoutIsNamed(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	if !p.VersionAtLeast("4.3") {
+		t.Skipf("RabbitMQ %s closes the channel, and says why", p.Version)
+	}
+	p.unbindFailedQueue(t)
+	p.set(t, "PUT", p.Path("policies", "timeout"), map[string]any{
+		"pattern": `^orders\.inbox$`, "apply-to": "queues", "priority": 5000, "definition": map[string]any{"consumer-timeout": 1000},
+	})
+	r := p.work(t)
+	p.fillInbox(t, 1, func(int) amqp.Publishing { return amqp.Publishing{Headers: lastAttempt()} })
+	r.log.await(t, "a message was unacknowledged for longer than consumer_timeout", 1)
+}

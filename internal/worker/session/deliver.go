@@ -36,7 +36,11 @@ func (s *Session) deliveriesEnded(consumer *<-chan amqp.Delivery) error {
 	if s.draining {
 		return nil
 	}
-	return fmt.Errorf("the broker cancelled the consumer of %s: the queue is gone, or its node is", s.intake.queue)
+	cause := "the queue or its node is gone"
+	if s.intake.inFlight > 0 {
+		cause += ", or a message was unacknowledged for longer than consumer_timeout"
+	}
+	return fmt.Errorf("the broker cancelled the consumer of %s: %s", s.intake.queue, cause)
 }
 
 // publish sends a message to where its verdict says, as soon as that is possible.
