@@ -60,7 +60,8 @@ var (
 	received = flowCounter("received", "Deliveries received from the inbox.")
 	// The broker's flag would not do: from 4.0 on, dead letters bring it along from the work queue.
 	redeliveries = flowCounter("redeliveries_caused",
-		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker.")
+		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker. "+
+			"If it could not deliver a message, also those acknowledged since the delivery before that one.")
 	retried = pipelineCounter("retried",
 		"Messages sent back to their work queue, by the delay that they wait; one that waits several times counts each time.", "delay")
 	rescued = pipelineCounter("rescued", "Messages published straight to a work queue that had lost its binding.")

@@ -63,9 +63,12 @@ func (f *Flow) Enter(stage Stage) {
 
 // Left notes that a session is over, with so many messages in flight.
 func (f *Flow) Left(inFlight int) {
-	f.redeliveries.Add(float64(inFlight))
+	f.Redelivered(inFlight)
 	f.Enter(Disconnected)
 }
+
+// Redelivered counts deliveries that the broker delivers again.
+func (f *Flow) Redelivered(deliveries int) { f.redeliveries.Add(float64(deliveries)) }
 
 // Restarted counts a session that ended, and keeps why.
 func (f *Flow) Restarted(reason error) {

@@ -46,6 +46,7 @@ type intake struct {
 
 	finished   int
 	receivedAt time.Time // of the latest delivery
+	unheard    int       // how many messages are acknowledged since, so that nothing shows whether the broker has read it
 	slow       bool      // a message is kept, or takes long: it does no harm, but the others wait
 	widened    bool
 	widening   bool // the second consumer is on its way
@@ -89,7 +90,7 @@ func (i *intake) due() bool {
 // received counts a delivery.
 func (i *intake) received(d amqp.Delivery, now time.Time) {
 	i.window.received(d)
-	i.receivedAt = now
+	i.receivedAt, i.unheard = now, 0
 }
 
 // settled counts a message that is acknowledged or rejected.
@@ -113,21 +114,23 @@ func (i *intake) restTag() string { return restTag + "-" + strconv.Itoa(i.wideni
 
 // acknowledge finishes a message that the broker has accepted again.
 func (i *intake) acknowledge(d amqp.Delivery) error {
-	i.settled(d)
 	if err := d.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
+	i.settled(d)
 	i.finished++
+	i.unheard++
 	return nil
 }
 
 // reject finishes a message that the broker moves to the failed queue itself.
 func (i *intake) reject(d amqp.Delivery) error {
-	i.settled(d)
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject: %w", err)
 	}
+	i.settled(d)
 	i.finished++
+	i.unheard++
 	return nil
 }
 

@@ -28,6 +28,41 @@ func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 	}
 }
 
+// lost is a connection that is closed.
+type lost struct{ acknowledged }
+
+func (*lost) Ack(uint64, bool) error    { return amqp.ErrClosed }
+func (*lost) Reject(uint64, bool) error { return amqp.ErrClosed }
+
+func TestWhatCannotBeSettledIsInFlight(t *testing.T) {
+	t.Parallel()
+	i, d := intake{inflow: &inflows.Intake{}}, amqp.Delivery{Acknowledger: &lost{}}
+	i.received(d, time.Now())
+	if i.acknowledge(d) == nil || i.reject(d) == nil || i.inFlight != 1 {
+		t.Errorf("%d in flight", i.inFlight)
+	}
+}
+
+// The broker had read what was acknowledged before it delivered another message.
+func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
+	t.Parallel()
+	var acks acknowledged
+	i, d := intake{inflow: &inflows.Intake{}}, amqp.Delivery{Acknowledger: &acks}
+	for _, want := range []int{1, 2, 2} {
+		for range want {
+			i.received(d, time.Now())
+		}
+		for range want {
+			if err := i.acknowledge(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i.unheard != want {
+			t.Errorf("%d unheard, want %d", i.unheard, want)
+		}
+	}
+}
+
 func TestMessageThatTakesLongIsSlow(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged

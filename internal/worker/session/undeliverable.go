@@ -19,6 +19,9 @@ func (s *Session) Undeliverable() (ended, atHead bool) {
 		ended = reason != nil && reason.Code == amqp.InternalError
 	case <-time.After(time.Second): // the library is still about to close it
 	}
+	if ended {
+		s.watch.Redelivered(s.intake.unheard)
+	}
 	return ended, ended && !s.intake.widened
 }
 
