@@ -3,6 +3,7 @@ package amqpconn
 import (
 	"crypto/tls"
 	"net"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -35,12 +36,13 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 		dialled = watch
 		return watch, nil
 	}
+	began := time.Now()
 	conn, err := amqp.DialConfig(uri.withCredentials(), config)
 	if err != nil {
 		if dialled != nil {
 			_ = dialled.Close()
 		}
-		return nil, watch, explain(uri, err)
+		return nil, watch, explain(uri, err, time.Since(began))
 	}
 	// There are no messages before there is a channel.
 	watch.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -16,17 +17,22 @@ const (
 	noAMQP = "nothing there speaks AMQP without TLS: use the AMQP port, 5672, or amqps:// at a port with TLS, such as 5671; " +
 		"15672 and 15671 are the management API's"
 	noAMQPWithTLS = "the port has TLS, but nothing there speaks AMQP: use the AMQP port with TLS, such as 5671; 15671 is the management API's"
-	noTLS         = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
+	stalled       = "the port accepts connections, but the AMQP handshake did not end within %s: " +
+		"the broker is overloaded or suspended, or the port belongs to another program"
+	noTLS = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
 )
 
-// explain adds what to do to an error of connecting.
-func explain(uri URI, err error) error {
+// explain adds what to do to an error of connecting, which came after that time.
+func explain(uri URI, err error, after time.Duration) error {
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) {
 		return fmt.Errorf("%w; %s", err, noTLS)
 	}
 	if end := endOfReading(err); end != nil {
 		err = end
+		if after >= uri.connectTimeout {
+			return fmt.Errorf(stalled, uri.connectTimeout)
+		}
 		if uri.tls == nil {
 			return fmt.Errorf("%w; %s", err, noAMQP)
 		}

@@ -1,9 +1,12 @@
 package amqpconn
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -18,9 +21,29 @@ func TestHungUpSaysWhatToWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, hungUp := range []error{read, amqp.ErrClosed} {
-			if got := explain(parsed, hungUp).Error(); !strings.Contains(got, want) || strings.Contains(got, "Exception") {
+			if got := explain(parsed, hungUp, 0).Error(); !strings.Contains(got, want) || strings.Contains(got, "Exception") {
 				t.Errorf("%s, %v: %s", uri, hungUp, got)
 			}
+		}
+	}
+}
+
+// A broker that is stopped by a signal still accepts connections, since the system does.
+func TestStalledHandshakeIsNamed(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	uri, err := ParseURI("amqp://" + listener.Addr().String() + "?connection_timeout=100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 { // what the library notices first is a matter of chance here, too
+		_, err := Connect(t.Context(), uri, "/", Client{})
+		if err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf(stalled, 100*time.Millisecond)) {
+			t.Fatalf("error %v", err)
 		}
 	}
 }
