@@ -38,6 +38,9 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 	}
 	began := time.Now()
 	conn, err := amqp.DialConfig(uri.withCredentials(), config)
+	if other := otherThanRabbitMQ(conn); other != nil {
+		err = other
+	}
 	if err != nil {
 		if dialled != nil {
 			_ = dialled.Close()

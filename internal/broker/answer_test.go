@@ -197,7 +197,7 @@ func TestAnswerThatBreaksOff(t *testing.T) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = fmt.Fprint(w, `{"name":"`)
 	}))
-	if user, err := c.User(t.Context()); err != nil || user.Name != b.Username || reads.Load() != 3 {
+	if user, err := c.User(t.Context()); err != nil || user.Name != b.Username || reads.Load() != 4 {
 		t.Errorf("%d reads: %+v, %v", reads.Load(), user, err)
 	}
 	if err := c.DeletePolicy(t.Context(), b.Vhost, "p"); !IsUnanswered(err) || writes.Load() != 1 {

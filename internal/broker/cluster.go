@@ -1,16 +1,37 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// cluster is what does not depend on the vhost: the broker's version and the number of its nodes.
+// cluster is what does not depend on the vhost: the broker's version and name, and the number of its nodes.
 type cluster struct {
 	version topology.Version
+	product string
 	nodes   int
+}
+
+// overview is what the management API says of the broker. LavinMQ has no other name before 2.6.
+type overview struct {
+	RabbitMQ string `json:"rabbitmq_version"`
+	LavinMQ  string `json:"lavinmq_version"`
+	Product  string `json:"product_name"`
+}
+
+// found names a broker that is not RabbitMQ.
+func (o overview) found() string {
+	switch {
+	case o.LavinMQ != "":
+		return "LavinMQ " + o.LavinMQ
+	case o.Product != "":
+		return o.Product
+	}
+	return "one whose overview has no rabbitmq_version"
 }
 
 // askCluster asks until the nodes are known, and then no more in the client's life. Both requests are
@@ -20,37 +41,46 @@ func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 		return cluster{}, err
 	}
 	defer c.clusterTurn.release()
-	if c.cluster != (cluster{}) {
-		return c.cluster, nil
-	}
-	version, err := c.askVersion(ctx)
-	if err != nil {
-		return cluster{}, err
+	if err := c.askRelease(ctx); err != nil || c.cluster.nodes > 0 {
+		return c.cluster, err
 	}
 	vhosts, err := c.vhosts(ctx)
 	if err != nil {
 		return cluster{}, err
 	}
-	known := cluster{version: version}
 	for _, v := range vhosts {
-		known.nodes = max(known.nodes, len(v.ClusterState))
+		c.cluster.nodes = max(c.cluster.nodes, len(v.ClusterState))
 	}
-	if known.nodes > 0 {
-		c.cluster = known
-	}
-	return known, nil
+	return c.cluster, nil
 }
 
-func (c *Client) askVersion(ctx context.Context) (topology.Version, error) {
-	var info struct {
-		RabbitMQ string `json:"rabbitmq_version"`
+// Product asks once what the broker calls itself. One that is not RabbitMQ is an error, *product.OtherError.
+func (c *Client) Product(ctx context.Context) (string, error) {
+	if err := c.clusterTurn.acquire(ctx); err != nil {
+		return "", err
 	}
-	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version", &info); err != nil {
-		return topology.Version{}, err
+	defer c.clusterTurn.release()
+	err := c.askRelease(ctx)
+	return c.cluster.product, err
+}
+
+// askRelease asks until the version is known. It needs the turn. Some brokers imitate the management API, and none of them
+// says that it has a version of RabbitMQ.
+func (c *Client) askRelease(ctx context.Context) error {
+	if c.cluster != (cluster{}) {
+		return nil
+	}
+	var info overview
+	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version,product_name", &info); err != nil {
+		return err
+	}
+	if info.RabbitMQ == "" || product.IsOther(info.Product) {
+		return &product.OtherError{Found: info.found()}
 	}
 	var version topology.Version
 	if n, err := fmt.Sscanf(info.RabbitMQ, "%d.%d.%d", &version.Major, &version.Minor, &version.Patch); n < 2 { // a patch may be missing
-		return topology.Version{}, fmt.Errorf("the broker's version %q is not of the form 4.3.6: %w", info.RabbitMQ, err)
+		return fmt.Errorf("the broker's version %q is not of the form 4.3.6: %w", info.RabbitMQ, err)
 	}
-	return version, nil
+	c.cluster = cluster{version: version, product: cmp.Or(info.Product, product.RabbitMQ)}
+	return nil
 }

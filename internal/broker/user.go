@@ -45,7 +45,7 @@ func (c *Client) elsewhere(err error) error {
 	return &mistaken
 }
 
-// User asks the broker who the client is.
+// User asks the broker who the client is. One that is not RabbitMQ is an error, as of [Client.Product].
 func (c *Client) User(ctx context.Context) (User, error) {
 	var info rabbithole.WhoamiInfo
 	if err := c.get(ctx, path("whoami"), &info); err != nil {
@@ -54,5 +54,6 @@ func (c *Client) User(ctx context.Context) (User, error) {
 	if info.Name == "" {
 		return User{}, mistaken(path("whoami"), "the user has no name", lookAtEndpoint)
 	}
-	return User{Name: info.Name, Tags: info.Tags}, nil
+	_, err := c.Product(ctx)
+	return User{Name: info.Name, Tags: info.Tags}, err
 }

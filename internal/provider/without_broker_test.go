@@ -1,7 +1,10 @@
 package provider_test
 
 import (
+	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,6 +66,43 @@ func TestAcc_WithoutABroker(t *testing.T) {
 	}
 	fails(t, tf, "RabbitMQ's management API cannot be reached", "destroy", "-auto-approve", "-input=false")
 	settings(b.Endpoint, b.Username)
+	tf.Run(t, "destroy", "-auto-approve", "-input=false")
+}
+
+// A broker that only looks like RabbitMQ gets nothing, and one that is RabbitMQ under another name gets a warning.
+func TestAcc_OtherBrokers(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t), "TF_CLI_ARGS=-no-color")
+	tf.Write(t, "main.tf", fmt.Sprintf(twoPipelines+`
+data "rabbitmq_dead_letter_audit" "all" {
+  vhost = %q
+}
+`, b.Vhost, b.Vhost))
+	settings := func(endpoint string) {
+		tf.Write(t, "terraform.tfvars", fmt.Sprintf("endpoint = %q\nusername = %q\n", endpoint, b.Username))
+	}
+	settings(b.After(t, func(r *http.Request, answer *httptest.ResponseRecorder) {
+		if r.URL.Path == "/api/overview" {
+			renamed := strings.Replace(answer.Body.String(), `"product_name":"RabbitMQ"`, `"product_name":"Bunny Enterprise"`, 1)
+			answer.Body = bytes.NewBufferString(renamed)
+		}
+	}))
+	const warning = "The broker does not call itself RabbitMQ"
+	if output := tf.Run(t, "plan", "-input=false"); strings.Count(output, warning) != 1 || !strings.Contains(output, "2 to add") {
+		t.Errorf("a plan: %s", output)
+	}
+	tf.Run(t, "apply", "-auto-approve", "-input=false")
+	if output := tf.Run(t, "plan", "-input=false"); strings.Count(output, warning) != 1 || !strings.Contains(output, "No changes.") {
+		t.Errorf("a plan without changes: %s", output)
+	}
+
+	settings(brokertest.LavinMQ(t))
+	const refusal = "The broker is not RabbitMQ .*but LavinMQ 2.4.0: RabbitMQ 3.10 or later is needed"
+	fails(t, tf, refusal, "plan", "-input=false")
+	fails(t, tf, refusal, "apply", "-auto-approve", "-input=false", "-refresh=false", "-replace=rabbitmq_retry_pipeline.orders[\"a\"]")
+	fails(t, tf, refusal, "destroy", "-auto-approve", "-input=false", "-refresh=false")
+	settings(b.Endpoint)
 	tf.Run(t, "destroy", "-auto-approve", "-input=false")
 }
 

@@ -1,19 +1,24 @@
 package worker_test
 
 import (
+	"context"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -100,6 +105,57 @@ func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 				t.Errorf("got %q, want %q", line, want[i])
 			}
 		}
+	}
+}
+
+// A broker that is certainly not RabbitMQ never will be: the worker stops where all are such, whatever they answer, and says so
+// once.
+func TestWorkerStopsWhereNoBrokerIsRabbitMQ(t *testing.T) {
+	t.Parallel()
+	orders := newSpec(topology.Quorum, []string{"1s"}, 3, "q")
+	orders.Vhost = "/"
+	payments := orders.Worker()
+	payments.Name = "payments"
+	config := configOf(t, orders.Worker(), payments)
+	brokers := brokertest.OtherBroker(t, "OtterMQ") + " " + brokertest.OtherBroker(t, "Apache Qpid Broker-J Core")
+	r := testVhost{}.workOn(t, brokers, config, func(context.Context, *worker.Options) {})
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		t.Fatal("the worker goes on")
+	}
+	if r.err == nil || strings.Count(r.err.Error(), "the broker is not RabbitMQ, but ") != 1 {
+		t.Errorf("it ends with %v", r.err)
+	}
+}
+
+// As long as one of them may be, the worker goes on.
+func TestOtherBrokerAmongSeveral(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	other, x := brokertest.OtherBroker(t, "LavinMQ"), &proxy{}
+	r := p.workAs(t, other+" "+p.throughProxy(t, x)+" "+other+" amqp://"+deadAddress(t), p.spec.Worker())
+	p.retries(t)
+	x.cut()
+	r.log.await(t, "msg=consuming", 2)
+	p.retries(t)
+	if log := r.log.String(); !strings.Contains(log, "the broker is not RabbitMQ, but LavinMQ 1.2.3") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+// RabbitMQ under another name is used, and one line of the log says so.
+func TestUnfamiliarBroker(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+	events := p.spec.Worker()
+	events.Name = "events"
+	p.Call(t, http.MethodPut, p.Path("queues", "events.inbox"), map[string]any{"durable": true}, nil)
+	r := p.workOn(t, p.Renamed(t, "Bunny Enterprise"), configOf(t, p.spec.Worker(), events), func(context.Context, *worker.Options) {})
+	r.log.await(t, "msg=consuming", 2)
+	p.retries(t)
+	if log := r.log.String(); countLines(log, "calls itself \\\"Bunny Enterprise\\\"") != 1 {
+		t.Errorf("the log:\n%s", log)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
@@ -28,6 +29,9 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 			_, _ = fmt.Fprintf(out, "%s: %s\n", c.ID(), fmt.Sprintf(format, values...))
 		}
 		queue, unserved, err := o.checkBrokers(ctx, c)
+		if product.IsOtherError(err) {
+			return err // the same for all
+		}
 		severity := "warning"
 		if err != nil {
 			severity, failed = "error", errors.New("not everything can be worked on")

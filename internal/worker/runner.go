@@ -12,6 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
@@ -36,7 +37,8 @@ func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
 	panic(fmt.Sprintf("no flow is for %T", c))
 }
 
-// runFlow keeps a session of the flow alive until the context is done. The error is that of a session that did not stop cleanly.
+// runFlow keeps a session of the flow alive until the context is done. The error is that of a session that did not stop
+// cleanly, or says that no broker is RabbitMQ.
 func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan session.Config) error {
 	id := c.ID()
 	log := o.Logger.With(string(id.Kind), id.Name, "vhost", id.Vhost)
@@ -44,7 +46,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 	wait := newBackOff()
 	settings := session.Settings{
 		Flow: flow, Changes: changes, Prefetch: o.Prefetch, Version: o.Version, Log: log,
-		DrainTimeout: o.DrainTimeout, AckPatience: cmp.Or(o.ackPatience, session.DefaultAckPatience),
+		DrainTimeout: o.DrainTimeout, AckPatience: cmp.Or(o.ackPatience, session.DefaultAckPatience), Unfamiliar: o.unfamiliar,
 	}
 	broker := 0
 	var undeliverable search
@@ -63,6 +65,9 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 			return err
 		})
 		broker = next
+		if product.IsOtherError(err) {
+			return err
+		}
 		if err != nil {
 			atHead = session.NotDelivered(err)
 		} else {

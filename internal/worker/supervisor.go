@@ -9,6 +9,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -20,6 +21,8 @@ type supervisor struct {
 	options Options
 	runners map[workerconfig.ID]*runner
 	running sync.WaitGroup
+	// stop ends all work.
+	stop context.CancelFunc
 
 	mu   sync.Mutex
 	errs []error
@@ -102,21 +105,30 @@ func (s *supervisor) start(ctx context.Context, c session.Config) *runner {
 	r := &runner{config: c, changes: make(chan session.Config, 1), stop: stop}
 	s.running.Go(func() {
 		defer stop()
-		err := s.run(own, c, r.changes)
-		if err == nil {
-			return
+		if err := s.run(own, c, r.changes); err != nil {
+			s.ended(ctx, c, err)
 		}
-		err = fmt.Errorf("%s: %w", c.ID(), err)
-		if ctx.Err() == nil {
-			// It left the configuration; the others go on.
-			s.options.Logger.Error("work did not stop cleanly", "error", err)
-			return
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.errs = append(s.errs, err)
 	})
 	return r
+}
+
+// ended notes the error that a runner ended with.
+func (s *supervisor) ended(ctx context.Context, c session.Config, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case product.IsOtherError(err) && ctx.Err() != nil:
+		return // as the one that stopped all work
+	case product.IsOtherError(err):
+		s.stop()
+	case ctx.Err() == nil:
+		// It left the configuration; the others go on.
+		s.options.Logger.Error("work did not stop cleanly", "error", fmt.Errorf("%s: %w", c.ID(), err))
+		return
+	default:
+		err = fmt.Errorf("%s: %w", c.ID(), err)
+	}
+	s.errs = append(s.errs, err)
 }
 
 // wait waits until all flows have stopped.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -39,6 +40,8 @@ type Options struct {
 	// Metrics may be nil.
 	Metrics *metrics.Set
 
+	// unfamiliar is for all flows.
+	unfamiliar *sync.Once
 	// judge is a test's; nil is the one for production.
 	judge *session.Judge
 	// unboundTimeout and ackPatience are a test's; 0 is the one for production.
@@ -47,7 +50,8 @@ type Options struct {
 
 // Run works on all pipelines and delayed exchanges until the context is done and what is in flight is finished. What goes
 // wrong with one of them is logged and tried again, and does not stop the others. The error is about
-// those that could not finish in time; their messages will be delivered again.
+// those that could not finish in time; their messages will be delivered again. Only where none of the brokers, which are
+// the same for all, is RabbitMQ, everything stops: nothing will work there.
 //
 // A later configuration touches only what differs: one that is new starts, one that is
 // gone drains, and one that changed keeps its connections and what it has in flight.
@@ -56,7 +60,10 @@ func Run(ctx context.Context, o Options) error {
 		o.Metrics = metrics.New("")
 	}
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
-	s := supervisor{options: o, runners: map[workerconfig.ID]*runner{}, run: o.runFlow}
+	o.unfamiliar = &sync.Once{}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := supervisor{options: o, runners: map[workerconfig.ID]*runner{}, run: o.runFlow, stop: stop}
 	if err := s.follow(ctx, o.Config); err != nil {
 		return err
 	}

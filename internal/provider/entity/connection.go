@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 )
 
@@ -32,7 +33,20 @@ func (e *entity[M, S]) requireConnection(ctx context.Context) diag.Diagnostics {
 
 // reach is an error if the broker does not answer, or not to this user.
 func reach(ctx context.Context, s *session.Session) diag.Diagnostics {
-	return unreached(s.Reach(ctx))
+	diags := unreached(s.Reach(ctx))
+	if !diags.HasError() {
+		diags.Append(unfamiliar(ctx, s)...)
+	}
+	return diags
+}
+
+// unfamiliar is a warning, once in an operation, if the broker has another name than RabbitMQ.
+func unfamiliar(ctx context.Context, s *session.Session) diag.Diagnostics {
+	name, err := s.Client.Product(ctx)
+	if err != nil || name == product.RabbitMQ || s.Told("unfamiliar") {
+		return nil // an error is Reach's
+	}
+	return diag.Diagnostics{unfamiliarBroker(name)}
 }
 
 func unreached(_ broker.User, err error) diag.Diagnostics {
@@ -41,6 +55,8 @@ func unreached(_ broker.User, err error) diag.Diagnostics {
 		return nil
 	case broker.IsUnauthorized(err):
 		return diag.Diagnostics{userRefused(err)}
+	case product.IsOtherError(err):
+		return diag.Diagnostics{notRabbitMQ(err)}
 	case broker.IsProxys(err):
 		return diag.Diagnostics{proxyInTheWay(err)}
 	default:
@@ -54,7 +70,7 @@ func (e *entity[M, S]) reachForPlan(ctx context.Context) (*broker.User, diag.Dia
 	user, err := e.session.Reach(ctx)
 	switch {
 	case err == nil:
-		return &user, nil
+		return &user, unfamiliar(ctx, e.session)
 	case !broker.IsUnreached(err):
 		return nil, reach(ctx, e.session)
 	case e.session.Told("unreached"):

@@ -13,6 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -63,6 +64,16 @@ func userRefused(err error) diag.Diagnostic {
 
 func proxyInTheWay(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("The proxy does not lead to RabbitMQ", err.Error()+".")
+}
+
+func notRabbitMQ(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The broker is not RabbitMQ",
+		"The provider block, or RABBITMQ_ENDPOINT, names another broker. Nothing was changed: "+err.Error()+".")
+}
+
+func unfamiliarBroker(name string) diag.Diagnostic {
+	text := product.Unfamiliar(name)
+	return diag.NewWarningDiagnostic("The broker does not call itself RabbitMQ", strings.ToUpper(text[:1])+text[1:]+".")
 }
 
 func notReached(err error) diag.Diagnostic {

@@ -19,7 +19,7 @@ func TestAnApplyAsksAgainAfterAFailure(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"name": "terraform", "tags": ["policymaker"]}`))
+		_, _ = w.Write([]byte(`{"name": "terraform", "tags": ["policymaker"], "rabbitmq_version": "4.3.6"}`))
 	}))
 	defer server.Close()
 	client, err := broker.New(broker.Config{Endpoint: server.URL, Username: "terraform", Password: "secret"})
@@ -37,7 +37,7 @@ func TestAnApplyAsksAgainAfterAFailure(t *testing.T) {
 			t.Errorf("an apply: %v, %v", user, err)
 		}
 	}
-	if asked != 2 {
+	if asked != 3 {
 		t.Errorf("the broker was asked %d times", asked)
 	}
 }

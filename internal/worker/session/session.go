@@ -12,6 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -39,6 +40,8 @@ type Settings struct {
 	// Version is shown to the broker.
 	Version string
 	Log     *slog.Logger
+	// Unfamiliar is done once a broker has another name than RabbitMQ.
+	Unfamiliar *sync.Once
 }
 
 // Session is one life of a flow's connections. It ends as a whole when one of them closes, or the
@@ -109,6 +112,9 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	config := s.Flow.Config()
 	if s.publishing, err = Connect(ctx, uri, config, "publish", s.Version); err != nil {
 		return err
+	}
+	if name := amqpconn.Product(s.publishing); name != product.RabbitMQ {
+		s.Unfamiliar.Do(func() { s.Log.Warn(product.Unfamiliar(name)) })
 	}
 	needed := len(config.Exchanges()) + moreChannels
 	if allowed := int(s.publishing.Config.ChannelMax); allowed > 0 && allowed < needed {
