@@ -11,8 +11,10 @@ const (
 	// atMost is how much waits to be sent before a write waits, too: a broker that does not read is
 	// felt by those who write.
 	atMost = 128 << 10
-	// readAtMost is how much of what has come is read at once.
-	readAtMost = 64 << 10
+	// readAtFirst is how much of what has come is read at once, until that is too little: a connection that is mostly idle is
+	// not to cost more. Then it is readAtMost.
+	readAtFirst = 4 << 10
+	readAtMost  = 64 << 10
 	// lastWords is how long closing waits for what was written before.
 	lastWords = time.Second
 )
@@ -22,6 +24,8 @@ const (
 type Conn struct {
 	net.Conn
 	received *bufio.Reader
+	// crowded says that as much has come as fits received, and that it can be larger.
+	crowded bool
 
 	mu sync.Mutex
 	// pending is to be sent next; its memory and that of what is being sent take turns.
@@ -41,14 +45,21 @@ type Conn struct {
 
 // New takes a connection over.
 func New(conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, received: bufio.NewReaderSize(conn, readAtMost), sent: make(chan struct{})}
+	c := &Conn{Conn: conn, received: bufio.NewReaderSize(conn, readAtFirst), sent: make(chan struct{})}
 	c.changed.L = &c.mu
 	go c.send()
 	return c
 }
 
 // Read returns what there is, as any connection does.
-func (c *Conn) Read(p []byte) (int, error) { return c.received.Read(p) }
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.crowded && c.received.Buffered() == 0 {
+		c.received, c.crowded = bufio.NewReaderSize(c.Conn, readAtMost), false
+	}
+	n, err := c.received.Read(p)
+	c.crowded = c.crowded || c.received.Size() < readAtMost && n+c.received.Buffered() >= c.received.Size()
+	return n, err
+}
 
 // Write fails if an earlier write turned out to have failed. That data was taken says as little about
 // whether it arrives as with any connection.

@@ -107,6 +107,38 @@ func TestASingleWriteGoesAtOnce(t *testing.T) {
 	}
 }
 
+// endless is a connection on which so much comes each time that it is read, if it fits.
+type endless struct {
+	net.Conn
+	comes int
+	room  []int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.room = append(e.room, len(p))
+	return min(len(p), e.comes), nil
+}
+
+// A connection on which little comes at a time takes little memory, and one on which much comes is read in large pieces.
+func TestReadsAreAsLargeAsWhatComes(t *testing.T) {
+	t.Parallel()
+	for comes, want := range map[int]int{100: 4 << 10, 1 << 20: 64 << 10} {
+		under := &endless{Conn: newStepwise(), comes: comes}
+		c := coalesce.New(under)
+		for part := make([]byte, 64); len(under.room) < 3; {
+			if _, err := c.Read(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if under.room[0] != 4<<10 || under.room[2] != want {
+			t.Errorf("%d bytes at a time: read with room for %d, want %d in the end", comes, under.room, want)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // What was written before the connection is closed arrives.
 func TestClosingSendsTheRest(t *testing.T) {
 	t.Parallel()
