@@ -32,7 +32,7 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 		if err != nil {
 			return nil, err
 		}
-		watch = above(coalesce.New(conn))
+		watch = above(coalesce.New(&greeted{Conn: conn}))
 		dialled = watch
 		return watch, nil
 	}

@@ -1,6 +1,7 @@
 package amqpconn_test
 
 import (
+	"context"
 	"crypto/tls"
 	endian "encoding/binary"
 	"io"
@@ -9,10 +10,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 )
 
 // connect opens a connection and closes it.
@@ -98,6 +101,21 @@ func TestWrongPortSaysWhatToWrite(t *testing.T) {
 		if err := connect(t, c.uri, b.Vhost); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Exception (501)") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A broker that is not RabbitMQ, and says nothing more, is named long before the time for connecting is over.
+func TestOtherBrokerThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	broker := strings.Replace(brokertest.OtherBroker(t, "OtterMQ"), "guest:", "nobody:", 1)
+	uri, err := amqpconn.ParseURI(broker + "?connection_timeout=600000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := amqpconn.Connect(ctx, uri, "/", amqpconn.Client{Name: t.Name()}); !product.IsOtherError(err) {
+		t.Errorf("it ends with %v", err)
 	}
 }
 

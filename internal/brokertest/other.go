@@ -11,7 +11,7 @@ import (
 )
 
 // OtherBroker is the URI of a broker of this name that is not RabbitMQ: it takes connections, channels and consumers, and
-// does not answer whether a queue or an exchange exists.
+// does not answer whether a queue or an exchange exists, nor a user "nobody".
 func OtherBroker(t testing.TB, name string) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -49,6 +49,9 @@ func serveOther(conn net.Conn, name string) {
 		answer, arguments := "", ""
 		switch method := string(payload[:4]); method {
 		case "\x00\x0a\x00\x0b": // connection.start-ok
+			if bytes.Contains(payload, []byte("\x00nobody\x00")) {
+				continue
+			}
 			answer, arguments = "\x00\x0a\x00\x1e", "\x00\x00\x00\x02\x00\x00\x00\x0a"
 		case "\x00\x0a\x00\x28": // connection.open
 			answer, arguments = next(method), "\x00"
