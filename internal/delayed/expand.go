@@ -53,7 +53,7 @@ func waits(l Level, there bool) topology.Arguments {
 }
 
 func ownQueue(deadLetterExchange string, deliveryLimit int64, more topology.Arguments) topology.Queue {
-	return pipeline.OwnQueue(topology.Quorum, deadLetterExchange, more, topology.Arguments{"x-delivery-limit": deliveryLimit})
+	return pipeline.OwnQueue(topology.Quorum, deadLetterExchange, deliveryLimit, more)
 }
 
 func alternate(exchange string) topology.Arguments {

@@ -52,8 +52,8 @@ func (p Pipeline) Catch(b topology.Binding, vhost topology.Topology) topology.To
 	if !exists || !n.catchable(b.Source, source, vhost) {
 		return t
 	}
-	t.Queues[n.CaughtQueue()] = OwnQueue(p.QueueType, n.FailedExchange(),
-		topology.Arguments{CaughtArgument: caughtText}, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	t.Queues[n.CaughtQueue()] = OwnQueue(p.QueueType, n.FailedExchange(), topology.UnreachableDeliveryLimit,
+		topology.Arguments{CaughtArgument: caughtText})
 	t.Exchanges[n.catchExchange(b.Source)] = topology.Exchange{Type: source.Type}
 	t.Bindings = []topology.Binding{{
 		Source: n.catchExchange(b.Source), Destination: n.CaughtQueue(), RoutingKey: b.RoutingKey, Arguments: b.Arguments, Exact: b.Exact,

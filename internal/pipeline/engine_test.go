@@ -89,7 +89,8 @@ func TestExpandConsumer(t *testing.T) {
 	p := byConsumers()
 	p.Retired = []time.Duration{time.Minute}
 	retry := func(ttl string) string {
-		return "quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once x-message-ttl=" + ttl + " x-overflow=reject-publish"
+		return "quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once " +
+			"x-delivery-limit=1000000 x-message-ttl=" + ttl + " x-overflow=reject-publish"
 	}
 	policy := func(pattern, queue, more string) string {
 		return "queues ^(" + pattern + ")$ priority=1000 dead-letter-exchange=orders.retry dead-letter-routing-key=return:" + queue + more

@@ -25,7 +25,7 @@ func (workerEngine) exchanges(n Names) map[string]topology.Exchange {
 
 func (workerEngine) addQueues(t *topology.Topology, p Pipeline) {
 	n := p.Names()
-	t.Queues[n.Inbox()] = OwnQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": InboxDeliveryLimit})
+	t.Queues[n.Inbox()] = OwnQueue(p.QueueType, n.FailedExchange(), InboxDeliveryLimit, nil)
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.DeadLetterExchange(), Destination: n.Inbox()})
 	for _, wait := range append(p.Waits(), p.Retired...) {
 		addRetryQueue(t, p, wait)

@@ -16,12 +16,9 @@ const (
 	DeclaredArgument   = "retry-declared"
 )
 
-// Delivery limits of own quorum queues: of inboxes, and of failed queues. They are the same on every version, since
-// arguments are immutable: -1 means "exceeded at once" on 3.10, and absent means 20 from 4.0 on.
-const (
-	InboxDeliveryLimit  = int64(1_000)
-	failedDeliveryLimit = topology.UnreachableDeliveryLimit
-)
+// InboxDeliveryLimit is the delivery limit of inboxes that are quorum queues. It is the same on every version, since
+// arguments are immutable.
+const InboxDeliveryLimit = int64(1_000)
 
 // Expand returns every object that the pipeline owns. It is a pure function of the specification.
 func Expand(p Pipeline) topology.Topology {
@@ -41,7 +38,7 @@ func Identity(p Pipeline) topology.Topology {
 	n, t := p.Names(), topology.New()
 	t.Exchanges[n.FailedExchange()] = failedExchange()
 	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
-	t.Queues[n.FailedQueue()] = OwnQueue(p.QueueType, n.FailedExchange(), nil, topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	t.Queues[n.FailedQueue()] = OwnQueue(p.QueueType, n.FailedExchange(), topology.UnreachableDeliveryLimit, nil)
 	t.Bindings = []topology.Binding{p.definitionBinding()}
 	return t
 }
@@ -63,16 +60,18 @@ func alternate(exchange string) topology.Arguments {
 
 func addRetryQueue(t *topology.Topology, p Pipeline, wait time.Duration) {
 	n := p.Names()
-	t.Queues[n.RetryQueue(wait)] = OwnQueue(p.QueueType, n.ReturnExchange(), topology.Arguments{"x-message-ttl": wait.Milliseconds()}, nil)
+	// Somebody who looks at the queue often would send messages back before their time.
+	t.Queues[n.RetryQueue(wait)] = OwnQueue(p.QueueType, n.ReturnExchange(), topology.UnreachableDeliveryLimit,
+		topology.Arguments{"x-message-ttl": wait.Milliseconds()})
 }
 
 // OwnQueue builds one of an owner's own queues. What only quorum queues take is left out for
 // classic ones, which refuse it.
-func OwnQueue(queueType, deadLetterExchange string, arguments, quorumOnly topology.Arguments) topology.Queue {
+func OwnQueue(queueType, deadLetterExchange string, deliveryLimit int64, more topology.Arguments) topology.Queue {
 	all := topology.Arguments{"x-dead-letter-exchange": deadLetterExchange}
-	maps.Copy(all, arguments)
+	maps.Copy(all, more)
 	if queueType == topology.Quorum {
-		maps.Copy(all, quorumOnly)
+		all["x-delivery-limit"] = deliveryLimit
 		all["x-dead-letter-strategy"] = topology.AtLeastOnce
 		all["x-overflow"] = "reject-publish"
 	}

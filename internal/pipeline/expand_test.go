@@ -15,7 +15,8 @@ func TestExpandQuorum(t *testing.T) {
 	t.Parallel()
 	got := topology.Render(Expand(orders()))
 	retry := func(ttl string) string {
-		return "quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once x-message-ttl=" + ttl + " x-overflow=reject-publish"
+		return "quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once " +
+			"x-delivery-limit=1000000 x-message-ttl=" + ttl + " x-overflow=reject-publish"
 	}
 	want := topology.View{
 		Exchanges: map[string]string{

@@ -56,8 +56,8 @@ func (p Pipeline) FailedQueues() map[string]string {
 // failedQueueOf is a failed queue of work queues. What somebody rejects there comes back, whatever its key is and whatever
 // the pipeline has.
 func failedQueueOf(n Names, queueType, name string) topology.Queue {
-	return OwnQueue(queueType, "", topology.Arguments{DeclaredByArgument: string(n), "x-dead-letter-routing-key": name},
-		topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	return OwnQueue(queueType, "", topology.UnreachableDeliveryLimit,
+		topology.Arguments{DeclaredByArgument: string(n), "x-dead-letter-routing-key": name})
 }
 
 func addFailedQueuesOfWorkQueues(t *topology.Topology, p Pipeline) {

@@ -70,6 +70,20 @@ func TestRetriesWithBackoffUntilExhausted(t *testing.T) {
 	p.expectEmpty(t, p.names.FailedQueue())
 }
 
+// From RabbitMQ 4.0 to 4.2 a quorum queue without a limit dead-letters what is returned to it 21 times.
+func TestLooksAtARetryQueueReturnNothingEarly(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"1h"}, 2, "orders.created")
+	queue := p.names.RetryQueue(time.Hour)
+	p.Publish(t, "", queue, amqp.Publishing{})
+	ch := p.Channel(t)
+	for range 60 {
+		p.getOne(t, ch, queue, func(d amqp.Delivery) error { return d.Nack(false, true) })
+	}
+	p.expectEmpty(t, "orders.created")
+	p.await(t, queue)
+}
+
 // publishingOf is a delivery as it would be published, with those of its headers that were sent.
 func publishingOf(d amqp.Delivery, sent amqp.Table) amqp.Publishing {
 	headers := amqp.Table{}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -111,6 +112,53 @@ func TestAcc_DriftOfQueuesAltered(t *testing.T) {
 		}, onlyDiffers{"queues orders.retry.5s"}},
 		{"failed queue of another type", remade("orders.failed", "classic", nil), onlyDiffers{"queues orders.failed", definitionBinding}},
 	})
+}
+
+// A pipeline whose retry queues an earlier release made, without a delivery limit, can be imported. They get the limit as
+// soon as they are empty.
+func TestAcc_RetryQueuesOfAnEarlierRelease(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	config := map[string]any{"name": "orders", "vhost": b.Vhost, "delays": []string{"5s", "1h"}}
+	made := acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
+	if _, err := made.PlanAndApply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for delay, ttl := range map[string]int{"5s": 5_000, "1h": 3_600_000} {
+		remade("orders.retry."+delay, "quorum", map[string]any{
+			"x-message-ttl": ttl, "x-dead-letter-exchange": "orders.return",
+			"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
+		})(t, b)
+		bound("orders.retry", "orders.retry."+delay, "delay:"+delay, nil)(t, b)
+	}
+	b.Publish(t, "orders.retry", "delay:1h", persistent("waits"))
+	before := acctest.List(t, b)
+
+	c := acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
+	if err := c.Import(t.Context(), importID(b.Vhost, "orders")); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := c.PlanAndApply(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "The change would lose messages") || !strings.Contains(err.Error(), "orders.retry.1h: 1 message") {
+		t.Errorf("with a message waiting: %v", err)
+	}
+	got := acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After))
+	if want := []string{"queues orders.retry.1h", "queues orders.retry.5s"}; !slices.Equal(got, want) {
+		t.Errorf("the plan changes %q, want %q", got, want)
+	}
+	if err := before.RequireSame(acctest.List(t, b)); err != nil {
+		t.Errorf("the refused apply: %v", err)
+	}
+	if err := arrived(t, b, "orders.retry.1h", "waits"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.PlanAndApply(t.Context()); err != nil {
+		t.Errorf("once they are empty: %v", err)
+	}
+	if plan, err := c.Plan(t.Context()); err != nil || !plan.Empty() {
+		t.Errorf("after that: %v, plan %v", err, acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
+	}
 }
 
 // acceptDrift applies a pipeline and then, for each case, alters the broker, checks that the plan
