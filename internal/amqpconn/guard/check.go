@@ -19,6 +19,9 @@ const (
 // limits are those, and a type that brokers read and the library does not.
 var limits = content.Limits{Depth: maxDepth, Entries: maxEntries, NoLongLong: true}
 
+// errUnreadable says that the client can decode a message, but the broker could not read its x-death.
+var errUnreadable = errors.New("x-death is no list that the broker can read")
+
 // Why the client cannot decode a message.
 var (
 	errTooLarge    = errors.New("the headers are larger than the connection's frame_max")
@@ -29,18 +32,25 @@ var (
 	errForged      = errors.New("its publisher gave it the header " + HeaderUndecodable)
 )
 
-// check is an error if the client could not decode a content header. It is stricter than the client
-// about lengths that do not add up, which no broker sends.
+// check is an error if the client could not decode a content header, or else if its x-death is unreadable. It is stricter
+// than the client about lengths that do not add up, which no broker sends.
 func check(payload []byte) error {
 	err := content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
 		if p != content.Headers {
 			return nil
 		}
-		return content.CheckTable(value[lengthSize:], limits)
+		headers := content.Table(value[lengthSize:])
+		if err := content.CheckTable(headers, limits); err != nil {
+			return err
+		}
+		if isUnreadable(headers) {
+			return errUnreadable
+		}
+		return nil
 	})
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || errors.Is(err, errUnreadable):
+		return err
 	case errors.Is(err, content.ErrTooDeep):
 		return errTooDeep
 	case errors.Is(err, content.ErrTooMany):

@@ -3,6 +3,7 @@ package guard
 import (
 	"bytes"
 	endian "encoding/binary"
+	"errors"
 	"io"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -16,13 +17,16 @@ import (
 // same has it treated the same.
 const HeaderUndecodable = "retry-undecodable"
 
+// maxHeaders is how large headers may be to be read if they are larger than a frame may be.
+const maxHeaders = 1 << 20
+
 // maxTail is more than the properties that follow the headers can take.
 const maxTail = 4 << 10
 
 // Undecodable says why the headers of a delivery could not be decoded; it is nil if they were.
 func Undecodable(h amqp.Table) error {
 	text, ok := h[HeaderUndecodable].(string)
-	if !ok || len(h) != 1 {
+	if !ok || len(h) > 2 || len(h) == 2 && !HasUnreadableDeath(h) {
 		return nil
 	}
 	for _, reason := range []error{errTooLarge, errTooDeep, errTooMany, errUnknownType, errMalformed} {
@@ -33,10 +37,11 @@ func Undecodable(h amqp.Table) error {
 	return errForged // and no text of a publisher's in the log
 }
 
-// replace builds a content header with the same properties, as far as they make sense, and
-// [HeaderUndecodable] for headers.
+// replace builds a content header with the same properties, as far as they make sense, and headers that the client can
+// decode.
 func replace(payload []byte, reason error) []byte {
 	var before, after []byte
+	var headers content.Table
 	flags := content.Headers.Flag()
 	// The error says that the rest makes no sense, and is left out.
 	_ = content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
@@ -46,16 +51,24 @@ func replace(payload []byte, reason error) []byte {
 			before = append(before, value...)
 		case p > content.Headers:
 			after = append(after, value...)
+		default:
+			headers = value[lengthSize:]
 		}
 		return nil
 	})
 	head := endian.BigEndian.AppendUint16(bytes.Clone(payload[:frame.ContentSize]), flags)
-	return bytes.Join([][]byte{head, before, marker(reason.Error()), after}, nil)
+	return bytes.Join([][]byte{head, before, decodable(headers, reason), after}, nil)
 }
 
-// marker is the encoded table.
-func marker(reason string) []byte {
-	table := content.Table{}.With(HeaderUndecodable, content.Text(reason))
+// decodable is the encoded table that takes the place of headers.
+func decodable(headers content.Table, reason error) []byte {
+	table := content.Table{}.With(HeaderUndecodable, content.Text(reason.Error()))
+	if errors.Is(reason, errUnreadable) {
+		table = headers.Keep(func(name []byte) bool { return string(name) != headerDeath })
+	}
+	if isUnreadable(headers) {
+		table = table.With(headerDeath, unreadable)
+	}
 	return append(appendLength(nil, len(table)), table...)
 }
 
@@ -63,7 +76,7 @@ func appendLength(data []byte, n int) []byte {
 	return endian.BigEndian.AppendUint32(data, uint32(n)) //nolint:gosec // of our own texts
 }
 
-// abridge reads a frame that is larger than it may be, without keeping its headers in memory.
+// abridge reads a frame that is larger than it may be.
 func (c *Conn) abridge(head []byte, size int64) ([]byte, error) {
 	payload := &io.LimitedReader{R: received{c}, N: size}
 	kept, err := abridged(payload)
@@ -77,7 +90,7 @@ func (c *Conn) abridge(head []byte, size int64) ([]byte, error) {
 	return frame.Join(head, end, replace(kept, errTooLarge)), err
 }
 
-// abridged reads a content header with the table of headers left empty.
+// abridged reads a content header. Headers that are too large count as having an x-death that is unreadable.
 func abridged(payload *io.LimitedReader) ([]byte, error) {
 	kept, err := appendFrom(nil, payload, fixedSize)
 	if err != nil {
@@ -100,11 +113,17 @@ func abridged(payload *io.LimitedReader) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		size := int64(endian.BigEndian.Uint32(length))
-		if _, err := io.CopyN(io.Discard, payload, min(size, payload.N)); err != nil {
+		size := min(int64(endian.BigEndian.Uint32(length)), payload.N)
+		table := content.Table{}.With(headerDeath, unreadable)
+		if size <= maxHeaders {
+			table, err = appendFrom(nil, payload, size)
+		} else {
+			_, err = io.CopyN(io.Discard, payload, size)
+		}
+		if err != nil {
 			return nil, err
 		}
-		kept = appendLength(kept, 0)
+		kept = append(appendLength(kept, len(table)), table...)
 	}
 	return appendFrom(kept, payload, min(maxTail, payload.N))
 }

@@ -46,6 +46,10 @@ func (f *Delaying) judge(d *amqp.Delivery, _ time.Time) verdict { return f.confi
 
 func (*Delaying) unjudged(d *amqp.Delivery) verdict { return delaying.Unjudged(d) }
 
+func (*Delaying) undeliverable(d *amqp.Delivery, why string) verdict {
+	return delaying.Undeliverable(d, why)
+}
+
 func (*Delaying) unbuilt(v verdict) (next verdict, ok bool) { return exchanges(v).Unbuilt() }
 
 func (f *Delaying) build(v verdict, d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {

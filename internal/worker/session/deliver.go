@@ -18,7 +18,7 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 		return s.deliveriesEnded(consumer)
 	}
 	s.intake.received(d, time.Now())
-	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers)}
+	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers), unreadable: guard.HasUnreadableDeath(d.Headers)}
 	s.arrived(m)
 	m.verdict = s.judge(m)
 	return s.publish(m)

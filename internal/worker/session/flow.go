@@ -42,6 +42,8 @@ type Flow interface {
 	// did.
 	unjudged(d *amqp.Delivery) verdict
 	unbuilt(v verdict) (next verdict, ok bool)
+	// undeliverable is what happens to a delivery that is not what the broker has, for that reason.
+	undeliverable(d *amqp.Delivery, why string) verdict
 	// aim returns where a message goes now, or says that it is kept for a while. It may change its verdict.
 	aim(m *message, now time.Time) (route deadletter.Route, kept bool)
 	// send notes by which verdict a message that was aimed is published now, and returns where.

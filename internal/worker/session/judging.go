@@ -13,7 +13,11 @@ import (
 // judge decides what happens to a delivery; one that cannot be judged is parked.
 func (s *Session) judge(m *message) (v verdict) {
 	m.judgedBy = s.Flow.Config()
-	if err := s.survive(m, func() { v = s.Flow.judge(&m.delivery, time.Now()) }); err != nil {
+	judge := func() { v = s.Flow.judge(&m.delivery, time.Now()) }
+	if m.replaced != nil {
+		judge = func() { v = s.Flow.undeliverable(&m.delivery, m.replaced.Error()) }
+	}
+	if err := s.survive(m, judge); err != nil {
 		return s.Flow.unjudged(&m.delivery)
 	}
 	return v

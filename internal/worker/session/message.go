@@ -19,6 +19,9 @@ type message struct {
 
 	// undecodable says why the headers, and with them the verdict, are not known.
 	undecodable error
+	// unreadable says that the broker could not dead-letter the message, and replaced, if a copy takes its place, why.
+	unreadable bool
+	replaced   error
 	// panicked says that the worker panicked over the message, and that the log says so.
 	panicked bool
 

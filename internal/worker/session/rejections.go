@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -49,6 +50,9 @@ func (r *rejections) safe(now time.Time) bool { return !r.missing && now.Sub(r.b
 
 // reject leaves a message to the broker, as soon as the last queue is known to be there.
 func (s *Session) reject(m *message, reason error) error {
+	if m.unreadable {
+		return s.replace(m, reason)
+	}
 	if time.Since(s.rejections.seenAt) < seenFor {
 		return s.leaveOrKeep(rejection{m, reason})
 	}
@@ -63,6 +67,22 @@ func (s *Session) reject(m *message, reason error) error {
 		s.complete(func() error { return s.looked(err) })
 	}()
 	return nil
+}
+
+// replace publishes a copy in the place of a message with an x-death that the broker could not read: before RabbitMQ 3.13,
+// the dead-lettering of the whole node would end over it. A copy that does not fit a frame has no headers of the message's.
+func (s *Session) replace(m *message, reason error) error {
+	switch {
+	case m.undecodable == nil && m.replaced == nil:
+		m.replaced = fmt.Errorf("x-death left out: %w", reason)
+	case m.delivery.Headers != nil:
+		m.replaced, m.undecodable, m.delivery.Headers = fmt.Errorf("all headers left out: %w", reason), nil, nil
+	default:
+		s.keep(m)
+		return nil
+	}
+	m.verdict = s.judge(m)
+	return s.publish(m)
 }
 
 // looked resumes what had to wait for the look.

@@ -83,6 +83,10 @@ func (f *Retrying) judge(d *amqp.Delivery, now time.Time) verdict {
 
 func (*Retrying) unjudged(d *amqp.Delivery) verdict { return deadletter.Unjudged(d) }
 
+func (f *Retrying) undeliverable(d *amqp.Delivery, why string) verdict {
+	return f.config.Undeliverable(d, why)
+}
+
 func (*Retrying) unbuilt(v verdict) (next verdict, ok bool) { return pipelines(v).Unbuilt() }
 
 func (f *Retrying) build(v verdict, d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
