@@ -12,7 +12,7 @@ import (
 
 const (
 	notCompared = "The plan was not compared with the broker"
-	dropped     = "Rejected messages will be dropped"
+	dropped     = "Rejected messages are dropped"
 )
 
 // A plan that cannot read the broker says so, and the apply says what the plan could not.
@@ -62,8 +62,32 @@ func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
 		t.Errorf("the apply of the saved plan is silent:\n%s", printed)
 	}
 	apply(attacher, attached)
-	if printed := attacher.Run(t, "destroy", "-auto-approve", "-no-color"); strings.Count(printed, dropped) != 1 {
-		t.Errorf("the destroy does not warn once:\n%s", printed)
+	printed := attacher.Run(t, "destroy", "-auto-approve", "-no-color")
+	if strings.Count(printed, "Rejected messages will be dropped") != 1 || strings.Count(printed, dropped) != 1 {
+		t.Errorf("plan and apply of the destroy do not warn once each:\n%s", printed)
+	}
+}
+
+// Each provider block has a process of its own, and does not know what the other plans.
+func TestAcc_OwnersInTwoProcessesReleaseAQueue(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	aliased := required + `
+provider "rabbitmq" { alias = "second" }
+`
+	attachment := strings.Replace(attachmentOf(b), "queue    =", "provider = rabbitmq.second\n  queue    =", 1)
+	for range 3 {
+		tf.Write(t, "main.tf", aliased+pipelineOf(b, "work_queues = { work = {} }")+attachment)
+		if printed := tf.Run(t, "apply", "-auto-approve", "-no-color"); strings.Contains(printed, dropped) {
+			t.Errorf("an attachment warns:\n%s", printed)
+		}
+		tf.Write(t, "main.tf", aliased+pipelineOf(b, ""))
+		if printed := tf.Run(t, "apply", "-auto-approve", "-no-color"); !strings.Contains(printed, dropped) {
+			t.Errorf("the release is silent:\n%s", printed)
+		}
 	}
 }
 

@@ -50,6 +50,24 @@ func DroppedDeadLetters(queues []string, live, wanted Topology, vhost Vhost) []s
 	return dropped
 }
 
+// WithoutDeadLetterExchange lists those of the queues that exist, and dead-letter to no exchange that exists.
+func WithoutDeadLetterExchange(queues []string, vhost Vhost) []string {
+	vhost.Policies, vhost.OperatorPolicies = matchingAny(vhost.Policies, queues), matchingAny(vhost.OperatorPolicies, queues)
+	lookup := NewLookup(vhost)
+	var found []string
+	for _, name := range queues {
+		_, exists := vhost.Queues[name]
+		exchange, has := lookup.Queue(name).Text("dead-letter-exchange")
+		if has && exchange != "" {
+			_, has = vhost.Exchanges[exchange]
+		}
+		if exists && !has {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
 // leadsToNothing reports whether a queue dead-letters to an exchange that goes.
 func leadsToNothing(s Settings, live, after Topology) bool {
 	exchange, _ := s.Text("dead-letter-exchange")

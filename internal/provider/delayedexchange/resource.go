@@ -57,6 +57,7 @@ func kind() entity.Kind[model, delayed.Exchange] {
 		CheckLive: preflight.CheckLiveDelayedExchange,
 		InUse:     inUse,
 		LetsGo:    func(*session.Session, delayed.Exchange, topology.Vhost) diag.Diagnostics { return nil },
+		Released:  func(delayed.Exchange, *delayed.Exchange, topology.Vhost) []string { return nil },
 
 		BindingsThatGo: delayed.BindingsThatGo,
 

@@ -18,9 +18,6 @@ type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// warnedKey notes in the private data of a planned destroy that the plan said what it lets go.
-const warnedKey = "warned"
-
 // createdBefore reports whether the resource exists already.
 func createdBefore(ctx context.Context, private privateReader) (bool, diag.Diagnostics) {
 	value, diags := private.GetKey(ctx, createdKey)

@@ -28,15 +28,12 @@ func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, r
 	spec, diags := e.kind.Specification(ctx, state)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(e.requireConnection(ctx)...)
-	warned, diags := req.Private.GetKey(ctx, warnedKey)
-	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(e.delete(ctx, e.key(state).Vhost, spec, lifecycle, len(warned) > 0)...)
+		resp.Diagnostics.Append(e.delete(ctx, e.key(state).Vhost, spec, lifecycle)...)
 	}
 }
 
-// delete says what the destroy lets go, unless the plan has: another apply can have taken the queue's other owner away since.
-func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle, warned bool) diag.Diagnostics {
+func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle) diag.Diagnostics {
 	e.session.MarkWritten()
 	all, err := e.session.Fresh(ctx, vhost)
 	switch {
@@ -48,22 +45,22 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	if use := e.kind.inUse(spec, all.Topology); use != nil {
 		return diag.Diagnostics{diag.NewErrorDiagnostic(use.Summary, use.Applied)}
 	}
-	var diags diag.Diagnostics
-	if !warned {
-		diags.Append(e.kind.LetsGo(e.session, spec, all)...)
-	}
+	var change apply.Change
 	err = e.perform(ctx, all, func(all topology.Vhost) apply.Change {
-		change := e.kind.Change(&spec, nil, all)
+		change = e.kind.Change(&spec, nil, all)
 		change.Drain, change.Waiting, change.Recheck = lifecycle.Delete, logWaiting(ctx), e.recheck(vhost, spec)
 		return change
 	}, func(change apply.Change) error {
 		return e.kind.Destroy(ctx, e.session.Applier, change, lifecycle.Force)
 	})
+	var diags diag.Diagnostics
 	var refused *apply.KeptError
 	switch {
+	case err == nil:
+		diags.Append(e.warnOfReleased(ctx, change, e.kind.Released(spec, nil, all))...)
 	case errors.As(err, &refused):
 		diags.Append(e.destroyLosesMessages(spec, refused.Queues))
-	case err != nil:
+	default:
 		diags.Append(e.cannotDelete(err))
 	}
 	diags.Append(e.notUndone(err)...)

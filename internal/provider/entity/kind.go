@@ -85,6 +85,8 @@ type Kind[M, S any] struct {
 	InUse func(S, topology.Topology) *InUse
 	// LetsGo says what is lost with the queues that a destroy detaches.
 	LetsGo func(run *session.Session, prior S, vhost topology.Vhost) diag.Diagnostics
+	// Released lists the queues that a change detaches. Next is nil for a destroy.
+	Released func(prior S, next *S, vhost topology.Vhost) []string
 	// BindingsThatGo finds bindings of others that a destroy deletes; nil if there can be none.
 	BindingsThatGo func(S, topology.Topology) []topology.Binding
 

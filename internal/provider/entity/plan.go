@@ -21,7 +21,7 @@ func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		resp.Diagnostics.Append(planNotConfigured())
 	}
 	if req.Plan.Raw.IsNull() {
-		resp.Diagnostics.Append(e.planDestroy(ctx, req.State, resp.Private)...)
+		resp.Diagnostics.Append(e.planDestroy(ctx, req.State)...)
 		return
 	}
 	var plan M

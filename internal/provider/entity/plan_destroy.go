@@ -12,7 +12,7 @@ import (
 )
 
 // planDestroy says in the plan what will make the destroy fail, and what it lets go.
-func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State, private privateWriter) diag.Diagnostics {
+func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.Diagnostics {
 	if !e.session.Configured() || prior.Raw.IsNull() {
 		return nil
 	}
@@ -38,11 +38,7 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State, priva
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
 	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
-	if lost := e.kind.LetsGo(e.session, spec, vhost); len(lost) > 0 {
-		diags.Append(lost...)
-		diags.Append(private.SetKey(ctx, warnedKey, []byte("true"))...)
-	}
-	return diags
+	return append(diags, e.kind.LetsGo(e.session, spec, vhost)...)
 }
 
 func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {

@@ -58,6 +58,8 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 	})
 	var refused *apply.KeptError
 	switch {
+	case err == nil && prior != nil:
+		diags.Append(e.warnOfReleased(ctx, change, e.kind.Released(*prior, &next, all))...)
 	case errors.As(err, &refused):
 		diags.Append(e.changeLosesMessages(*prior, refused.Queues))
 	case err != nil && !broker.IsUnanswered(err) && e.asBefore(ctx, prior, next, change):

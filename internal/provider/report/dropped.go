@@ -18,3 +18,19 @@ func DeadLettersDropped(queues []string) diag.Diagnostic {
 			"nothing more is needed. The guide \"Moving work queues\" shows both.",
 		preflight.Bullets(queues)))
 }
+
+// DeadLettersAreDropped warns after an apply of queues that it has detached, and that nothing else has attached since.
+func DeadLettersAreDropped(queues []string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Rejected messages are dropped", fmt.Sprintf(
+		"These queues have no dead-letter exchange now. Until they get one, the broker drops what their consumers reject:\n%s\n\n"+
+			"If the rest of this apply attaches them again, it ends there. Otherwise, attach them to a pipeline, and apply.",
+		preflight.Bullets(queues)))
+}
+
+// ReleasedUnread warns that nothing is known about queues that an apply has detached.
+func ReleasedUnread(queues []string, err error) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Rejected messages may be dropped", fmt.Sprintf(
+		"This change has detached these queues. Whether they still have a dead-letter exchange could not be read: %s.\n%s\n\n"+
+			"Look at the queues in RabbitMQ's management UI.",
+		err, preflight.Bullets(queues)))
+}

@@ -52,6 +52,14 @@ func letsGo(run *session.Session, prior pipeline.Attachment, vhost topology.Vhos
 	return append(diags, report.FailedQueuesStay(pipeline.StayingFailedQueueOf(prior, nil, vhost.Topology))...)
 }
 
+// released is the queue of an attachment that is destroyed. A change that detaches it is a replacement.
+func released(prior pipeline.Attachment, next *pipeline.Attachment, _ topology.Vhost) []string {
+	if next == nil {
+		return []string{prior.Queue}
+	}
+	return nil
+}
+
 func checkLive(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) preflight.Findings {
 	return preflight.CheckLiveAttachment(a, prior, vhost)
 }

@@ -61,6 +61,7 @@ func kind() entity.Kind[model, pipeline.Attachment] {
 		CheckPlan: checkPlan,
 		CheckLive: checkLive,
 		LetsGo:    letsGo,
+		Released:  released,
 
 		Change:  change,
 		Destroy: destroy,

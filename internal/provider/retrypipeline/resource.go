@@ -57,6 +57,7 @@ func kind() entity.Kind[model, pipeline.Pipeline] {
 		CheckLive: checkLive,
 		InUse:     inUse,
 		LetsGo:    letsGo,
+		Released:  leaving,
 
 		BindingsThatGo: pipeline.BindingsThatGo,
 
