@@ -42,10 +42,10 @@ const (
 		"  policy_priority = %d"
 
 	attachedByPipelineToo = "Queue %q is also one of the work_queues of the pipeline %q. " +
-		"So a queue is handed over without losing a message. To end that, remove it from one of the two."
+		"So a queue is handed over without losing a message. If this plan does not end that, remove it from one of the two."
 
 	attachedByAttachmentToo = "Queue %q is also attached to this pipeline by a rabbitmq_retry_attachment. " +
-		"So a queue is handed over without losing a message. To end that, remove it from one of the two."
+		"So a queue is handed over without losing a message. If this plan does not end that, remove it from one of the two."
 
 	attachedDifferently = "Queue %q is attached by %s with %s, and would be attached here with %s. " +
 		"While both are in place, it is undefined which of them applies. " +
