@@ -188,7 +188,7 @@ func freezingDeliveries(g graph) []Finding {
 			}
 		}
 		for _, group := range g.byOrigin(full, "overflow") {
-			f := group.finding(fmt.Sprintf(deliveryFreezes, d.Names, queueList(group.queues)), deliveryFreezesRemedy)
+			f := group.finding(fmt.Sprintf(deliveryFreezes, d.Names, queueList(group.queues), d.Refused()), deliveryFreezesRemedy)
 			f.queues = append(f.queues, own...)
 			found = append(found, f)
 		}

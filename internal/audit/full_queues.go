@@ -2,7 +2,10 @@ package audit
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -35,10 +38,18 @@ func freezingTargets(g graph) []Finding {
 	var found []Finding
 	sources := g.sourcesOfRejecting(true)
 	for _, target := range sources.keys() {
-		found = append(found, onTarget(target, sources[target],
-			fmt.Sprintf(targetFreezes, target, queueList(sources[target])), targetFreezesRemedy))
+		message := fmt.Sprintf(targetFreezes, target, queueList(sources[target]))
+		if kept := slices.DeleteFunc(slices.Clone(sources[target]), notRefused); len(kept) > 0 {
+			message += fmt.Sprintf(targetRefused, queueList(kept))
+		}
+		found = append(found, onTarget(target, sources[target], message, targetFreezesRemedy))
 	}
 	return found
+}
+
+// notRefused reports whether a queue is other than the refused queue of a pipeline.
+func notRefused(queue string) bool {
+	return !strings.HasSuffix(queue, pipeline.Names("").RefusedQueue())
 }
 
 // losingTargets finds queues that lose dead letters when they are full. A quorum queue accepts what is

@@ -104,6 +104,7 @@ const (
 	targetFreezes = "Queue %q has a length limit and overflow = reject-publish. " +
 		"While it is full, all dead letters of %s stay pending, those for other queues, too, since they are dead-lettered at least once. " +
 		"After there is room again, it takes up to six minutes until they are delivered."
+	targetRefused       = " What a sidecar parks reaches the other queues, twice at most, and stays in %s for the one that is full."
 	targetFreezesRemedy = "Remove the limit from a queue that receives dead letters and watch its length instead, " +
 		"or let it drop its oldest messages (overflow = drop-head)."
 

@@ -31,10 +31,12 @@ const (
 
 	deliveryFreezes = "Delayed exchange %q delivers to %s, with a length limit and an overflow that rejects. " +
 		"While such a queue is full, its messages stay in their level, and 32 of them stop those for all other queues. " +
+		"What is delivered at once reaches the other queues, twice at most, and stays in queue %q for the one that is full. " +
 		"After there is room again, it takes up to six minutes."
 	deliveryFreezesRemedy = "Remove the limit and watch the length instead, " +
 		"or let the queue drop its oldest messages (overflow = drop-head). " +
-		"The broker's setting dead_letter_worker_publisher_confirm_timeout makes them go on sooner once there is room."
+		"The broker's setting dead_letter_worker_publisher_confirm_timeout makes them go on sooner once there is room. " +
+		"Keep the queue and its bindings until then: the broker waits for it even when it is gone."
 
 	deadEnd = "Delayed exchange %q delivers through %s, which may have no queue for a message, and no alternate exchange. " +
 		"The alternate exchange of %q does not apply, since the binding has matched. " +

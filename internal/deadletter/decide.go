@@ -55,6 +55,11 @@ type Verdict struct {
 	// the epoch; 0 if the schedule says.
 	rest  time.Duration
 	dueAt int64
+
+	// Refused says that a failed message goes to the refused queue: a queue that it was for did not take it, and another one may
+	// have it already.
+	Refused bool
+
 	// others are the delays to try when this one is not bound; nil until the first of them is needed.
 	others []time.Duration
 	// pipelines says that a failed message goes to the pipeline's failed queue, whatever its work queue has.
@@ -133,6 +138,16 @@ func (v Verdict) ToOwnFailedQueue() bool {
 // Detoured sends a failed message to the pipeline's failed queue, since its own does not take it.
 func (v Verdict) Detoured(why Detour) Verdict {
 	v.pipelines, v.Detour = true, why
+	return v
+}
+
+// SetAside sends a failed message that a queue refused to the refused queue, from where the broker gives it to the pipeline's
+// failed queue. Whether it was the failed queue of the work queue, nobody says.
+func (v Verdict) SetAside() Verdict {
+	if v.ToOwnFailedQueue() {
+		v = v.Detoured(DetourRefused)
+	}
+	v.Refused = true
 	return v
 }
 

@@ -13,12 +13,28 @@ type Route struct {
 	Key      string
 	// CC are more routing keys: direct exchanges route on the header CC as they do on the key.
 	CC []string
+	// Apart says that the queue behind it must not hold up what else goes to the exchange when it takes nothing.
+	Apart bool
+}
+
+// Channel names the channel that the message is published on.
+func (r Route) Channel() string {
+	if r.Apart {
+		return r.Exchange + " apart"
+	}
+	return r.Exchange
 }
 
 // Route returns where to publish a message with the verdict. The original routing key survives, so
 // that the consumer sees the one it has always seen; the addresses are in CC.
 func (p *Pipeline) Route(v Verdict) Route {
 	switch {
+	case v.Refused:
+		return Route{
+			Exchange: p.Names.RetryExchange(), Apart: true,
+			Key: escape(v.Letter.RoutingKey, pipeline.KeyPrefixes()...),
+			CC:  []string{pipeline.RefusedKey},
+		}
 	case v.Action == Fail && v.ToOwnFailedQueue():
 		return Route{
 			Exchange: p.Names.FailedRouteExchange(),

@@ -18,20 +18,21 @@ func TestRoute(t *testing.T) {
 		verdict Verdict
 		want    Route
 	}{
-		"retry":       {Verdict{Letter: letter, Delay: 90 * time.Second}, Route{"orders.retry", "eu.created", []string{"delay:1m30s", "return:a/b c"}}},
-		"retry now":   {Verdict{Letter: letter}, Route{"orders.return", "eu.created", []string{"return:a/b c"}}},
-		"rescue":      {Verdict{Letter: letter, Action: Rescue}, Route{"", "a/b c", nil}},
-		"fail":        {fail(letter, "expired"), Route{"orders.failed.route", "eu.created", []string{"failed:a/b c"}}},
-		"detour":      {fail(letter, "expired").Detoured(DetourRefused), Route{"orders.failed", "eu.created", nil}},
-		"unknown":     {fail(Letter{RoutingKey: "eu.created"}, "unknown_queue"), Route{"orders.failed", "eu.created", nil}},
-		"our failed":  {fail(keyed("failed:a/b c"), "expired"), Route{"orders.failed.route", "retry-escaped", []string{"failed:q"}}},
-		"not failed":  {Verdict{Letter: keyed("failed:q"), Delay: time.Second}, Route{"orders.retry", "failed:q", []string{"delay:1s", "return:q"}}},
-		"our delay":   {Verdict{Letter: keyed("delay:5s"), Delay: time.Second}, Route{"orders.retry", "retry-escaped", []string{"delay:1s", "return:q"}}},
-		"our return":  {Verdict{Letter: keyed("return:q")}, Route{"orders.return", "retry-escaped", []string{"return:q"}}},
-		"fail, ours":  {fail(keyed("delay:5s"), "expired"), Route{"orders.failed.route", "delay:5s", []string{"failed:q"}}},
-		"like a key":  {Verdict{Letter: keyed("delay"), Delay: time.Second}, Route{"orders.retry", "delay", []string{"delay:1s", "return:q"}}},
-		"empty key":   {Verdict{Letter: keyed(""), Delay: time.Second}, Route{"orders.retry", "", []string{"delay:1s", "return:q"}}},
-		"inside only": {Verdict{Letter: keyed("x.delay:5s"), Delay: time.Second}, Route{"orders.retry", "x.delay:5s", []string{"delay:1s", "return:q"}}},
+		"retry":       {Verdict{Letter: letter, Delay: 90 * time.Second}, Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:1m30s", "return:a/b c"}}},
+		"retry now":   {Verdict{Letter: letter}, Route{Exchange: "orders.return", Key: "eu.created", CC: []string{"return:a/b c"}}},
+		"rescue":      {Verdict{Letter: letter, Action: Rescue}, Route{Exchange: "", Key: "a/b c", CC: nil}},
+		"fail":        {fail(letter, "expired"), Route{Exchange: "orders.failed.route", Key: "eu.created", CC: []string{"failed:a/b c"}}},
+		"detour":      {fail(letter, "expired").Detoured(DetourRefused), Route{Exchange: "orders.failed", Key: "eu.created", CC: nil}},
+		"refused":     {fail(letter, "expired").SetAside(), Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:refused"}, Apart: true}},
+		"unknown":     {fail(Letter{RoutingKey: "eu.created"}, "unknown_queue"), Route{Exchange: "orders.failed", Key: "eu.created", CC: nil}},
+		"our failed":  {fail(keyed("failed:a/b c"), "expired"), Route{Exchange: "orders.failed.route", Key: "retry-escaped", CC: []string{"failed:q"}}},
+		"not failed":  {Verdict{Letter: keyed("failed:q"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "failed:q", CC: []string{"delay:1s", "return:q"}}},
+		"our delay":   {Verdict{Letter: keyed("delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "retry-escaped", CC: []string{"delay:1s", "return:q"}}},
+		"our return":  {Verdict{Letter: keyed("return:q")}, Route{Exchange: "orders.return", Key: "retry-escaped", CC: []string{"return:q"}}},
+		"fail, ours":  {fail(keyed("delay:5s"), "expired"), Route{Exchange: "orders.failed.route", Key: "delay:5s", CC: []string{"failed:q"}}},
+		"like a key":  {Verdict{Letter: keyed("delay"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "delay", CC: []string{"delay:1s", "return:q"}}},
+		"empty key":   {Verdict{Letter: keyed(""), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "", CC: []string{"delay:1s", "return:q"}}},
+		"inside only": {Verdict{Letter: keyed("x.delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "x.delay:5s", CC: []string{"delay:1s", "return:q"}}},
 	}
 	for name, test := range tests {
 		if diff := cmp.Diff(test.want, p.Route(test.verdict)); diff != "" {

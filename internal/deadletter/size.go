@@ -37,10 +37,14 @@ func (p *Pipeline) frameBudget(v Verdict, r Route, frameMax int) int {
 	if frameMax == 0 {
 		return math.MaxInt
 	}
-	if v.Action == Fail {
+	wait := p.Names.RetryQueue(v.Delay)
+	switch {
+	case v.Refused:
+		wait = p.Names.RefusedQueue()
+	case v.Action == Fail:
 		return frameMax - RedeliveryOverhead
 	}
-	names := 4 * (len(p.Names.RetryQueue(v.Delay)) + len(v.Letter.Queue))
+	names := 4 * (len(wait) + len(v.Letter.Queue))
 	for _, key := range append(r.CC, r.Key) {
 		names += 2 * len(key)
 	}

@@ -17,6 +17,9 @@ func Expand(e Exchange) topology.Topology {
 	t.Exchanges[n.DeliverExchange()] = topology.Exchange{Type: e.Type, Arguments: alternate(n.UnroutedExchange())}
 	t.Queues[n.Inbox()] = ownQueue(n.UnroutedExchange(), pipeline.InboxDeliveryLimit, nil)
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.Exchange(), Destination: n.Inbox()})
+	t.Exchanges[n.Refused()] = topology.Exchange{Type: "fanout"}
+	t.Queues[n.Refused()] = pipeline.RefusedQueue(n.DeliverExchange())
+	t.Bindings = append(t.Bindings, topology.Binding{Source: n.Refused(), Destination: n.Refused()})
 	for _, l := range append(e.Levels(), e.Retired...) {
 		addLevel(&t, n, l)
 	}

@@ -19,6 +19,7 @@ func TestExpand(t *testing.T) {
 		"events":                "fanout alternate-exchange=events.delay.unrouted",
 		"events.deliver":        "topic alternate-exchange=events.delay.unrouted",
 		"events.delay.unrouted": "fanout",
+		"events.delay.0s.0":     "fanout",
 		"events.delay.1s.0":     "headers",
 		"events.delay.1s.1":     "headers",
 	})
@@ -26,6 +27,8 @@ func TestExpand(t *testing.T) {
 		"events.delay.inbox": "quorum x-dead-letter-exchange=events.delay.unrouted x-dead-letter-strategy=at-least-once " +
 			"x-delivery-limit=1000 x-overflow=reject-publish",
 		"events.delay.unrouted": "quorum x-dead-letter-exchange=events.delay.unrouted x-dead-letter-strategy=at-least-once" + own,
+		"events.delay.0s.0": "quorum x-dead-letter-exchange=events.deliver x-dead-letter-strategy=at-least-once " +
+			"x-delivery-limit=1000000 x-message-ttl=5000 x-overflow=reject-publish",
 		"events.delay.1s.0": "quorum x-dead-letter-exchange=events.deliver x-dead-letter-strategy=at-least-once " +
 			"x-delivery-limit=1000000 x-message-ttl=1000 x-overflow=reject-publish",
 		"events.delay.1s.1": "quorum x-dead-letter-exchange=events.delay.1s.0 x-dead-letter-strategy=at-least-once " +
@@ -36,6 +39,7 @@ func TestExpand(t *testing.T) {
 			"dead-letter-strategy=at-least-once overflow=reject-publish",
 	})
 	want := `events -> events.delay.inbox
+events.delay.0s.0 -> events.delay.0s.0
 events.delay.1s.0 -> events.delay.1s.0 delay-0=true x-match=all
 events.delay.1s.0 -> events.deliver (exchange) delay-0=false x-match=all
 events.delay.1s.1 -> events.delay.1s.0 (exchange) delay-1=false x-match=all

@@ -26,6 +26,10 @@ func (n Names) UnroutedExchange() string { return n.delayPrefix() + "unrouted" }
 // UnroutedQueue keeps what cannot be delayed or, when it is due, routed.
 func (n Names) UnroutedQueue() string { return n.UnroutedExchange() }
 
+// Refused is the name of the exchange and the queue of what a queue behind the exchange that delivers did not take. The policy
+// and the sidecar's permissions cover it as they do a level, and no level waits 0s.
+func (n Names) Refused() string { return n.delayPrefix() + "0s.0" }
+
 // Level is the name of both the exchange and the queue of a level.
 func (n Names) Level(l Level) string {
 	return n.delayPrefix() + pipeline.FormatDelay(l.Unit) + "." + strconv.Itoa(l.Bit)

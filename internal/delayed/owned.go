@@ -17,13 +17,13 @@ func (n Names) Below(l Level) string {
 // OwnsQueue reports whether the name is one that the delayed exchange gives to its queues.
 func (n Names) OwnsQueue(queue string) bool {
 	_, isLevel := n.LevelOf(queue)
-	return isLevel || queue == n.Inbox() || queue == n.UnroutedQueue()
+	return isLevel || slices.Contains([]string{n.Inbox(), n.UnroutedQueue(), n.Refused()}, queue)
 }
 
 // OwnsExchange reports whether the name is one that the delayed exchange gives to its exchanges.
 func (n Names) OwnsExchange(exchange string) bool {
 	_, isLevel := n.LevelOf(exchange)
-	return isLevel || slices.Contains([]string{n.Exchange(), n.DeliverExchange(), n.UnroutedExchange()}, exchange)
+	return isLevel || slices.Contains([]string{n.Exchange(), n.DeliverExchange(), n.UnroutedExchange(), n.Refused()}, exchange)
 }
 
 // IsLevelQueue reports whether a queue, and not only its name, is one of the levels, retired or not.
@@ -36,7 +36,7 @@ func (n Names) IsLevelQueue(name string, queue topology.Queue) bool {
 func OwnerOf(queue string, exchanges []string, vhost topology.Topology) (owner Names, found bool) {
 	for _, name := range exchanges {
 		n := Names(name)
-		if queue == n.Inbox() || queue == n.UnroutedQueue() || n.IsLevelQueue(queue, vhost.Queues[queue]) {
+		if queue == n.Inbox() || queue == n.UnroutedQueue() || queue == n.Refused() || n.IsLevelQueue(queue, vhost.Queues[queue]) {
 			return n, true
 		}
 	}

@@ -39,6 +39,9 @@ type Verdict struct {
 	Action Action
 	// Delay is how long a delayed message waits.
 	Delay time.Duration
+	// SetAside says that a message that is delivered at once goes to the refused queue: a queue that it was for did not take it,
+	// and another one may have it already.
+	SetAside bool
 	// Reason is the dead-letter-reason of a refused message, and Error its dead-letter-error if there is one to tell.
 	Reason, Error string
 
@@ -97,12 +100,14 @@ func refuse(d *amqp.Delivery, reason string) Verdict {
 // Route returns where to publish a message with the verdict.
 func (e *Exchange) Route(v Verdict) deadletter.Route {
 	r := deadletter.Route{Key: v.key}
-	switch v.Action {
-	case Delay:
+	switch {
+	case v.SetAside:
+		r.Exchange = e.Names.Refused()
+	case v.Action == Delay:
 		r.Exchange = e.Names.Level(v.way.Entry)
-	case Deliver:
+	case v.Action == Deliver:
 		r.Exchange = e.Names.DeliverExchange()
-	case Refuse:
+	default:
 		r.Exchange = e.Names.UnroutedExchange()
 	}
 	return r

@@ -39,7 +39,7 @@ func (e *Exchange) Inbox() string { return e.Names.Inbox() }
 
 // Exchanges are all that messages are published to, the levels' from the lowest up.
 func (e *Exchange) Exchanges() []string {
-	exchanges := []string{e.Names.DeliverExchange(), e.Names.UnroutedExchange()}
+	exchanges := []string{e.Names.DeliverExchange(), e.Names.Refused(), e.Names.UnroutedExchange()}
 	for bit := range delayed.LevelCount(e.longest, e.unit) {
 		exchanges = append(exchanges, e.Names.Level(delayed.Level{Unit: e.unit, Bit: bit}))
 	}

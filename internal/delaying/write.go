@@ -103,6 +103,9 @@ func (e *Exchange) frameBudget(v Verdict, d *amqp.Delivery, frameMax int) int {
 	}
 	level := len(e.Names.Level(v.way.Entry))
 	budget := frameMax - deadletter.DeathOverhead - 4*level - 2*keys
+	if v.SetAside {
+		budget -= entryOverhead + 2*len(e.Names.Refused()) + keys
+	}
 	for _, waits := range v.way.Bits {
 		if waits {
 			budget -= entryOverhead + 2*level + keys

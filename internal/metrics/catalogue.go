@@ -75,6 +75,7 @@ var (
 		"Messages put into the unrouted queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
 	returned = flowCounter("returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
 	nacked   = flowCounter("nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
+	setAside = flowCounter("refused_queue", "Messages put into the refused queue, because a queue that they were for refused them.")
 	latency  = histogram("confirm_latency_seconds", "Time from a publish to the broker's answer.", flowLabels()...)
 	restarts = flowCounter("session_restarts",
 		"Sessions that ended with an error, or could not be opened; each is followed by a new attempt.")
@@ -103,7 +104,7 @@ var (
 	reloadedAt     = gauge("config_last_reload_success_timestamp_seconds", "When the configuration at work was read.")
 	build          = gauge("build_info", "Always 1.", "version", "goversion")
 	countersByName = []metric{
-		received, redeliveries, retried, rescued, failed, detoured, postponed, delivered, refused, returned, nacked, restarts,
+		received, redeliveries, retried, rescued, failed, detoured, postponed, delivered, refused, setAside, returned, nacked, restarts,
 	}
 )
 

@@ -14,6 +14,7 @@ import (
 type Flow struct {
 	id                               workerconfig.ID
 	received, redeliveries, restarts prometheus.Counter
+	setAside                         prometheus.Counter
 
 	counters map[string]*prometheus.CounterVec
 	latency  prometheus.Observer
@@ -29,6 +30,7 @@ func (s *Set) newFlow(id workerconfig.ID, exchanges []string) *Flow {
 	values, _ := f.values(latency)
 	f.latency = s.latency.WithLabelValues(values...)
 	f.received, f.redeliveries, f.restarts = f.counter(received), f.counter(redeliveries), f.counter(restarts)
+	f.setAside = f.counter(setAside)
 	for _, exchange := range exchanges {
 		f.Exchange(exchange) // shows zero before there is anything to count
 	}
@@ -80,6 +82,9 @@ func countReason(counters map[string]prometheus.Counter, reason string) {
 
 // Received counts a delivery.
 func (f *Flow) Received() { f.received.Inc() }
+
+// SetAside counts a message that is in the refused queue now.
+func (f *Flow) SetAside() { f.setAside.Inc() }
 
 // Exchange is what is counted of the publishes to one exchange.
 type Exchange struct {

@@ -27,6 +27,8 @@ func (workerEngine) addQueues(t *topology.Topology, p Pipeline) {
 	n := p.Names()
 	t.Queues[n.Inbox()] = OwnQueue(p.QueueType, n.FailedExchange(), InboxDeliveryLimit, nil)
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.DeadLetterExchange(), Destination: n.Inbox()})
+	t.Queues[n.RefusedQueue()] = RefusedQueue(n.FailedExchange())
+	t.Bindings = append(t.Bindings, topology.Binding{Source: n.RetryExchange(), Destination: n.RefusedQueue(), RoutingKey: RefusedKey})
 	for _, wait := range append(p.Waits(), p.Retired...) {
 		addRetryQueue(t, p, wait)
 		t.Bindings = append(t.Bindings, topology.Binding{Source: n.RetryExchange(), Destination: n.RetryQueue(wait), RoutingKey: DelayKey(wait)})

@@ -65,6 +65,17 @@ func addRetryQueue(t *topology.Topology, p Pipeline, wait time.Duration) {
 		topology.Arguments{"x-message-ttl": wait.Milliseconds()})
 }
 
+// RefusedWait is how long a refused message waits before the broker offers it to the queues again: what refuses for a moment
+// only, such as one that elects a leader, takes it then. Otherwise the broker waits for minutes.
+const RefusedWait = 5 * time.Second
+
+// RefusedQueue is from where the broker gives a message to all queues behind an exchange, after one of them has refused it. It
+// remembers for each of the queues whether that has the message, which only a quorum queue does.
+func RefusedQueue(exchange string) topology.Queue {
+	return OwnQueue(topology.Quorum, exchange, topology.Arguments{"x-message-ttl": RefusedWait.Milliseconds()},
+		topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+}
+
 // OwnQueue builds one of an owner's own queues. What only quorum queues take is left out for
 // classic ones, which refuse it.
 func OwnQueue(queueType, deadLetterExchange string, deliveryLimit int64, more topology.Arguments) topology.Queue {

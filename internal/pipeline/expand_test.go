@@ -32,6 +32,8 @@ func TestExpandQuorum(t *testing.T) {
 				"x-delivery-limit=1000 x-overflow=reject-publish",
 			"orders.failed": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
 				"x-delivery-limit=1000000 x-overflow=reject-publish",
+			"orders.retry.0.refused": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-message-ttl=5000 x-overflow=reject-publish",
 			"orders.retry.5s": retry("5000"),
 			"orders.retry.1m": retry("60000"),
 			"paid":            "quorum x-retry-declared-by=orders x-single-active-consumer=true",
@@ -39,6 +41,7 @@ func TestExpandQuorum(t *testing.T) {
 		Bindings: []string{
 			"orders.dlx -> orders.inbox",
 			`orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s","0s","60s","5000ms"],"max_attempts":4,"retry_on":["rejected"]}'`,
+			"orders.retry -> orders.retry.0.refused [delay:refused]",
 			"orders.retry -> orders.retry.1m [delay:1m]",
 			"orders.retry -> orders.retry.5s [delay:5s]",
 			"orders.return -> a|b.c [return:a|b.c]",
@@ -61,7 +64,12 @@ func TestClassicPipelineHasNoQuorumArguments(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	p.QueueType, p.WorkQueues = topology.Classic, nil
-	for name, queue := range Expand(p).Queues {
+	queues := Expand(p).Queues
+	if queues[p.Names().RefusedQueue()].Type != topology.Quorum {
+		t.Error("the refused queue cannot remember who has a message")
+	}
+	delete(queues, p.Names().RefusedQueue())
+	for name, queue := range queues {
 		for _, argument := range []string{"x-dead-letter-strategy", "x-overflow", "x-delivery-limit"} {
 			if _, has := queue.Arguments[argument]; has {
 				t.Errorf("%s has %s, which a classic queue refuses or misreads", name, argument)

@@ -21,6 +21,9 @@ const (
 	EscapedKey      = "retry-escaped"
 )
 
+// RefusedKey binds the refused queue to the retry exchange. No delay is spelled like that.
+const RefusedKey = DelayKeyPrefix + "refused"
+
 // KeyPrefixes begin all binding keys of the direct exchanges by which a message comes back to its work queue.
 func KeyPrefixes() []string { return []string{DelayKeyPrefix, ReturnKeyPrefix, stored.NoteKeyPrefix} }
 
@@ -44,6 +47,10 @@ func (n Names) RetryQueue(delay time.Duration) string {
 // ReturnExchange is where messages go when their wait is over.
 func (n Names) ReturnExchange() string { return string(n) + ".return" }
 
+// RefusedQueue keeps failed messages that a queue did not take, for the broker to give them to all queues behind the failed
+// exchange. The pipeline's policy covers its name, which is none of a delay.
+func (n Names) RefusedQueue() string { return n.retryQueuePrefix() + "0.refused" }
+
 // FailedExchange leads to the pipeline's failed queue.
 func (n Names) FailedExchange() string { return string(n) + ".failed" }
 
@@ -64,10 +71,10 @@ func ReturnKey(workQueue string) string { return ReturnKeyPrefix + workQueue }
 func FailedKey(workQueue string) string { return FailedKeyPrefix + workQueue }
 
 // OwnsQueue reports whether the name is one that the pipeline gives to its own queues: the inbox,
-// the failed queue, the retry queue of any delay, or that of what was caught.
+// the failed queue, the retry queue of any delay, or those of what was refused or caught.
 func (n Names) OwnsQueue(queue string) bool {
 	_, isRetry := n.DelayOf(queue)
-	return isRetry || queue == n.Inbox() || queue == n.FailedQueue() || queue == n.CaughtQueue()
+	return isRetry || slices.Contains([]string{n.Inbox(), n.FailedQueue(), n.RefusedQueue(), n.CaughtQueue()}, queue)
 }
 
 // CoversQueue reports whether the pipeline's policy applies to a queue of this name, whoever made it: its own

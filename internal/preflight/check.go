@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,8 +64,8 @@ func checkType(at Path, queueType string) []Problem {
 
 // CheckLengths checks that the broker takes the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
-	longest := p.Names().ReturnExchange()
-	for _, queue := range slices.Sorted(maps.Keys(pipeline.Expand(p).Queues)) {
+	longest, queues := p.Names().ReturnExchange(), pipeline.Expand(p).Queues
+	for _, queue := range slices.Sorted(maps.Keys(queues)) {
 		_, isWork := p.WorkQueues[queue]
 		_, isFailed := p.FailedQueues()[queue] // see CheckFailedQueues
 		if !isWork && !isFailed && len(queue) > len(longest) {
@@ -72,7 +73,7 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 		}
 	}
 	var problems []Problem
-	if detail := tooLong(p.Vhost, longest, p.QueueType); detail != "" {
+	if detail := tooLong(p.Vhost, longest, cmp.Or(queues[longest].Type, p.QueueType)); detail != "" {
 		problems = append(problems, workerconfig.NameTooLong(workerconfig.Pipeline, longest, detail))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {

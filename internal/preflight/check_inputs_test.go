@@ -109,7 +109,7 @@ func TestCheckRetryOn(t *testing.T) {
 // The longest of the pipeline's own names decides, and for quorum queues the vhost's counts, too.
 func TestCheckLengths(t *testing.T) {
 	t.Parallel()
-	const suffix = len(".retry.5s") // the longest of a pipeline with this delay alone
+	const suffix = len(".retry.0.refused") // the longest of a pipeline with short delays, and of a quorum queue
 	for name, c := range map[string]struct {
 		vhost     string
 		pipeline  int // bytes
@@ -119,8 +119,8 @@ func TestCheckLengths(t *testing.T) {
 		want      int
 	}{
 		"short":                               {"/", 6, 4, topology.Quorum, topology.Quorum, 0},
-		"classic, as long as can be":          {"/", 255 - suffix, 255, topology.Classic, topology.Classic, 0},
-		"classic, too long":                   {"/", 256 - suffix, 255, topology.Classic, topology.Classic, 1},
+		"classic, as long as can be":          {"v", 253 - suffix, 255, topology.Classic, topology.Classic, 0},
+		"classic, too long":                   {"v", 254 - suffix, 255, topology.Classic, topology.Classic, 1},
 		"quorum, as long as can be":           {"v", 253 - suffix, 4, topology.Quorum, topology.Classic, 0},
 		"quorum, too long with the vhost":     {"v", 254 - suffix, 4, topology.Quorum, topology.Classic, 1},
 		"a slash takes three bytes":           {"/", 252 - suffix, 4, topology.Quorum, topology.Classic, 1},

@@ -166,7 +166,11 @@ func checkListeners(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 		if _, isWorkQueue := p.WorkQueues[b.Destination]; isWorkQueue && !b.ToExchange {
 			continue // its own check refuses it
 		}
-		f.warn(Path{"name"}, "Unmanaged binding on the pipeline's exchange", slowestTarget, b.String(), b.Destination)
+		detail := slowestTarget
+		if p.HasWorker() && b.Source != n.DeadLetterExchange() {
+			detail = slowestBesideFailed
+		}
+		f.warn(Path{"name"}, "Unmanaged binding on the pipeline's exchange", detail, b.String(), b.Destination)
 	}
 }
 

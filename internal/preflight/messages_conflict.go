@@ -191,6 +191,13 @@ const (
 		"if %q is full and rejects what is published, or has no majority, all retries stop. " +
 		"Give it overflow = drop-head, or no limit."
 
+	slowestBesideFailed = "There is a binding %q. " +
+		"It is left alone. " +
+		"While %[2]q is full and rejects what is published, the other queues may get failed messages twice, " +
+		"and %[2]q gets them up to six minutes after it has room again. " +
+		"While it has no majority, retries stop for a minute at a time. " +
+		"Give it overflow = drop-head, or no limit."
+
 	classicInCluster = "The cluster has %d nodes. " +
 		"A classic queue lives on one of them: " +
 		"in tests with nodes killed, 395 of 1,992 rejected messages were lost, and none with quorum queues. " +

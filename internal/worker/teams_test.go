@@ -85,7 +85,7 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 			}
 			for _, r := range workers {
 				log := r.log.String()
-				if countLines(log, "accepts nothing; is it full") != 1 || !strings.Contains(log, "detour=refused") || countLines(log, "msg=consuming") != 1 {
+				if countLines(log, "messages go to the refused queue") != 1 || !strings.Contains(log, "detour=refused") || countLines(log, "msg=consuming") != 1 {
 					t.Errorf("log:\n%.2000s", log)
 				}
 			}
@@ -99,8 +99,8 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 				}
 				time.Sleep(time.Second)
 				for _, r := range workers {
-					if countLines(r.log.String(), "failed messages go to the failed queue of their work queue again") == 0 {
-						return errors.New("a worker goes on with its detour")
+					if countLines(r.log.String(), "take all messages again") == 0 {
+						return errors.New("a worker does not say that it is over")
 					}
 				}
 				return nil

@@ -60,9 +60,14 @@ func NameTooLong(kind Kind, expanded, why string) problem.Problem {
 
 // checkNameLength expects valid delays.
 func checkNameLength(w pipeline.Worker) []problem.Problem {
+	queues := []string{pipeline.Names(w.Name).RefusedQueue()}
 	for _, spelled := range w.Delays {
-		delay, err := pipeline.ParseDelay(spelled)
-		if queue := pipeline.Names(w.Name).RetryQueue(delay); err == nil && len(queue) > MaxName {
+		if delay, err := pipeline.ParseDelay(spelled); err == nil {
+			queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
+		}
+	}
+	for _, queue := range queues {
+		if len(queue) > MaxName {
 			return []problem.Problem{NameTooLong(Pipeline, queue, NamesAreShort)}
 		}
 	}

@@ -155,8 +155,7 @@ func (p *place) checkTarget(queue string) error {
 
 // ownsQueue reports whether the name is one that a delayed exchange, if it is one, gives to its queues.
 func ownsQueue(n delayed.Names, queue string) bool {
-	_, isLevel := n.LevelOf(queue)
-	return n != "" && (isLevel || queue == n.Inbox() || queue == n.UnroutedQueue())
+	return n != "" && n.OwnsQueue(queue)
 }
 
 // open connects to the first broker that serves.

@@ -47,8 +47,8 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 		Use:   "status [NAME]",
 		Short: "Count what is in the queues of a pipeline or a delayed exchange",
 		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queues. The names of
-the retry queues, and of failed queues of single work queues, come from the worker's configuration. Exit code 1
-says that a queue is missing, or that nothing consumes the inbox. A pipeline of an engine without a worker has no
+the retry queues, and of failed queues of single work queues, come from the worker's configuration; with it, what a
+queue has refused is counted, too. Exit code 1 says that a queue is missing, or that nothing consumes the inbox. A pipeline of an engine without a worker has no
 inbox. What a quorum queue itself delays (engine native) is not ready, and not counted.
 
 Of a delayed exchange it counts the inbox, the levels of the configuration and the unrouted queue. DUE BY is when the
@@ -151,6 +151,7 @@ func (p *place) pipelineQueues() []watched {
 				names = append(names, p.Pipeline.RetryQueue(delay))
 			}
 		}
+		names = append(names, p.Pipeline.RefusedQueue())
 		failed = append(failed, p.Worker.FailedQueues()...)
 	}
 	if !slices.Contains(failed, p.Name) {
@@ -171,6 +172,7 @@ func (p *place) delayedQueues() []watched {
 		for _, l := range p.Delaying.Levels() {
 			queues = append(queues, watched{name: n.Level(l), longest: l.Longest()})
 		}
+		queues = append(queues, watched{name: n.Refused()})
 	}
 	return append(queues, watched{name: n.UnroutedQueue()})
 }

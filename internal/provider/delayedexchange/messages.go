@@ -15,8 +15,11 @@ import (
 
 // remedy says how a queue comes to be empty.
 func remedy(e delayed.Exchange, queue string) string {
-	if queue == e.Names().UnroutedQueue() {
+	switch n := e.Names(); queue {
+	case n.UnroutedQueue():
 		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue."
+	case n.Refused():
+		return entity.RefusedRemedy(n.DeliverExchange())
 	}
 	return "wait until what is delayed is due, with the sidecar running."
 }

@@ -23,6 +23,8 @@ func remedy(p pipeline.Pipeline, queue string) string {
 		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. Stop its consumers, if there are any."
 	case queue == n.CaughtQueue():
 		return "rabbitmq-retry failed replay, with --queue and --to, sends what was caught to where it belongs."
+	case queue == n.RefusedQueue():
+		return entity.RefusedRemedy(n.FailedExchange())
 	case n.OwnsQueue(queue):
 		return "let the retries finish, with the sidecar running where the pipeline has one."
 	}

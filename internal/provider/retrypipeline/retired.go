@@ -110,7 +110,8 @@ func seenDrained(
 		return seen, nil
 	}
 	all := slices.DeleteFunc(slices.Collect(maps.Keys(owned.Queues)), func(queue string) bool {
-		return !p.Names().OwnsQueue(queue) || queue == p.Names().FailedQueue()
+		n := p.Names()
+		return !n.OwnsQueue(queue) || queue == n.FailedQueue() || queue == n.RefusedQueue() // from where nothing comes back
 	})
 	drained, err := run.AllDrained(ctx, p.Vhost, all...)
 	if err != nil {

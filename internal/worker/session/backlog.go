@@ -15,7 +15,11 @@ type backlog struct {
 
 // keep takes a message for a moment that doubles each time.
 func (b *backlog) keep(m *message, now time.Time) {
-	m.dueAt = now.Add(pause(m.deferrals))
+	if m.refused {
+		m.dueAt = now.Add(backOff(m.deferrals))
+	} else {
+		m.dueAt = now.Add(pause(m.deferrals))
+	}
 	m.deferrals++
 	at, _ := slices.BinarySearchFunc(b.messages, m, func(a, b *message) int { return a.dueAt.Compare(b.dueAt) })
 	b.messages = slices.Insert(b.messages, at, m)
@@ -39,12 +43,11 @@ func (b *backlog) schedule(now time.Time) {
 }
 
 // pause is a moment that doubles each time, from 100 ms to 2 s.
-func pause(times int) time.Duration {
-	const shortest, longest = 100 * time.Millisecond, 2 * time.Second
-	if times < 5 {
-		return shortest << times
-	}
-	return longest
+func pause(times int) time.Duration { return min(backOff(times), 2*time.Second) }
+
+// backOff is one that goes on doubling, up to a minute.
+func backOff(times int) time.Duration {
+	return min(100*time.Millisecond<<min(times, 10), time.Minute)
 }
 
 // keep keeps a message, unacknowledged, to publish it again a little later.

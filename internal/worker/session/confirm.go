@@ -1,5 +1,7 @@
 package session
 
+import "time"
+
 // bindingDeferrals is how often, in nine seconds, a publish is deferred when an exchange that was missing is
 // back and has no binding for the message: whoever created it may be about to create the bindings.
 const bindingDeferrals = 8
@@ -37,6 +39,16 @@ func (s *Session) confirm(a answer) error {
 	return s.release(p)
 }
 
+// renewEvery passes between two channels at least that are opened since queues refuse messages.
+const renewEvery = 10 * time.Second
+
+// refusedOne notes that a queue refused a message, which may be the channel's fault.
+func (p *publisher) refusedOne(now time.Time) {
+	if now.Sub(p.renewed) > renewEvery {
+		p.stale, p.renewed = true, now
+	}
+}
+
 // renew opens a channel again whose refusals may be its own: on RabbitMQ 3.10, one that a full quorum queue has refused is refused
 // even when the limit is gone. It waits for a moment in which nothing is outstanding.
 func (s *Session) renew(p *publisher) {
@@ -45,7 +57,6 @@ func (s *Session) renew(p *publisher) {
 	}
 	old := p.channel
 	go func() { _ = old.Close() }() // what it answers changes nothing
-	p.stale = false
 	p.suspend()
 	s.reopen(p)
 }

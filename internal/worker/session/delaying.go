@@ -14,15 +14,17 @@ import (
 // Delaying is the flow of a delayed exchange. There is no other way for a message than its own: what the broker does not take is
 // kept until it does, or until the configuration leads elsewhere.
 type Delaying struct {
-	config  *delaying.Exchange
-	watch   *metrics.DelayedExchange
-	log     *slog.Logger
-	session *Session
+	config *delaying.Exchange
+	watch  *metrics.DelayedExchange
+	log    *slog.Logger
+	// refusals outlives a session.
+	refusals refusals
+	session  *Session
 }
 
 // NewDelaying is a delayed exchange's flow.
 func NewDelaying(e *delaying.Exchange, watch *metrics.DelayedExchange, log *slog.Logger) *Delaying {
-	return &Delaying{config: e, watch: watch, log: log}
+	return &Delaying{config: e, watch: watch, log: log, refusals: refusals{log: log}}
 }
 
 // exchanges is a verdict as a delayed exchange's, which all of its messages have.
@@ -68,6 +70,12 @@ func (f *Delaying) send(m *message, _ time.Time) deadletter.Route {
 }
 
 func (f *Delaying) returned(p *publisher, m *message) error {
+	if v := exchanges(m.verdict); v.SetAside {
+		v.SetAside = false
+		m.verdict = v
+		f.session.unrouted(p, m)
+		return nil
+	}
 	if next, ok := exchanges(m.verdict).Unroutable(); ok && !p.forbidden {
 		m.verdict = next
 		return f.session.publish(m)
@@ -79,13 +87,21 @@ func (f *Delaying) returned(p *publisher, m *message) error {
 	return nil
 }
 
-func (f *Delaying) nacked(p *publisher, m *message) error { //nolint:unparam // likewise
+func (f *Delaying) nacked(p *publisher, m *message) error {
 	f.log.Debug(deferredRefused, "exchange", p.exchange, "message_id", m.delivery.MessageId)
+	now, v := time.Now(), exchanges(m.verdict)
+	if v.Action == delaying.Deliver && !v.SetAside {
+		f.refusals.refused(now, f.config.Names.Refused(), p.exchange, "")
+		p.refusedOne(now)
+		m.refused, v.SetAside = true, true
+		m.verdict = v
+		return f.session.publish(m)
+	}
 	if f.leadsToOneQueue(p) {
 		if !p.impeded() {
 			f.log.Warn(deferredFull, "exchange", p.exchange)
 		}
-		p.obstruct(time.Now())
+		p.obstruct(now)
 		p.stale = true
 	}
 	f.session.keep(m)
@@ -109,6 +125,11 @@ func (f *Delaying) accepted(m *message) {
 		return
 	case delaying.Deliver:
 		f.watch.Delivered()
+		if v.SetAside {
+			f.watch.SetAside()
+		} else {
+			f.refusals.accepted(time.Now(), f.config.Names.DeliverExchange(), "")
+		}
 	case delaying.Delay:
 		f.watch.Delayed()
 	}
@@ -135,7 +156,21 @@ func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (P
 
 func (*Delaying) forgoes(*publisher) bool { return false }
 
-func (*Delaying) shut(*publisher, *amqp.Error) error { return nil }
+// shut keeps what a queue refused if there is no refused queue yet, or it is closed to this user: the other way is open.
+func (f *Delaying) shut(p *publisher, _ *amqp.Error) error {
+	if p.exchange != f.config.Names.Refused() {
+		return nil
+	}
+	waiting := p.waiting
+	p.waiting, p.suspects = nil, 0
+	for _, m := range waiting {
+		v := exchanges(m.verdict)
+		v.SetAside = false
+		m.verdict = v
+		f.session.keep(m)
+	}
+	return nil
+}
 
 // diedAt: messages come from publishers, who say nothing that could be believed of the time.
 func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }

@@ -53,7 +53,7 @@ func (s *Session) publish(m *message) error {
 		s.keep(m)
 		return nil
 	}
-	p := s.to(route.Exchange)
+	p := s.to(route)
 	if p.forbidden {
 		return s.Flow.returned(p, m)
 	}

@@ -73,6 +73,8 @@ type Flow interface {
 type Parked struct {
 	Route      deadletter.Route
 	Publishing amqp.Publishing
+	// SetAside is what takes its place if a queue refuses it, nil if nothing does.
+	SetAside *Parked
 	// Done counts and logs it.
 	Done func()
 }

@@ -31,8 +31,8 @@ type message struct {
 	publishedAt  time.Time
 	confirmation interface{ Acked() bool }
 
-	// refusedAt is when the failed queue of its work queue first refused it, zero if it did not.
-	refusedAt time.Time
+	// refused says that a queue has refused it, and that another one may have it: publishing it again may double it there.
+	refused bool
 
 	// deferrals is how often in a row the publish was deferred, and dueAt when it is tried again.
 	deferrals int

@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// parkingPatience is how long the failed queue of a work queue may refuse messages, or the way to it be closed, before
-	// they go to the pipeline's. Electing a leader takes less.
+	// parkingPatience is how long the way to the failed queues of work queues may be closed before their messages go to the
+	// pipeline's.
 	parkingPatience = 5 * time.Second
-	// parkingProbe passes between two messages that try a failed queue that took none.
+	// parkingProbe passes between two messages that try whether it is open again.
 	parkingProbe = 10 * time.Second
 	// mostRefusing bounds how many work queues are remembered.
 	mostRefusing = 4096
 )
 
-// Parking remembers which work queues' failed queues take nothing, so that their messages go to the pipeline's. What waits
+// Parking remembers which work queues' failed queues do not answer, so that their messages go to the pipeline's. What waits
 // for one of them occupies the window, and would hold up the retries of all work queues. It outlives a session.
 type Parking struct {
-	// refusing is by work queue: the worker knows none of the failed queues.
-	refusing map[string]*obstacle
+	// silent is by work queue: the worker knows none of the failed queues.
+	silent map[string]*obstacle
 	// closed is about the exchange that leads to all of them, nil if it is open.
 	closed *obstacle
 }
 
 // NewParking remembers nothing yet.
-func NewParking() *Parking { return &Parking{refusing: map[string]*obstacle{}} }
+func NewParking() *Parking { return &Parking{silent: map[string]*obstacle{}} }
 
 // obstacle keeps messages from where they belong.
 type obstacle struct {
@@ -58,7 +58,7 @@ func (o *obstacle) begun() bool { return o != nil && !o.nextProbe.IsZero() }
 
 // detour is why a failed message of a work queue has to go to the pipeline's failed queue now, "" if it has not.
 func (p *Parking) detour(queue string, a alarm, now time.Time) deadletter.Detour {
-	for _, o := range []*obstacle{p.closed, p.refusing[queue]} {
+	for _, o := range []*obstacle{p.closed, p.silent[queue]} {
 		if o.blocks(a, now) {
 			return o.why
 		}
@@ -66,19 +66,11 @@ func (p *Parking) detour(queue string, a alarm, now time.Time) deadletter.Detour
 	return ""
 }
 
-// refused notes that the failed queue of a work queue did not take a message, and reports whether none waits for it any more.
-func (p *Parking) refused(queue string, a alarm, now time.Time) (detours bool) {
-	if p.refusing[queue] == nil {
-		p.remember(queue, &obstacle{why: deadletter.DetourRefused, since: now, every: parkingProbe})
-	}
-	return p.refusing[queue].begun() || a.waited(p.refusing[queue].since, now) >= parkingPatience
-}
-
 func (p *Parking) remember(queue string, o *obstacle) {
-	if len(p.refusing) >= mostRefusing {
-		clear(p.refusing)
+	if len(p.silent) >= mostRefusing {
+		clear(p.silent)
 	}
-	p.refusing[queue] = o
+	p.silent[queue] = o
 }
 
 // observe begins detours around the failed queues that have not answered for too long while the broker accepted later
@@ -121,11 +113,11 @@ func (p *Parking) shut(reason *amqp.Error, now time.Time) {
 
 // accepted notes that a message went where it belongs.
 func (p *Parking) accepted(queue string, log *slog.Logger) {
-	if p.closed.begun() || p.refusing[queue].begun() {
+	if p.closed.begun() || p.silent[queue].begun() {
 		log.Info("failed messages go to the failed queue of their work queue again", "queue", queue)
 	}
 	p.closed = nil
-	delete(p.refusing, queue)
+	delete(p.silent, queue)
 }
 
 // detoured sends a failed message to the pipeline's failed queue if its own takes none.
@@ -135,7 +127,7 @@ func (f *Retrying) detoured(m *message, now time.Time) {
 		return
 	}
 	queue := v.Letter.Queue
-	before := f.parking.closed.begun() || f.parking.refusing[queue].begun()
+	before := f.parking.closed.begun() || f.parking.silent[queue].begun()
 	why := f.parking.detour(queue, f.session.alarm, now)
 	if why == "" {
 		return
@@ -163,22 +155,12 @@ func (f *Retrying) detourWaiting() error {
 	return nil
 }
 
-// parkedNacked handles a failed message that the failed queue of its work queue did not take: it is tried again, or goes to
-// the pipeline's.
-func (f *Retrying) parkedNacked(m *message, now time.Time) error {
-	if m.refusedAt.IsZero() {
-		m.refusedAt = now
-	}
-	s := f.session
-	late := s.alarm.waited(m.refusedAt, now) >= parkingPatience
-	if f.parking.refused(verdictOf(m).Letter.Queue, s.alarm, now) || late {
-		f.detoured(m, now)
-		if v := verdictOf(m); v.ToOwnFailedQueue() { // others were accepted meanwhile, or it was the one that tries again
-			m.verdict = v.Detoured(deadletter.DetourRefused)
-		}
-		s.to(f.config.Names.FailedRouteExchange()).stale = true
-		return s.publish(m)
-	}
-	s.keep(m)
-	return nil
+// parkedNacked handles a failed message that one of the queues did not take that it was for. Others may have taken it, so it is not
+// published there again.
+func (f *Retrying) parkedNacked(p *publisher, m *message) error {
+	now, v := time.Now(), verdictOf(m)
+	f.refusals.refused(now, f.config.Names.RefusedQueue(), p.exchange, v.Letter.Queue)
+	p.refusedOne(now)
+	m.refused, m.verdict = true, v.SetAside()
+	return f.session.publish(m)
 }

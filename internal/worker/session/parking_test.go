@@ -10,39 +10,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// What a failed queue refuses goes to the pipeline's after five seconds, but for one message every ten.
-func TestFailedQueueThatRefuses(t *testing.T) {
-	t.Parallel()
-	p, now := NewParking(), time.Now()
-	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds * float64(time.Second))) }
-	if p.refused("a", alarm{}, now) || p.refused("a", alarm{}, at(4.9)) || p.detour("a", alarm{}, at(4.9)) != "" {
-		t.Error("the detour begins at once")
-	}
-	for _, c := range []struct {
-		queue string
-		at    float64
-		want  deadletter.Detour
-	}{
-		{"a", 5, deadletter.DetourRefused},
-		{"b", 5, ""},
-		{"a", 14, deadletter.DetourRefused},
-		{"a", 15.1, ""}, // tries again
-		{"a", 15.2, deadletter.DetourRefused},
-		{"a", 25.2, ""},
-	} {
-		if got := p.detour(c.queue, alarm{}, at(c.at)); got != c.want {
-			t.Errorf("%s after %g s: %q, want %q", c.queue, c.at, got, c.want)
-		}
-	}
-	if !p.refused("a", alarm{}, at(25.3)) {
-		t.Error("the message that tried again waits")
-	}
-	p.accepted("a", slog.New(slog.DiscardHandler))
-	if p.detour("a", alarm{}, at(25.4)) != "" || p.refused("a", alarm{}, at(25.4)) {
-		t.Error("the detour goes on after a message was accepted")
-	}
-}
-
 func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
 	t.Parallel()
 	p, now := NewParking(), time.Now()
@@ -72,19 +39,27 @@ func TestFailedQueueThatIsSilent(t *testing.T) {
 	if err := p.observe([]*message{silent}, alarm{}, now); err != nil {
 		t.Errorf("a single message: %v", err)
 	}
-	if err := p.observe([]*message{silent, accepted}, alarm{}, now); err == nil || p.detour("a", alarm{}, now) != deadletter.DetourRefused {
-		t.Errorf("error %v", err)
+	if err := p.observe([]*message{silent, accepted}, alarm{}, now); err == nil {
+		t.Error("no error")
 	}
-}
-
-// Whoever makes up names of queues takes no memory.
-func TestManyFailedQueuesThatRefuse(t *testing.T) {
-	t.Parallel()
-	p, now := NewParking(), time.Now()
-	for i := range 2 * mostRefusing {
-		p.refused(string(rune(i)), alarm{}, now)
+	at := func(after time.Duration) time.Time { return now.Add(after) }
+	for _, c := range []struct {
+		queue string
+		at    time.Duration
+		want  deadletter.Detour
+	}{
+		{"a", 0, deadletter.DetourRefused},
+		{"b", 0, ""},
+		{"a", probePeriod, deadletter.DetourRefused},
+		{"a", probePeriod + time.Second, ""}, // tries again
+		{"a", probePeriod + 2*time.Second, deadletter.DetourRefused},
+	} {
+		if got := p.detour(c.queue, alarm{}, at(c.at)); got != c.want {
+			t.Errorf("%s after %s: %q, want %q", c.queue, c.at, got, c.want)
+		}
 	}
-	if n := len(p.refusing); n > mostRefusing {
-		t.Errorf("%d remembered", n)
+	p.accepted("a", slog.New(slog.DiscardHandler))
+	if p.detour("a", alarm{}, at(2*probePeriod)) != "" {
+		t.Error("the detour goes on after a message was accepted")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // mostAnswers is how many answers wait for the loop at most.
@@ -13,18 +15,19 @@ const mostAnswers = 1024
 // publishers are one per exchange, each with a channel of its own, so that an exchange that is missing, or whose target has no
 // majority, does not silence the others. A channel is opened for the first message.
 type publishers struct {
+	// all are by [deadletter.Route.Channel].
 	all map[string]*publisher
 	// open opens a channel.
 	open func() (outlet, error)
 }
 
-// to is the publisher of an exchange.
-func (s *Session) to(exchange string) *publisher {
-	p, found := s.publishers.all[exchange]
+// to is the publisher for a route.
+func (s *Session) to(route deadletter.Route) *publisher {
+	p, found := s.publishers.all[route.Channel()]
 	if !found {
-		p = newPublisher(exchange)
-		p.watch, p.shut = s.watch.Exchange(exchange), true
-		s.publishers.all[exchange] = p
+		p = newPublisher(route.Exchange)
+		p.watch, p.shut = s.watch.Exchange(route.Exchange), true
+		s.publishers.all[route.Channel()] = p
 		s.openSoon(p, 0)
 	}
 	return p

@@ -23,6 +23,9 @@ func (f *Retrying) done(m *message) {
 			f.watch.Detoured(v.Detour)
 			details = append(details, "detour", string(v.Detour))
 		}
+		if v.Refused {
+			f.watch.SetAside()
+		}
 		f.log.Info("message parked in the failed queue", details...)
 		return
 	case deadletter.Rescue:
@@ -49,10 +52,23 @@ func (*Retrying) details(m *message, first slog.Attr) []any {
 // Park implements [Flow].
 func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
 	v := f.config.Undeliverable(d, why)
+	parked, err := f.parked(v, d, stamp)
+	if err != nil {
+		return parked, err
+	}
+	setAside, err := f.parked(v.SetAside(), d, stamp)
+	parked.SetAside = &setAside
+	return parked, err
+}
+
+func (f *Retrying) parked(v deadletter.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Parked, error) {
 	publishing, err := f.config.Publishing(v, d, stamp)
 	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
 		f.watch.Failed(v.Reason)
+		if v.Refused {
+			f.watch.SetAside()
+		}
 		f.log.Info("message parked in the failed queue", "reason", v.Reason, "queue", v.Letter.Queue,
 			"attempts", v.Letter.Count, "message_id", d.MessageId, "error", v.Error)
 	}}, err

@@ -17,19 +17,20 @@ type Retrying struct {
 	watch  *metrics.Pipeline
 	log    *slog.Logger
 
-	// avoided and parking outlive a session; detours and unbound are about one.
-	avoided AvoidedDelays
-	parking *Parking
-	detours detours
-	unbound unbound
-	session *Session
+	// avoided, parking and refusals outlive a session; detours and unbound are about one.
+	avoided  AvoidedDelays
+	parking  *Parking
+	refusals refusals
+	detours  detours
+	unbound  unbound
+	session  *Session
 }
 
 // NewRetrying is a pipeline's flow. The timeout is how long messages are kept because no delay is bound.
 func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Pipeline, log *slog.Logger) *Retrying {
 	return &Retrying{
 		config: p, rules: rules, watch: watch, log: log,
-		avoided: AvoidedDelays{}, parking: NewParking(), unbound: unbound{timeout: unboundTimeout, log: log},
+		avoided: AvoidedDelays{}, parking: NewParking(), refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
 	}
 }
 
@@ -114,19 +115,28 @@ func (f *Retrying) accepted(m *message) {
 	if v.ToOwnFailedQueue() {
 		f.parking.accepted(v.Letter.Queue, f.log)
 	}
+	if v.Action == deadletter.Fail && !v.Refused {
+		f.refusals.accepted(time.Now(), f.config.Route(v).Exchange, v.Letter.Queue)
+	}
 	f.done(m)
 }
 
 // returned tries the next best after the broker had no queue for a message.
-func (f *Retrying) returned(_ *publisher, m *message) error {
+func (f *Retrying) returned(p *publisher, m *message) error {
 	s, v := f.session, verdictOf(m)
+	if v.Refused {
+		v.Refused = false
+		m.verdict = v
+		s.unrouted(p, m)
+		return nil
+	}
 	if v.Action == deadletter.Retry && sentOf(m).Delay != v.Delay {
 		s.keep(m) // its own delay may be bound, and accept it again
 		return nil
 	}
 	next, ok := f.config.Returned(v)
 	if !ok {
-		s.unrouted(s.to(f.config.Names.FailedExchange()), m)
+		s.unrouted(s.to(deadletter.Route{Exchange: f.config.Names.FailedExchange()}), m)
 		return nil
 	}
 	if v.Waits() && !next.Waits() && f.unbound.returned(m, time.Now()) {
@@ -145,11 +155,14 @@ func (f *Retrying) nacked(p *publisher, m *message) error {
 		m.verdict = next
 		return s.publish(m)
 	}
-	if v.ToOwnFailedQueue() {
-		return f.parkedNacked(m, time.Now())
+	if v.Action == deadletter.Fail && !v.Refused {
+		return f.parkedNacked(p, m)
 	}
 	s.Log.Debug(deferredRefused, "queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
-	if !v.ToWorkQueue() {
+	switch {
+	case v.Refused:
+		p.refusedOne(time.Now())
+	case !v.ToWorkQueue():
 		// A work queue may well be full. Only a fault refuses what goes to a queue of ours.
 		now := time.Now()
 		p.refused(now)

@@ -19,9 +19,9 @@ import (
 // stableAfter is how long a session has to last to count as a success.
 const stableAfter = time.Minute
 
-// moreChannels is how many the publishing connection has besides those of the flow's exchanges: one for the default exchange, and one
-// to look for the last queue.
-const moreChannels = 2
+// moreChannels is how many the publishing connection has besides those of the flow's exchanges: one for the default exchange, one for
+// the refused queue, and one to look for the last queue.
+const moreChannels = 3
 
 // Settings are what a session is opened with.
 type Settings struct {

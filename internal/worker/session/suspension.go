@@ -21,8 +21,9 @@ type suspension struct {
 	// exchange is missing or forbidden.
 	closures int
 	warned   bool
-	// stale says that the channel is to be opened again as soon as nothing is outstanding on it.
-	stale bool
+	// stale says that the channel is to be opened again as soon as nothing is outstanding on it, and renewed when it last was.
+	stale   bool
+	renewed time.Time
 	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the
 	// log says so.
 	unbound bool
@@ -50,12 +51,12 @@ func (p *publisher) suspend() {
 
 // resume continues with a new channel.
 func (p *publisher) resume(o outlet) {
-	p.outlet, p.shut, p.forbidden = o, false, false
+	p.outlet, p.shut, p.forbidden, p.stale = o, false, false, false
 }
 
 // ready reports whether the message can be published now.
 func (p *publisher) ready(m *message) bool {
-	return !p.shut && (len(p.outstanding) == 0 || p.suspects == 0 && !m.goesAlone())
+	return !p.shut && !p.stale && (len(p.outstanding) == 0 || p.suspects == 0 && !m.goesAlone())
 }
 
 // goesAlone reports whether the broker may refuse the message for its size: nothing else is under way then.

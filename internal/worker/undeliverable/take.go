@@ -3,6 +3,7 @@ package undeliverable
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -56,7 +57,12 @@ func (i Inbox) park(ctx context.Context, out *outlet, d *amqp.Delivery, why stri
 	if err != nil {
 		return err
 	}
-	if err := out.publish(ctx, parked.Route, parked.Publishing); err != nil {
+	err = out.publish(ctx, parked.Route, parked.Publishing)
+	if errors.Is(err, errRefused) && parked.SetAside != nil {
+		parked = *parked.SetAside
+		err = out.publish(ctx, parked.Route, parked.Publishing)
+	}
+	if err != nil {
 		return err
 	}
 	parked.Done()

@@ -1,0 +1,161 @@
+package worker_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// offeredAgain is how long a broker may take to offer a queue again what that has refused.
+const offeredAgain = 7 * time.Minute
+
+func acknowledge(d amqp.Delivery) error { return d.Ack(false) }
+
+// count is how many messages came in all, how many different ones, and how often the one that came most often.
+func (c *consumer) count() (all, different, most int) {
+	ids := map[string]int{}
+	for _, d := range c.deliveries() {
+		if d.MessageId == "filling" {
+			continue
+		}
+		all++
+		ids[d.MessageId]++
+		most = max(most, ids[d.MessageId])
+	}
+	return all, len(ids), most
+}
+
+// declareFull declares a queue that refuses messages.
+func (p testVhost) declareFull(t *testing.T, queue string, from topology.Binding) {
+	t.Helper()
+	p.set(t, http.MethodPut, p.Path("policies", "limit"), map[string]any{
+		"pattern": "^" + queue + "$", "apply-to": "queues", "definition": map[string]any{"max-length": 1, "overflow": "reject-publish"},
+	})
+	p.DeclareQueue(t, queue, "quorum", nil)
+	from.Destination = queue
+	p.bind(t, from)
+	p.fillQueue(t, queue)
+}
+
+// makeRoom gives a full queue room for all.
+func (p testVhost) makeRoom(t *testing.T, queue string) {
+	t.Helper()
+	p.set(t, http.MethodPut, p.Path("policies", "limit"), map[string]any{
+		"pattern": "^" + queue + "$", "apply-to": "queues", "definition": map[string]any{"max-length": 1_000_000, "overflow": "reject-publish"},
+	})
+}
+
+// expectShared waits until one queue has all messages that another one refuses, and each no more than twice; then until that one,
+// which has room again, has them, too.
+func (p testVhost) expectShared(t *testing.T, n int, good, full, refused string) {
+	t.Helper()
+	kept := p.consume(t, good, acknowledge)
+	brokertest.Eventually(t, patience, func() error {
+		if _, different, _ := kept.count(); different < n {
+			return fmt.Errorf("%s has %d of %d messages", good, different, n)
+		}
+		return p.countIs(t, refused, n)
+	})
+	p.makeRoom(t, full)
+	late := p.consume(t, full, acknowledge)
+	brokertest.Eventually(t, offeredAgain, func() error {
+		if _, different, _ := late.count(); different < n {
+			return fmt.Errorf("%s has %d of %d messages", full, different, n)
+		}
+		return p.countIs(t, refused, 0)
+	})
+	if all, _, most := late.count(); all != n {
+		t.Errorf("%s has %d messages of %d, %d times at most", full, all, n, most)
+	}
+	if _, _, most := kept.count(); most > 2 {
+		t.Errorf("%s has a message %d times", good, most)
+	}
+}
+
+// A queue that is full gets the messages that are delivered at once later, and another queue for the same ones gets no more than two
+// copies.
+func TestFullQueueBesideAGoodOne(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	e := newExchange(t, "1m", "100ms", "good")
+	e.declareFull(t, "full", topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"})
+	r := e.work(t)
+	for i := range n {
+		e.publish(t, "good", 0, amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
+	}
+	r.log.await(t, "messages go to the refused queue", 1)
+	e.expectShared(t, n, "good", "full", e.names.Refused())
+	r.awaitReady(t, "")
+	r.awaitSeries(t, map[string]float64{"refused_queue_total": n, "delivered_at_once_total": n})
+	if log := r.log.String(); countLines(log, "refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
+		t.Errorf("log:\n%.2000s", log)
+	}
+}
+
+// A copy for an audit does not hold up or multiply failed messages, whether their work queues have failed queues of their own or not.
+func TestFullQueueBesideTheFailedQueue(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	p.declareFull(t, "audit", topology.Binding{Source: p.names.FailedExchange()})
+	r := p.workPermitted(t, pipeline.WorkerPermissions(p.names))
+	p.fillInbox(t, n, func(int) amqp.Publishing {
+		return amqp.Publishing{Headers: lastAttempt()}
+	})
+	r.log.await(t, "messages go to the refused queue", 1)
+	p.expectShared(t, n, p.names.FailedQueue(), "audit", p.names.RefusedQueue())
+	r.awaitReady(t, "")
+	r.awaitSeries(t, map[string]float64{"refused_queue_total": n, "failed_total{reason=exhausted}": n})
+	if log := r.log.String(); countLines(log, "messages go to the refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
+		t.Errorf("log:\n%.2000s", log)
+	}
+}
+
+// As long as there is no refused queue, messages are published again at intervals that grow.
+func TestRefusedQueueIsMissing(t *testing.T) {
+	t.Parallel()
+	const n, mostCopies = 5, 12 // in half a minute; 20 or more with an interval of two seconds
+	e := newExchange(t, "1m", "100ms", "good")
+	e.set(t, http.MethodDelete, e.Path("exchanges", e.names.Refused()), nil)
+	e.declareFull(t, "full", topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"})
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+	p.set(t, http.MethodDelete, p.Path("queues", p.names.RefusedQueue()), nil)
+	p.declareFull(t, "audit", topology.Binding{Source: p.names.FailedExchange()})
+	delays, parks := e.work(t), p.work(t)
+	p.fillInbox(t, n, func(int) amqp.Publishing { return amqp.Publishing{Headers: lastAttempt()} })
+	for i := range n {
+		e.publish(t, "good", 0, amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
+	}
+	good, failed := e.consume(t, "good", acknowledge), p.consume(t, p.names.FailedQueue(), acknowledge)
+	delays.awaitReady(t, "kept unacknowledged")
+	parks.awaitReady(t, "kept unacknowledged")
+	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(time.Second) {
+		for _, c := range []*consumer{good, failed} {
+			if _, _, most := c.count(); most > mostCopies {
+				t.Fatalf("%d copies after %s", most, time.Since(began))
+			}
+		}
+	}
+	for _, c := range []*consumer{good, failed} {
+		if _, different, most := c.count(); different != n || most < 2 {
+			t.Errorf("%d of %d messages, %d times at most", different, n, most)
+		}
+	}
+	e.apply(t, delayed.Expand(e.spec))
+	p.apply(t, pipeline.Expand(p.spec))
+	delays.awaitReady(t, "")
+	parks.awaitReady(t, "")
+	for _, r := range []*running{delays, parks} {
+		if log := r.log.String(); countLines(log, "msg=consuming") != 1 || countLines(log, "publish deferred") != 1 {
+			t.Errorf("log:\n%.2000s", log)
+		}
+	}
+}
