@@ -146,7 +146,7 @@ func TestTeamsCannotTouchEachOthersFailedQueues(t *testing.T) {
 func TestStatusOfTeams(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
-	for _, queue := range []string{"orders.given-up", "orders.retry.5s"} {
+	for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused"} {
 		o.DeclareQueue(t, queue, "quorum", nil)
 	}
 	o.parkIn(t, "orders.given-up", "order-1")
@@ -156,7 +156,7 @@ func TestStatusOfTeams(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ := o.run(t, exitError, "status", "orders", "--config", config)
-	contains(t, out, "orders.failed    0", "orders.given-up  1")
+	contains(t, out, "orders.retry.0.refused  0", "orders.failed           0", "orders.given-up         1")
 	if strings.Count(out, "orders.given-up") != 1 {
 		t.Error(out)
 	}

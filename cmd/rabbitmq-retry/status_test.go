@@ -38,7 +38,7 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 		Ready, Consumers int
 		DueBy            *time.Time `json:"due_by"`
 	}
-	if err := json.Unmarshal([]byte(out), &statuses); err != nil || len(statuses) != 7 || statuses[0].Consumers != 1 {
+	if err := json.Unmarshal([]byte(out), &statuses); err != nil || len(statuses) != 8 || statuses[0].Consumers != 1 {
 		t.Fatalf("%s: %v", out, err)
 	}
 	for _, s := range statuses {

@@ -37,9 +37,10 @@ func (e *Exchange) ID() workerconfig.ID {
 // Inbox is the queue with the messages.
 func (e *Exchange) Inbox() string { return e.Names.Inbox() }
 
-// Exchanges are all that messages are published to, the levels' from the lowest up.
+// Exchanges are all that messages are published to, the levels' from the lowest up, but for that of the refused queue: a topology of
+// an earlier release has none.
 func (e *Exchange) Exchanges() []string {
-	exchanges := []string{e.Names.DeliverExchange(), e.Names.Refused(), e.Names.UnroutedExchange()}
+	exchanges := []string{e.Names.DeliverExchange(), e.Names.UnroutedExchange()}
 	for bit := range delayed.LevelCount(e.longest, e.unit) {
 		exchanges = append(exchanges, e.Names.Level(delayed.Level{Unit: e.unit, Bit: bit}))
 	}

@@ -42,6 +42,7 @@ func TestAcc_DriftOfExchanges(t *testing.T) {
 		{"retry deleted", deleted("exchanges", "orders.retry"), onlyDiffers{
 			"exchanges orders.retry",
 			"bindings orders.retry -> orders.retry.5s [delay:5s]", "bindings orders.retry -> orders.retry.30s [delay:30s]",
+			"bindings orders.retry -> orders.retry.0.refused [delay:refused]",
 		}},
 		{"return deleted", deleted("exchanges", "orders.return"), onlyDiffers{
 			"exchanges orders.return",
@@ -94,6 +95,9 @@ func TestAcc_DriftOfQueuesDeleted(t *testing.T) {
 	acceptDrift(t, []driftCase{
 		{"inbox deleted", deleted("queues", "orders.inbox"), onlyDiffers{"queues orders.inbox", "bindings orders.dlx -> orders.inbox"}},
 		{"retry queue deleted", deleted("queues", "orders.retry.5s"), onlyDiffers{"queues orders.retry.5s", "bindings orders.retry -> orders.retry.5s [delay:5s]"}},
+		{"refused queue deleted", deleted("queues", "orders.retry.0.refused"), onlyDiffers{
+			"queues orders.retry.0.refused", "bindings orders.retry -> orders.retry.0.refused [delay:refused]",
+		}},
 		{"failed queue deleted", deleted("queues", "orders.failed"), onlyDiffers{"queues orders.failed", definitionBinding}},
 		{"declared queue deleted", deleted("queues", "noted"), onlyDiffers{"queues noted", "bindings orders.return -> noted [return:noted] retry-declared=orders"}},
 	})

@@ -40,7 +40,7 @@ func TestAcc_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	for guarded, writes := range map[bool][]int{false: killedAt(15, 1, 2, 3, 10, 15), true: killedAt(16, 2, 3)} {
+	for guarded, writes := range map[bool][]int{false: killedAt(17, 1, 2, 3, 10, 17), true: killedAt(18, 2, 3)} {
 		for _, write := range writes {
 			t.Run(fmt.Sprintf("write %d, policy of others: %t", write, guarded), func(t *testing.T) {
 				t.Parallel()
@@ -73,8 +73,8 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}{
 		"schedule":   {[]string{`delays = ["5s", "30s"]`, declared}, []string{`delays = ["5s", "1m"]`, declared, `max_attempts = 7`}, killedAt(5, 2, 3)},
 		"work queue": {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`}, killedAt(20, 2, 3, 5)},
-		"type":       {[]string{`delays = ["5s"]`}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(45, 8, 18)},
-		"destroy":    {[]string{`delays = ["5s"]`, declared}, nil, killedAt(32, 3, 8, 12, 17)},
+		"type":       {[]string{`delays = ["5s"]`}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(51, 8, 18)},
+		"destroy":    {[]string{`delays = ["5s"]`, declared}, nil, killedAt(35, 3, 8, 12, 17)},
 	} {
 		for _, write := range change.writes {
 			t.Run(fmt.Sprintf("%s, write %d", name, write), func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 		parkedIn      string
 		writes        []int
 	}{
-		"created": {nil, workQueue(one), "failures", killedAt(24, 6, 9, 12, 15)},
+		"created": {nil, workQueue(one), "failures", killedAt(26, 6, 9, 12, 15)},
 		"added":   {workQueue(""), workQueue(one), "failures", killedAt(8, 1, 2, 3)},
 		"moved":   {workQueue(one), workQueue(other), "other failures", killedAt(14, 1, 2, 3, 4)},
 		"removed": {workQueue(one), workQueue(""), "orders.failed", killedAt(12, 1, 2, 3)},
@@ -161,7 +161,7 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 	t.Parallel()
 	acctest.Require(t)
 	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	for exchange, writes := range map[string][]int{"orders.retry": killedAt(16, 3, 4, 5), "orders.return": killedAt(16, 2, 4, 6)} {
+	for exchange, writes := range map[string][]int{"orders.retry": killedAt(17, 3, 4, 5), "orders.return": killedAt(16, 2, 4, 6)} {
 		for _, write := range writes {
 			t.Run(fmt.Sprintf("%s, write %d", exchange, write), func(t *testing.T) {
 				t.Parallel()
