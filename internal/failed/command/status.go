@@ -47,13 +47,14 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 		Use:   "status [NAME]",
 		Short: "Count what is in the queues of a pipeline or a delayed exchange",
 		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queues. The names of
-the retry queues, and of failed queues of single work queues, come from the worker's configuration; with it, what a
-queue has refused is counted, too. Exit code 1 says that a queue is missing, or that nothing consumes the inbox. A pipeline of an engine without a worker has no
-inbox. What a quorum queue itself delays (engine native) is not ready, and not counted.
+the retry queues, and of failed queues of single work queues, come from the worker's configuration; with it, what
+queues have refused is counted, too. Exit code 1 says that a queue is missing, or that nothing consumes the inbox. A
+pipeline of an engine without a worker has no inbox. What a quorum queue itself delays (engine native) is not ready,
+and not counted.
 
-Of a delayed exchange it counts the inbox, the levels of the configuration and the unrouted queue. DUE BY is when the
-last message of a level is delivered. What a level cannot deliver is not ready, and not counted. Where both a pipeline
-and a delayed exchange have the name, both are counted.
+Of a delayed exchange it counts the inbox, the levels of the configuration, what queues have refused and the unrouted
+queue. DUE BY is when the last message of a level is delivered. What a level, or a queue of what was refused, cannot
+deliver is not ready, and not counted. Where both a pipeline and a delayed exchange have the name, both are counted.
 
 Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for it.`,
 		Example: statusExample,

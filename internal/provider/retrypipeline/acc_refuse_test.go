@@ -1,6 +1,7 @@
 package retrypipeline_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -45,6 +46,38 @@ func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 			)
 		})
 	}
+}
+
+// What a full queue has refused waits for that one alone, and would be lost to it.
+func TestAcc_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "audit", "classic", map[string]any{"x-max-length": 0, "x-overflow": "reject-publish"})
+	config := pipelineHCL(b, `delays = ["5s"]`)
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				bound("orders.failed", "audit", "", nil)(t, b)
+				b.Publish(t, "", "orders.retry.0.refused", persistent("refused"))
+				brokertest.Eventually(t, time.Minute, func() error {
+					if m, ok := b.Get(t, "orders.failed"); !ok || string(m.Body) != "refused" {
+						return errors.New("the failed queue has nothing")
+					}
+					return nil
+				})
+			},
+			Config:      config,
+			Destroy:     true,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.retry\.0\.refused: 1 message.*make\s+room\s+in\s+the\s+queue\s+behind`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Call(t, http.MethodDelete, b.Path("queues", "orders.retry.0.refused"), nil, nil)
+			},
+			Config: config,
+		},
+	)
 }
 
 // A quorum work queue holds dead letters that their target does not take; its policy's deletion

@@ -98,11 +98,7 @@ func (f *Delaying) nacked(p *publisher, m *message) error {
 		return f.session.publish(m)
 	}
 	if f.leadsToOneQueue(p) {
-		if !p.impeded() {
-			f.log.Warn(deferredFull, "exchange", p.exchange)
-		}
-		p.obstruct(now)
-		p.stale = true
+		f.session.impede(p)
 	}
 	f.session.keep(m)
 	return nil
@@ -157,7 +153,7 @@ func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (P
 func (*Delaying) forgoes(*publisher) bool { return false }
 
 // shut keeps what a queue refused if there is no refused queue yet, or it is closed to this user: the other way is open.
-func (f *Delaying) shut(p *publisher, _ *amqp.Error) error {
+func (f *Delaying) shut(p *publisher, _ *amqp.Error) error { //nolint:unparam // a pipeline's has an error
 	if p.exchange != f.config.Names.Refused() {
 		return nil
 	}

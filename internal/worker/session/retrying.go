@@ -99,7 +99,9 @@ func (f *Retrying) aim(m *message, now time.Time) (route deadletter.Route, kept 
 		return route, true
 	}
 	f.detoured(m, now)
-	return f.config.Route(verdictOf(m)), false
+	route = f.config.Route(verdictOf(m))
+	p := f.session.publishers.all[route.Channel()]
+	return route, route.Apart && p != nil && p.obstructed(now)
 }
 
 func (f *Retrying) send(m *message, now time.Time) deadletter.Route {
@@ -161,7 +163,7 @@ func (f *Retrying) nacked(p *publisher, m *message) error {
 	s.Log.Debug(deferredRefused, "queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
 	switch {
 	case v.Refused:
-		p.refusedOne(time.Now())
+		s.impede(p)
 	case !v.ToWorkQueue():
 		// A work queue may well be full. Only a fault refuses what goes to a queue of ours.
 		now := time.Now()

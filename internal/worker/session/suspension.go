@@ -65,6 +65,15 @@ func (m *message) goesAlone() bool { return len(m.delivery.Body) >= alone }
 // impeded reports whether the log says that the exchange does not take messages.
 func (p *publisher) impeded() bool { return p.warned || p.unbound || !p.nextProbe.IsZero() }
 
+// impede has messages wait for the only queue of an exchange, which refused one.
+func (s *Session) impede(p *publisher) {
+	if !p.impeded() {
+		s.Log.Warn(deferredFull, "exchange", p.exchange)
+	}
+	p.obstruct(time.Now())
+	p.stale = true
+}
+
 // obstruct has one message at a time try the exchange, from time to time.
 func (p *publisher) obstruct(now time.Time) { p.nextProbe = now.Add(unboundProbe) }
 

@@ -212,3 +212,31 @@ func TestTakeLeavesWhatItCannotPark(t *testing.T) {
 		t.Errorf("%d taken: %v", taken, err)
 	}
 }
+
+// A copy that one of several queues refuses is not published to all of them again.
+func TestTakeParksBesideAFullQueue(t *testing.T) {
+	t.Parallel()
+	b, inbox := newInbox(t, topology.Quorum)
+	b.DeclareQueue(t, "audit", topology.Classic, map[string]any{"x-max-length": 0, "x-overflow": "reject-publish"})
+	b.DeclareQueue(t, "orders.retry.0.refused", topology.Quorum, nil)
+	ch := b.Channel(t)
+	if err := ch.ExchangeDeclare("orders.retry", "direct", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range [][3]string{{"audit", "", "orders.failed"}, {"orders.retry.0.refused", pipeline.RefusedKey, "orders.retry"}} {
+		if err := ch.QueueBind(way[0], way[1], way[2], false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
+		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
+	}.Encode())
+	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
+		t.Errorf("%d taken: %v", taken, err)
+	}
+	for _, queue := range []string{"orders.failed", "orders.retry.0.refused"} {
+		if d, ok := b.Get(t, queue); !ok || d.Headers["dead-letter-reason"] != "malformed" {
+			t.Errorf("%s: %t, %v", queue, ok, d.Headers)
+		}
+	}
+}
