@@ -32,7 +32,8 @@ func TestLongRefusal(t *testing.T) {
 			t.Helper()
 			e := newExchange(t, "1m", "100ms", "good")
 			return refusal{
-				e.testVhost, "good", "full", e.names.Refused(), topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"},
+				e.testVhost, "good", "full", e.names.Refused(),
+				topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"},
 				func() *process { return e.start(t) },
 				func(id string) (string, string, amqp.Publishing) {
 					return e.names.Exchange(), "good", amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent}
@@ -43,7 +44,8 @@ func TestLongRefusal(t *testing.T) {
 			t.Helper()
 			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 			return refusal{
-				p.testVhost, p.names.FailedQueue(), "full", p.names.RefusedQueue(), topology.Binding{Source: p.names.FailedExchange()},
+				p.testVhost, p.names.FailedQueue(), "full", p.names.RefusedQueue(),
+				topology.Binding{Source: p.names.FailedExchange()},
 				func() *process { return p.start(t) },
 				func(id string) (string, string, amqp.Publishing) {
 					return p.names.DeadLetterExchange(), "key", amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent, Headers: lastAttempt()}

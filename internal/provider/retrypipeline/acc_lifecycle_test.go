@@ -39,7 +39,7 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("gives_up_after"), knownvalue.StringExact("5m5s")),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("dead_letter_exchange"), knownvalue.StringExact("orders.dlx")),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("worker").AtMapKey("max_attempts"), knownvalue.Int64Exact(9)),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("queues"), knownvalue.MapSizeExact(8)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("queues"), knownvalue.MapSizeExact(9)),
 			},
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},

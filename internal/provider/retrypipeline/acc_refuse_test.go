@@ -73,7 +73,9 @@ func TestAcc_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				b.Call(t, http.MethodDelete, b.Path("queues", "orders.retry.0.refused"), nil, nil)
+				for _, queue := range []string{"audit", "orders.retry.0.refused"} {
+					b.Call(t, http.MethodDelete, b.Path("queues", queue), nil, nil)
+				}
 			},
 			Config: config,
 		},

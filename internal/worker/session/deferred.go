@@ -20,7 +20,7 @@ const (
 		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the configuration that was applied"
 	parkedNoDelay = "messages are parked, or sent back at once if the schedule has a delay of 0s: " +
 		"still no delay of the configuration is bound to the retry exchange; run terraform apply"
-	setAside = "messages go to the refused queue, from where the broker delivers them: a queue behind the exchange accepts nothing; " +
+	setAside = "messages go to the refused queue, from where the broker delivers them: a queue behind the exchange refuses them; " +
 		"is it full, or without a majority of its members?"
 	detourRefused = "failed messages go to the pipeline's failed queue: the failed queue of their work queue accepts nothing; " +
 		"is it full, or without a majority of its members?"
