@@ -141,13 +141,13 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 func TestBacklogIsSeen(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, http.MethodDelete, p.Path("queues", "orders.failed"), nil)
-	p.set(t, http.MethodPut, p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
+	p.set(t, http.MethodDelete, p.Path("queues", "orders.retry.100ms"), nil)
+	p.set(t, http.MethodPut, p.Path("queues", "orders.retry.100ms"), map[string]any{"durable": true, "arguments": map[string]any{
 		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
 	}})
-	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
-	p.fillQueue(t, "orders.failed")
-	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m", Headers: lastAttempt()})
+	p.bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.100ms", RoutingKey: "delay:100ms"})
+	p.fillQueue(t, "orders.retry.100ms")
+	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m"})
 	p.rejectOne(t)
 	time.Sleep(2 * time.Second) // for the message to have an age
 	r := p.work(t)
@@ -156,7 +156,7 @@ func TestBacklogIsSeen(t *testing.T) {
 	if age := kept["inbox_oldest_message_age_seconds"]; age < 1 || age > 60 || kept["unacknowledged_backlog_messages"] != 1 || kept["in_flight_messages"] != 1 {
 		t.Errorf("%v", kept)
 	}
-	if nacks := kept["nacked_total{exchange=orders.failed.route}"]; nacks < 1 || kept["confirm_latency_seconds"] < nacks {
+	if nacks := kept["nacked_total{exchange=orders.retry}"]; nacks < 1 || kept["confirm_latency_seconds"] < nacks {
 		t.Errorf("%v", kept)
 	}
 
@@ -171,11 +171,11 @@ func TestBacklogIsSeen(t *testing.T) {
 		}
 		return nil
 	})
-	for p.await(t, "orders.failed").MessageId != "m" {
+	for p.await(t, "orders.retry.100ms").MessageId != "m" {
 	}
 	r.awaitReady(t, "")
 	healed := r.series(t)
-	if healed["unacknowledged_backlog_messages"] != 0 || healed["failed_total{reason=exhausted}"] != 1 || healed["redeliveries_caused_total"] < 1 {
+	if healed["unacknowledged_backlog_messages"] != 0 || healed["retried_total{delay=100ms}"] != 1 || healed["redeliveries_caused_total"] < 1 {
 		t.Errorf("%v", healed)
 	}
 }

@@ -37,7 +37,7 @@ func subjects(vhost string) map[string]drift.Subject {
 			"name": e.Name, "vhost": vhost, "type": e.Type, "policy_priority": e.PolicyPriority,
 			"max_delay": e.MaxDelay.Spelling, "precision": e.Precision.Spelling,
 		},
-		Queues:  slices.Sorted(maps.Keys(wanted.Queues)),
+		Queues:  slices.DeleteFunc(slices.Sorted(maps.Keys(wanted.Queues)), func(queue string) bool { return queue == e.Names().Refused() }),
 		Foreign: addForeign,
 		Alike:   func(_, _ topology.Binding) bool { return true },
 	}}

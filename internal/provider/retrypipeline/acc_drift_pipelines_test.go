@@ -53,7 +53,8 @@ func subjects(vhost string) map[string]drift.Subject {
 	all := map[string]drift.Subject{}
 	for kind, p := range driftPipelines(vhost) {
 		wanted, workQueues := pipeline.Expand(p), map[string]string{}
-		queues := slices.Collect(maps.Keys(wanted.Queues))
+		isRefused := func(queue string) bool { return queue == p.Names().RefusedQueue() }
+		queues := slices.DeleteFunc(slices.Collect(maps.Keys(wanted.Queues)), isRefused)
 		for name, w := range p.WorkQueues {
 			if !w.Declare {
 				workQueues[name] = w.Type

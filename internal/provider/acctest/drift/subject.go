@@ -18,7 +18,7 @@ type Subject struct {
 	Wanted topology.Topology
 	// WorkQueues are queues of others that it needs, with their types.
 	WorkQueues map[string]string
-	// Queues hold messages: its own, and those of others.
+	// Queues hold messages: its own, but for one that messages leave at once, and those of others.
 	Queues []string
 	// Foreign adds objects of others that meet its own; nothing changes where they are there already.
 	Foreign func(t *testing.T, b *brokertest.Broker)
