@@ -179,22 +179,26 @@ func (p *testPipeline) expectBacklog(t *testing.T) {
 func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
-	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
-		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
-	}})
-	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
-	p.fillQueue(t, "orders.failed")
+	p.fillRetryQueue(t)
 	r := p.work(t)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: lastAttempt()})
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: amqp.Table{"retry-queue": "orders.created"}})
 	brokertest.Eventually(t, patience, func() error {
 		if !strings.Contains(r.log.String(), "refused every message") {
 			return fmt.Errorf("the session continues:\n%s", r.log)
 		}
 		return nil
 	})
-	for p.await(t, "orders.failed").MessageId != "m" {
+	for p.await(t, "orders.retry.100ms").MessageId != "m" {
 	}
+}
+
+// fillRetryQueue has the only delay's queue refuse messages.
+func (p *testPipeline) fillRetryQueue(t *testing.T) {
+	t.Helper()
+	p.set(t, "DELETE", p.Path("queues", "orders.retry.100ms"), nil)
+	p.DeclareQueue(t, "orders.retry.100ms", "quorum", map[string]any{"x-max-length": 1, "x-overflow": "reject-publish"})
+	p.bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.100ms", RoutingKey: pipeline.DelayKey(100 * time.Millisecond)})
+	p.fillQueue(t, "orders.retry.100ms")
 }
 
 func TestClosedConnectionIsRenewed(t *testing.T) {

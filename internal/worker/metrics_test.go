@@ -14,7 +14,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // series are the metrics of the pipeline by their name and labels, as in failed_total{reason=exhausted};
@@ -141,12 +140,7 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 func TestBacklogIsSeen(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, http.MethodDelete, p.Path("queues", "orders.retry.100ms"), nil)
-	p.set(t, http.MethodPut, p.Path("queues", "orders.retry.100ms"), map[string]any{"durable": true, "arguments": map[string]any{
-		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
-	}})
-	p.bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.100ms", RoutingKey: "delay:100ms"})
-	p.fillQueue(t, "orders.retry.100ms")
+	p.fillRetryQueue(t)
 	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m"})
 	p.rejectOne(t)
 	time.Sleep(2 * time.Second) // for the message to have an age
