@@ -55,6 +55,16 @@ func TestReadWhatAWorkerParked(t *testing.T) {
 	}
 }
 
+// What has come by way of the refused queue reads as it was parked.
+func TestReadWhatAQueueRefused(t *testing.T) {
+	t.Parallel()
+	refused := death("orders.retry.0.refused", "expired", "orders.retry", "order.created.eu", at.Add(time.Minute))
+	e := failed.Read(parkedByWorker(header{"x-death", []any{refused}}, header{"CC", []any{"delay:refused"}}))
+	if e.System != failed.SystemWorker || e.Reason != "exhausted" || e.WorkQueue != "orders.created" || e.FirstExchange != "shop" || !e.FailedAt.Equal(at) {
+		t.Errorf("entry %+v", e)
+	}
+}
+
 func TestReadWhatTheBrokerParked(t *testing.T) {
 	t.Parallel()
 	inbox := death("orders.inbox", "rejected", "orders.dlx", "order.created", at)

@@ -11,8 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// Delaying is the flow of a delayed exchange. There is no other way for a message than its own: what the broker does not take is
-// kept until it does, or until the configuration leads elsewhere.
+// Delaying is the flow of a delayed exchange. There is no other way for a message than its own, and the refused queue for what is
+// delivered at once: what the broker does not take is kept until it does, or until the configuration leads elsewhere.
 type Delaying struct {
 	config *delaying.Exchange
 	watch  *metrics.DelayedExchange
