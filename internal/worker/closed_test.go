@@ -9,7 +9,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
@@ -136,17 +135,12 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 // The copies of messages that the broker has kept would be made at every reconnect.
 func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
-	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{
-		"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
+	p := newPipeline(t, "orders", []string{"0s", "100ms"}, 3, "orders.created")
+	p.fillRetryQueue(t)
+	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "stuck", Headers: amqp.Table{
+		"retry-queue": "orders.created", "retry-pipeline": "orders", "retry-count": 1,
 	}})
-	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
-	p.fillQueue(t, "orders.failed")
-	w := p.spec.Worker()
-	w.MaxAttempts = 3
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "stuck", Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
-	r := p.workAs(t, p.URI, w)
+	r := p.work(t)
 
 	a := p.collect(t, "orders.created")
 	sent := 0
@@ -161,7 +155,7 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	if n := a.copies(); n > 0 {
 		t.Errorf("%d of %d messages came twice", n, sent)
 	}
-	for p.await(t, "orders.failed").MessageId != "stuck" {
+	for p.await(t, "orders.retry.100ms").MessageId != "stuck" {
 	}
 }
 

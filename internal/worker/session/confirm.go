@@ -39,8 +39,13 @@ func (s *Session) confirm(a answer) error {
 	return s.release(p)
 }
 
-// renewEvery passes between two channels at least that are opened since queues refuse messages.
-const renewEvery = 10 * time.Second
+const (
+	// renewEvery passes between two channels at least that are opened since queues refuse messages.
+	renewEvery = 10 * time.Second
+	// outlivedBy is how long a channel stays open after its successor was asked for. A broker says that one queue has refused a message
+	// while another one may still have to take it from the channel.
+	outlivedBy = 5 * time.Second
+)
 
 // refusedOne notes that a queue refused a message, which may be the channel's fault.
 func (p *publisher) refusedOne(now time.Time) {
@@ -56,7 +61,7 @@ func (s *Session) renew(p *publisher) {
 		return
 	}
 	old := p.channel
-	go func() { _ = old.Close() }() // what it answers changes nothing
+	time.AfterFunc(outlivedBy, func() { _ = old.Close() }) // what it answers changes nothing
 	p.suspend()
 	s.reopen(p)
 }
