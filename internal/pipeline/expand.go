@@ -72,8 +72,8 @@ const RefusedWait = 5 * time.Second
 // RefusedQueue is from where the broker gives a message to all queues behind an exchange, after one of them has refused it. It
 // remembers for each of the queues whether that has the message, which only a quorum queue does.
 func RefusedQueue(exchange string) topology.Queue {
-	return OwnQueue(topology.Quorum, exchange, topology.Arguments{"x-message-ttl": RefusedWait.Milliseconds()},
-		topology.Arguments{"x-delivery-limit": failedDeliveryLimit})
+	return OwnQueue(topology.Quorum, exchange, topology.UnreachableDeliveryLimit,
+		topology.Arguments{"x-message-ttl": RefusedWait.Milliseconds()})
 }
 
 // OwnQueue builds one of an owner's own queues. What only quorum queues take is left out for

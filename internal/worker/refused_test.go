@@ -53,35 +53,24 @@ func (p testVhost) makeRoom(t *testing.T, queue string) {
 	})
 }
 
-// expectShared waits until one queue has all messages that another one refuses, and each no more than twice; then until that one,
-// which has room again, has them, too.
-func (p testVhost) expectShared(t *testing.T, n int, good, full, refused string) {
+// expectShared waits until one queue has all messages that another one refuses, and the broker has offered some of them to both
+// again. None comes more than twice.
+func (p testVhost) expectShared(t *testing.T, n int, good, refused string) {
 	t.Helper()
 	kept := p.consume(t, good, acknowledge)
 	brokertest.Eventually(t, patience, func() error {
-		if _, different, _ := kept.count(); different < n {
-			return fmt.Errorf("%s has %d of %d messages", good, different, n)
+		all, different, _ := kept.count()
+		if different < n || all == n {
+			return fmt.Errorf("%s has %d messages, %d of %d different ones", good, all, different, n)
 		}
 		return p.countIs(t, refused, n)
 	})
-	p.makeRoom(t, full)
-	late := p.consume(t, full, acknowledge)
-	brokertest.Eventually(t, offeredAgain, func() error {
-		if _, different, _ := late.count(); different < n {
-			return fmt.Errorf("%s has %d of %d messages", full, different, n)
-		}
-		return p.countIs(t, refused, 0)
-	})
-	if all, _, most := late.count(); all != n {
-		t.Errorf("%s has %d messages of %d, %d times at most", full, all, n, most)
-	}
 	if _, _, most := kept.count(); most > 2 {
 		t.Errorf("%s has a message %d times", good, most)
 	}
 }
 
-// A queue that is full gets the messages that are delivered at once later, and another queue for the same ones gets no more than two
-// copies.
+// A queue beside one that is full gets no more than two copies of what is delivered at once.
 func TestFullQueueBesideAGoodOne(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -92,7 +81,7 @@ func TestFullQueueBesideAGoodOne(t *testing.T) {
 		e.publish(t, "good", 0, amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
 	}
 	r.log.await(t, "messages go to the refused queue", 1)
-	e.expectShared(t, n, "good", "full", e.names.Refused())
+	e.expectShared(t, n, "good", e.names.Refused())
 	r.awaitReady(t, "")
 	r.awaitSeries(t, map[string]float64{"refused_queue_total": n, "delivered_at_once_total": n})
 	if log := r.log.String(); countLines(log, "refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
@@ -111,7 +100,7 @@ func TestFullQueueBesideTheFailedQueue(t *testing.T) {
 		return amqp.Publishing{Headers: lastAttempt()}
 	})
 	r.log.await(t, "messages go to the refused queue", 1)
-	p.expectShared(t, n, p.names.FailedQueue(), "audit", p.names.RefusedQueue())
+	p.expectShared(t, n, p.names.FailedQueue(), p.names.RefusedQueue())
 	r.awaitReady(t, "")
 	r.awaitSeries(t, map[string]float64{"refused_queue_total": n, "failed_total{reason=exhausted}": n})
 	if log := r.log.String(); countLines(log, "messages go to the refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
