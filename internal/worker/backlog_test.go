@@ -39,38 +39,24 @@ func TestFailedMessageIsKeptUntilThereIsAFailedQueue(t *testing.T) {
 	}
 }
 
-// What the failed queue refuses waits for it, and does not stop the others.
+// What the failed queue refuses waits in the refused queue, and does not stop the others.
 func TestRefusedMessagesWaitWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
+	const n = 50
 	p := newPipeline(t, "orders", []string{"100ms", "10s"}, 2, "orders.created")
-	p.set(t, "PUT", p.Path("policies", "full"), map[string]any{
-		"pattern": `^orders\.failed$`, "apply-to": "queues", "priority": 2000, "definition": map[string]any{"max-length": 1, "overflow": "reject-publish"},
-	})
 	p.set(t, "DELETE", p.Path("queues", "orders.failed"), nil)
-	p.set(t, "PUT", p.Path("queues", "orders.failed"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
-	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
-	p.fillQueue(t, "orders.failed")
-	p.work(t)
+	p.declareFull(t, "orders.failed", topology.Binding{Source: "orders.failed"})
+	r := p.work(t)
 
-	ids := p.fillInbox(t, 50, func(int) amqp.Publishing {
+	p.fillInbox(t, n, func(int) amqp.Publishing {
 		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}}
 	})
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "other", Headers: amqp.Table{"retry-queue": "orders.created"}})
 	if d := p.await(t, "orders.created"); d.MessageId != "other" {
 		t.Errorf("message %q is back", d.MessageId)
 	}
-	p.set(t, "PUT", p.Path("policies", "full"), map[string]any{
-		"pattern": `^orders\.failed$`, "apply-to": "queues", "priority": 2000, "definition": map[string]any{"max-length": 1000, "overflow": "reject-publish"},
-	})
-	parked := p.collect(t, "orders.failed")
-	brokertest.Eventually(t, offeredAgain, func() error {
-		for id := range ids {
-			if !parked.has(id) {
-				return fmt.Errorf("%s is not parked", id)
-			}
-		}
-		return nil
-	})
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.RefusedQueue(), n) })
+	r.awaitReady(t, "")
 }
 
 // A full work queue refuses what is returned to it without a delay: no fault of the broker's.

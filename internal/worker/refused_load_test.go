@@ -4,6 +4,7 @@ package worker_test
 
 import (
 	"fmt"
+	"net/http"
 	"syscall"
 	"testing"
 	"time"
@@ -11,8 +12,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
+
+// offeredAgain is how long a broker may take to offer a queue again what that has refused.
+const offeredAgain = 14 * time.Minute
 
 // refusal is a flow with two queues behind the same exchange, one of which is full.
 type refusal struct {
@@ -23,11 +28,8 @@ type refusal struct {
 	message             func(id string) (exchange, key string, m amqp.Publishing)
 }
 
-// A queue refuses messages for ten minutes, while sidecars are killed. The other one gets all of them as fast as before, and each no
-// more than twice, but for those that were in flight at a kill.
-func TestLongRefusal(t *testing.T) {
-	t.Parallel()
-	for name, flow := range map[string]func(*testing.T) refusal{
+func refusals() map[string]func(*testing.T) refusal {
+	return map[string]func(*testing.T) refusal{
 		"delivered at once": func(t *testing.T) refusal {
 			t.Helper()
 			e := newExchange(t, "1m", "100ms", "good")
@@ -52,12 +54,71 @@ func TestLongRefusal(t *testing.T) {
 				},
 			}
 		},
-	} {
+	}
+}
+
+// A queue refuses messages for ten minutes, while sidecars are killed. The other one gets all of them as fast as before, and each no
+// more than twice, but for those that were in flight at a kill.
+func TestLongRefusal(t *testing.T) {
+	t.Parallel()
+	for name, flow := range refusals() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			flow(t).run(t)
 		})
 	}
+}
+
+// Minutes after it has room, a queue has each refused message once, whether another queue gets them, too, or not.
+func TestLongRefusalEnds(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	for name, flow := range refusals() {
+		for _, alone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, alone %t", name, alone), func(t *testing.T) {
+				t.Parallel()
+				r := flow(t)
+				r.declareFull(t, r.full, r.binding)
+				var good *consumer
+				if alone {
+					r.set(t, http.MethodDelete, r.Path("queues", r.good), nil)
+				} else {
+					good = r.consume(t, r.good, acknowledge)
+				}
+				r.start()
+				for i := range n {
+					exchange, key, m := r.message(fmt.Sprint(i))
+					r.Publish(t, exchange, key, m)
+				}
+				brokertest.Eventually(t, patience, func() error { return r.countIs(t, r.refused, n) })
+				time.Sleep(2 * pipeline.RefusedWait)
+				late := r.awaitRefused(t, n)
+				if all, _, _ := late.count(); all != n {
+					t.Errorf("%d messages of %d", all, n)
+				}
+				if alone {
+					return
+				}
+				if _, different, most := good.count(); different != n || most > 2 {
+					t.Errorf("%s has %d of %d messages, %d times at most", r.good, different, n, most)
+				}
+			})
+		}
+	}
+}
+
+// awaitRefused makes room in the full queue, and waits until it has so many messages.
+func (r refusal) awaitRefused(t *testing.T, n int) *consumer {
+	t.Helper()
+	r.limit(t, r.full, 1_000_000)
+	late := r.consume(t, r.full, acknowledge)
+	brokertest.Eventually(t, offeredAgain, func() error {
+		if err := late.hasAll(n); err != nil {
+			return err
+		}
+		return r.countIs(t, r.refused, 0)
+	})
+	return late
 }
 
 func (r refusal) run(t *testing.T) {
@@ -102,14 +163,7 @@ func (r refusal) run(t *testing.T) {
 		replicas = append(replicas[1:], r.start())
 	}
 	brokertest.Eventually(t, 2*patience, func() error { return good.hasAll(sent) })
-	r.makeRoom(t, r.full)
-	late := r.consume(t, r.full, acknowledge)
-	brokertest.Eventually(t, 2*offeredAgain, func() error {
-		if err := late.hasAll(sent - many); err != nil { // the first ones came before the queue
-			return err
-		}
-		return r.countIs(t, r.refused, 0)
-	})
+	r.awaitRefused(t, sent-many) // the first ones came before the queue
 	_, twice, more := good.copies()
 	t.Logf("RabbitMQ %s: %d messages, in time %.2f before and %.2f then; in the good queue %d came twice and %d more often",
 		r.Version, sent, alone, beside, twice, more)
@@ -142,4 +196,19 @@ func (c *consumer) copies() (once, twice, more int) {
 		}
 	}
 	return once, twice, more
+}
+
+// As long as there is no refused queue, messages are published again at intervals that grow.
+func TestLongRefusalWithoutRefusedQueue(t *testing.T) {
+	t.Parallel()
+	const mostCopies = 12 // in half a minute; 20 or more with an interval of two seconds
+	withoutRefusedQueue(t, func(good ...*consumer) {
+		for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(time.Second) {
+			for _, c := range good {
+				if _, _, most := c.count(); most > mostCopies {
+					t.Fatalf("%d copies after %s", most, time.Since(began))
+				}
+			}
+		}
+	})
 }
