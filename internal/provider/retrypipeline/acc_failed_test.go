@@ -22,7 +22,7 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
-	user, password := b.User(t, "policymaker", `^(orders\.(dlx|failed(\.route)?|retry|return|inbox|retry\.(5s|1m))|work)$`, ".*", ".*")
+	user, password := b.User(t, "policymaker", `^(orders\.(dlx|failed(\.route)?|retry|return|inbox|retry\.(5s|1m|0\.refused))|work)$`, ".*", ".*")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
 	before := pipelineHCL(b, `delays = ["5s"]`)
 	after := pipelineHCL(b, `delays = ["5s", "1m", "2m"]`, `work_queues = { work = {} }`)
@@ -38,7 +38,7 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 		resource.TestStep{Config: withUser + before},
 		resource.TestStep{
 			Config:      withUser + after,
-			ExpectError: regexp.MustCompile(`(?s)begun but not finished.*orders\.retry\.2m`),
+			ExpectError: regexp.MustCompile(`(?s)(begun but not finished|Nothing was changed).*orders\.retry\.2m`),
 		},
 		resource.TestStep{
 			Config: after,

@@ -91,7 +91,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	} {
 		validated.add(name, c.pipeline, `delays = ["5s"]`, c.says)
 	}
-	planned.add("long name", strings.Repeat("n", 240), `delays = ["5s"]`, `name .*for a quorum queue, vhost and name together`)
+	planned.add("long name", strings.Repeat("n", 235), `delays = ["5s"]`, `name .*for a quorum queue, vhost and name together`)
 	validated.fail(t)
 	planned.fail(t)
 	t.Run("wrong password", func(t *testing.T) {
