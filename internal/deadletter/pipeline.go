@@ -2,6 +2,8 @@ package deadletter
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -24,6 +26,7 @@ type Pipeline struct {
 	maxAge     time.Duration
 	retryOn    []string
 	workQueues map[string]pipeline.WorkerQueue
+	queues     []pipeline.Queue
 }
 
 // NewPipeline compiles one element of the worker's configuration. The error is that of one which is not
@@ -39,6 +42,7 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 		maxAttempts: int64(w.MaxAttempts),
 		retryOn:     w.RetryOn,
 		workQueues:  w.WorkQueues,
+		queues:      w.Queues(),
 	}
 	if len(p.retryOn) == 0 {
 		p.retryOn = []string{pipeline.ReasonRejected}
@@ -60,6 +64,12 @@ func (p *Pipeline) ID() workerconfig.ID {
 
 // Inbox is the queue with its dead letters.
 func (p *Pipeline) Inbox() string { return p.Names.Inbox() }
+
+// Queues are those in which its messages wait or end.
+func (p *Pipeline) Queues() []pipeline.Queue { return p.queues }
+
+// WorkQueues lists the work queues of the configuration.
+func (p *Pipeline) WorkQueues() []string { return slices.Sorted(maps.Keys(p.workQueues)) }
 
 // Exchanges are those of its own that messages are published to.
 func (p *Pipeline) Exchanges() []string { return p.Names.WorkerExchanges() }

@@ -23,3 +23,17 @@ func (w Worker) Levels() []Level {
 	e.Precision.Wait, _ = pipeline.ParseDelay(w.Precision)
 	return e.Levels()
 }
+
+// Queues are those in which the delayed exchange's messages wait or end.
+func (w Worker) Queues() []pipeline.Queue {
+	n := Names(w.Name)
+	queues := []pipeline.Queue{
+		{Name: n.Inbox(), Role: pipeline.RoleInbox},
+		{Name: n.Refused(), Role: pipeline.RoleRefused},
+		{Name: n.UnroutedQueue(), Role: pipeline.RoleUnrouted},
+	}
+	for _, l := range w.Levels() {
+		queues = append(queues, pipeline.Queue{Name: n.Level(l), Role: pipeline.RoleLevel})
+	}
+	return queues
+}

@@ -15,6 +15,7 @@ type Exchange struct {
 
 	vhost         string
 	longest, unit time.Duration
+	queues        []pipeline.Queue
 }
 
 // NewExchange compiles one element of the worker's configuration. The error is that of one which is not valid, and begins
@@ -23,7 +24,7 @@ func NewExchange(w delayed.Worker) (*Exchange, error) {
 	if problems := workerconfig.ValidateDelayedExchange(w); len(problems) > 0 {
 		return nil, errors.New(problems[0].String())
 	}
-	e := &Exchange{Names: delayed.Names(w.Name), vhost: w.Vhost}
+	e := &Exchange{Names: delayed.Names(w.Name), vhost: w.Vhost, queues: w.Queues()}
 	e.longest, _ = pipeline.ParseDelay(w.MaxDelay) // is valid
 	e.unit, _ = pipeline.ParseDelay(w.Precision)
 	return e, nil
@@ -36,6 +37,9 @@ func (e *Exchange) ID() workerconfig.ID {
 
 // Inbox is the queue with the messages.
 func (e *Exchange) Inbox() string { return e.Names.Inbox() }
+
+// Queues are those in which its messages wait or end.
+func (e *Exchange) Queues() []pipeline.Queue { return e.queues }
 
 // Exchanges are all that messages are published to, the levels' from the lowest up, but for that of the refused queue: a topology of
 // an earlier release has none.

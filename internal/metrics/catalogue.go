@@ -37,9 +37,9 @@ func flowGauge(name, help string) metric { return gauge(name, help, flowLabels()
 // flowLabels tell pipelines and delayed exchanges apart: the name of the other kind is empty, which is no label to Prometheus.
 func flowLabels() []string { return []string{labelPipeline, labelDelayedExchange, labelVhost} }
 
-// pipelineCounter is a counter of each pipeline, with more labels.
-func pipelineCounter(name, help string, labels ...string) metric {
-	return counter(name, help, append([]string{labelPipeline, labelVhost}, labels...)...)
+// workQueueCounter is a counter of each work queue of a pipeline, with more labels. One that is not in the configuration is empty.
+func workQueueCounter(name, help string, labels ...string) metric {
+	return counter(name, help, append([]string{labelPipeline, labelVhost, "queue"}, labels...)...)
 }
 
 // delayedCounter is a counter of each delayed exchange, with more labels.
@@ -62,12 +62,12 @@ var (
 	redeliveries = flowCounter("redeliveries_caused",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker. "+
 			"If it could not deliver a message, also those acknowledged since the delivery before that one.")
-	retried = pipelineCounter("retried",
+	retried = workQueueCounter("retried",
 		"Messages sent back to their work queue, by the delay that they wait; one that waits several times counts each time.", "delay")
-	rescued = pipelineCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
-	failed  = pipelineCounter("failed",
+	rescued = workQueueCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
+	failed  = workQueueCounter("failed",
 		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
-	detoured = pipelineCounter("failed_detours",
+	detoured = workQueueCounter("failed_detours",
 		"Messages parked in the pipeline's failed queue because that of their work queue did not take them, by why.", "detour")
 	postponed = delayedCounter("delayed", "Messages that wait in the levels.")
 	delivered = delayedCounter("delivered_at_once", "Messages that asked for no delay, and were routed at once.")
@@ -98,6 +98,7 @@ var (
 
 // What the process works with.
 var (
+	queueInfo  = gauge("queue_info", "Always 1: a queue of the configuration, and what it is for.", append(flowLabels(), "queue", "role")...)
 	generation = gauge("config_generation", "How many configurations have been at work; 1 since the start.")
 	reloaded   = gauge("config_last_reload_successful",
 		"1 if the last configuration that was read is at work, 0 if it was refused and the one before goes on.")
@@ -110,7 +111,7 @@ var (
 
 // catalogue lists all metrics but those of the Go runtime and the process.
 func catalogue() []metric {
-	gauges := []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, generation, reloaded, reloadedAt, build}
+	gauges := []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, reloadedAt, build}
 	return slices.Concat(countersByName, []metric{latency}, gauges)
 }
 

@@ -11,7 +11,7 @@ type collector struct{ set *Set }
 
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, generation, reloaded, reloadedAt} {
+	for _, m := range []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, reloadedAt} {
 		out <- m.desc()
 	}
 }
@@ -35,6 +35,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 				export(m, value, values...)
 			}
 		})
+		for _, q := range f.queues {
+			values, _ := f.values(queueInfo, q.Name, string(q.Role))
+			export(queueInfo, 1, values...)
+		}
 	}
 }
 

@@ -25,14 +25,16 @@ func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delayi
 	for _, p := range pipelines {
 		kept[p.ID()] = true
 		if watched := s.pipelines[p.ID()]; watched != nil {
-			watched.expect(p.Delays())
+			watched.expect(p)
 		} else {
 			s.addPipeline(p)
 		}
 	}
 	for _, e := range exchanges {
 		kept[e.ID()] = true
-		if s.exchanges[e.ID()] == nil {
+		if watched := s.exchanges[e.ID()]; watched != nil {
+			watched.queues = e.Queues()
+		} else {
 			s.addExchange(e)
 		}
 	}

@@ -1,9 +1,11 @@
 package metrics
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,6 +71,39 @@ func TestExamplesUseMetricsThatExist(t *testing.T) {
 	}
 }
 
+// Grafana shows no error of a query but an empty panel.
+func TestDashboardQueriesAreValid(t *testing.T) {
+	t.Parallel()
+	var dashboard struct {
+		Panels []struct {
+			ID      int
+			Targets []struct{ RefID, Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, examples+"dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			rules = append(rules, rule{fmt.Sprintf("panel_%d_%s", panel.ID, target.RefID), strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")})
+		}
+	}
+	content, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rules.yml")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", file)
+}
+
 // Each alert says what to do, is tested, and is in the guide.
 func TestAlertsAreDocumented(t *testing.T) {
 	t.Parallel()
@@ -92,15 +127,19 @@ func TestAlertsAreDocumented(t *testing.T) {
 
 func TestAlertsWithPromtool(t *testing.T) {
 	t.Parallel()
+	promtool(t, "check", "config", "prometheus.yml")
+	promtool(t, "test", "rules", "alerts_test.yml")
+}
+
+func promtool(t *testing.T, arguments ...string) {
+	t.Helper()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed: apt-get install prometheus")
 	}
-	for _, arguments := range [][]string{{"check", "config", "prometheus.yml"}, {"test", "rules", "alerts_test.yml"}} {
-		command := exec.CommandContext(t.Context(), promtool, arguments...)
-		command.Dir = examples
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, output)
-		}
+	command := exec.CommandContext(t.Context(), promtool, arguments...)
+	command.Dir = examples
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, output)
 	}
 }

@@ -17,6 +17,7 @@ type DelayedExchange struct {
 // addExchange is called with the set's lock.
 func (s *Set) addExchange(e *delaying.Exchange) *DelayedExchange {
 	d := &DelayedExchange{Flow: s.newFlow(e.ID(), e.Exchanges())}
+	d.queues = e.Queues()
 	d.delayed, d.delivered = d.counter(postponed), d.counter(delivered)
 	d.refused = d.reasonCounters(refused, delaying.RefuseReasons())
 	s.flows[d.id], s.exchanges[d.id] = d.Flow, d

@@ -1,11 +1,13 @@
 package metrics
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -18,6 +20,9 @@ type Flow struct {
 
 	counters map[string]*prometheus.CounterVec
 	latency  prometheus.Observer
+
+	// queues are read and written with the set's lock.
+	queues []pipeline.Queue
 
 	state state
 	// forgotten tells that it left the configuration: what its last session still counts must not bring its metrics back.
@@ -60,11 +65,11 @@ func (f *Flow) counter(m metric, more ...string) prometheus.Counter {
 	return f.counters[m.Name].WithLabelValues(values...)
 }
 
-// reasonCounters are those of a metric by reason.
-func (f *Flow) reasonCounters(m metric, reasons []string) map[string]prometheus.Counter {
-	counters := map[string]prometheus.Counter{otherReason: f.counter(m, otherReason)}
-	for _, reason := range reasons {
-		counters[reason] = f.counter(m, reason)
+// reasonCounters are those of a metric by reason, its last label; before it come more.
+func (f *Flow) reasonCounters(m metric, reasons []string, before ...string) map[string]prometheus.Counter {
+	counters := map[string]prometheus.Counter{}
+	for _, reason := range append(reasons, otherReason) {
+		counters[reason] = f.counter(m, slices.Concat(before, []string{reason})...)
 	}
 	return counters
 }

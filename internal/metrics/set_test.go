@@ -3,6 +3,8 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeli
 	t.Helper()
 	p, err := deadletter.NewPipeline(pipeline.Worker{
 		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: delays, MaxAttempts: 3,
+		WorkQueues: map[string]pipeline.WorkerQueue{name + ".created": {FailedQueue: name + " given up"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,36 +106,65 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
 		t.Error("the pipeline's counts begin again")
 	}
-	orders.Retried(time.Minute)
-	orders.Failed("a reason of tomorrow")
+	orders.Retried("orders.created", time.Minute)
+	orders.Failed("orders.created", "a reason of tomorrow")
+	orders.Failed("of a publisher's choice", deadletter.ReasonExhausted)
 	// It finishes what it has begun.
 	mails.Received()
-	mails.Retried(time.Hour)
-	mails.Failed("a reason of tomorrow")
+	mails.Retried("", time.Hour)
+	mails.Failed("", "a reason of tomorrow")
 	mails.Exchange("mails.retry").Answered(time.Second, true, false)
 	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	got = values(t, s)
 	for series, want := range map[string]float64{
-		`rabbitmq_retry_config_generation{}`:                                             2,
-		`rabbitmq_retry_config_last_reload_successful{}`:                                 1,
-		`rabbitmq_retry_received_total{delayed_exchange="",pipeline="orders",vhost="/"}`: 1,
-		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",vhost="/"}`:           1,
-		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",vhost="/"}`:           0,
-		`rabbitmq_retry_failed_total{pipeline="orders",reason="other",vhost="/"}`:        1,
-		`rabbitmq_retry_consuming{delayed_exchange="",pipeline="bills",vhost="/"}`:       0,
-		`rabbitmq_retry_failed_total{pipeline="bills",reason="exhausted",vhost="/"}`:     0,
+		`rabbitmq_retry_config_generation{}`:                                                               2,
+		`rabbitmq_retry_config_last_reload_successful{}`:                                                   1,
+		`rabbitmq_retry_received_total{delayed_exchange="",pipeline="orders",vhost="/"}`:                   1,
+		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",queue="orders.created",vhost="/"}`:      1,
+		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",queue="orders.created",vhost="/"}`:      0,
+		`rabbitmq_retry_failed_total{pipeline="orders",queue="orders.created",reason="other",vhost="/"}`:   1,
+		`rabbitmq_retry_failed_total{pipeline="orders",queue="",reason="exhausted",vhost="/"}`:             1,
+		`rabbitmq_retry_consuming{delayed_exchange="",pipeline="bills",vhost="/"}`:                         0,
+		`rabbitmq_retry_failed_total{pipeline="bills",queue="bills.created",reason="exhausted",vhost="/"}`: 0,
 	} {
 		if value, found := got[series]; !found || value != want {
 			t.Errorf("%s is %v (found: %t), want %v", series, value, found, want)
 		}
 	}
 	for series := range got {
+		if strings.Contains(series, "publisher") {
+			t.Errorf("%s has a label from a message", series)
+		}
 		if strings.Contains(series, "mails") {
 			t.Errorf("%s is of a pipeline that is gone", series)
 		}
 	}
 	if statuses := s.Statuses(); len(statuses) != 2 {
 		t.Errorf("a pipeline that is gone is judged: %+v", statuses)
+	}
+}
+
+func TestQueuesAndTheirRoles(t *testing.T) {
+	t.Parallel()
+	s := New("")
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "0s", "1m", "1m")}, []*delaying.Exchange{newExchange(t, "events")})
+	roles := map[string]int{}
+	for series := range values(t, s) {
+		if labels, found := strings.CutPrefix(series, queueInfo.Name); found {
+			roles[regexp.MustCompile(`role="[a-z]+"`).FindString(labels)]++
+			if strings.Contains(labels, `"failed"`) && labels != `{delayed_exchange="",pipeline="orders",queue="orders.failed",role="failed",vhost="/"}` &&
+				labels != `{delayed_exchange="",pipeline="orders",queue="orders given up",role="failed",vhost="/"}` {
+				t.Error(labels)
+			}
+		}
+	}
+	// 1 h has 12 levels of 1 s and more.
+	want := map[string]int{
+		`role="inbox"`: 2, `role="refused"`: 2, `role="retry"`: 1, `role="failed"`: 2, `role="level"`: 12, `role="unrouted"`: 1,
+	}
+	if !maps.Equal(roles, want) {
+		t.Errorf("%v, want %v", roles, want)
 	}
 }
 
@@ -202,6 +234,6 @@ func BenchmarkMessage(b *testing.B) {
 		published := time.Now()
 		p.Received()
 		retry.Answered(time.Since(published), true, false)
-		p.Retried(5 * time.Second)
+		p.Retried("", 5*time.Second)
 	}
 }

@@ -1,6 +1,9 @@
 package pipeline
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // WorkerVersion is the version of the worker object's shape.
 const WorkerVersion = 1
@@ -39,6 +42,42 @@ func (w Worker) DeclaresFailedQueue(queue string) bool {
 		}
 	}
 	return false
+}
+
+// Queue is a queue and what it is for.
+type Queue struct {
+	Name string
+	Role Role
+}
+
+// Role is what a queue is for.
+type Role string
+
+// Roles of queues, as metrics call them.
+const (
+	RoleInbox    Role = "inbox"
+	RoleRetry    Role = "retry"
+	RoleFailed   Role = "failed"
+	RoleRefused  Role = "refused"
+	RoleLevel    Role = "level"
+	RoleUnrouted Role = "unrouted"
+)
+
+// Queues are those in which the pipeline's messages wait or end.
+func (w Worker) Queues() []Queue {
+	n := Names(w.Name)
+	queues := []Queue{{n.Inbox(), RoleInbox}, {n.RefusedQueue(), RoleRefused}, {n.FailedQueue(), RoleFailed}}
+	for _, spelled := range w.Delays {
+		// A delay of 0s has no queue.
+		if delay, err := ParseDelay(spelled); err == nil && delay > 0 {
+			queues = append(queues, Queue{n.RetryQueue(delay), RoleRetry})
+		}
+	}
+	for _, name := range w.FailedQueues() {
+		queues = append(queues, Queue{name, RoleFailed})
+	}
+	slices.SortFunc(queues, func(a, b Queue) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Role, b.Role)) })
+	return slices.Compact(queues)
 }
 
 // FailedQueues lists the failed queues of work queues.

@@ -17,7 +17,7 @@ import (
 )
 
 // series are the metrics of the pipeline by their name and labels, as in failed_total{reason=exhausted};
-// prefix, pipeline and vhost are left out.
+// prefix, pipeline and vhost are left out. Those of a work queue count in those without it, too.
 func (r *running) series(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := r.seen.Gatherer().Gather()
@@ -28,23 +28,34 @@ func (r *running) series(t *testing.T) map[string]float64 {
 	for _, family := range families {
 		name, ours := strings.CutPrefix(family.GetName(), "rabbitmq_retry_")
 		for _, m := range family.GetMetric() {
-			var labels []string
+			var labels, ofQueue []string
 			for _, l := range m.GetLabel() {
-				if n := l.GetName(); n != "pipeline" && n != "delayed_exchange" && n != "vhost" {
+				switch l.GetName() {
+				case "pipeline", "delayed_exchange", "vhost":
+				case "queue":
+					ofQueue = []string{"queue=" + l.GetValue()}
+				default:
 					labels = append(labels, l.GetName()+"="+l.GetValue())
 				}
 			}
 			if !ours {
 				continue
 			}
-			key := name
-			if len(labels) > 0 {
-				key += "{" + strings.Join(labels, ",") + "}"
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			values[key(name, labels)] += value
+			if len(ofQueue) > 0 {
+				values[key(name, append(ofQueue, labels...))] = value
 			}
-			values[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return values
+}
+
+func key(name string, labels []string) string {
+	if len(labels) == 0 {
+		return name
+	}
+	return name + "{" + strings.Join(labels, ",") + "}"
 }
 
 // awaitSeries waits until the metrics have these values.
@@ -85,25 +96,28 @@ func TestMetricsCountWhatBecomesOfMessages(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200)}})
 	r.awaitSeries(t, map[string]float64{
-		"received_total":                     5*3 + 2,
-		"redeliveries_caused_total":          0,
-		"retried_total{delay=0s}":            5,
-		"retried_total{delay=100ms}":         5,
-		"rescued_total":                      0,
-		"failed_total{reason=exhausted}":     5,
-		"failed_total{reason=unrecoverable}": 1,
-		"failed_total{reason=malformed}":     1, // left to the broker
-		"failed_total{reason=expired}":       0,
-		"confirm_latency_seconds":            5*3 + 1,
-		"in_flight_messages":                 0,
-		"unacknowledged_backlog_messages":    0,
-		"ready":                              1,
-		"connected":                          1,
-		"consuming":                          1,
-		"blocked":                            0,
-		"session_restarts_total":             0,
-		"config_generation":                  1,
-		"config_last_reload_successful":      1,
+		"received_total":                                          5*3 + 2,
+		"redeliveries_caused_total":                               0,
+		"retried_total{delay=0s}":                                 5,
+		"retried_total{delay=100ms}":                              5,
+		"rescued_total":                                           0,
+		"failed_total{reason=exhausted}":                          5,
+		"failed_total{reason=unrecoverable}":                      1,
+		"failed_total{reason=malformed}":                          1, // left to the broker
+		"failed_total{reason=expired}":                            0,
+		"failed_total{queue=orders.created,reason=exhausted}":     5,
+		"failed_total{queue=orders.created,reason=unrecoverable}": 1,
+		"retried_total{queue=orders.created,delay=100ms}":         5,
+		"confirm_latency_seconds":                                 5*3 + 1,
+		"in_flight_messages":                                      0,
+		"unacknowledged_backlog_messages":                         0,
+		"ready":                                                   1,
+		"connected":                                               1,
+		"consuming":                                               1,
+		"blocked":                                                 0,
+		"session_restarts_total":                                  0,
+		"config_generation":                                       1,
+		"config_last_reload_successful":                           1,
 	})
 	r.stop(t)
 	r.awaitReady(t, "the inbox is not consumed")
@@ -133,6 +147,9 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 		"returned_total{exchange=amq.default}":  1,
 		"returned_total{exchange=orders.retry}": 0,
 		"failed_total{reason=unknown_queue}":    1,
+		"rescued_total{queue=orders.created}":   1,
+		// Of the configuration, though the broker has it no more.
+		"failed_total{queue=orders.gone,reason=unknown_queue}": 1,
 	})
 }
 

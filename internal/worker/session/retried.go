@@ -17,10 +17,10 @@ func (f *Retrying) done(m *message) {
 	v := sentOf(m)
 	switch v.Action {
 	case deadletter.Fail:
-		f.watch.Failed(v.Reason)
+		f.watch.Failed(v.Letter.Queue, v.Reason)
 		details := f.details(m, slog.String("reason", v.Reason))
 		if v.Detour != "" {
-			f.watch.Detoured(v.Detour)
+			f.watch.Detoured(v.Letter.Queue, v.Detour)
 			details = append(details, "detour", string(v.Detour))
 		}
 		if v.Refused {
@@ -29,9 +29,9 @@ func (f *Retrying) done(m *message) {
 		f.log.Info("message parked in the failed queue", details...)
 		return
 	case deadletter.Rescue:
-		f.watch.Rescued()
+		f.watch.Rescued(v.Letter.Queue)
 	case deadletter.Retry:
-		f.watch.Retried(v.Delay)
+		f.watch.Retried(v.Letter.Queue, v.Delay)
 	}
 	if f.session.verbose { // or the line would be put together for nothing
 		f.log.Debug("message sent back", f.details(m, slog.Duration("delay", v.Delay))...)
@@ -39,7 +39,7 @@ func (f *Retrying) done(m *message) {
 }
 
 func (f *Retrying) left(m *message, reason error) {
-	f.watch.Failed(deadletter.ReasonMalformed)
+	f.watch.Failed(verdictOf(m).Letter.Queue, deadletter.ReasonMalformed)
 	f.log.Info("message left to the broker, which moves it to the failed queue as it is",
 		f.details(m, slog.Any("reason", reason))...)
 }
@@ -65,7 +65,7 @@ func (f *Retrying) parked(v deadletter.Verdict, d *amqp.Delivery, stamp deadlett
 	publishing, err := f.config.Publishing(v, d, stamp)
 	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
-		f.watch.Failed(v.Reason)
+		f.watch.Failed(v.Letter.Queue, v.Reason)
 		if v.Refused {
 			f.watch.SetAside()
 		}
