@@ -1,9 +1,6 @@
 package pipeline
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // WorkerVersion is the version of the worker object's shape.
 const WorkerVersion = 1
@@ -67,17 +64,21 @@ const (
 func (w Worker) Queues() []Queue {
 	n := Names(w.Name)
 	queues := []Queue{{n.Inbox(), RoleInbox}, {n.RefusedQueue(), RoleRefused}, {n.FailedQueue(), RoleFailed}}
+	add := func(q Queue) {
+		if !slices.Contains(queues, q) {
+			queues = append(queues, q)
+		}
+	}
 	for _, spelled := range w.Delays {
 		// A delay of 0s has no queue.
 		if delay, err := ParseDelay(spelled); err == nil && delay > 0 {
-			queues = append(queues, Queue{n.RetryQueue(delay), RoleRetry})
+			add(Queue{n.RetryQueue(delay), RoleRetry})
 		}
 	}
 	for _, name := range w.FailedQueues() {
-		queues = append(queues, Queue{name, RoleFailed})
+		add(Queue{name, RoleFailed})
 	}
-	slices.SortFunc(queues, func(a, b Queue) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Role, b.Role)) })
-	return slices.Compact(queues)
+	return queues
 }
 
 // FailedQueues lists the failed queues of work queues.
