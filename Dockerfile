@@ -12,6 +12,7 @@ RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /rabbitmq-retry /
+ENV PATH=/
 # A number: Kubernetes cannot know that a name is not root.
 USER 65532:65532
 ENTRYPOINT ["/rabbitmq-retry"]

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -185,6 +186,53 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	image.add(t, "etc/ssl/certs/ca-certificates.crt", read(t, ca), 0o644)
 	if output, err := image.command(t, check...).Output(); err != nil {
 		t.Errorf("with certificates: %v: %s", err, output)
+	}
+}
+
+// The command that the guide runs in a pod finds the program, the broker and the operator's credentials.
+func TestCommandsRunInThePod(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("chroot needs root")
+	}
+	guide := string(read(t, "../../templates/guides/reading-a-dead-letter.md.tmpl"))
+	documented := regexp.MustCompile(`(?s)kubectl exec -it deploy/rabbitmq-retry -- (.*?[^\\])\n`).FindStringSubmatch(guide)
+	if documented == nil {
+		t.Fatal("the guide runs no command in the pod")
+	}
+	container := documents(t, "kubernetes/worker.yaml")[0].in("spec", "template", "spec", "containers")
+	if name := container.in("env")["name"]; name != cli.EnvURI {
+		t.Fatalf("the pod has %s, not %s", name, cli.EnvURI)
+	}
+	path := regexp.MustCompile(`(?m)^ENV (PATH=.*)$`).FindStringSubmatch(string(read(t, "../../Dockerfile")))
+	if path == nil {
+		t.Fatal("the Dockerfile sets no PATH")
+	}
+
+	b, failed := brokertest.New(t), pipeline.Names("orders").FailedQueue()
+	b.Request(t, http.MethodPut, b.Path("queues", failed), map[string]any{"durable": true})
+	user, password := b.User(t, "", "", "", "^"+regexp.QuoteMeta(failed)+"$")
+	broker, err := url.Parse(b.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := image{root: t.TempDir()}
+	image.add(t, "rabbitmq-retry", read(t, terraformtest.BuildSidecar(t)), 0o755)
+	words := strings.Fields(strings.ReplaceAll(documented[1], "\\\n", " "))
+	for flag, content := range map[string]string{"username": user, "password": password} {
+		at := slices.Index(words, "--"+flag+"-file")
+		if at < 0 || !slices.Contains(kubernetes(t).mounts, filepath.Dir(words[at+1])) {
+			t.Fatalf("no mounted --%s-file in %q", flag, words)
+		}
+		image.add(t, words[at+1], []byte(content), 0o440)
+	}
+
+	inside := image.command(t)
+	command := exec.CommandContext(t.Context(), "chroot", slices.Concat(
+		[]string{fmt.Sprintf("--userspec=%d:%[1]d", imageUser), image.root}, words, []string{"--vhost", b.Vhost})...)
+	command.Env = append(inside.Env, path[1], cli.EnvURI+"=amqp://"+broker.Host)
+	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "0 messages in orders.failed") {
+		t.Errorf("%q: %v\n%s", words, err, output)
 	}
 }
 
