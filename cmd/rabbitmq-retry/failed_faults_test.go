@@ -46,7 +46,7 @@ func TestFailedThroughTLS(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "failed.jsonl")
 	_, errs := secured.run(t, exitOK, "failed", "delete", "orders", "--message-id", "order-1", "--export", file, "--yes")
 	contains(t, errs, "deleted 1 of 1")
-	_, errs = secured.run(t, exitOK, "failed", "import", "orders", file)
+	_, errs = secured.run(t, exitOK, "failed", "import", "orders", file, "--yes")
 	contains(t, errs, "imported 1 of 1")
 	_, errs = secured.run(t, exitOK, "failed", "replay", "orders", "--yes")
 	contains(t, errs, "replayed 3 of 3 to orders.created")

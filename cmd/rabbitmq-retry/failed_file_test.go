@@ -138,7 +138,7 @@ func TestExportDeleteImport(t *testing.T) {
 			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("file %v, error %v", info, err)
 			}
-			_, errs = o.run(t, exitOK, "failed", "import", "orders", file)
+			_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
 			contains(t, errs, "imported 6 of 6 messages into orders.failed", `"imported":6`)
 			after := o.contents(t)
 			if !slices.Equal(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))) {
@@ -150,20 +150,21 @@ func TestExportDeleteImport(t *testing.T) {
 				}
 			}
 			o.await(t, 6)
-			_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--skip-present")
+			_, errs = o.run(t, exitOK, "failed", "import", "orders", file)
 			contains(t, errs, "imported 0 of 6 messages", "6 messages in the queue already")
 		})
 	}
 }
 
-// uncounted are properties without the headers in which a quorum queue counts deliveries.
+// uncounted are properties without the headers in which a quorum queue counts deliveries, and those that an import adds.
 func uncounted(encoded []byte) []byte {
 	properties, err := content.Parse(encoded)
 	if err != nil {
 		return encoded
 	}
 	properties.SetHeaders(properties.Headers().Keep(func(name []byte) bool {
-		return string(name) != "x-delivery-count" && string(name) != "x-acquired-count"
+		return string(name) != "x-delivery-count" && string(name) != "x-acquired-count" &&
+			string(name) != failed.HeaderID && string(name) != failed.HeaderRun
 	}))
 	return properties.Encode()
 }
@@ -215,7 +216,7 @@ func TestImportReplaysEditedLines(t *testing.T) {
 		t.Errorf("delivery %+v", d)
 	}
 	// Nothing of a damaged file.
-	_, errs = o.run(t, exitUsage, "failed", "import", "orders", write(t, string(text)+string(text[:len(text)-9])))
+	_, errs = o.run(t, exitUsage, "failed", "import", "orders", write(t, string(text)+string(text[:len(text)-9])), "--yes")
 	contains(t, errs, "line 2: is not a message")
 	if left := o.contents(t); len(left) != 1 {
 		t.Errorf("%d messages in the queue", len(left))
@@ -240,7 +241,7 @@ func TestFileTexts(t *testing.T) {
 		"export there":    {exitUsage, []string{"failed", "export", "orders", "--output", there}, "exists already: choose another name"},
 		"remove":          {exitUsage, []string{"failed", "export", "orders", "--remove"}, "--remove: needs --output"},
 		"no file":         {exitUsage, []string{"failed", "import", "orders"}, "which file? Write its name, or - for stdin"},
-		"no exchange":     {exitError, []string{"failed", "import", "orders", exported(t, o)}, `exchange "orders.failed" does not exist: run terraform apply`},
+		"no exchange":     {exitError, []string{"failed", "import", "orders", exported(t, o), "--yes", "--allow-duplicates"}, `exchange "orders.failed" does not exist: run terraform apply`},
 	} {
 		_, errs := o.run(t, test.code, test.args...)
 		if !strings.Contains(errs, test.want) {

@@ -63,7 +63,7 @@ func TestSkippedMessagesAreNoSuccess(t *testing.T) {
 }
 
 // What another consumer holds may be present, and would be duplicated.
-func TestSkipPresentSeesAllOrNothing(t *testing.T) {
+func TestImportSeesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
 	o.failedExchange(t)
@@ -72,6 +72,8 @@ func TestSkipPresentSeesAllOrNothing(t *testing.T) {
 	if _, err := o.Channel(t).Consume("orders.failed", "", false, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	_, errs := o.run(t, exitError, "failed", "import", "orders", write(t, out), "--skip-present")
-	contains(t, errs, "another consumer")
+	_, errs := o.run(t, exitError, "failed", "import", "orders", write(t, out), "--yes")
+	contains(t, errs, "another consumer", "write --allow-duplicates")
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", write(t, out), "--yes", "--allow-duplicates")
+	contains(t, errs, "imported 1 of 1")
 }

@@ -160,7 +160,7 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 				m.Call(t, http.MethodDelete, m.Path("exchanges", "orders."+exchange), nil, nil)
 			}
 			m.create(t, "shop")
-			m.run(t, exitOK, "failed", "import", "shop", file)
+			m.run(t, exitOK, "failed", "import", "shop", file, "--yes")
 			_, errs := m.run(t, exitOK, "failed", "replay", "shop", "--yes")
 			contains(t, errs, "replayed 1 of 1 to created")
 		},

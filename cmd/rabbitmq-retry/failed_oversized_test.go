@@ -18,11 +18,11 @@ func TestImportOfWhatIsTooLarge(t *testing.T) {
 	large := strings.Replace(line, `"x"`, `"`+strings.Repeat("x", 16<<20+1)+`"`, 1)
 	file := write(t, line+large+strings.Replace(line, `"x"`, `"y"`, 1))
 	const tooLarge = "line 2 skipped: its body of 16777217 bytes is larger than the broker's max_message_size, 16777216"
-	_, errs := o.run(t, exitError, "failed", "import", "orders", file)
+	_, errs := o.run(t, exitError, "failed", "import", "orders", file, "--yes")
 	contains(t, errs, "imported 2 of 3 messages into orders.failed", tooLarge, `"too_large":1`,
-		"To continue: the same command with --skip-present, which leaves out what is in orders.failed",
+		"To continue: the same command again, which leaves out what is in orders.failed",
 		"not all messages were imported: 0 returned, 0 refused, 1 too large, 0 unconfirmed")
-	_, errs = o.run(t, exitError, "failed", "import", "orders", file, "--skip-present")
+	_, errs = o.run(t, exitError, "failed", "import", "orders", file, "--yes")
 	contains(t, errs, "imported 0 of 3 messages into orders.failed", tooLarge, "2 messages in the queue already")
 	o.await(t, 3)
 }

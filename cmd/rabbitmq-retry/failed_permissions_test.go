@@ -43,8 +43,8 @@ func TestPermissions(t *testing.T) {
 		{"replay orders --yes", returned, failed, []string{readFailed + ", write on <pipeline>.return"}},
 		{"replay orders --yes --wait 1ms", returned, failed, []string{"Nothing else for --wait"}},
 		{"replay orders --yes --to orders.created", direct, failed, []string{"With --to: write on amq.default instead"}},
-		{"import orders FILE", failed, nil, []string{writeFailed}},
-		{"import orders FILE --skip-present", failed, failed, []string{"With --skip-present: also read on <pipeline>.failed"}},
+		{"import orders FILE --yes", failed, failed, []string{readFailed + ", " + writeFailed}},
+		{"import orders FILE --yes --allow-duplicates", failed, nil, []string{"With --allow-duplicates: write alone"}},
 		{"import orders FILE --replay --yes", returned, nil, []string{"With --replay: write on <pipeline>.return instead"}},
 		{"repair orders --yes", failed, failed, []string{readFailed + ", " + writeFailed}},
 		{"list --queue quorum", direct, []string{"quorum"}, []string{limited}},
@@ -57,8 +57,8 @@ func TestPermissions(t *testing.T) {
 		{"delete --queue classic --all --discard --yes", nil, []string{"classic"}, []string{limited}},
 		{"replay --queue quorum --yes", direct, []string{"quorum"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
 		{"replay --queue classic --yes", direct, []string{"classic"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
-		{"import --queue classic FILE", direct, nil, []string{"With --queue: write on amq.default\ninstead"}},
-		{"import --queue quorum FILE --skip-present", direct, []string{"quorum"}, []string{"or on the queue of --queue"}},
+		{"import --queue classic FILE --yes", direct, []string{"classic"}, []string{"--queue: read on the queue, write on amq.default instead"}},
+		{"import --queue quorum FILE --yes", direct, []string{"quorum"}, []string{"--queue: read on the queue, write on amq.default instead"}},
 		{"status orders", nil, []string{"orders.failed", "orders.inbox"}, []string{"read on each of these queues"}},
 	} {
 		t.Run(n.args, func(t *testing.T) {
@@ -78,7 +78,8 @@ func (n needs) check(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.park(t, "exhausted", "order-1")
-	file, id := exported(t, o), ""
+	out, _ := o.run(t, exitOK, "failed", "export", "orders")
+	file, id := write(t, newIDs(out)), ""
 	queue := "orders.failed"
 	for _, other := range []string{"quorum", "classic"} {
 		if strings.Contains(n.args, other) {
@@ -125,6 +126,11 @@ func (n needs) check(t *testing.T) {
 	}
 	text, _ := o.run(t, exitOK, append(slices.Clone(help), "--help")...)
 	contains(t, text, n.help...)
+}
+
+// newIDs makes other messages of the lines of an export.
+func newIDs(lines string) string {
+	return regexp.MustCompile(`"id":"[0-9a-f]{8}`).ReplaceAllString(lines, `"id":"00000000`)
 }
 
 // spoilTo parks a message that is to be repaired, where the broker has any.

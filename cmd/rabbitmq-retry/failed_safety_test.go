@@ -211,7 +211,7 @@ func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 		`"headers":{"BCC":["a",1]}`: "line 2: properties/headers/BCC: must be a list of texts",
 	} {
 		bad := strings.Replace(string(line), `"headers":{"n":1}`, edit, 1)
-		for _, args := range [][]string{nil, {"--replay", "--yes"}} {
+		for _, args := range [][]string{{"--yes"}, {"--replay", "--yes"}} {
 			_, errs := o.run(t, exitUsage, append([]string{"failed", "import", "orders", write(t, string(line)+bad)}, args...)...)
 			contains(t, errs, want)
 		}
@@ -220,7 +220,7 @@ func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 		t.Error(err)
 	}
 	good := strings.Replace(string(line), `"headers":{"n":1}`, `"headers":{"CC":["a"]},"delivery_mode":0`, 1)
-	o.run(t, exitOK, "failed", "import", "orders", write(t, good))
+	o.run(t, exitOK, "failed", "import", "orders", write(t, good), "--yes")
 }
 
 // A dry run knows what the connection does not carry.

@@ -78,7 +78,7 @@ func TestFailedQueueOfATeam(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), "given-up.jsonl")
 			team.run(t, exitOK, failed("delete", "--all", "--export", file, "--yes")...)
-			o.run(t, exitOK, "failed", "import", "orders", file, "--queue", "orders.given-up")
+			o.run(t, exitOK, "failed", "import", "orders", file, "--queue", "orders.given-up", "--yes")
 			if left := o.left(t, "orders.given-up"); left != 2 {
 				t.Errorf("%d messages after the import", left)
 			}

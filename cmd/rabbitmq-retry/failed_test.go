@@ -175,7 +175,7 @@ func TestFailedTexts(t *testing.T) {
 		"no age":      {[]string{"failed", "replay", "orders", "--since", "1h", "--older-than", "2h", "--yes"}, "--since 1h: is later than the end, 2h"},
 		"time":        {[]string{"failed", "list", "orders", "--since", "yesterday"}, `--since "yesterday": must be a time`},
 		"rate":        {[]string{"failed", "replay", "orders", "--rate", "fast"}, `--rate "fast": must be messages a second`},
-		"id":          {[]string{"failed", "replay", "orders", "--ids", write(t, "57f4\n")}, `--ids: line 1: "57f4" is not an id`},
+		"id":          {[]string{"failed", "replay", "orders", "--ids", write(t, `{"id":"57f4"}`)}, `--ids: line 1: "57f4" is not an id`},
 		"column":      {[]string{"failed", "list", "orders", "--group-by", "color"}, `--group-by "color"`},
 		"short id":    {[]string{"failed", "show", "orders", "57"}, "at least its first 4 digits"},
 	} {

@@ -200,11 +200,11 @@ func TestUnroutedThroughAFile(t *testing.T) {
 		_, errs := o.run(t, exitOK, append(append([]string{"failed"}, command...), file, "--queue", unrouted, "--yes")...)
 		contains(t, errs, "deleted 2 of 2", "To undo: rabbitmq-retry failed import --queue "+unrouted)
 		o.holds(t, unrouted, 0)
-		o.run(t, exitOK, "failed", "import", "--queue", unrouted, file)
+		o.run(t, exitOK, "failed", "import", "--queue", unrouted, file, "--yes")
 		o.holds(t, unrouted, 2)
 	}
 	out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--messages")
-	contains(t, out, "order.paid", "nobody")
+	contains(t, out, "next year", "at once")
 	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted)
 	contains(t, out, "1      delay_too_long", "1      unroutable")
 	file := filepath.Join(t.TempDir(), "all")
@@ -288,8 +288,7 @@ func TestUnroutedPermissions(t *testing.T) {
 		{"replay --reason unroutable --yes", onward[:1], own, nil},
 		{"replay --reason delay_too_long --yes", onward[1:], own, nil},
 		{"replay --yes --to paid", []string{"amq.default"}, own, nil},
-		{"import FILE", own, nil, nil},
-		{"import FILE --skip-present", own, own, nil},
+		{"import FILE --yes", own, own, nil},
 		{"import FILE --replay --yes", onward, own, nil},
 		{"repair --yes", own, own, nil},
 	} {
@@ -301,7 +300,7 @@ func TestUnroutedPermissions(t *testing.T) {
 			o.Publish(t, unrouted, "order.paid", amqp.Publishing{MessageId: "due", Headers: amqp.Table{"x-delay": int64(-5)}})
 			o.holds(t, unrouted, 2)
 			out, _ := o.run(t, exitOK, "failed", "export", "--queue", unrouted)
-			file := write(t, strings.ReplaceAll(out, "order.paid", "order.sent"))
+			file := write(t, newIDs(strings.ReplaceAll(out, "order.paid", "order.sent")))
 			if strings.Contains(n.args, "repair") {
 				n.spoilTo(t, o, unrouted)
 			}

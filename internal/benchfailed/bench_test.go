@@ -41,7 +41,7 @@ func (v *vhost) round(t *testing.T, taken results) {
 	taken.add(list, v.command(t, "list"))
 	taken.add(export, v.command(t, "export", "--output", file))
 	v.purge(t, names.FailedQueue())
-	taken.add(imports, v.command(t, "import", file))
+	taken.add(imports, v.command(t, "import", file, "--yes"))
 	v.expect(t, names.FailedQueue())
 	taken.add(replay, v.command(t, "replay", "--yes", "--audit-log", filepath.Join(t.TempDir(), "audit")))
 	v.expect(t, workQueue)

@@ -34,8 +34,12 @@ const (
 // Entry is what can be read of a failed message. What the message does not say is empty or zero.
 type Entry struct {
 	Message
-	// ID is that of [ID].
-	ID     string
+	// ID is its [Digest], or the id that it had before it was imported.
+	ID string
+	// Digest tells it from all that differ in anything.
+	Digest string
+	// Run is that of the import that put it into the queue.
+	Run    string
 	System System
 	// Reason is why it was parked.
 	Reason string

@@ -18,7 +18,10 @@ type Filter struct {
 	MessageIDs []string `json:"message_ids,omitempty"`
 	// Error is a part of the error or exception, in whatever case.
 	Error string `json:"error,omitempty"`
-	// IDs are taken as often as they are listed, since equal messages share one; nil means any.
+	// Runs are those of imports.
+	Runs []string `json:"runs,omitempty"`
+	// IDs are taken as often as they are listed, since equal messages share one; nil means any. What has not the form of an
+	// id is a message-id, whose messages are all meant.
 	IDs []string `json:"ids,omitempty"`
 }
 
@@ -50,7 +53,9 @@ func (f Filter) Selector() *Selector {
 		s.left = make(map[string]int, len(f.IDs))
 	}
 	for _, id := range f.IDs {
-		s.left[id]++
+		if s.left[id]++; !IsID(id) {
+			s.unseen[id] = true
+		}
 	}
 	return s
 }

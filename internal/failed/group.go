@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (g *Groups) Add(e *Entry) {
 		kind.Queue = e.WorkQueue
 	}
 	if g.error {
-		kind.Error = e.ErrorLine()
+		kind.Error = e.Failure()
 	}
 	group := g.groups[kind]
 	if group == nil {
@@ -102,10 +103,61 @@ func (g *Groups) Sorted() []Group {
 	return sorted
 }
 
-// ErrorLine is the first line of the error, or else of the exception, shortened.
-func (e *Entry) ErrorLine() string {
-	line, _, _ := strings.Cut(strings.TrimSpace(cmp.Or(e.Error, e.Exception)), "\n")
-	line = strings.TrimRight(line, "\r ")
+// Columns are all of them.
+func Columns() []string { return []string{ByReason, ByQueue, ByError} }
+
+// pythonTrace begins a stack trace whose last line says what failed; those of other languages say it first.
+const pythonTrace = "Traceback (most recent call last):"
+
+// errorLine is the line of the error, or else of the exception, that says what failed.
+func (e *Entry) errorLine() string {
+	text := strings.TrimSpace(cmp.Or(e.Error, e.Exception))
+	line, rest, _ := strings.Cut(text, "\n")
+	if strings.HasPrefix(line, pythonTrace) && rest != "" {
+		line = rest[strings.LastIndex(rest, "\n")+1:]
+	}
+	return strings.TrimSpace(line)
+}
+
+// ErrorLine is the line of the error, or else of the exception, that says what failed, shortened.
+func (e *Entry) ErrorLine() string { return shortened(e.errorLine()) }
+
+// words are what may differ between errors that are the same failure, from one beginning of a word to the next.
+var words = regexp.MustCompile(`(?i)` +
+	`([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|` +
+	`(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d:\d\d(?:[.,]\d+)?)|` +
+	`\d+(?:[.,]\d+)+|[0-9a-z]+`)
+
+var (
+	hexadecimal = regexp.MustCompile(`(?i)^(?:0x[0-9a-f]+|[0-9a-f]{8,})$`)
+	number      = regexp.MustCompile(`^\d+(?:[.,]\d+)*`)
+)
+
+// Failure is the error's line with placeholders for what differs from message to message: <uuid>, <time>, <hex> and <n>.
+func (e *Entry) Failure() string {
+	const enough = 4 * maxErrorText // a placeholder is shorter than what it stands for
+	line := e.errorLine()
+	return shortened(words.ReplaceAllStringFunc(line[:min(len(line), enough)], placeholder))
+}
+
+func placeholder(word string) string {
+	const uuid, moment = 1, 2
+	groups := words.FindStringSubmatch(word)
+	digits := number.FindString(word)
+	switch {
+	case groups[uuid] != "":
+		return "<uuid>"
+	case groups[moment] != "":
+		return "<time>"
+	case digits != word && strings.ContainsAny(word, "0123456789") && hexadecimal.MatchString(word):
+		return "<hex>"
+	case digits != "": // and perhaps a unit
+		return "<n>" + word[len(digits):]
+	}
+	return word
+}
+
+func shortened(line string) string {
 	if len(line) <= maxErrorText {
 		return strings.Clone(line)
 	}

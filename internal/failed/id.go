@@ -5,6 +5,7 @@ import (
 	endian "encoding/binary"
 	"encoding/hex"
 	"hash"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
@@ -12,20 +13,40 @@ import (
 // idDigits is the length of an id.
 const idDigits = 16
 
+// Headers that an import adds, and a replay removes.
+const (
+	// HeaderID is the id that the message had when it was exported.
+	HeaderID = "failed-message-id"
+	// HeaderRun is the run that imported it.
+	HeaderRun = "failed-import-run"
+)
+
+func isImports(name []byte) bool { return string(name) == HeaderID || string(name) == HeaderRun }
+
+// isImported reports whether the message came on the way of an import. On the way of what a worker parks, publishers could
+// choose the id.
+func (m Message) isImported() bool {
+	return m.Exchange == m.Queue || m.Exchange == "" && m.RoutingKey == m.Queue
+}
+
 // Headers that a broker changes with each delivery.
 const (
 	headerDeliveryCount = "x-delivery-count"
 	headerAcquiredCount = "x-acquired-count"
 )
 
-// ID names a message by what it is: it has the same id each time that it is looked at, in a copy, and in a
-// queue of another broker. Equal messages share one.
-func ID(m Message) string {
-	properties, err := content.Parse(m.Properties)
-	return id(m, &properties, err == nil)
+// IsID reports whether a text has the form of an id.
+func IsID(text string) bool {
+	return len(text) == idDigits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-func id(m Message, properties *content.Properties, readable bool) string {
+// Digest names a message by what it is: it has the same one each time that it is looked at. Equal messages share one.
+func Digest(m Message) string {
+	properties, err := content.Parse(m.Properties)
+	return digest(m, &properties, err == nil)
+}
+
+func digest(m Message, properties *content.Properties, readable bool) string {
 	encoded := m.Properties
 	if readable {
 		encoded = canonical(*properties)

@@ -16,6 +16,7 @@ const (
 	ChangedCounts       = "the broker's count of deliveries dropped"
 	ChangedDeliveryMode = "delivery-mode 0 made 1: brokers close the connection over it"
 	ChangedCC           = "header CC dropped: copies would go to other queues"
+	ChangedID           = "gets another id: the header for the one that it had does not fit a frame of the connection"
 )
 
 // Import says how messages get into a queue for failed ones.
@@ -26,12 +27,15 @@ type Import struct {
 	Queue string
 	// User is who publishes.
 	User string
+	// Run is that of the import, "" for a copy within the queue.
+	Run string
 	// FrameMax is the connection's limit in bytes, 0 for none.
 	FrameMax int
 }
 
-// Publishing builds what is published, and says what is not as it was. Nothing else changes, to the last byte.
-func (i Import) Publishing(m Message) (p Publishing, changes []string, err error) {
+// Publishing builds what is published, and says what is not as it was. Nothing else changes, to the last byte, but for the
+// headers that keep the id.
+func (i Import) Publishing(m Message, id string) (p Publishing, changes []string, err error) {
 	p = Publishing{RoutingKey: i.Queue, Body: m.Body}
 	if i.Exchange != "" {
 		p.Exchange, p.RoutingKey = i.Exchange, m.RoutingKey
@@ -55,8 +59,38 @@ func (i Import) Publishing(m Message) (p Publishing, changes []string, err error
 			changes = append(changes, change.text)
 		}
 	}
-	p.Properties = properties.Encode()
+	bare := properties.Encode()
+	i.mark(&properties, id)
+	if p.Properties = properties.Encode(); Fits(p.Properties, i.FrameMax) != nil {
+		p.Properties, changes = bare, append(changes, ChangedID)
+	}
 	return p, changes, Fits(p.Properties, i.FrameMax)
+}
+
+// mark adds the id, and the run if there is one.
+func (i Import) mark(p *content.Properties, id string) {
+	headers := set(p.Headers(), HeaderID, content.Text(id))
+	if i.Run != "" {
+		headers = set(headers, HeaderRun, content.Text(i.Run))
+	}
+	p.SetHeaders(headers)
+}
+
+// Content is the message as an import would leave it, without what an import adds, and with a body that can be read:
+// messages of the same content are equal, however they got into the queue.
+func (i Import) Content(m Message) Message {
+	i.FrameMax = 0
+	p, _, err := i.Publishing(m, "")
+	if err != nil {
+		return m
+	}
+	properties, err := content.Parse(p.Properties)
+	if err != nil {
+		return m
+	}
+	dropHeaders(&properties, isImports)
+	body, _ := m.Plain()
+	return Message{Queue: i.Queue, Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: canonical(properties), Body: body}
 }
 
 // Publishable is an error about properties over which a broker closes the channel. They are those of a file, which somebody
@@ -89,11 +123,6 @@ func isListOfTexts(v content.Value) bool {
 		}
 	}
 	return true
-}
-
-// ID is that of the message once it is in the queue.
-func (i Import) ID(p Publishing) string {
-	return ID(Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
 }
 
 func (i Import) dropExpiration(p *content.Properties) bool {

@@ -12,8 +12,17 @@ import (
 func TestImportChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := parkedByWorker(header{"CC", []any{"x"}}, header{"x-death", []any{}})
-	p, changes, err := failed.Import{Exchange: "orders.failed", Queue: "orders.failed", FrameMax: 131_072}.Publishing(m)
-	if err != nil || changes != nil || !bytes.Equal(p.Properties, m.Properties) {
+	how := failed.Import{Exchange: "orders.failed", Queue: "orders.failed", FrameMax: 131_072, Run: "ab12cd34"}
+	p, changes, err := how.Publishing(m, "57f49eb29bd4307c")
+	before, after := parsed(t, m.Properties), parsed(t, p.Properties)
+	added := before.Headers().With(failed.HeaderID, content.Text("57f49eb29bd4307c")).With(failed.HeaderRun, content.Text("ab12cd34"))
+	if before.SetHeaders(added); err != nil || changes != nil || !bytes.Equal(p.Properties, before.Encode()) {
+		t.Errorf("properties %q, changes %q, error %v", after.Encode(), changes, err)
+	}
+	// One that has no room for the id is kept, nevertheless.
+	how.FrameMax = len(m.Properties) + 20
+	p, changes, err = how.Publishing(m, "57f49eb29bd4307c")
+	if err != nil || !slices.Equal(changes, []string{failed.ChangedID}) || !bytes.Equal(p.Properties, m.Properties) {
 		t.Errorf("properties %q, changes %q, error %v", p.Properties, changes, err)
 	}
 	if p.Exchange != "orders.failed" || p.RoutingKey != "order.created" {
@@ -29,7 +38,8 @@ func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
 	before.SetText(content.UserID, "shop")
 	before.SetText(content.ReplyTo, "amq.rabbitmq.reply-to")
 	before.SetNumber(content.DeliveryMode, 0)
-	p, changes, err := failed.Import{Queue: "errors", User: "operator"}.Publishing(failed.Message{RoutingKey: "k", Properties: before.Encode()})
+	p, changes, err := failed.Import{Queue: "errors", User: "operator"}.Publishing(
+		failed.Message{RoutingKey: "k", Properties: before.Encode()}, "57f49eb29bd4307c")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +50,69 @@ func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
 		t.Errorf("to %q, %q: %q", p.Exchange, p.RoutingKey, changes)
 	}
 	after := parsed(t, p.Properties)
-	if !slices.Equal(names(after.Headers()), []string{"retry-user-id", "retry-reply-to"}) || after.Has(content.ReplyTo) || after.Has(content.UserID) || after.Has(content.Expiration) ||
+	if !slices.Equal(names(after.Headers()), []string{"retry-user-id", "retry-reply-to", failed.HeaderID}) || after.Has(content.ReplyTo) || after.Has(content.UserID) || after.Has(content.Expiration) ||
 		after.Number(content.DeliveryMode) != 1 {
 		t.Errorf("properties %q", p.Properties)
 	}
-	_, changes, _ = failed.Import{Queue: "errors", User: "shop"}.Publishing(failed.Message{Properties: before.Encode()})
+	_, changes, _ = failed.Import{Queue: "errors", User: "shop"}.Publishing(failed.Message{Properties: before.Encode()}, "")
 	if slices.Contains(changes, failed.ChangedUserID) {
 		t.Error("moved the publisher's own user-id")
+	}
+}
+
+// An id that a publisher writes is none: only the way of an import is believed.
+func TestImportKeepsTheID(t *testing.T) {
+	t.Parallel()
+	how := failed.Import{Exchange: "orders.failed", Queue: "orders.failed", Run: "ab12cd34"}
+	parked := parkedByWorker()
+	parked.Queue, parked.Exchange = "orders.failed", "orders.failed.route"
+	before := failed.Read(parked)
+	p, _, err := how.Publishing(parked, before.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := failed.Message{Queue: "orders.failed", Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body}
+	after := failed.Read(imported)
+	if after.ID != before.ID || after.Digest == before.Digest || after.Run != "ab12cd34" {
+		t.Errorf("id %s, digest %s, run %s; before %s", after.ID, after.Digest, after.Run, before.ID)
+	}
+	if failed.Digest(how.Content(parked)) != failed.Digest(how.Content(imported)) {
+		t.Error("an import has changed the content")
+	}
+	again, err := failed.Replay{Pipeline: "orders"}.Publishing(&after, now)
+	if err != nil || bytes.Contains(again.Properties, []byte("failed-")) {
+		t.Errorf("replayed with %q, error %v", again.Properties, err)
+	}
+	imported.Exchange = "orders.failed.route"
+	if forged := failed.Read(imported); forged.ID != forged.Digest || forged.Run != "" {
+		t.Errorf("id %s, run %s", forged.ID, forged.Run)
+	}
+	imported.Body = []byte("edited")
+	if failed.Digest(how.Content(parked)) == failed.Digest(how.Content(imported)) {
+		t.Error("other bodies are one content")
+	}
+}
+
+// How a body is compressed is not what it says.
+func TestContentIgnoresCompression(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []string{"gzip", "deflate"} {
+		var p content.Properties
+		p.SetText(content.ContentEncoding, encoding)
+		body, err := failed.Encoded(encoding, []byte(`{"order":1003}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := failed.Message{Properties: p.Encode(), Body: body}
+		if plain, got := m.Plain(); got != encoding || string(plain) != `{"order":1003}` {
+			t.Errorf("%s: %q as %q", encoding, plain, got)
+		}
+		if begin := m.Beginning(4); string(begin) != `{"or` {
+			t.Errorf("%s: begins with %q", encoding, begin)
+		}
+		m.Body = body[:len(body)-3]
+		if plain, got := m.Plain(); got != "" || !bytes.Equal(plain, m.Body) {
+			t.Errorf("%s: cut off, it is %q as %q", encoding, plain, got)
+		}
 	}
 }

@@ -21,11 +21,18 @@ const (
 // Read returns what a message says of its failure. It takes properties of any content.
 func Read(m Message) Entry {
 	properties, err := content.Parse(m.Properties)
-	e := Entry{Message: m, ID: id(m, &properties, err == nil), FirstRoutingKey: m.RoutingKey, Unreadable: err}
+	d := digest(m, &properties, err == nil)
+	e := Entry{Message: m, ID: d, Digest: d, FirstRoutingKey: m.RoutingKey, Unreadable: err}
 	if err != nil {
 		return e
 	}
 	f := readFields(properties.Headers())
+	if m.isImported() {
+		if id := f.text(HeaderID); IsID(id) {
+			e.ID = id
+		}
+		e.Run = f.text(HeaderRun)
+	}
 	e.MessageID = properties.Text(content.MessageID)
 	e.Replays = f.positive(HeaderReplayCount)
 	if m.Redelivered { // or the header is that of another queue
@@ -106,4 +113,13 @@ func (e *Entry) readInbox(f fields, deaths []death) {
 		e.readProgress(f)
 	}
 	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
+}
+
+// HasRead reports whether the entry has all of this header, and in better shape.
+func (e *Entry) HasRead(header string) bool {
+	switch header {
+	case deadletter.HeaderDeadLetterError, deadletter.HeaderDeadLetterException, deadletter.HeaderHistory:
+		return e.System == SystemWorker
+	}
+	return false
 }

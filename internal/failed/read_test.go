@@ -257,17 +257,17 @@ func TestID(t *testing.T) {
 	same.Queue, same.Redelivered = "elsewhere", true
 	same.Properties = properties(header{"a", []header{{"y", 2}, {"z", 1}}}, header{"x-delivery-count", 5}, header{"b", 1},
 		header{"x-acquired-count", 6}, header{"l", 0})
-	if failed.ID(m) != failed.ID(same) || len(failed.ID(m)) != 16 {
-		t.Errorf("ids %s and %s of one message", failed.ID(m), failed.ID(same))
+	if failed.Digest(m) != failed.Digest(same) || len(failed.Digest(m)) != 16 {
+		t.Errorf("ids %s and %s of one message", failed.Digest(m), failed.Digest(same))
 	}
 	bare, counted := failed.Message{Properties: []byte{0, 0}}, failed.Message{}
 	var p content.Properties
 	p.SetHeaders(table(header{"x-delivery-count", 1}))
 	counted.Properties = p.Encode()
-	if failed.ID(bare) != failed.ID(counted) {
+	if failed.Digest(bare) != failed.Digest(counted) {
 		t.Error("a redelivery of a message without headers has another id")
 	}
-	seen := map[string]string{failed.ID(m): "the message"}
+	seen := map[string]string{failed.Digest(m): "the message"}
 	for name, change := range map[string]func(m *failed.Message){
 		"exchange":             func(m *failed.Message) { m.Exchange = "x" },
 		"key":                  func(m *failed.Message) { m.RoutingKey = "x" },
@@ -280,9 +280,9 @@ func TestID(t *testing.T) {
 	} {
 		other := m
 		change(&other)
-		if before, found := seen[failed.ID(other)]; found {
+		if before, found := seen[failed.Digest(other)]; found {
 			t.Errorf("%s and %s have one id", name, before)
 		}
-		seen[failed.ID(other)] = name
+		seen[failed.Digest(other)] = name
 	}
 }

@@ -145,7 +145,7 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 	if isCC([]byte(name)) && r.Delayed != "" && r.To == "" {
 		return false // still the keys that it is routed by
 	}
-	if deadletter.IsBrokers(name) || deadletter.IsForgotten(name) {
+	if isImports([]byte(name)) || deadletter.IsBrokers(name) || deadletter.IsForgotten(name) {
 		return true
 	}
 	if name == deadletter.HeaderHint { // any other value is the publisher's own

@@ -16,10 +16,12 @@ func (s *Selector) Selects(e *Entry) bool {
 		return false
 	}
 	if s.left != nil {
-		if s.left[e.ID] == 0 {
+		switch {
+		case s.left[e.ID] > 0:
+			s.left[e.ID]--
+		case IsID(e.MessageID) || s.left[e.MessageID] == 0:
 			return false
 		}
-		s.left[e.ID]--
 	}
 	delete(s.unseen, e.MessageID)
 	return true
@@ -29,6 +31,9 @@ func (s *Selector) Selects(e *Entry) bool {
 func (s *Selector) Missing() []string {
 	missing := slices.Collect(maps.Keys(s.unseen))
 	for id, n := range s.left {
+		if !IsID(id) {
+			continue // is among those that were not seen
+		}
 		for range n {
 			missing = append(missing, id)
 		}
@@ -39,7 +44,7 @@ func (s *Selector) Missing() []string {
 
 // Selective reports whether the filter leaves anything out.
 func (f *Filter) Selective() bool {
-	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs) > 0 || f.IDs != nil ||
+	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Runs) > 0 || f.IDs != nil ||
 		!f.Since.IsZero() || !f.Until.IsZero() || f.RoutingKey != "" || f.Error != ""
 }
 
@@ -58,8 +63,9 @@ func (s *Selector) inTime(e *Entry) bool {
 // matches leaves times and ids to the selector.
 func (f *Filter) matches(e *Entry) bool {
 	return among(f.Reasons, e.Reason) && among(f.FromQueues, e.WorkQueue) && among(f.MessageIDs, e.MessageID) &&
+		among(f.Runs, e.Run) &&
 		(f.RoutingKey == "" || glob(f.RoutingKey, e.FirstRoutingKey)) &&
-		(f.Error == "" || contains(e.Error, f.Error) || contains(e.Exception, f.Error)) &&
+		(f.Error == "" || contains(e.Error, f.Error) || contains(e.Exception, f.Error) || contains(e.Failure(), f.Error)) &&
 		(len(f.Headers) == 0 || f.matchesHeaders(e))
 }
 

@@ -70,13 +70,13 @@ func TestTimelessMessagesAreCounted(t *testing.T) {
 func TestIDsAreTakenAsOftenAsListed(t *testing.T) {
 	t.Parallel()
 	e := failed.Read(parkedByWorker())
-	s := failed.Filter{IDs: []string{e.ID, "0000", e.ID, "0000"}}.Selector()
+	s := failed.Filter{IDs: []string{e.ID, "0000000000000000", e.ID, "0000000000000000"}}.Selector()
 	for i, want := range []bool{true, true, false} {
 		if got := s.Selects(&e); got != want {
 			t.Errorf("copy %d: %v", i, got)
 		}
 	}
-	if missing := s.Missing(); !slices.Equal(missing, []string{"0000", "0000"}) {
+	if missing := s.Missing(); !slices.Equal(missing, []string{"0000000000000000", "0000000000000000"}) {
 		t.Errorf("missing %q", missing)
 	}
 }
@@ -115,5 +115,58 @@ func TestGroups(t *testing.T) {
 	}
 	if _, err := failed.NewGroups([]string{"body"}); err == nil {
 		t.Error("no error for an unknown column")
+	}
+}
+
+// Errors that differ in what belongs to a message are one failure.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"order 4711 not found":                                                             "order <n> not found",
+		"order_4711: took 1.5s, 3rd try":                                                   "order_<n>: took <n>s, <n>rd try",
+		"no user 6f1c1b0e-8a7b-4f6d-9e0a-0123456789AB":                                     "no user <uuid>",
+		"at 2026-11-22T01:12:04.123+01:00: lock 0x7ffe12 of 3 10":                          "at <time>: lock <hex> of <n> <n>",
+		"on 2026-11-22 commit 57f49eb29bd4307c at 01:12:04":                                "on <time> commit <hex> at <time>",
+		"Expecting value: line 1 column 12 (char 11)":                                      "Expecting value: line <n> column <n> (char <n>)",
+		"utf8 e2e http2 deadbeef failed on 10.0.0.7:5672":                                  "utf8 e2e http2 deadbeef failed on <n>:<n>",
+		"Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: bad 7\n": "ValueError: bad <n>",
+		"java.lang.IllegalStateException: no\n\tat A.b(A.java:12)":                         "java.lang.IllegalStateException: no",
+	} {
+		e := failed.Entry{Error: text}
+		if got := e.Failure(); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+		if again := (&failed.Entry{Error: e.Failure()}).Failure(); again != want {
+			t.Errorf("%q is %q the second time", want, again)
+		}
+		selector := failed.Filter{Error: want}.Selector()
+		if !selector.Selects(&e) {
+			t.Errorf("%q is not selected by %q", text, want)
+		}
+	}
+}
+
+// A message-id is accepted where an id is, and means all messages that have it.
+func TestIDsAreMessageIDsToo(t *testing.T) {
+	t.Parallel()
+	selector := failed.Filter{IDs: []string{"57f49eb29bd4307c", "order-1", "order-9"}}.Selector()
+	var selected []string
+	for _, e := range []failed.Entry{
+		{ID: "57f49eb29bd4307c"},
+		{ID: "57f49eb29bd4307c"},
+		{ID: "0000000000000001", MessageID: "order-1"},
+		{ID: "0000000000000002", MessageID: "order-1"},
+		{ID: "0000000000000003", MessageID: "57f49eb29bd4307c"},
+		{ID: "0000000000000004"},
+	} {
+		if selector.Selects(&e) {
+			selected = append(selected, e.ID)
+		}
+	}
+	if want := []string{"57f49eb29bd4307c", "0000000000000001", "0000000000000002"}; !slices.Equal(selected, want) {
+		t.Errorf("selected %q", selected)
+	}
+	if missing := selector.Missing(); !slices.Equal(missing, []string{"order-9"}) {
+		t.Errorf("missing %q", missing)
 	}
 }

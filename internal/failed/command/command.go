@@ -20,7 +20,7 @@ not read the failed queue. Needs, in the vhost:
   list, show, export, delete   read on <pipeline>.failed
   replay                       read on <pipeline>.failed, write on <pipeline>.return
   replay --to                  read on <pipeline>.failed, write on amq.default
-  import                       write on <pipeline>.failed; with --skip-present also read
+  import                       read on <pipeline>.failed, write on <pipeline>.failed
   import --replay              write on <pipeline>.return
   repair                       read on <pipeline>.failed, write on <pipeline>.failed
 
@@ -28,13 +28,13 @@ With --queue:
 
   list, show, export, delete   read on the queue; write on amq.default if it is a quorum queue
   replay                       read on the queue, write on amq.default
-  import                       write on amq.default; with --skip-present also read on the queue
+  import                       read on the queue, write on amq.default
 
 With --queue <name>.delay.unrouted, the unrouted queue of a delayed exchange:
 
   list, show, export, delete   read on the queue
   replay                       read on the queue, write on <name>.deliver, and on <name> for what is not due
-  import                       write on <name>.delay.unrouted; with --skip-present also read
+  import                       read on the queue, write on <name>.delay.unrouted
   import --replay              as replay
   repair                       read on the queue, write on <name>.delay.unrouted
 

@@ -11,11 +11,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 )
 
 const exportHelp = `Writes failed messages as JSON, one per line; the guide "Files of failed messages" has the format. The
 messages stay in the queue, unless --remove says otherwise: then each is written to the disk before it is
-taken out. "failed import" puts them back, exactly as they were.
+taken out. "failed import" puts them back, as they were. With --decode, bodies that are gzip or deflate by their
+content_encoding can be edited: an import compresses them again.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`
 
@@ -31,6 +33,7 @@ type exportOptions struct {
 	filters
 	output, auditLog   string
 	remove, yes, force bool
+	decode             bool
 }
 
 func newExport(caller caller) *cobra.Command {
@@ -48,9 +51,11 @@ func newExport(caller caller) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.output, "output", "", "`file` to write, which must not exist (default: stdout)")
 	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --output")
+	flags.BoolVar(&o.decode, "decode", false, "write bodies without gzip or deflate, for editing")
 	addYes(cmd, &o.yes)
 	addAuditLog(cmd, &o.auditLog, "a run with --remove")
 	addForce(cmd, &o.force)
+	cmd.MarkFlagsMutuallyExclusive("decode", "remove")
 	return cmd
 }
 
@@ -88,6 +93,9 @@ func (o *exportOptions) export(s *survey, filter failed.Filter, stdout console.O
 	to, spool, err := o.open()
 	if err != nil {
 		return err
+	}
+	if o.decode {
+		to.encode = file.EncodeDecoded
 	}
 	result, err := s.look(stdout.Context, filter, func(e *failed.Entry) {
 		if o.limit == 0 || to.lines < o.limit {

@@ -22,9 +22,9 @@ import (
 
 // filters say which messages are meant.
 type filters struct {
-	reasons, queues, headers, messageIDs []string
-	since, until, olderThan              string
-	routingKey, error, ids               string
+	reasons, queues, headers, messageIDs, runs []string
+	since, until, olderThan                    string
+	routingKey, error, ids                     string
 	// scan is how many are looked at, limit how many are acted on.
 	scan, limit int
 }
@@ -40,7 +40,9 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.routingKey, "routing-key", "", "only messages whose routing key matches this `pattern`, in which * is any text")
 	flags.StringSliceVar(&f.messageIDs, "message-id", nil, "only messages with one of these message-`ids`")
 	flags.StringVar(&f.error, "error", "", "only messages with this `text` in their error or exception")
-	flags.StringVar(&f.ids, "ids", "", "only messages whose ids are in this `file`, one per line or lines of an export; - is stdin")
+	flags.StringSliceVar(&f.runs, "run", nil, "only messages that one of these `runs` of import has put there")
+	flags.StringVar(&f.ids, "ids", "",
+		"only messages whose ids or message-ids are in this `file`, one per line or lines of an export; - is stdin")
 	flags.IntVar(&f.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.IntVar(&f.limit, "limit", 0, "`number` of messages to act on at most (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
@@ -55,7 +57,7 @@ func words(flags *pflag.FlagSet) string {
 		values := []string{f.Value.String()}
 		switch f.Name {
 		case "config", "error", "ids", "older-than", "routing-key", "scan", "since", "until":
-		case "from-queue", "message-id": // a line of CSV
+		case "from-queue", "message-id", "run": // a line of CSV
 			values[0] = strings.TrimSuffix(strings.TrimPrefix(values[0], "["), "]")
 		case "header":
 			if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -74,7 +76,7 @@ func words(flags *pflag.FlagSet) string {
 // filter reads the flags.
 func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
 	filter = failed.Filter{
-		Reasons: f.reasons, FromQueues: f.queues, RoutingKey: f.routingKey, MessageIDs: f.messageIDs, Error: f.error,
+		Reasons: f.reasons, FromQueues: f.queues, RoutingKey: f.routingKey, MessageIDs: f.messageIDs, Error: f.error, Runs: f.runs,
 	}
 	if filter.Since, err = moment("--since", f.since, now); err != nil {
 		return filter, err
@@ -123,7 +125,7 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	return now.Add(-ago), nil
 }
 
-// readIDs reads ids or lines of an export.
+// readIDs reads ids, message-ids or lines of an export.
 func readIDs(name string, stdin io.Reader) ([]string, error) {
 	from := stdin
 	if name != "-" {
@@ -161,7 +163,7 @@ func readIDs(name string, stdin io.Reader) ([]string, error) {
 
 func readID(text string) (string, error) {
 	if !strings.HasPrefix(text, "{") {
-		return text, checkID(text)
+		return text, nil
 	}
 	var line struct {
 		ID string `json:"id"`
@@ -169,12 +171,8 @@ func readID(text string) (string, error) {
 	if err := json.Unmarshal([]byte(text), &line); err != nil {
 		return "", fmt.Errorf("neither an id nor a line of an export: %w", err)
 	}
-	return line.ID, checkID(line.ID)
-}
-
-func checkID(id string) error {
-	if len(id) != 16 || strings.Trim(id, "0123456789abcdef") != "" {
-		return fmt.Errorf("%q is not an id, which has 16 digits: 0 to 9 and a to f", id)
+	if !failed.IsID(line.ID) {
+		return "", fmt.Errorf("%q is not an id, which has 16 digits: 0 to 9 and a to f", line.ID)
 	}
-	return nil
+	return line.ID, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -20,27 +21,34 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
-const importHelp = `Puts messages from a file of "failed export" into the failed queue, exactly as they were; what a queue cannot
-bear is dropped, and said: an expiration would take the message out again. With --replay they go to their work
-queues instead.
+const importHelp = `Puts messages from a file of "failed export" into the failed queue, as they were and with the ids that they had;
+what a queue cannot bear is dropped, and said: an expiration would take the message out again. With --replay they go
+to their work queues instead.
 
-The whole file is read first: nothing is published of a damaged one. To import a file twice duplicates its messages;
---skip-present leaves out those that are in the queue.
+The whole file is read first: nothing is published of a damaged one. A message that is in the queue already, with the
+same id and content, is skipped. If one has the same id and other content, since the file was edited, nothing is
+imported, unless --replace puts the file's in its place: the broker has confirmed it before the old one is taken out.
+"failed delete --run RUN" takes an import back.
 
-Needs: write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With --queue: write on amq.default
-instead. With --skip-present: also read on <pipeline>.failed, or on the queue of --queue.`
+Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With
+--queue: read on the queue, write on amq.default instead. With --allow-duplicates: write alone.`
 
 const importExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
   rabbitmq-retry failed import orders unrecoverable.jsonl
+
+  # Edited: corrected messages in place of those in the queue.
+  rabbitmq-retry failed export orders --reason malformed --decode --output malformed.jsonl
+  jq -c '.body |= sub("EURO"; "EUR")' malformed.jsonl > corrected.jsonl
+  rabbitmq-retry failed import orders corrected.jsonl --replace
 
   # Edited on the way.
   jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`
 
 type importOptions struct {
 	target
-	auditLog                         string
-	replay, dryRun, skipPresent, yes bool
-	force                            bool
+	auditLog                string
+	replay, dryRun, replace bool
+	duplicates, yes, force  bool
 }
 
 func newImport(caller caller) *cobra.Command {
@@ -58,11 +66,12 @@ func newImport(caller caller) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.replay, "replay", false, "send the messages to the work queues they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and say what would be imported")
-	flags.BoolVar(&o.skipPresent, "skip-present", false, "leave out as many of each message as are in the queue")
+	flags.BoolVar(&o.replace, "replace", false, "put messages of the file in the place of those in the queue that have the same id")
+	flags.BoolVar(&o.duplicates, "allow-duplicates", false, "do not look what is in the queue already")
 	addYes(cmd, &o.yes)
 	addAuditLog(cmd, &o.auditLog, "the run")
 	addForce(cmd, &o.force)
-	cmd.MarkFlagsMutuallyExclusive("replay", "skip-present")
+	cmd.MarkFlagsMutuallyExclusive("replay", "replace", "allow-duplicates")
 	return cmd
 }
 
@@ -76,8 +85,13 @@ type imports struct {
 	from io.Reader
 	how  failed.Import
 	back failed.Replay
-	// present is how many messages of an id are in the queue.
-	present map[string]int
+	// ids are the messages of the file and those of the queue, order the ids as they come in the file. Neither has anything if
+	// the queue is not looked at.
+	ids   map[string]*sameID
+	order []string
+	// kept is how many messages of the queue are kept to be shown, and sent has the ids of lines without an answer.
+	kept int
+	sent map[int]string
 	// notes are what was changed or left out, and of how many messages.
 	notes   map[string]int
 	skipped int
@@ -92,9 +106,9 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 		return errors.New("which file? Write its name, or - for stdin")
 	}
 	i := &imports{
-		importOptions: o, name: rest[0], present: map[string]int{}, notes: map[string]int{},
+		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{},
 		survey: &survey{
-			place: place, filters: &filters{}, force: o.force,
+			place: place, filters: &filters{scan: math.MaxInt}, force: o.force,
 			console: newConsole(cmd, o.yes),
 		},
 		back: failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
@@ -129,44 +143,62 @@ func (i *imports) open(stdin io.Reader) (err error) {
 	return err
 }
 
-func (i *imports) run(ctx context.Context) error {
+// prepare reads the file and looks at the queue. Meant are the messages that are imported.
+func (i *imports) prepare(ctx context.Context) (total, meant int, err error) {
 	// The broker says how large a frame may be.
 	conn, err := i.place.Open(ctx, "import")
 	if err != nil {
-		return cli.RuntimeError{Err: err}
+		return 0, 0, cli.RuntimeError{Err: err}
 	}
 	amqpconn.HangUp(conn.Connection)
 	if err := i.place.recognize(ctx); err != nil {
-		return cli.RuntimeError{Err: err}
+		return 0, 0, cli.RuntimeError{Err: err}
 	}
-	i.how, i.back.Delayed = failed.Import{Exchange: i.place.entrance(), Queue: i.place.Name}, i.place.Delayed
-	if i.skipPresent {
+	i.how = failed.Import{Exchange: i.place.entrance(), Queue: i.place.Name, User: i.place.user, Run: i.back.ID}
+	i.back.Delayed = i.place.Delayed
+	if total, meant, err = i.check(); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", i.name, err)
+	}
+	if len(i.ids) > 0 {
 		if err := i.count(ctx); err != nil {
-			return err
+			return 0, 0, err
 		}
 	}
-	present := maps.Clone(i.present)
-	total, meant, err := i.check()
-	if err != nil {
-		return fmt.Errorf("%s: %w", i.name, err)
-	}
-	where := i.place.Name
+	i.skipped = i.present()
+	return total, meant - i.skipped, i.conflicts()
+}
+
+// where is where the messages go.
+func (i *imports) where() string {
 	switch n := i.place.Delayed; {
 	case i.replay && n != "":
-		where = n.Exchange() + " and " + n.DeliverExchange()
+		return n.Exchange() + " and " + n.DeliverExchange()
 	case i.replay:
-		where = "their work queues"
+		return "their work queues"
 	}
+	return i.place.Name
+}
+
+func (i *imports) run(ctx context.Context) error {
+	total, meant, err := i.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	where := i.where()
 	if i.dryRun {
-		i.console.Say("would import %d of %s into %s", meant, failed.Messages(total), where)
+		i.console.Say("would import %d of %s into %s%s", meant, failed.Messages(total), where, i.inPlace())
 		i.say()
 		return nil
 	}
-	if i.replay {
-		if err := i.ask(ctx, fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), i.name)); err != nil {
-			return err
-		}
+	if meant+i.toReplace() == 0 && i.skipped == total { // there is nothing to do, and nothing to be allowed
+		i.console.Say("imported 0 of %s into %s", failed.Messages(total), where)
+		i.say()
+		return nil
 	}
+	if err := i.ask(ctx, i.question(meant, total, where)); err != nil {
+		return err
+	}
+	i.skipped = 0
 	record := console.Record{Run: i.back.ID, Command: "import", Filter: map[string]any{"file": i.name, "replay": i.replay}}
 	if i.replay {
 		record.ReplayID = i.back.ID
@@ -175,28 +207,35 @@ func (i *imports) run(ctx context.Context) error {
 		return err
 	}
 	clear(i.notes)
-	i.present, i.skipped = present, 0
 	result, err := i.publish(ctx, meant)
+	var removed pass.Result
+	if i.replace && err == nil && !result.Interrupted {
+		removed, err = i.removeReplaced(ctx)
+	}
 	i.console.Say("imported %d of %s into %s", result.Confirmed, failed.Messages(total), where)
 	i.say()
+	i.sayReplaced(removed)
 	i.sayOversized(result)
 	i.sayHowToContinue(result, total)
-	return i.finish(record, result, total, err)
+	return i.finish(record, result, removed, total, err)
 }
 
-// count notes what is in the queue.
-func (i *imports) count(ctx context.Context) error {
-	seen, err := i.look(ctx, failed.Filter{}, func(e *failed.Entry) { i.present[e.ID]++ })
-	if err == nil && seen.Consumers > 0 {
-		err = cli.RuntimeError{Err: fmt.Errorf("--skip-present: another consumer of %q may hold messages that cannot be seen; "+
-			"stop it, or import without --skip-present", i.place.Name)}
+func (i *imports) question(meant, total int, where string) string {
+	if i.replay {
+		return fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), i.name)
 	}
-	return err
+	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(total), where, i.inPlace())
 }
 
 // check reads the whole file, and notes what an import will change. Meant are the messages that are not left out.
 func (i *imports) check() (total, meant int, err error) {
-	for next := i.messages(i.from); ; total++ {
+	next := i.messages(i.from, func(id string, m failed.Message, line int) bool {
+		if !i.replay && !i.duplicates {
+			i.noteLine(id, m, line)
+		}
+		return true
+	})
+	for ; ; total++ {
 		_, ok, err := next()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -209,46 +248,43 @@ func (i *imports) check() (total, meant int, err error) {
 	}
 }
 
-// messages reads from the first one.
-func (i *imports) messages(from io.Reader) func() (failed.Publishing, bool, error) {
+// messages reads from the first one, and leaves out what could not be published, and what the function does not take.
+func (i *imports) messages(
+	from io.Reader, takes func(id string, m failed.Message, line int) bool,
+) func() (failed.Publishing, bool, error) {
 	reader := file.NewReader(from)
 	return func() (p failed.Publishing, ok bool, err error) {
 		m, err := reader.Next()
 		if err != nil {
 			return p, false, err
 		}
-		if p, ok, err = i.publishing(m); err != nil {
-			err = fmt.Errorf("line %d: %w", reader.Line, err)
+		p, changes, ok, err := i.publishing(m, reader.ID)
+		if err != nil {
+			return p, false, fmt.Errorf("line %d: %w", reader.Line, err)
+		}
+		if ok = ok && takes(reader.ID, m, reader.Line); ok {
+			for _, change := range changes {
+				i.notes[change]++
+			}
 		}
 		p.Line = reader.Line
-		return p, ok, err
+		return p, ok, nil
 	}
 }
 
-// publishing is false for a message that is left out.
-func (i *imports) publishing(m failed.Message) (failed.Publishing, bool, error) {
+// publishing is false for a message that cannot be published.
+func (i *imports) publishing(m failed.Message, id string) (p failed.Publishing, changes []string, ok bool, err error) {
 	if err := failed.Publishable(m.Properties); err != nil {
-		return failed.Publishing{}, false, err
+		return p, nil, false, err
 	}
 	i.how.FrameMax, i.back.FrameMax, i.how.User = i.place.frameMax, i.place.frameMax, i.place.user
 	if i.replay {
 		e := failed.Read(m)
 		p, err := i.back.Publishing(&e, time.Now())
-		return p, i.note(err), nil
+		return p, nil, i.note(err), nil
 	}
-	p, changes, err := i.how.Publishing(m)
-	if !i.note(err) {
-		return p, false, nil
-	}
-	if id := i.how.ID(p); i.present[id] > 0 {
-		i.present[id]--
-		i.skipped++
-		return p, false, nil
-	}
-	for _, change := range changes {
-		i.notes[change]++
-	}
-	return p, true, nil
+	p, changes, err = i.how.Publishing(m, id)
+	return p, changes, i.note(err), nil
 }
 
 // note counts a message that cannot be published.
@@ -266,7 +302,16 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
 		return pass.Result{}, err
 	}
-	next := i.messages(i.file)
+	next := i.messages(i.file, func(id string, m failed.Message, line int) bool {
+		if i.isPresent(id, m) {
+			i.skipped++
+			return false
+		}
+		if i.replace {
+			i.sent[line] = id
+		}
+		return true
+	})
 	result, err := pass.Send(ctx, i.place.Queue, pass.Sending{
 		Next: func() (failed.Publishing, bool, error) {
 			for {
@@ -278,6 +323,12 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 					return p, ok, err
 				}
 			}
+		},
+		Done: func(p failed.Publishing, o pass.Outcome) {
+			if id := i.sent[p.Line]; id != "" && o == pass.Confirmed {
+				i.ids[id].confirmed++
+			}
+			delete(i.sent, p.Line)
 		},
 		Progress: func(p pass.Progress) {
 			i.sayWaiting(p)
@@ -299,21 +350,28 @@ func (i *imports) say() {
 
 // sayHowToContinue says how what is not imported can be, without importing the rest twice.
 func (i *imports) sayHowToContinue(p pass.Result, total int) {
-	if p.Confirmed+i.skipped < total && p.Confirmed+p.Uncertain > 0 && !i.replay {
-		i.console.Say("To continue: the same command with --skip-present, which leaves out what is in %s.", i.place.Name)
+	if p.Confirmed+i.skipped < total && p.Confirmed+p.Uncertain > 0 && !i.replay && !i.duplicates {
+		i.console.Say("To continue: the same command again, which leaves out what is in %s.", i.place.Name)
+	}
+	if p.Confirmed > 0 && !i.replay && !i.replace {
+		i.console.Say("To undo: rabbitmq-retry failed delete %s --run %s --discard", i.place.argument(), i.how.Run)
 	}
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (i *imports) finish(record console.Record, p pass.Result, total int, err error) error {
+func (i *imports) finish(record console.Record, p, removed pass.Result, total int, err error) error {
 	record.Counts = map[string]int{
 		"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
-		"unconfirmed": p.Uncertain, "present": i.skipped,
+		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": removed.Doubled,
 	}
+	countUnverified(record, removed)
 	err = i.recordEnd(record, i.auditLog, err)
 	if err == nil && p.Confirmed+i.skipped < total {
 		err = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
 			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)
+	}
+	if err == nil && (removed.Dropped < i.toReplace() || removed.MostDoubled() > 0) {
+		err = errors.New("not all messages were replaced for good")
 	}
 	if err != nil {
 		return cli.RuntimeError{Err: i.place.unknown(err)}

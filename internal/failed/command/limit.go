@@ -105,7 +105,7 @@ func (s *survey) spare(decide func(*failed.Entry) pass.Verdict, from int64) func
 		}
 		how := failed.Import{Queue: s.place.Name, User: s.place.user, FrameMax: s.place.frameMax}
 		// What does not fit a frame can only be put back.
-		if copied, _, err := how.Publishing(e.Message); err == nil {
+		if copied, _, err := how.Publishing(e.Message, e.ID); err == nil {
 			verdict.Publish = &copied
 		}
 		return verdict

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,8 +42,9 @@ func newList(caller caller) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [PIPELINE]",
 		Short: "Show what is in a failed queue",
-		Long: `Counts the failed messages by reason, work queue and error, or lists them. All of them are put back.
-Messages that another consumer holds cannot be seen.
+		Long: `Counts the failed messages by reason, work queue and error, or lists them. All of them are put back. Errors that
+differ in numbers, hexadecimal digits, UUIDs or times are one: <n>, <hex>, <uuid> and <time> stand for these. Messages
+that another consumer holds cannot be seen.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`,
 		Example: listExample,
@@ -52,12 +54,12 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is 
 	o.target.addFlags(cmd)
 	o.filters.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.groupBy, "group-by", []string{failed.ByReason, failed.ByQueue, failed.ByError}, "`columns` to count by")
+	flags.StringSliceVar(&o.groupBy, "group-by", failed.Columns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
 	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
 	flags.StringVarP(&o.format, "output", "o", view.Table, "table, json, jsonl or id")
 	addForce(cmd, &o.force)
 	complete(cmd, "output", view.Formats()...)
-	complete(cmd, "group-by", failed.ByReason, failed.ByQueue, failed.ByError)
+	complete(cmd, "group-by", failed.Columns()...)
 	return cmd
 }
 

@@ -23,6 +23,9 @@ command goes on.
 A message whose work queue has no binding to the pipeline's return exchange goes to the inbox: the worker sends
 it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.
 
+A replay takes from the message what is known of the failure: reason, error and history; with --to, the queue that it
+failed in, too. --export FILE keeps the messages as they were.
+
 A message in the unrouted queue of a delayed exchange (--queue <name>.delay.unrouted) goes to <name>.deliver if it
 is due, and else to <name> with the rest of its delay. With --to it goes to that queue at once. The broker brings back
 what still cannot be routed; how many those are is said without --wait, too.
@@ -52,6 +55,7 @@ type replayOptions struct {
 	target
 	filters
 	rate, to, auditLog string
+	exportTo           string
 	wait               time.Duration
 	dryRun, yes, force bool
 }
@@ -72,11 +76,13 @@ func newReplay(caller caller) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.rate, "rate", "", "`messages` a second at most, such as 50/s (default: as many as possible)")
 	flags.StringVar(&o.to, "to", "", "`queue` that the messages go to, in place of the one they failed in")
+	flags.StringVar(&o.exportTo, "export", "", "`file` that keeps the messages as they were, which must not exist")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be replayed")
 	addYes(cmd, &o.yes)
 	flags.DurationVar(&o.wait, "wait", 0, "then wait so long, and say how many came back")
 	addAuditLog(cmd, &o.auditLog, "the run")
 	addForce(cmd, &o.force)
+	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 	return cmd
 }
 
@@ -91,6 +97,9 @@ type replay struct {
 	meant map[string]int
 	// skipped is by reason.
 	skipped map[string]int
+	// saved is the file of --export, nil without, and ids are those in it.
+	saved *sink
+	ids   []string
 	// unfound is an error if messages that were named are not there.
 	unfound error
 }
@@ -130,6 +139,33 @@ func (r *replay) run(ctx context.Context) error {
 	if err := console.CanAudit(r.auditLog); err != nil {
 		return err
 	}
+	return r.saving(func() error { return r.replay(ctx) })
+}
+
+// saving opens the file of --export while the replay lasts. It goes if nothing was begun.
+func (r *replay) saving(do func() error) error {
+	if r.exportTo == "" {
+		return do()
+	}
+	if err := cli.MustBeFile("--export", r.exportTo); err != nil {
+		return err
+	}
+	to, err := newSink("--export", r.exportTo)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		to.forget()
+		to.closeOrRemove()
+	}()
+	if err := console.CanAudit(r.auditLog, to.file); err != nil {
+		return err
+	}
+	r.saved = to
+	return do()
+}
+
+func (r *replay) replay(ctx context.Context) error {
 	if err := r.place.recognize(ctx); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
@@ -153,11 +189,20 @@ func (r *replay) run(ctx context.Context) error {
 		return errors.Join(r.sayNone(before), r.unfound)
 	case r.dryRun:
 		r.console.Say("would replay %s", plan)
+		r.sayLost()
 		r.saySkipped()
 		return r.unfound
 	}
-	if err := r.ask(ctx, "Replay "+plan+r.pace(total)+"?"); err != nil {
+	r.sayLost()
+	saved := ""
+	if r.saved != nil {
+		saved = " (saved to " + r.exportTo + " first)"
+	}
+	if err := r.ask(ctx, "Replay "+plan+r.pace(total)+saved+"?"); err != nil {
 		return err
+	}
+	if err := r.save(); err != nil {
+		return cli.RuntimeError{Err: err}
 	}
 	record := console.Record{Run: r.how.ID, Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.how.ID}
 	if err := r.recordBegin(record, total, r.auditLog); err != nil {
@@ -176,9 +221,28 @@ func (r *replay) count(e *failed.Entry) {
 		r.meant[r.onward(e)]++
 	case r.to == "" && e.WorkQueue == "":
 		r.skipped[failed.ErrNoWorkQueue.Error()]++
+		return
 	default:
 		r.meant[strings.Clone(e.WorkQueue)]++
 	}
+	if r.saved != nil && (r.limit == 0 || len(r.ids) < r.limit) && r.saved.write(e) {
+		r.ids = append(r.ids, e.ID)
+	}
+}
+
+// sayLost says what --to takes from the messages.
+func (r *replay) sayLost() {
+	if r.to != "" && r.saved == nil {
+		r.console.Say("With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them.")
+	}
+}
+
+// save makes durable what is meant.
+func (r *replay) save() error {
+	if r.saved == nil {
+		return nil
+	}
+	return r.saved.keep()
 }
 
 // onward is where a message of a delayed exchange goes on, and when.
@@ -198,7 +262,11 @@ func (r *replay) total() (n int) {
 }
 
 func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pass.Result, error) {
-	selector := r.filter.Selector()
+	filter := r.filter
+	if r.saved != nil { // nothing else is replayed
+		filter.IDs = r.ids
+	}
+	selector := filter.Selector()
 	clear(r.skipped)
 	began := time.Now()
 	job := pass.Job{

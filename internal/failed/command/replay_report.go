@@ -30,6 +30,9 @@ func (r *replay) report(p pass.Result, total int) {
 	} else {
 		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
 	}
+	if r.saved != nil {
+		r.console.Say("As they were, they are in %s.", r.exportTo)
+	}
 	r.sayVanished(p)
 	if p.Returned > 0 {
 		r.console.Say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), r.missingQueue())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,17 +16,25 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
 const showExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
   rabbitmq-retry failed show orders 57f49eb29bd4307c
 
+  # By the message-id that is in the logs:
+  rabbitmq-retry failed show orders order-1
+
   # The first digits are enough, if no other id begins with them. The body alone, as it is:
   rabbitmq-retry failed show orders 57f4 --raw`
 
-// minPrefix is how much of an id has to be written.
-const minPrefix = 4
+const (
+	// minPrefix is how much of an id has to be written.
+	minPrefix = 4
+	// fewIDs are as many as are shown.
+	fewIDs = 4
+)
 
 type showOptions struct {
 	target
@@ -38,7 +48,8 @@ func newShow(caller caller) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [PIPELINE] ID",
 		Short: "Show one failed message",
-		Long: `Shows why a message failed, its history, headers and body. ID may be a unique prefix of at least 4 digits.
+		Long: `Shows why a message failed, its history, properties, headers and body, without gzip or deflate. ID may be a unique
+prefix of at least 4 digits, or a message-id.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`,
 		Example: showExample,
@@ -48,7 +59,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is 
 	o.target.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&o.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
-	flags.BoolVar(&o.raw, "raw", false, "write the body alone, byte by byte")
+	flags.BoolVar(&o.raw, "raw", false, "write the body alone, byte by byte, with its encoding")
 	flags.StringVarP(&o.format, "output", "o", view.Table, "table or json")
 	addForce(cmd, &o.force)
 	complete(cmd, "output", view.Table, view.JSON)
@@ -64,22 +75,29 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(rest) != 1 || len(rest[0]) < minPrefix {
-		return errors.New("write the id of a message, or at least its first 4 digits: failed list -o id has them")
+		return errors.New("write the id of a message, at least its first 4 digits, or its message-id: failed list --messages has them")
 	}
-	id := strings.ToLower(rest[0])
+	wanted, prefix := rest[0], strings.ToLower(rest[0])
 	survey := &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, false)}
-	found := map[string]*failed.Entry{}
+	byID, named := map[string]*failed.Entry{}, map[string]*failed.Entry{}
 	result, err := survey.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
-		if strings.HasPrefix(e.ID, id) && len(found) <= minPrefix {
-			found[e.ID] = e
+		switch {
+		case e.MessageID == wanted && len(named) <= fewIDs:
+			named[e.ID] = e
+		case strings.HasPrefix(e.ID, prefix) && len(byID) <= fewIDs:
+			byID[e.ID] = e
 		}
 	})
 	if err != nil {
 		return err
 	}
+	found := byID
+	if len(named) > 0 {
+		found = named
+	}
 	if len(found) != 1 {
 		survey.sayHidden(result)
-		return cli.RuntimeError{Err: ambiguous(id, found, result.Seen)}
+		return cli.RuntimeError{Err: ambiguous(wanted, found, result.Seen)}
 	}
 	for _, e := range found {
 		if err := o.show(console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()}, e); err != nil {
@@ -89,11 +107,14 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func ambiguous(id string, found map[string]*failed.Entry, seen int) error {
+// ambiguous says which messages it may be.
+func ambiguous(wanted string, found map[string]*failed.Entry, seen int) error {
 	if len(found) == 0 {
-		return fmt.Errorf("no message has an id that begins with %s, of %d", id, seen)
+		return fmt.Errorf("no message has an id that begins with %s, or this message-id, of %d", wanted, seen)
 	}
-	return fmt.Errorf("several messages have an id that begins with %s: write more of it", id)
+	ids := slices.Sorted(maps.Keys(found))
+	return fmt.Errorf("several messages have an id that begins with %s, or this message-id: %s", wanted,
+		strings.Join(ids[:min(fewIDs, len(ids))], ", "))
 }
 
 // show writes a message in one of the formats.
@@ -110,15 +131,23 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 		FirstFailedAt time.Time `json:"first_failed_at,omitzero"`
 		Exception     string    `json:"exception,omitempty"`
 		History       any       `json:"history,omitempty"`
-		Body          *string   `json:"body,omitempty"`
+		// Properties are as in a file, with the headers.
+		Properties json.RawMessage `json:"properties"`
+		// Decoded is the content encoding that the body does not have here.
+		Decoded string  `json:"decoded,omitempty"`
+		Body    *string `json:"body,omitempty"`
 		// BodyBase64 has what is no text, as in a file.
 		BodyBase64 []byte `json:"body_base64,omitempty"`
-	}{Row: view.NewRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History}
-	if utf8.Valid(e.Body) {
-		text := string(e.Body)
+	}{
+		Row: view.NewRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History,
+		Properties: file.Properties(e.Properties),
+	}
+	body, encoding := e.Plain()
+	if message.Decoded = encoding; utf8.Valid(body) {
+		text := string(body)
 		message.Body = &text
 	} else {
-		message.BodyBase64 = e.Body
+		message.BodyBase64 = body
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

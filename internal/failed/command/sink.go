@@ -18,6 +18,8 @@ type sink struct {
 	// name is that of the file.
 	name  string
 	lines int
+	// encode makes a line of a message.
+	encode func(m failed.Message, id string) ([]byte, error)
 	// kept is how many bytes are whole lines on the disk.
 	kept, written int64
 	err           error
@@ -45,7 +47,7 @@ func newSink(flag, name string) (*sink, error) {
 }
 
 func sinkTo(f sinkFile, name string) *sink {
-	return &sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f, name: name}
+	return &sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f, name: name, encode: file.Encode}
 }
 
 // write is false if the message is not written.
@@ -53,7 +55,7 @@ func (s *sink) write(e *failed.Entry) bool {
 	if s.err != nil {
 		return false
 	}
-	line, err := file.Encode(e.Message, e.ID)
+	line, err := s.encode(e.Message, e.ID)
 	if err != nil {
 		s.err = fmt.Errorf("message %s: %w", e.ID, err)
 		return false
@@ -76,6 +78,12 @@ func (s *sink) keep() error {
 		s.kept = s.written
 	}
 	return s.err
+}
+
+// forget leaves out what was not made durable.
+func (s *sink) forget() {
+	s.buffer.Reset(s.file)
+	s.written = s.kept
 }
 
 func (s *sink) close() error {

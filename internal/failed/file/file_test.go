@@ -49,7 +49,7 @@ func message(properties []byte, body string) failed.Message {
 
 func encode(t *testing.T, m failed.Message) string {
 	t.Helper()
-	text, err := file.Encode(m, failed.ID(m))
+	text, err := file.Encode(m, failed.Digest(m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func encode(t *testing.T, m failed.Message) string {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	m := message(headersOnly("\x01nI\x00\x00\x00\x07\x01sS\x00\x00\x00\x01x"), "t€xt\n")
-	want := `{"v":1,"id":"` + failed.ID(m) + `","queue":"orders.failed","exchange":"orders.failed","routing_key":"order.created",` +
+	want := `{"v":1,"id":"` + failed.Digest(m) + `","queue":"orders.failed","exchange":"orders.failed","routing_key":"order.created",` +
 		`"properties":{"headers":{"n":7,"s":"x"}},"types":{"/headers/n":"I"},"body":"t€xt\n"}`
 	if got := encode(t, m); got != want {
 		t.Errorf("line %s\nwant %s", got, want)
@@ -108,7 +108,7 @@ func TestRoundTripIsExact(t *testing.T) {
 		}
 		again, _ := json.Marshal(sorted)
 		got, err = file.Decode(again)
-		if err != nil || failed.ID(got) != failed.ID(m) {
+		if err != nil || failed.Digest(got) != failed.Digest(m) {
 			t.Errorf("%s: another message when sorted: %s, error %v", name, again, err)
 		}
 	}
@@ -154,20 +154,23 @@ func TestEditsWin(t *testing.T) {
 
 func TestDamagedLines(t *testing.T) {
 	t.Parallel()
-	const good = `{"v":1,"id":"x","queue":"q","exchange":"","routing_key":"k","properties":{"headers":{"a":1},"priority":1},"body":""}`
+	const good = `{"v":1,"id":"57f49eb29bd4307c","queue":"q","exchange":"","routing_key":"k","properties":{"headers":{"a":1},"priority":1},"body":""}`
 	if _, err := file.Decode([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ old, new, want string }{
 		{`""}`, `"`, "is not a message"},
 		{`""}`, `""}{}`, "more than one message"},
+		{`"57f49eb29bd4307c"`, `"57f4"`, `id: "57f4" is not an id`},
+		{`"body"`, `"decoded":"gzip","body"`, `decoded: the body gets the encoding "gzip", and properties/content_encoding says another`},
+		{`"priority":1},`, `"content_encoding":"br"},"decoded":"br",`, `content_encoding "br" is neither gzip nor deflate`},
 		{`"v":1`, `"v":2`, `has "v":2: this release reads version 1`},
 		{`"body":""`, `"body":"` + "\xff" + `"`, "is not UTF-8"},
 		{`"body":""`, `"bodi":""`, `there is no key "bodi"`},
 		{`"body":""`, `"Body":""`, `there is no key "Body"`},
 		{`"v":1`, `"v":1,"routing_key":"a"`, `duplicate key "routing_key"`},
 		{`"body":""`, `"body":"","body":"x"`, `duplicate key "body"`},
-		{`"id":"x"`, `"id":1`, "is not a message: id: "},
+		{`"id":"57f49eb29bd4307c"`, `"id":1`, "is not a message: id: "},
 		{`,"body":""`, ``, "has no body"},
 		{`"body":""`, `"body":"","body_base64":""`, "has both"},
 		{`"body":""`, `"body_base64":"%"`, "is not a message"},
@@ -236,7 +239,7 @@ func FuzzEncode(f *testing.F) {
 // FuzzDecode shows that no file is too odd to be read or refused, and that what was read can be written.
 func FuzzDecode(f *testing.F) {
 	m := message(all, "body")
-	text, err := file.Encode(m, failed.ID(m))
+	text, err := file.Encode(m, failed.Digest(m))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -289,5 +292,30 @@ func TestReadWhatNeverEnds(t *testing.T) {
 	r.Longest = 1 << 20
 	if _, err := r.Next(); err == nil || err.Error() != "line 2: is longer than 1048576 bytes, as no message is" {
 		t.Errorf("a line: %v", err)
+	}
+}
+
+// A body without its encoding can be edited, and gets it again.
+func TestDecodedBody(t *testing.T) {
+	t.Parallel()
+	body, err := failed.Encoded("gzip", []byte(`{"currency":"EURO"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p content.Properties
+	p.SetText(content.ContentEncoding, "gzip")
+	m := message(p.Encode(), string(body))
+	line, err := file.EncodeDecoded(m, failed.Digest(m))
+	if want := `,"decoded":"gzip","body":"{\"currency\":\"EURO\"}"}`; err != nil || !strings.HasSuffix(string(line), want) {
+		t.Errorf("line %s, error %v", line, err)
+	}
+	edited, err := file.Decode(bytes.Replace(line, []byte("EURO"), []byte("EUR"), 1))
+	if plain, encoding := edited.Plain(); err != nil || encoding != "gzip" || string(plain) != `{"currency":"EUR"}` {
+		t.Errorf("%q as %q, error %v", plain, encoding, err)
+	}
+	m.Body = []byte("not compressed")
+	plain, err := file.EncodeDecoded(m, failed.Digest(m))
+	if err != nil || string(plain) != encode(t, m) {
+		t.Errorf("line %s, error %v", plain, err)
 	}
 }

@@ -26,8 +26,10 @@ type line struct {
 	RawKey, Raw         []byte
 	Properties          json.RawMessage
 	Types               types
-	Body                *string
-	BodyBase64          *[]byte
+	// Decoded is the content encoding that the body does not have in the file.
+	Decoded    string
+	Body       *string
+	BodyBase64 *[]byte
 }
 
 var (
@@ -36,14 +38,26 @@ var (
 )
 
 // Encode writes a message as a line, without its end. The line is read again, and compared.
-func Encode(m failed.Message, id string) ([]byte, error) {
+func Encode(m failed.Message, id string) ([]byte, error) { return encodeSame(m, id, "") }
+
+// EncodeDecoded writes the body without its content encoding, if it has one that can be read, for editors.
+func EncodeDecoded(m failed.Message, id string) ([]byte, error) {
+	body, encoding := m.Plain()
+	m.Body = body
+	return encodeSame(m, id, encoding)
+}
+
+func encodeSame(m failed.Message, id, decoded string) ([]byte, error) {
 	for _, raw := range [][]byte{nil, m.Properties} {
-		text := encode(m, id, raw)
+		text := encode(m, id, decoded, raw)
 		again, err := Decode(text)
 		if err != nil {
 			return nil, err
 		}
 		if bytes.Equal(again.Properties, m.Properties) {
+			if decoded != "" {
+				again.Body, _ = failed.Decoded(decoded, again.Body)
+			}
 			if !isSame(again, m) {
 				return nil, errNotTheSame
 			}
@@ -58,7 +72,7 @@ func isSame(a, b failed.Message) bool {
 	return bytes.Equal(a.Body, b.Body) && a.Queue == b.Queue && a.Exchange == b.Exchange && a.RoutingKey == b.RoutingKey
 }
 
-func encode(m failed.Message, id string, raw []byte) []byte {
+func encode(m failed.Message, id, decoded string, raw []byte) []byte {
 	data := make([]byte, 0, 2*len(m.Properties)+len(m.Body)+len(m.Body)/2+256)
 	data = append(data, `{"v":1,"id":`...)
 	data = appendString(data, id)
@@ -77,6 +91,9 @@ func encode(m failed.Message, id string, raw []byte) []byte {
 	if raw != nil {
 		data = appendBase64(append(data, `,"raw":`...), raw)
 	}
+	if decoded != "" {
+		data = appendString(append(data, `,"decoded":`...), decoded)
+	}
 	if utf8.Valid(m.Body) {
 		data = appendText(append(data, `,"body":`...), m.Body)
 	} else {
@@ -87,17 +104,31 @@ func encode(m failed.Message, id string, raw []byte) []byte {
 
 // Decode reads a line.
 func Decode(text []byte) (failed.Message, error) {
-	l, err := parse(text)
-	if err != nil {
-		return failed.Message{}, err
-	}
-	m := failed.Message{Queue: l.Queue, Exchange: l.Exchange, RoutingKey: l.RoutingKey + string(l.RawKey)}
-	if m.Properties, err = l.properties(); err != nil {
-		return failed.Message{}, err
-	}
-	m.Body, err = l.body()
+	m, _, err := decode(text)
 	return m, err
 }
+
+func decode(text []byte) (m failed.Message, id string, err error) {
+	l, err := parse(text)
+	if err != nil {
+		return m, "", err
+	}
+	m = failed.Message{Queue: l.Queue, Exchange: l.Exchange, RoutingKey: l.RoutingKey + string(l.RawKey)}
+	if m.Properties, err = l.properties(); err != nil {
+		return failed.Message{}, "", err
+	}
+	if m.Body, err = l.body(); err != nil || l.Decoded == "" {
+		return m, l.ID, err
+	}
+	if p, err := content.Parse(m.Properties); err != nil || p.Text(content.ContentEncoding) != l.Decoded {
+		return m, "", fmt.Errorf("decoded: the body gets the encoding %.100q, and properties/content_encoding says another", l.Decoded)
+	}
+	m.Body, err = failed.Encoded(l.Decoded, m.Body)
+	return m, l.ID, err
+}
+
+// Properties are shown as they are in a line, without their types.
+func Properties(encoded []byte) json.RawMessage { return viewOf(encoded).properties }
 
 func parse(text []byte) (line, error) {
 	var l line
@@ -113,6 +144,9 @@ func parse(text []byte) (line, error) {
 	}
 	if l.Version != version {
 		return l, fmt.Errorf(`has "v":%d: this release reads version %d`, l.Version, version)
+	}
+	if l.ID != "" && !failed.IsID(l.ID) {
+		return l, fmt.Errorf("id: %.100q is not an id, which has 16 digits: 0 to 9 and a to f", l.ID)
 	}
 	if len(l.Exchange) > maxShort || len(l.RoutingKey)+len(l.RawKey) > maxShort {
 		return l, fmt.Errorf("its exchange or routing key is longer than %d bytes", maxShort)
@@ -169,6 +203,8 @@ func (l *line) value(key string) any {
 		return &l.Types
 	case "raw":
 		return &l.Raw
+	case "decoded":
+		return &l.Decoded
 	case "body":
 		return &l.Body
 	case "body_base64":

@@ -15,6 +15,8 @@ type Reader struct {
 	lines *bufio.Reader
 	// Line is the number of the line that was read last.
 	Line int
+	// ID is that of the message that was read last, or its digest if the line has none.
+	ID string
 	// Longest is how many bytes a line may have.
 	Longest int
 }
@@ -60,9 +62,12 @@ func (r *Reader) Next() (failed.Message, error) {
 		if text = bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}
-		m, err := Decode(text)
+		m, id, err := decode(text)
 		if err != nil {
 			return m, fmt.Errorf("line %d: %w", r.Line, err)
+		}
+		if r.ID = id; id == "" {
+			r.ID = failed.Digest(m)
 		}
 		return m, nil
 	}

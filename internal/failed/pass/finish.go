@@ -53,7 +53,7 @@ func (r *run) takeConfirms(ctx context.Context) error {
 			}
 		case a := <-r.in.arriving:
 			// Not looked at, but counted: it will have been delivered before.
-			r.note(a, failed.ID(a.Message))
+			r.note(a, failed.Digest(a.Message))
 		case err := <-r.in.broken:
 			_ = r.brokenBy(err) // what was published is what counts now
 		case l := <-r.in.opened:

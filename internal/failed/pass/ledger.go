@@ -2,15 +2,15 @@ package pass
 
 import "strconv"
 
-// key is an id in little memory, since a queue may have a million of them.
+// key is a digest in little memory, since a queue may have a million of them.
 type key uint64
 
-func keyOf(id string) key {
-	n, _ := strconv.ParseUint(id, 16, 64) // an id is nothing else
+func keyOf(digest string) key {
+	n, _ := strconv.ParseUint(digest, 16, 64) // a digest is nothing else
 	return key(n)
 }
 
-// Census counts the messages of a queue by id: equal ones share it.
+// Census counts the messages of a queue by digest: equal ones share it.
 type Census struct {
 	copies map[key]int32
 	// whole says that everything was seen, and nobody else took part.

@@ -27,7 +27,7 @@ func size(p failed.Publishing) int { return len(p.Properties) + len(p.Body) }
 
 // identity tells publications apart as the broker returns them, which may sort headers.
 func identity(p failed.Publishing) string {
-	return failed.ID(failed.Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
+	return failed.Digest(failed.Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
 }
 
 // identity is asked for only when messages are returned: it takes longer than all else.

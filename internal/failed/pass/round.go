@@ -187,7 +187,7 @@ func (r *round) explain(err error) error {
 func (r *round) end(ctx context.Context) error {
 	defer amqpconn.HangUp(r.in.conn.Connection)
 	err := r.in.putBack(ctx, func(a arrival) {
-		r.ledger.saw(failed.ID(a.Message), a.Redelivered, r.surveyed)
+		r.ledger.saw(failed.Digest(a.Message), a.Redelivered, r.surveyed)
 		r.held++
 	})
 	if err != nil {

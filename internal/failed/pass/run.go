@@ -61,8 +61,8 @@ type run struct {
 // selected is a message that is to be acknowledged.
 type selected struct {
 	arrival
-	id, messageID string
-	position      int
+	id, digest, messageID string
+	position              int
 }
 
 // Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
@@ -248,10 +248,10 @@ func (r *run) taking() <-chan arrival {
 // take does with a message what was decided.
 func (r *run) take(ctx context.Context, a arrival) error {
 	entry := failed.Read(a.Message)
-	r.note(a, entry.ID)
-	s := selected{arrival: a, id: entry.ID, messageID: entry.MessageID, position: r.seen}
+	r.note(a, entry.Digest)
+	s := selected{arrival: a, id: entry.ID, digest: entry.Digest, messageID: entry.MessageID, position: r.seen}
 	var verdict Verdict
-	if !r.ledger.done(s.id, a.Redelivered) {
+	if !r.ledger.done(s.digest, a.Redelivered) {
 		verdict = r.job.Decide(&entry)
 	}
 	if verdict.Last {
@@ -346,7 +346,7 @@ func (r *run) confirm(ctx context.Context, ok bool) error {
 
 // acknowledge also says that a copy that comes back is superfluous.
 func (r *run) acknowledge(s selected) {
-	r.ledger.confirmed[keyOf(s.id)]++
+	r.ledger.confirmed[keyOf(s.digest)]++
 	r.acked = time.Now()
 	// An error says that the channel is closed, which the intake reports.
 	_ = s.acknowledge()

@@ -117,7 +117,7 @@ func (v *round) present(ctx context.Context, stops func() bool) (map[string][]ar
 	for !v.over() {
 		select {
 		case a := <-v.in.arriving:
-			id := failed.ID(a.Message)
+			id := failed.Digest(a.Message)
 			v.note(a, id)
 			v.held++
 			v.in.widenIfFull(ctx, v.held)

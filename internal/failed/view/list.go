@@ -53,6 +53,8 @@ type Row struct {
 	System      string    `json:"system,omitempty"`
 	Replays     int64     `json:"replays,omitempty"`
 	BodyBytes   int       `json:"body_bytes"`
+	// preview is how the body begins.
+	preview string
 }
 
 // NewRow keeps no more of a message than is shown.
@@ -61,6 +63,7 @@ func NewRow(e *failed.Entry) Row {
 		ID: e.ID, FailedAt: e.FailedAt, Reason: strings.Clone(e.Reason), Attempts: e.Attempts, MaxAttempts: e.MaxAttempts,
 		WorkQueue: strings.Clone(e.WorkQueue), Exchange: strings.Clone(e.FirstExchange), RoutingKey: strings.Clone(e.FirstRoutingKey),
 		MessageID: strings.Clone(e.MessageID), Error: e.ErrorLine(), System: string(e.System), Replays: e.Replays, BodyBytes: len(e.Body),
+		preview: preview(e),
 	}
 }
 
@@ -121,17 +124,42 @@ func (l List) table(w io.Writer, now time.Time) error {
 	}
 	for _, g := range l.Groups {
 		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%s\n",
-			g.Count, cell(g.Reason), cell(g.Queue), cell(g.Error), age(g.Oldest, now), age(g.Newest, now))
+			g.Count, cell(g.Reason), clipped(g.Queue, groupQueue), clipped(g.Error, groupError), age(g.Oldest, now), age(g.Newest, now))
 	}
 	if len(l.Rows) > 0 {
-		_, _ = fmt.Fprintln(columns, "ID\tFAILED AT\tATTEMPTS\tQUEUE\tROUTING KEY\tMESSAGE ID\tBODY")
+		_, _ = fmt.Fprintln(columns, "ID\tFAILED AT\tATTEMPTS\tREASON\tQUEUE\tMESSAGE ID\tERROR, OR BODY")
 	}
 	for _, r := range l.Rows {
 		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, Moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), cell(r.WorkQueue), cell(r.RoutingKey), cell(r.MessageID),
-			Bytes(r.BodyBytes))
+			r.ID, Moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowQueue),
+			clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError))
 	}
 	return columns.Flush()
+}
+
+// Widths of columns, so that a table fits 120 columns of a terminal.
+const (
+	groupQueue, groupError                      = 28, 46
+	rowReason, rowQueue, rowMessageID, rowError = 13, 16, 14, 21
+)
+
+// clipped is a cell of at most so many characters.
+func clipped(text string, width int) string {
+	shown := []rune(cell(text))
+	if len(shown) <= width {
+		return string(shown)
+	}
+	return string(shown[:width-1]) + "…"
+}
+
+// preview is how the body begins, "" if it is no text.
+func preview(e *failed.Entry) string {
+	const enough = 4 * rowError
+	begin := strings.ToValidUTF8(string(e.Beginning(enough)), "")
+	if failed.Printable(begin) != begin {
+		return ""
+	}
+	return strings.Join(strings.Fields(begin), " ")
 }
 
 // cell shows what cannot be seen, or would move the cursor.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,16 +14,24 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 )
 
 // Show writes a message in full.
 func Show(w io.Writer, e *failed.Entry) error {
 	var text bytes.Buffer
 	facts(&text, e)
+	block(&text, "Error", e.Error)
+	block(&text, "Exception", e.Exception)
 	history(&text, e)
-	headers(&text, e)
-	_, _ = fmt.Fprintf(&text, "\nBody (%s)\n", Bytes(len(e.Body)))
-	text.Write(body(e.Body))
+	properties(&text, e)
+	plain, encoding := e.Plain()
+	size := Bytes(len(e.Body))
+	if encoding != "" {
+		size = fmt.Sprintf("%s, %s as %s", Bytes(len(plain)), size, encoding)
+	}
+	_, _ = fmt.Fprintf(&text, "\nBody (%s)\n", size)
+	text.Write(body(plain))
 	_, err := w.Write(text.Bytes())
 	return err
 }
@@ -34,8 +44,8 @@ func facts(w io.Writer, e *failed.Entry) {
 		{"Queue", e.WorkQueue},
 		{"Pipeline", e.Pipeline},
 		{"System", string(e.System)},
-		{"Error", e.Error},
-		{"Exception", e.Exception},
+		{"Error", oneLine(e.Error)},
+		{"Exception", oneLine(e.Exception)},
 		{"Failed at", Moment(e.FailedAt)},
 		{"Due at", Moment(e.DueAt())},
 		{"First failed at", Moment(e.FirstFailedAt)},
@@ -44,6 +54,7 @@ func facts(w io.Writer, e *failed.Entry) {
 		{"Exchange", e.FirstExchange},
 		{"Routing key", e.FirstRoutingKey},
 		{"Message id", e.MessageID},
+		{"Imported by", e.Run},
 	} {
 		if fact[1] != "" && fact[1] != "-" {
 			_, _ = fmt.Fprintf(columns, "%s\t%s\n", fact[0], cell(fact[1]))
@@ -71,25 +82,78 @@ func history(w io.Writer, e *failed.Entry) {
 	_ = columns.Flush()
 }
 
-func headers(w io.Writer, e *failed.Entry) {
-	properties, err := content.Parse(e.Properties)
-	if err != nil {
+// properties shows those that are not among the facts, and the headers that do not stand above.
+func properties(w io.Writer, e *failed.Entry) {
+	encoded, err := content.Parse(e.Properties)
+	var all, tables map[string]json.RawMessage
+	if err != nil || json.Unmarshal(file.Properties(e.Properties), &all) != nil {
+		return
+	}
+	_ = json.Unmarshal(all["headers"], &tables) // there may be none
+	others, headers := map[string]string{}, map[string]string{}
+	for name, value := range all {
+		if name != "headers" && name != "message_id" {
+			others[name] = text(value)
+		}
+	}
+	for key, value := range encoded.Headers().All() {
+		name := string(key)
+		if e.HasRead(name) {
+			continue
+		}
+		shown, ok := failed.Text(value)
+		if !ok {
+			shown = string(tables[name])
+		}
+		headers[name] = shown
+	}
+	columns(w, "PROPERTY", others)
+	columns(w, "HEADER", headers)
+}
+
+// text is a text or number of JSON.
+func text(value json.RawMessage) (s string) {
+	if json.Unmarshal(value, &s) != nil {
+		return string(value)
+	}
+	return s
+}
+
+func columns(w io.Writer, title string, values map[string]string) {
+	if len(values) == 0 {
 		return
 	}
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	first := true
-	for name, value := range properties.Headers().All() {
-		if first {
-			_, _ = fmt.Fprintln(columns, "\nHEADER\tVALUE")
-			first = false
+	_, _ = fmt.Fprintf(columns, "\n%s\tVALUE\n", title)
+	names := slices.Sorted(maps.Keys(values))
+	for _, name := range names {
+		if value := values[name]; oneLine(value) == strings.TrimSpace(value) {
+			_, _ = fmt.Fprintf(columns, "%s\t%s\n", cell(name), cell(value))
 		}
-		text, ok := failed.Text(value)
-		if !ok {
-			text = fmt.Sprintf("(type %c, %s: show --raw)", value.Type, Bytes(len(value.Bytes)))
-		}
-		_, _ = fmt.Fprintf(columns, "%s\t%s\n", cell(string(name)), cell(text))
 	}
 	_ = columns.Flush()
+	for _, name := range names {
+		block(w, cell(name), values[name])
+	}
+}
+
+// oneLine is "" for a text of several lines.
+func oneLine(text string) string {
+	if strings.Contains(strings.TrimSpace(text), "\n") {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}
+
+// block shows a text of several lines, such as a stack trace.
+func block(w io.Writer, title, text string) {
+	if text = strings.TrimSpace(text); !strings.Contains(text, "\n") {
+		return
+	}
+	_, _ = fmt.Fprintf(w, "\n%s\n", title)
+	for line := range strings.Lines(text) {
+		_, _ = fmt.Fprintf(w, "  %s\n", failed.Printable(strings.TrimRight(line, "\r\n")))
+	}
 }
 
 // body is indented if it is JSON, and escaped if it is no text.

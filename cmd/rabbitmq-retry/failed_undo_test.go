@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+)
+
+var failures = flag.Int("failures", 1000, "how many messages have failed in the test of an incident")
+
+// malformed is how many of them cannot be read by their consumer.
+const malformed = 20
+
+// incident is a failed queue with messages of three kinds, a third of them compressed, and malformed ones.
+func incident(t *testing.T) orders {
+	t.Helper()
+	o := newOrders(t, "quorum")
+	o.failedExchange(t)
+	ch := o.Channel(t)
+	if err := ch.ExchangeDeclare("orders.failed.route", "fanout", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind("orders.failed", "", "orders.failed.route", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	var messages []failed.Publishing
+	for i := range *failures {
+		messages = append(messages, parkedMessage(t, i, "exhausted", []string{
+			fmt.Sprintf("order %d not found", i),
+			fmt.Sprintf("Traceback (most recent call last):\n  File \"pay.py\", line %d\nTimeoutError: after %d.5s", i, i),
+			fmt.Sprintf("no stock in 6f1c1b0e-8a7b-4f6d-9e0a-%012d since 2026-11-22T01:12:04Z", i),
+		}[i%3], i%3 == 1))
+	}
+	for i := range malformed {
+		messages = append(messages, parkedMessage(t, *failures+i, "malformed", "unknown currency EURO", i%2 == 0))
+	}
+	o.publishRaw(t, messages...)
+	o.await(t, *failures+malformed)
+	return o
+}
+
+// parkedMessage is one as a worker parks it.
+func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool) failed.Publishing {
+	t.Helper()
+	headers := content.Table{}.With("dead-letter-at", content.Long(time.Now().UnixMilli())).With("retry-count", content.Long(4))
+	for name, text := range map[string]string{
+		"dead-letter-reason": reason, "dead-letter-error": problem, "retry-queue": "orders.created", "retry-pipeline": "orders",
+		"retry-exchange": "shop", "retry-routing-key": "order.created.eu",
+	} {
+		headers = headers.With(name, content.Text(text))
+	}
+	var p content.Properties
+	p.SetHeaders(headers)
+	p.SetText(content.MessageID, fmt.Sprintf("order-%d", n))
+	body := fmt.Appendf(nil, `{"order":%d,"currency":"EURO"}`, n)
+	if compressed {
+		p.SetText(content.ContentEncoding, "gzip")
+		var err error
+		if body, err = failed.Encoded("gzip", body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return failed.Publishing{Exchange: "orders.failed.route", RoutingKey: "order.created", Properties: p.Encode(), Body: body}
+}
+
+// bodies are those of the messages in the failed queue, by message-id, and how many messages have each id.
+func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[string]int) {
+	t.Helper()
+	byMessageID, byID = map[string]string{}, map[string]int{}
+	if _, err := pass.Run(t.Context(), o.queue("orders.failed"), pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+		plain, _ := e.Plain()
+		byMessageID[e.MessageID] = string(plain)
+		byID[e.ID]++
+		return pass.Verdict{}
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return byMessageID, byID
+}
+
+// edited is a copy of a file with a text in place of another.
+func edited(t *testing.T, name, from, to string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil || !bytes.Contains(text, []byte(from)) {
+		t.Fatal(from, "is not in the file", err)
+	}
+	return write(t, strings.ReplaceAll(string(text), from, to))
+}
+
+// runOf is the run that a command says of itself.
+func runOf(t *testing.T, text string) string {
+	t.Helper()
+	found := regexp.MustCompile(`"run":"([0-9a-f]{8})"`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no run in %s", text)
+	}
+	return found[1]
+}
+
+// Everything is told, from the list to the last undo: ids and counts are the same before and after, nothing is lost, and
+// nothing is there twice but what is told.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	o := incident(t)
+	all := *failures + malformed
+	before, ids := o.bodies(t)
+	same := func(step string, wantIDs map[string]int, wantBodies map[string]string) {
+		t.Helper()
+		o.await(t, len(wantBodies))
+		gotBodies, gotIDs := o.bodies(t)
+		if !maps.Equal(gotIDs, wantIDs) || !maps.Equal(gotBodies, wantBodies) {
+			t.Fatalf("%s: %d ids of %d messages, want %d of %d", step, len(gotIDs), len(gotBodies), len(wantIDs), len(wantBodies))
+		}
+	}
+	if len(before) != all || len(ids) != all {
+		t.Fatalf("%d ids of %d messages", len(ids), len(before))
+	}
+
+	// What it says: four failures, and each message readable.
+	out, errs := o.run(t, exitOK, "failed", "list", "orders")
+	contains(t, out, "order <n> not found", "TimeoutError: after <n>s", "no stock in <uuid> since <time>", "20", "unknown currency EURO")
+	if lines := strings.Count(out, "\n"); lines != 5 {
+		t.Errorf("%d lines:\n%s", lines, out)
+	}
+	contains(t, errs, fmt.Sprintf("%d messages in orders.failed; all put back", all))
+	out, _ = o.run(t, exitOK, "failed", "list", "orders", "--messages", "--error", "TimeoutError: after <n>s")
+	contains(t, out, "REASON", "ERROR, OR BODY", "exhausted", "TimeoutError: after")
+	for line := range strings.Lines(out) {
+		if len([]rune(line)) > 121 {
+			t.Errorf("%d columns: %s", len([]rune(line)), line)
+		}
+	}
+	out, _ = o.run(t, exitOK, "failed", "show", "orders", "order-1")
+	contains(t, out, "Error\n  Traceback (most recent call last):\n    File \"pay.py\", line 1\n  TimeoutError: after 1.5s\n", "content_encoding  gzip",
+		"as gzip)\n{\n  \"order\": 1,\n  \"currency\": \"EURO\"\n}")
+	out, _ = o.run(t, exitOK, "failed", "show", "orders", "order-1", "-o", "json")
+	var shown struct {
+		ID, Decoded, Body string
+		Properties        struct {
+			Headers         map[string]any
+			ContentEncoding string `json:"content_encoding"`
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || shown.Decoded != "gzip" || shown.Body != before["order-1"] ||
+		shown.Properties.Headers["retry-queue"] != "orders.created" || shown.Properties.ContentEncoding != "gzip" || ids[shown.ID] != 1 {
+		t.Errorf("%s: %v", out, err)
+	}
+
+	// Out and in again.
+	file := filepath.Join(t.TempDir(), "all.jsonl")
+	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", file, "--yes")
+	_, errs = o.run(t, exitUsage, "failed", "import", "orders", file)
+	contains(t, errs, "write --yes")
+	o.await(t, 0)
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
+	contains(t, errs, fmt.Sprintf("imported %d of %d messages", all, all), "failed delete orders --vhost "+o.Vhost+" --run "+runOf(t, errs)+" --discard")
+	same("an import", ids, before)
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
+	contains(t, errs, fmt.Sprintf("imported 0 of %d messages", all), fmt.Sprintf("%d messages in the queue already", all))
+	same("the same import again", ids, before)
+
+	// The malformed ones are edited, and take the places of those that they were.
+	odd := filepath.Join(t.TempDir(), "malformed.jsonl")
+	o.run(t, exitOK, "failed", "export", "orders", "--reason", "malformed", "--decode", "--output", odd)
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", odd, "--yes")
+	contains(t, errs, "imported 0 of 20 messages", "20 messages in the queue already")
+	corrected := edited(t, odd, `\"currency\":\"EURO\"`, `\"currency\":\"EUR\"`)
+	_, errs = o.run(t, exitError, "failed", "import", "orders", corrected, "--yes")
+	contains(t, errs, "nothing was imported: 20 ids of the file are those of other messages in orders.failed; --replace puts",
+		"in the queue:", `EURO\"}"`, "in the file:", `EUR\"}"`)
+	same("a refused import", ids, before)
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", corrected, "--replace", "--yes")
+	contains(t, errs, "imported 20 of 20 messages", "replaced 20 of 20 messages", `"replaced":20`)
+	want := maps.Clone(before)
+	for i := *failures; i < all; i++ {
+		want[fmt.Sprintf("order-%d", i)] = strings.Replace(want[fmt.Sprintf("order-%d", i)], "EURO", "EUR", 1)
+	}
+	same("a replacement", ids, want)
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", corrected, "--replace", "--yes")
+	contains(t, errs, "imported 0 of 20 messages", "20 messages in the queue already")
+	same("the same replacement again", ids, want)
+
+	// A replay forgets where they were, and a file keeps it.
+	saved := filepath.Join(t.TempDir(), "replayed.jsonl")
+	_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "malformed", "--to", "elsewhere", "--dry-run")
+	contains(t, errs, "With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them")
+	o.DeclareQueue(t, "elsewhere", "quorum", nil)
+	_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "malformed", "--to", "elsewhere", "--export", saved, "--yes")
+	contains(t, errs, "replayed 20 of 20 to elsewhere", "As they were, they are in "+saved)
+	for range malformed {
+		d, ok := o.Get(t, "elsewhere")
+		if !ok || d.Headers[failed.HeaderID] != nil || d.Headers[failed.HeaderRun] != nil || d.Headers["dead-letter-reason"] != nil {
+			t.Errorf("delivery %+v", d)
+		}
+	}
+	_, errs = o.run(t, exitOK, "failed", "import", "orders", saved, "--yes")
+	same("an import of what was replayed", ids, want)
+
+	// An import is taken back.
+	run := runOf(t, errs)
+	out, _ = o.run(t, exitOK, "failed", "list", "orders", "--run", run)
+	contains(t, out, "20     malformed")
+	_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--run", run, "--discard", "--yes")
+	contains(t, errs, "deleted 20 of 20")
+	o.await(t, *failures)
+	if left, _ := o.bodies(t); left["order-0"] != before["order-0"] || left[fmt.Sprintf("order-%d", *failures)] != "" {
+		t.Errorf("%d messages", len(left))
+	}
+}
+
+// killed runs a command and kills it once it has begun.
+func (o orders) killed(t *testing.T, begun func() bool, args ...string) {
+	t.Helper()
+	program := o.program(t, args...)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- program.Wait() }()
+	for !begun() && len(ended) == 0 {
+		time.Sleep(time.Millisecond) // it takes no longer than some of these
+	}
+	_ = program.Process.Kill()
+	if err := <-ended; err == nil {
+		t.Logf("%v ended before it was killed", args)
+	}
+}
+
+// A delete and an import that are killed go on where they were: the file and the queue have everything together, and what is
+// in both is not imported twice.
+func TestKilledUndo(t *testing.T) {
+	t.Parallel()
+	o := incident(t)
+	all := *failures + malformed
+	before, ids := o.bodies(t)
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first.jsonl"), filepath.Join(dir, "second.jsonl")
+	o.killed(t, func() bool { info, err := os.Stat(first); return err == nil && info.Size() > 0 },
+		"failed", "delete", "orders", "--all", "--export", first, "--yes")
+	o.awaitStill(t)
+	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", second, "--yes")
+	text, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of the line that was being written, the message is in the other file.
+	whole := write(t, string(text[:bytes.LastIndexByte(text, '\n')+1]))
+	o.killed(t, func() bool { return o.left(t, "orders.failed") > 0 }, "failed", "import", "orders", whole, "--yes")
+	o.awaitStill(t)
+	t.Logf("%d of %d imported when killed", o.left(t, "orders.failed"), bytes.Count(text, []byte("\n")))
+	o.run(t, exitOK, "failed", "import", "orders", whole, "--yes")
+	if _, err := os.Stat(second); err == nil {
+		o.run(t, exitOK, "failed", "import", "orders", second, "--yes")
+	}
+	o.await(t, all)
+	if after, again := o.bodies(t); !maps.Equal(after, before) || !maps.Equal(again, ids) {
+		t.Errorf("%d messages of %d ids, want %d of %d", len(after), len(again), len(before), len(ids))
+	}
+}
+
+// awaitStill waits until what a killed command held is counted again.
+func (o orders) awaitStill(t *testing.T) {
+	t.Helper()
+	last, since := -1, time.Now()
+	brokertest.Eventually(t, time.Minute, func() error {
+		count, err := o.queue("orders.failed").Count(t.Context())
+		if err != nil {
+			return err
+		}
+		if count.Ready != last || count.Consumers > 0 {
+			last, since = count.Ready, time.Now()
+		}
+		if time.Since(since) < time.Second {
+			return fmt.Errorf("%d messages are ready, and %d consumers there", count.Ready, count.Consumers)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,96 @@
+package failed
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+)
+
+// Content encodings that can be read.
+const (
+	EncodingGzip    = "gzip"
+	EncodingDeflate = "deflate"
+)
+
+// maxDecoded is how large a body may become: a few bytes can stand for gigabytes.
+const maxDecoded = 128 << 20
+
+// Decoded is the body without its content encoding. It is the body itself, and false, if it has none that can be read.
+func Decoded(encoding string, body []byte) (plain []byte, ok bool) {
+	plain, ok = decoded(encoding, body, maxDecoded+1)
+	if len(plain) > maxDecoded {
+		return body, false
+	}
+	return plain, ok
+}
+
+// decoded is at most so many bytes of it.
+func decoded(encoding string, body []byte, most int64) (plain []byte, ok bool) {
+	var readers []func(io.Reader) (io.Reader, error)
+	switch strings.ToLower(encoding) {
+	case EncodingGzip:
+		readers = append(readers, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+	case EncodingDeflate: // the standard means zlib, and not all clients do
+		readers = append(readers, func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) },
+			func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil })
+	}
+	for _, open := range readers {
+		r, err := open(bytes.NewReader(body))
+		if err != nil {
+			continue
+		}
+		if plain, err = io.ReadAll(io.LimitReader(r, most)); err == nil {
+			return plain, true
+		}
+	}
+	return body, false
+}
+
+// Encoded is the reverse of [Decoded].
+func Encoded(encoding string, plain []byte) ([]byte, error) {
+	var body bytes.Buffer
+	var w io.WriteCloser
+	switch strings.ToLower(encoding) {
+	case EncodingGzip:
+		w = gzip.NewWriter(&body)
+	case EncodingDeflate:
+		w = zlib.NewWriter(&body)
+	default:
+		return nil, fmt.Errorf("content_encoding %.100q is neither %s nor %s", encoding, EncodingGzip, EncodingDeflate)
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return body.Bytes(), err
+}
+
+// Beginning is that of the body, without its content encoding.
+func (m Message) Beginning(n int) []byte {
+	properties, err := content.Parse(m.Properties)
+	if err != nil {
+		return nil
+	}
+	begin, _ := decoded(properties.Text(content.ContentEncoding), m.Body, int64(n))
+	return begin[:min(n, len(begin))]
+}
+
+// Plain is the body without its content encoding, and that encoding: "" if it has none that can be read.
+func (m Message) Plain() (body []byte, encoding string) {
+	properties, err := content.Parse(m.Properties)
+	if err != nil {
+		return m.Body, ""
+	}
+	encoding = properties.Text(content.ContentEncoding)
+	body, ok := Decoded(encoding, m.Body)
+	if !ok {
+		return body, ""
+	}
+	return body, encoding
+}
