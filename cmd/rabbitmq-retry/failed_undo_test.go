@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 var failures = flag.Int("failures", 1000, "how many messages have failed in the test of an incident")
@@ -28,6 +30,9 @@ const malformed = 20
 func incident(t *testing.T) orders {
 	t.Helper()
 	o := newOrders(t, "quorum")
+	// As the provider declares it: a limit that no look reaches.
+	o.Call(t, http.MethodDelete, o.Path("queues", "orders.failed"), nil, nil)
+	o.DeclareQueue(t, "orders.failed", "quorum", map[string]any{"x-delivery-limit": topology.UnreachableDeliveryLimit})
 	o.failedExchange(t)
 	ch := o.Channel(t)
 	if err := ch.ExchangeDeclare("orders.failed.route", "fanout", true, false, false, false, nil); err != nil {
