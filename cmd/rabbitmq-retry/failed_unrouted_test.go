@@ -204,7 +204,7 @@ func TestUnroutedThroughAFile(t *testing.T) {
 		o.holds(t, unrouted, 2)
 	}
 	out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--messages")
-	contains(t, out, "next year", "at once")
+	contains(t, out, "order.paid", "nobody")
 	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted)
 	contains(t, out, "1      delay_too_long", "1      unroutable")
 	file := filepath.Join(t.TempDir(), "all")

@@ -23,8 +23,8 @@ const (
 
 func isImports(name []byte) bool { return string(name) == HeaderID || string(name) == HeaderRun }
 
-// isImported reports whether the message came on the way of an import. On the way of what a worker parks, publishers could
-// choose the id.
+// isImported reports whether the message came on the way of an import. On the way of what the worker of a pipeline
+// parks, publishers could choose the id.
 func (m Message) isImported() bool {
 	return m.Exchange == m.Queue || m.Exchange == "" && m.RoutingKey == m.Queue
 }

@@ -126,12 +126,22 @@ func (l List) table(w io.Writer, now time.Time) error {
 		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%s\n",
 			g.Count, cell(g.Reason), clipped(g.Queue, groupQueue), clipped(g.Error, groupError), age(g.Oldest, now), age(g.Newest, now))
 	}
+	// Messages of a delayed exchange failed in no queue.
+	keyed := !slices.ContainsFunc(l.Rows, func(r Row) bool { return r.WorkQueue != "" })
 	if len(l.Rows) > 0 {
-		_, _ = fmt.Fprintln(columns, "ID\tFAILED AT\tATTEMPTS\tREASON\tQUEUE\tMESSAGE ID\tERROR, OR BODY")
+		origin := "QUEUE"
+		if keyed {
+			origin = "ROUTING KEY"
+		}
+		_, _ = fmt.Fprintf(columns, "ID\tFAILED AT\tATTEMPTS\tREASON\t%s\tMESSAGE ID\tERROR, OR BODY\n", origin)
 	}
 	for _, r := range l.Rows {
+		origin := r.WorkQueue
+		if keyed {
+			origin = r.RoutingKey
+		}
 		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, Moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowQueue),
+			r.ID, Moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(origin, rowOrigin),
 			clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError))
 	}
 	return columns.Flush()
@@ -139,8 +149,8 @@ func (l List) table(w io.Writer, now time.Time) error {
 
 // Widths of columns, so that a table fits 120 columns of a terminal.
 const (
-	groupQueue, groupError                      = 28, 46
-	rowReason, rowQueue, rowMessageID, rowError = 13, 16, 14, 21
+	groupQueue, groupError                       = 28, 46
+	rowReason, rowOrigin, rowMessageID, rowError = 14, 16, 14, 20
 )
 
 // clipped is a cell of at most so many characters.
