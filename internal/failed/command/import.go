@@ -199,7 +199,8 @@ func (i *imports) run(ctx context.Context) error {
 		return err
 	}
 	i.skipped = 0
-	record := console.Record{Run: i.back.ID, Command: "import", Filter: map[string]any{"file": i.name, "replay": i.replay, "replace": i.replace}}
+	filter := map[string]any{"file": i.name, "replay": i.replay, "replace": i.replace}
+	record := console.Record{Run: i.back.ID, Command: "import", Filter: filter}
 	if i.replay {
 		record.ReplayID = i.back.ID
 	}
