@@ -38,7 +38,7 @@ type auditOptions struct {
 }
 
 func newAuditCommand(getenv func(string) string) *cobra.Command {
-	endpoint, options := endpoint{getenv: getenv, certificates: cli.Certificates{Getenv: getenv}}, auditOptions{}
+	endpoint, options := cli.Endpoint{Getenv: getenv, Certificates: cli.Certificates{Getenv: getenv}}, auditOptions{}
 	cmd := &cobra.Command{
 		Use:     "audit",
 		Short:   "Find the ways in which a broker loses dead letters",
@@ -49,7 +49,7 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 			if err := options.check(); err != nil {
 				return err
 			}
-			client, err := endpoint.client()
+			client, err := endpoint.Client()
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 			return results.verdict()
 		},
 	}
-	endpoint.addFlags(cmd)
+	endpoint.AddFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&options.vhosts, "vhost", []string{"/"}, "`vhost` to audit; may be repeated")
 	flags.BoolVar(&options.allVhosts, "all-vhosts", false, "audit every vhost that the user may see")

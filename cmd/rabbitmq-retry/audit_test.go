@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 func auditEnv(b *brokertest.Broker) map[string]string {
-	return map[string]string{envEndpoint: b.Endpoint, envUsername: b.Username, envPassword: b.Password}
+	return map[string]string{cli.EnvEndpoint: b.Endpoint, cli.EnvUsername: b.Username, cli.EnvPassword: b.Password}
 }
 
 // faulty makes a queue that loses what is rejected from it.
@@ -61,7 +62,7 @@ func TestAuditAsJSON(t *testing.T) {
 	b := brokertest.New(t)
 	faulty(t, b)
 	user, password := b.User(t, "management", "^$", "^$", "^$")
-	env := map[string]string{envEndpoint: b.Endpoint, envPassword: "wrong"}
+	env := map[string]string{cli.EnvEndpoint: b.Endpoint, cli.EnvPassword: "wrong"}
 	code, stdout, stderr := execute(t.Context(), env, "audit", "--all-vhosts", "--format", "json", "--username", user, "--password-file", write(t, password+"\n"))
 	var got struct {
 		Findings []struct {
@@ -96,7 +97,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 	b := brokertest.New(t)
 	with := func(changes map[string]string) map[string]string {
 		env := auditEnv(b)
-		env[envPassword] = "s3cret"
+		env[cli.EnvPassword] = "s3cret"
 		maps.Copy(env, changes)
 		return env
 	}
@@ -105,9 +106,9 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no endpoint":          {with(map[string]string{envEndpoint: ""}), nil, "no broker: set RABBITMQ_ENDPOINT"},
-		"no user":              {with(map[string]string{envUsername: ""}), nil, "no user: set RABBITMQ_USERNAME"},
-		"no password":          {with(map[string]string{envPassword: ""}), nil, "no password: set RABBITMQ_PASSWORD"},
+		"no endpoint":          {with(map[string]string{cli.EnvEndpoint: ""}), nil, "no broker: set RABBITMQ_ENDPOINT"},
+		"no user":              {with(map[string]string{cli.EnvUsername: ""}), nil, "no user: set RABBITMQ_USERNAME"},
+		"no password":          {with(map[string]string{cli.EnvPassword: ""}), nil, "no password: set RABBITMQ_PASSWORD"},
 		"password in a flag":   {with(nil), []string{"--password", "s3cret"}, "unknown flag"},
 		"password in the URL":  {with(nil), []string{"--endpoint", "http://me:s3cret@127.0.0.1:1"}, "must not contain credentials"},
 		"missing file":         {with(nil), []string{"--password-file", "/none"}, "--password-file: open /none"},
@@ -118,9 +119,9 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"argument":             {with(nil), []string{"x"}, "unknown command"},
 		"wrong password":       {with(nil), nil, "401"},
 		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, `vhost "no such vhost" does not exist`},
-		"another prefix":       {with(map[string]string{envEndpoint: b.Endpoint + "/rabbitmq"}), nil, "there is no management API below"},
-		"endpoint with /api":   {with(map[string]string{envEndpoint: b.Endpoint + "/api"}), nil, "Let the endpoint end before /api"},
-		"broker that is away":  {with(map[string]string{envEndpoint: "http://127.0.0.1:1"}), nil, "no answer"},
+		"another prefix":       {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/rabbitmq"}), nil, "there is no management API below"},
+		"endpoint with /api":   {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/api"}), nil, "Let the endpoint end before /api"},
+		"broker that is away":  {with(map[string]string{cli.EnvEndpoint: "http://127.0.0.1:1"}), nil, "no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,7 @@ func (o orders) shell(t *testing.T, dir, script string) (output string, err erro
 	script = strings.ReplaceAll(script, "amqp://operator:secret@rabbitmq:5672", o.URI)
 	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "RABBITMQ_URI="+o.URI, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	shell.Env = append(os.Environ(), "RABBITMQ_ENDPOINT=", "RABBITMQ_URI="+o.URI, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	text, err := shell.CombinedOutput()
 	return strings.ReplaceAll(string(text), " --vhost "+o.Vhost, ""), err
 }
@@ -44,8 +44,14 @@ func TestExamplesOfHelp(t *testing.T) {
 	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "--reason", "exhausted", "-o", "id")
 	id := strings.TrimSpace(ids)
 	// What differs here: the id, the time to wait, and whether the worker runs and its configuration is there.
-	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait 1m", "--wait 1s", "--config orders.json ", "", "--config worker.json", "")
+	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait 1m", "--wait 1s", "--config orders.json ", "")
 	dir := t.TempDir()
+	o.DeclareQueue(t, "orders.retry.5s", "classic", nil)
+	o.DeclareQueue(t, "orders.retry.0.refused", "classic", nil)
+	if err := os.WriteFile(filepath.Join(dir, "worker.json"), []byte(`{"pipelines":[{"version":1,"name":"orders","vhost":"`+o.Vhost+`","delays":["5s"],`+
+		`"max_attempts":2,"work_queues":{}}],"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"1s","precision":"100ms"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, command := range []string{"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "status"} {
 		help, _ := o.run(t, exitOK, append(strings.Fields(command), "--help")...)
 		_, rest, _ := strings.Cut(help, "Examples:\n")

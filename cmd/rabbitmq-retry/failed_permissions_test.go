@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // as is the commands run by a user with these permissions.
@@ -103,18 +106,14 @@ func (n needs) check(t *testing.T) {
 	needed := n.read
 	for i := range n.write {
 		_, errs := o.as(t, only(slices.Delete(slices.Clone(n.write), i, i+1)), only(n.read)).run(t, exitError, args...)
-		if args[1] != "repair" {
-			contains(t, errs, `needs: write on "`+n.write[i]+`"`)
-		}
+		contains(t, errs, `needs: write on "`+n.write[i]+`"`)
 	}
 	if args[0] == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
 		n.read = nil
 	}
 	for i := range n.read {
 		_, errs := o.as(t, only(n.write), only(slices.Delete(slices.Clone(n.read), i, i+1))).run(t, exitError, args...)
-		if args[1] != "repair" {
-			contains(t, errs, `needs: read on "`+n.read[i]+`"`)
-		}
+		contains(t, errs, `needs: read on "`+n.read[i]+`"`)
 	}
 	if left := o.left(t, queue); left == 0 {
 		t.Error("without a permission something was done")
@@ -142,6 +141,102 @@ func (n needs) spoilTo(t *testing.T, o orders, queue string) {
 	amqp10.Dial(t, o.Broker).To(t, "/queues/"+queue).Send(t, amqp10.Message{
 		ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte("odd"),
 	}.Encode())
+}
+
+// Each command runs with the permissions that operator_permissions has for it, whether a worker runs or not, and says which
+// one it lacks.
+func TestOperatorPermissions(t *testing.T) {
+	t.Parallel()
+	orders := pipeline.Pipeline{Name: "orders", WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}}}
+	commands := map[string]string{
+		"list": "failed list orders", "show": "failed show orders ID", "export": "failed export orders", "delete": "failed delete orders --all --discard --yes",
+		"replay": "failed replay orders --yes", "import": "failed import orders FILE --skip-present", "repair": "failed repair orders --yes",
+		"status": "status orders",
+	}
+	all := pipeline.OperatorPermissions(orders)
+	for command, permissions := range all {
+		for _, alive := range []bool{true, false} {
+			t.Run(fmt.Sprint(command, " ", alive), func(t *testing.T) {
+				t.Parallel()
+				checkOperator(t, command, commands[command], permissions, alive)
+			})
+		}
+	}
+	if len(all) != len(commands) {
+		t.Errorf("%d commands: %v", len(all), all)
+	}
+}
+
+func checkOperator(t *testing.T, command, line string, permissions pipeline.Permissions, alive bool) {
+	t.Helper()
+	o := newOrders(t, "quorum").declaring(t, "orders.given-up")
+	o.failedExchange(t)
+	for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused"} {
+		o.DeclareQueue(t, queue, "quorum", nil)
+	}
+	code := exitOK
+	if alive {
+		if _, err := o.Channel(t).Consume("orders.inbox", "", false, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	} else if command == "status" {
+		code = exitError
+	}
+	o.park(t, "exhausted", "order-1")
+	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
+	args := strings.Fields(strings.NewReplacer("FILE", exported(t, o), "ID", strings.TrimSpace(out)).Replace(line))
+	granted := func(pattern string) (names []string) {
+		for _, name := range []string{"orders.failed", "orders.inbox", "orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "orders.return", "orders.dlx", "orders.retry"} {
+			if regexp.MustCompile(pattern).MatchString(name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	read, write := granted(permissions.Read), granted(permissions.Write)
+	for i, name := range read {
+		if command == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
+			break
+		}
+		out, errs := o.as(t, permissions.Write, only(slices.Delete(slices.Clone(read), i, i+1))).run(t, exitError, args...)
+		if alive || command != "status" {
+			contains(t, errs, `needs: read on "`+name+`"`)
+		}
+		if command == "status" {
+			contains(t, strings.Join(strings.Fields(out), " "), name+` ? ? may not be looked at; needs: read on "`+name+`"`, "orders.failed ")
+		}
+	}
+	for range write {
+		if command != "repair" { // which publishes only what it repairs: see [TestPermissions]
+			_, errs := o.as(t, "^$", permissions.Read).run(t, exitError, args...)
+			contains(t, errs, `needs: write on "`+write[0]+`"`)
+		}
+	}
+	out, errs := o.as(t, permissions.Write, permissions.Read).run(t, code, args...)
+	if command == "status" && !alive {
+		contains(t, out, "orders.inbox            0      0          no consumer: is a worker running?")
+		contains(t, errs, `queue "orders.inbox": no consumer`)
+	}
+}
+
+// Without a worker there is no inbox, which is certain only for a user who may ask for the exchange that leads to it.
+func TestOperatorPermissionsWithoutWorker(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.Call(t, http.MethodDelete, o.Path("queues", "orders.inbox"), nil, nil)
+	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders", Engine: pipeline.EngineNative})["status"]
+	operator := o.as(t, permissions.Write, permissions.Read)
+	out, _ := operator.run(t, exitError, "status", "orders")
+	contains(t, out, "orders.inbox    ?      ?          does not exist")
+	if o.VersionAtLeast("4.3") {
+		out, _ = o.as(t, "^$", only([]string{"orders.failed", "orders.inbox"})).run(t, exitError, "status", "orders")
+		contains(t, out, `whether it should is not known; needs: read on "orders.dlx"`)
+	}
+	o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.dlx"), nil, nil)
+	out, _ = operator.run(t, exitOK, "status", "orders")
+	if strings.Contains(out, "orders.inbox") {
+		t.Error(out)
+	}
 }
 
 // left is how many messages are ready.

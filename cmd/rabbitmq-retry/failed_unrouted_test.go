@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const unrouted = "events.delay.unrouted"
@@ -33,22 +34,27 @@ func newEvents(t *testing.T) orders {
 // expand puts the delayed exchange on the broker.
 func (o orders) expand(t *testing.T) {
 	t.Helper()
-	topology := delayed.Expand(delayed.Exchange{
+	o.create(t, delayed.Expand(delayed.Exchange{
 		Name: "events", Vhost: o.Vhost, Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
 		MaxDelay: pipeline.Delay{Wait: time.Second, Spelling: "1s"}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond, Spelling: "100ms"},
-	})
-	for name, p := range topology.Policies {
+	}))
+}
+
+// create puts objects on the broker.
+func (o orders) create(t *testing.T, objects topology.Topology) {
+	t.Helper()
+	for name, p := range objects.Policies {
 		o.Call(t, http.MethodPut, o.Path("policies", name), map[string]any{
 			"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition,
 		}, nil)
 	}
-	for name, e := range topology.Exchanges {
+	for name, e := range objects.Exchanges {
 		o.Call(t, http.MethodPut, o.Path("exchanges", name), map[string]any{"type": e.Type, "durable": true, "arguments": arguments(e.Arguments)}, nil)
 	}
-	for name, q := range topology.Queues {
+	for name, q := range objects.Queues {
 		o.DeclareQueue(t, name, q.Type, maps.Clone(q.Arguments))
 	}
-	for _, b := range topology.Bindings {
+	for _, b := range objects.Bindings {
 		kind := "q"
 		if b.ToExchange {
 			kind = "e"

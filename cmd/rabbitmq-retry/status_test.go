@@ -3,10 +3,16 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // What waits in a delayed exchange is counted by level, with the time at which the last of it is due.
@@ -24,7 +30,12 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	o.holds(t, unrouted, 1)
 	config := write(t, `{"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"31s","precision":"1s"}]}`)
 
-	out, errs := o.run(t, exitError, "status", "events", "--config", config)
+	out, _ := o.run(t, exitError, "status", "events", "--config", config)
+	contains(t, out, "events.delay.*         1      0          20", "events.delay.unrouted  1      0          -")
+	if lines := strings.Count(out, "\n"); lines != 4 {
+		t.Errorf("%d lines:\n%s", lines, out)
+	}
+	out, errs := o.run(t, exitError, "status", "events", "--config", config, "--levels")
 	contains(t, out, "QUEUE                  READY  CONSUMERS  DUE BY", "events.delay.inbox     0      0          -                     no consumer",
 		"events.delay.1s.0      0      0          -", "events.delay.unrouted  1      0          -")
 	contains(t, errs, `queue "events.delay.inbox": no consumer`)
@@ -32,7 +43,7 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now()
-	out, _ = o.run(t, exitOK, "status", "events", "--config", config, "-o", "json")
+	out, _ = o.run(t, exitOK, "status", "events", "--config", config, "-o", "json", "--levels")
 	var statuses []struct {
 		Queue            string
 		Ready, Consumers int
@@ -53,7 +64,7 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 
 	// Without a configuration the levels are not known.
 	out, _ = o.run(t, exitOK, "status", "events")
-	contains(t, out, "events.delay.inbox     0      1          -", "events.delay.unrouted  1      0          -")
+	contains(t, out, "events.delay.inbox     0      1          -", "events.delay.*         ?      ?          not counted", "events.delay.unrouted  1      0          -")
 	// A pipeline of the same name is another matter.
 	o.DeclareQueue(t, "events.inbox", "quorum", nil)
 	o.DeclareQueue(t, "events.failed", "quorum", nil)
@@ -64,5 +75,121 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	contains(t, out, "events.inbox           0      0          no consumer", "events.failed", "events.delay.inbox     0      1          -")
 	o.Call(t, http.MethodDelete, o.Path("queues", level), nil, nil)
 	out, _ = o.run(t, exitError, "status", "events", "--config", config)
-	contains(t, out, level+"      0      0          does not exist")
+	contains(t, out, "events.delay.*         ?      0          "+level+": does not exist")
+	out, _ = o.run(t, exitError, "status", "events", "--config", config, "--levels")
+	contains(t, out, level+"      ?      ?          does not exist")
+}
+
+// All pipelines and delayed exchanges are in one table, by the configuration or by the management API.
+func TestStatusOfAll(t *testing.T) {
+	t.Parallel()
+	o := orders{Broker: brokertest.New(t)}
+	o.env = map[string]string{cli.EnvURI: o.URI}
+	p := pipeline.Pipeline{
+		Name: "orders", Vhost: o.Vhost, QueueType: "quorum", MaxAttempts: 2, RetryOn: []string{pipeline.ReasonRejected},
+		Delays:     []pipeline.Delay{{Wait: 5 * time.Second, Spelling: "5s"}},
+		WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}},
+	}
+	native := pipeline.Pipeline{
+		Name: "mails", Vhost: o.Vhost, Engine: pipeline.EngineNative, QueueType: "quorum", MaxAttempts: 2,
+		RetryOn: []string{pipeline.ReasonRejected}, Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}},
+	}
+	delaying := delayed.Exchange{
+		Name: "events", Vhost: o.Vhost, Type: "topic",
+		MaxDelay: pipeline.Delay{Wait: 31 * time.Second, Spelling: "31s"}, Precision: pipeline.Delay{Wait: time.Second, Spelling: "1s"},
+	}
+	o.DeclareQueue(t, "orders.created", "quorum", nil)
+	o.create(t, pipeline.Expand(p))
+	o.create(t, pipeline.Expand(native))
+	o.create(t, delayed.Expand(delaying))
+	long := time.Now().Add(-72 * time.Hour).Truncate(time.Millisecond).UTC()
+	o.Publish(t, "", "orders.failed", amqp.Publishing{Headers: amqp.Table{"dead-letter-reason": "exhausted", "dead-letter-at": long.UnixMilli()}})
+	o.park(t, "exhausted", "order-2")
+	o.Publish(t, "", "orders.given-up", amqp.Publishing{})
+	o.Publish(t, "", "orders.retry.5s", amqp.Publishing{Expiration: "3600000"})
+	o.holds(t, "orders.given-up", 1)
+	config, err := json.Marshal(map[string]any{
+		"pipelines": []pipeline.Worker{p.Worker()}, "delayed_exchanges": []delayed.Worker{delaying.Worker()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byConfig, byAPI := with(o.env, cli.EnvConfig, string(config)), with(o.env, cli.EnvEndpoint, o.Endpoint)
+	const heading = "NAME    KIND              INBOX  CONSUMERS  WAITING  FAILED  NOTE"
+	for _, env := range []map[string]string{byConfig, byAPI} {
+		o.env = env
+		for _, command := range [][]string{{"status"}, {"failed", "list"}} {
+			out, errs := o.run(t, exitError, command...)
+			contains(t, out, heading, "orders  pipeline          0      0          1        3       orders.inbox: no consumer",
+				"events  delayed exchange  0      0          0        0       events.delay.inbox: no consumer")
+			contains(t, errs, `queue "orders.inbox": no consumer: is a worker running?`)
+		}
+	}
+	out, _ := o.run(t, exitError, "status")
+	contains(t, out, "mails   pipeline          -      -          -        0       -")
+	// The name of a vhost is not needed where the URI has it.
+	code, out, errs := execute(t.Context(), with(byAPI, cli.EnvURI, o.VhostURI()), "status")
+	if code != exitError {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	contains(t, out, "orders  pipeline          0      0          1        3")
+
+	for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
+		if _, err := o.Channel(t).Consume(inbox, "", false, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _ = o.run(t, exitOK, "status", "--look")
+	contains(t, out, "FAILED  OLDEST", "3       "+long.Format("2006-01-02 15:04:05Z"), "0       -")
+	o.holds(t, "orders.failed", 2)
+	out, _ = o.run(t, exitOK, "status", "-o", "json")
+	var all []struct {
+		Name, Kind                        string
+		Inbox, Consumers, Waiting, Failed *int
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 3 || all[0].Inbox != nil || *all[1].Waiting != 1 || *all[1].Failed != 3 {
+		t.Errorf("%s: %v", out, err)
+	}
+	_, errs = o.run(t, exitUsage, "failed", "list", "--reason", "exhausted")
+	contains(t, errs, "which pipeline or delayed exchange?")
+}
+
+// The vhost is that of the flag, of the configuration, of the AMQP URI, or else "/". A refusal names the flag.
+func TestVhost(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	elsewhere := strings.Replace(o.VhostURI(), o.Vhost, "elsewhere", 1)
+	config := `{"pipelines":[{"version":1,"name":"orders","vhost":"` + o.Vhost + `","delays":["5s"],"max_attempts":2,"work_queues":{}}]}`
+	for name, test := range map[string]struct {
+		env  map[string]string
+		args []string
+		code int
+		want string
+	}{
+		"flag":          {map[string]string{cli.EnvURI: elsewhere}, []string{"--vhost", o.Vhost}, exitOK, "1 message in orders.failed"},
+		"configuration": {map[string]string{cli.EnvURI: elsewhere, cli.EnvConfig: config}, nil, exitOK, "1 message in orders.failed"},
+		"path":          {map[string]string{cli.EnvURI: o.VhostURI()}, nil, exitOK, "1 message in orders.failed"},
+		"unknown path":  {map[string]string{cli.EnvURI: elsewhere}, nil, exitError, `--vhost names another vhost than "elsewhere"`},
+		"unknown flag":  {map[string]string{cli.EnvURI: o.URI}, []string{"--vhost", "elsewhere"}, exitError, `--vhost names another vhost than "elsewhere"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, queue := range []string{"orders", "--queue=orders.failed"} {
+				code, _, errs := execute(t.Context(), test.env, append([]string{"failed", "list", queue}, test.args...)...)
+				if queue != "orders" && name == "configuration" {
+					continue // a queue of no pipeline
+				}
+				if code != test.code || !strings.Contains(errs, test.want) {
+					t.Errorf("%s: exit code %d, %s", queue, code, errs)
+				}
+			}
+		})
+	}
+	user, password := o.User(t, "", "^$", "^$", "^$")
+	for path, want := range map[string]string{"": `"/"`, "/": `"/"`, "/%2F": `"/"`} {
+		uri := strings.Replace(o.URI, o.Username+":"+o.Password, user+":"+password, 1) + path
+		_, _, errs := execute(t.Context(), map[string]string{cli.EnvURI: uri}, "failed", "list", "orders")
+		contains(t, errs, "--vhost names another vhost than "+want)
+	}
 }

@@ -25,13 +25,14 @@ type URI struct {
 	// plain is the URI without TLS, which dial puts on the connection itself, and without user.
 	plain              url.URL
 	username, password string
+	vhost              string
 	hasPassword        bool
 	tls                *security
 	address            string
 	connectTimeout     time.Duration
 }
 
-// ParseURI reads an amqp or amqps URI. The path is ignored: [Connect] is told the vhost.
+// ParseURI reads an amqp or amqps URI. [Connect] is told the vhost, and ignores the path.
 // Query parameters are those of RabbitMQ's URI specification, such as cacertfile or heartbeat.
 // Errors never quote the URI.
 func ParseURI(raw string) (URI, error) { return parseURI(raw, certificates.Set{}) }
@@ -67,6 +68,7 @@ func parseURI(raw string, others certificates.Set) (URI, error) {
 		plain:          *u,
 		username:       parsed.Username,
 		password:       parsed.Password,
+		vhost:          parsed.Vhost,
 		tls:            secure,
 		address:        parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
 		hasPassword:    hasPassword,
@@ -91,6 +93,12 @@ func (u URI) HasTLS() bool { return u.tls != nil }
 
 // Username is who logs in.
 func (u URI) Username() string { return u.username }
+
+// Password is what the user logs in with.
+func (u URI) Password() string { return u.password }
+
+// Vhost is that of the path, "/" if it is empty.
+func (u URI) Vhost() string { return u.vhost }
 
 // HasPassword reports whether the URI itself holds a password.
 func (u URI) HasPassword() bool { return u.hasPassword }

@@ -201,15 +201,20 @@ func TestGivesUpAfter(t *testing.T) {
 
 func TestOperatorPermissions(t *testing.T) {
 	t.Parallel()
-	read := `^(orders\.failed)$`
+	const failed, inbox = `^(orders\.failed)$`, `^(orders\.failed|orders\.inbox)$|^orders\.retry\.`
+	read := Permissions{Configure: "^$", Write: "^$", Read: failed}
+	imports := Permissions{Configure: "^$", Write: failed, Read: failed}
 	want := map[string]Permissions{
-		"list":   {Configure: "^$", Write: "^$", Read: read},
-		"replay": {Configure: "^$", Write: `^(orders\.return)$`, Read: read},
-		"import": {Configure: "^$", Write: `^(orders\.failed)$`, Read: read},
-		"delete": {Configure: "^$", Write: "^$", Read: read},
+		"list": read, "show": read, "export": read, "delete": read, "import": imports, "repair": imports,
+		"replay": {Configure: "^$", Write: `^(orders\.return)$`, Read: failed},
+		"status": {Configure: "^$", Write: "^$", Read: inbox},
 	}
-	if diff := cmp.Diff(want, OperatorPermissions("orders")); diff != "" {
+	if diff := cmp.Diff(want, OperatorPermissions(Pipeline{Name: "orders"})); diff != "" {
 		t.Error(diff)
+	}
+	p := Pipeline{Name: "orders", Engine: EngineNative, WorkQueues: map[string]WorkQueue{"a": {FailedQueue: "f"}, "b": {FailedQueue: "f"}}}
+	if got := OperatorPermissions(p)["status"].Read; got != `^(f|orders\.dlx|orders\.failed|orders\.inbox)$|^orders\.retry\.` {
+		t.Error(got)
 	}
 }
 

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,14 +17,25 @@ type Permissions struct {
 	Read      string
 }
 
-// OperatorPermissions are the least that somebody's user needs who looks after the failed queue, by command of the
-// sidecar: "list", which show and export share, "replay", "import" and "delete".
-func OperatorPermissions(n Names) map[string]Permissions {
-	read := Permissions{Configure: NoName, Write: NoName, Read: ExactPattern([]string{n.FailedQueue()})}
-	replay, imports := read, read
+// OperatorPermissions are the least that somebody's user needs who looks after the pipeline, by command of the sidecar. A
+// status counts in the retry queues of any delay, so that a change of the schedule needs no other permissions, and in the
+// failed queues of work queues. Without a worker, it asks whether the pipeline has one.
+func OperatorPermissions(p Pipeline) map[string]Permissions {
+	n := p.Names()
+	failed := []string{n.FailedQueue()}
+	read := Permissions{Configure: NoName, Write: NoName, Read: ExactPattern(failed)}
+	replay, imports, status := read, read, read
 	replay.Write = ExactPattern([]string{n.ReturnExchange()})
 	imports.Write = ExactPattern([]string{n.FailedExchange()})
-	return map[string]Permissions{"list": read, "replay": replay, "import": imports, "delete": read}
+	counted := slices.Concat(failed, slices.Collect(maps.Keys(p.FailedQueues())), []string{n.Inbox()})
+	if !p.HasWorker() {
+		counted = append(counted, n.DeadLetterExchange())
+	}
+	slices.Sort(counted)
+	status.Read = mergePatterns([]string{ExactPattern(slices.Compact(counted)), "^" + regexp.QuoteMeta(n.retryQueuePrefix())})
+	return map[string]Permissions{
+		"list": read, "show": read, "export": read, "delete": read, "replay": replay, "import": imports, "repair": imports, "status": status,
+	}
 }
 
 // FailedQueuePermissions are the least that somebody's user needs who looks after the failed queue of work queues, but for

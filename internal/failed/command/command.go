@@ -42,8 +42,8 @@ With a pipeline's name and --queue, it is a failed queue that the pipeline decla
 (failed_queue): read on the queue is enough, and to replay, write on <pipeline>.return. What a worker has parked goes
 back through its pipeline, whatever queue it is in.
 
-The vhost is that of the pipeline in the configuration, if there is one ($RABBITMQ_RETRY_CONFIG or --config),
-and else --vhost.
+The vhost is --vhost, else that of the pipeline in the configuration, if there is one ($RABBITMQ_RETRY_CONFIG or
+--config), else the path of the AMQP URI, and "/" without any.
 
 Exit codes: 0 all done, 1 something stayed or failed, 2 wrong usage, file or configuration, 3 stopped by a
 second signal.`

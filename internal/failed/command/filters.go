@@ -50,6 +50,12 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 		delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)...)
 }
 
+// given reports whether any of them is.
+func (f *filters) given() bool {
+	return len(f.reasons)+len(f.queues)+len(f.headers)+len(f.messageIDs)+f.scan+f.limit > 0 ||
+		f.since+f.until+f.olderThan+f.routingKey+f.error+f.ids != ""
+}
+
 // words are the flags as they are written on a command line, but for the reasons and the limit.
 func words(flags *pflag.FlagSet) string {
 	var text strings.Builder

@@ -44,12 +44,18 @@ func newList(caller caller) *cobra.Command {
 		Short: "Show what is in a failed queue",
 		Long: `Counts the failed messages by reason, work queue and error, or lists them. All of them are put back. Errors that
 differ in numbers, hexadecimal digits, UUIDs or times are one: <n>, <hex>, <uuid> and <time> stand for these. Messages
-that another consumer holds cannot be seen.
+that another consumer holds cannot be seen. Without a name, it counts all pipelines and delayed exchanges, as
+rabbitmq-retry status does.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`,
 		Example: listExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && o.queue == "" && !o.given() && !o.messages {
+				return o.overview(cmd, o.format, false)
+			}
+			return o.run(cmd, args)
+		},
 	}
 	o.target.addFlags(cmd)
 	o.filters.addFlags(cmd)

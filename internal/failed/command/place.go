@@ -1,11 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -27,9 +30,10 @@ type place struct {
 	Worker   *pipeline.Worker
 	Delaying *delayed.Worker
 
-	// named says that the command line names the vhost.
-	named   bool
-	brokers amqpconn.Brokers
+	// named says that the command line names the vhost, and otherwise is the one if nothing but the AMQP URI does.
+	named     bool
+	otherwise string
+	brokers   amqpconn.Brokers
 	// frameMax is that of the last connection.
 	frameMax int
 	// user is who logs in.
@@ -55,13 +59,11 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 	if err := p.chooseDelayed(name, config); err != nil {
 		return err
 	}
-	switch {
-	case p.Worker == nil && p.Delaying == nil && len(namesIn(config)) > 0 && p.Vhost == "":
+	if p.Worker == nil && p.Delaying == nil && len(namesIn(config)) > 0 && p.Vhost == "" {
 		return fmt.Errorf("there is no pipeline or delayed exchange %q in the configuration, which has: %s",
 			name, strings.Join(namesIn(config), ", "))
-	case p.Vhost == "":
-		p.Vhost = "/"
 	}
+	p.Vhost = cmp.Or(p.Vhost, p.otherwise)
 	return nil
 }
 
@@ -134,6 +136,9 @@ func (p *place) recognize(ctx context.Context) error {
 	if is {
 		p.Delayed = n
 	}
+	if errors.Is(err, pass.ErrMayNotRead) {
+		return nil
+	}
 	return err
 }
 
@@ -169,7 +174,16 @@ func (p *place) open(ctx context.Context, purpose string) (conn amqpconn.Raw, er
 	if err == nil {
 		p.frameMax = conn.Config.FrameSize
 	}
-	return conn, err
+	return conn, p.elsewhere(err)
+}
+
+// elsewhere adds to the refusal of a vhost how another one is named.
+func (p *place) elsewhere(err error) error {
+	var refused *amqp.Error
+	if errors.As(err, &refused) && refused.Code == amqp.NotAllowed {
+		return fmt.Errorf("%w; --vhost names another vhost than %q", err, p.Vhost)
+	}
+	return err
 }
 
 func (p *place) client(purpose string) amqpconn.Client {

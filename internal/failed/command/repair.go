@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -92,7 +93,11 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 	}
 	queue := undeliverable.Queue{URI: serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
 	replaced, err := queue.Replace(ctx, count.Ready, s.place.entrance())
-	if err != nil && strings.HasPrefix(release, "3.") {
+	var refused *amqp.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == amqp.AccessRefused:
+		err = fmt.Errorf("this user may not publish; needs: write on %q (%w)", s.place.entrance(), err)
+	case err != nil && strings.HasPrefix(release, "3.") && !errors.Is(err, undeliverable.ErrMayNotRead):
 		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", release, err)
 	}
 	s.console.Say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
@@ -108,7 +113,7 @@ func (p *place) serving(ctx context.Context) (serving amqpconn.URI, release stri
 	_, err = p.brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
 		conn, err := amqpconn.Connect(ctx, uri, p.Vhost, p.client("ask for the version"))
 		if err != nil {
-			return err
+			return p.elsewhere(err)
 		}
 		serving, p.user = uri, uri.Username()
 		release, _ = conn.Properties["version"].(string)

@@ -8,79 +8,387 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-const statusExample = `  # Inbox and failed queue; with the worker's configuration the retry queues, too.
+const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and what failed first in each.
   export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
-  rabbitmq-retry status orders
-  rabbitmq-retry status orders --config orders.json -o json
+  rabbitmq-retry status --config worker.json --look
 
-  # What waits in a delayed exchange, and when the last of it is due.
-  rabbitmq-retry status events --config worker.json`
+  # The queues of one of them.
+  rabbitmq-retry status orders --config worker.json
+  rabbitmq-retry status orders --config worker.json -o json
 
-// queueStatus is a line of the status.
+  # What waits in each level of a delayed exchange, and when the last of it is due.
+  rabbitmq-retry status events --config worker.json --levels`
+
+// queueStatus is what is known of a queue.
 type queueStatus struct {
-	Queue     string `json:"queue"`
-	Ready     int    `json:"ready"`
-	Consumers int    `json:"consumers"`
+	Queue string `json:"queue"`
+	// Ready and Consumers are nil if they are not known.
+	Ready     *int `json:"ready"`
+	Consumers *int `json:"consumers"`
+	// Oldest is when the first message failed.
+	Oldest time.Time `json:"oldest,omitzero"`
 	// DueBy is when the last of the messages that wait in a level will have been delivered.
 	DueBy time.Time `json:"due_by,omitzero"`
-	// Note is what is wrong.
+	// Note is what is wrong, or not known.
 	Note string `json:"note,omitempty"`
+
+	of watched
+	// unasked says that nothing is wrong.
+	unasked bool
+}
+
+// summary is what is known of a pipeline or a delayed exchange. Numbers that are not known, or do not exist, are nil.
+type summary struct {
+	Vhost     string    `json:"vhost"`
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind"`
+	Inbox     *int      `json:"inbox"`
+	Consumers *int      `json:"consumers"`
+	Waiting   *int      `json:"waiting"`
+	Failed    *int      `json:"failed"`
+	Oldest    time.Time `json:"oldest,omitzero"`
+	Note      string    `json:"note,omitempty"`
+
+	queues []queueStatus
+}
+
+// statusOptions say what is counted.
+type statusOptions struct {
+	target
+	format       string
+	look, levels bool
 }
 
 // NewStatus is the command "status".
 func NewStatus(getenv func(string) string, version string) *cobra.Command {
-	t, format := newTarget(caller{getenv, version}), view.Table
+	o := &statusOptions{target: newTarget(caller{getenv, version})}
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
-		Short: "Count what is in the queues of a pipeline or a delayed exchange",
-		Long: `Counts the ready messages and the consumers of a pipeline's inbox, retry queues and failed queues. The names of
-the retry queues, and of failed queues of single work queues, come from the worker's configuration; with it, what
-queues have refused is counted, too. Exit code 1 says that a queue is missing, or that nothing consumes the inbox. A
-pipeline of an engine without a worker has no inbox. What a quorum queue itself delays (engine native) is not ready,
-and not counted.
+		Short: "Count what is in the queues of pipelines and delayed exchanges",
+		Long: `Without a name: a line for each pipeline and delayed exchange, with the messages in its inbox, the inbox's consumers,
+and the messages that wait and that failed. Which there are says the management API, if its address is given, for the
+vhost; else the worker's configuration. With a name: a line for each of its queues.
 
-Of a delayed exchange it counts the inbox, the levels of the configuration, what queues have refused and the unrouted
-queue. DUE BY is when the last message of a level is delivered. What a level, or a queue of what was refused, cannot
-deliver is not ready, and not counted. Where both a pipeline and a delayed exchange have the name, both are counted.
+Only ready messages are counted, not those that a consumer holds, nor what a quorum queue itself delays (engine
+native), nor what a level, or a queue of what was refused, cannot deliver. What is not known is "?", and NOTE says why.
+Without configuration and management API, the retry queues are not known. DUE BY is when the last message of a delayed
+exchange's level is delivered.
 
-Needs: read on each of these queues. RabbitMQ before 4.3 needs no permission for it.`,
+Exit code 1: a queue is missing, may not be looked at, or is an inbox without a consumer.
+
+Needs: read on each of these queues, as operator_permissions["status"] of a pipeline has. RabbitMQ before 4.3 needs no
+permission to count, but --look needs read on the failed queues. The management API needs the tag management; its user
+is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
 		Example: statusExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := view.CheckFormat(format, view.Table, view.JSON); err != nil {
-				return err
-			}
-			place, _, err := t.locate(args, 0)
-			if err != nil {
-				return err
-			}
-			statuses, err := place.statuses(cmd.Context())
-			if err != nil {
-				return cli.RuntimeError{Err: err}
-			}
-			if err := writeStatuses(cmd.OutOrStdout(), statuses, format); err != nil {
-				return cli.RuntimeError{Err: err}
-			}
-			return verdict(statuses)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	t.addFlags(cmd)
-	cmd.Flags().StringVarP(&format, "output", "o", view.Table, "table or json")
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&o.format, "output", "o", view.Table, "table or json")
+	flags.BoolVar(&o.look, "look", false, "look at the first message of each failed queue, which is put back, and show when it failed")
+	flags.BoolVar(&o.levels, "levels", false, "with a name: a line for each level of the delayed exchange")
+	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the management API (default: $"+cli.EnvEndpoint+")")
 	complete(cmd, "output", view.Table, view.JSON)
 	return cmd
+}
+
+func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 && o.queue == "" {
+		if o.levels {
+			return errors.New("--levels: write the name of a delayed exchange")
+		}
+		return o.overview(cmd, o.format, o.look)
+	}
+	if err := view.CheckFormat(o.format, view.Table, view.JSON); err != nil {
+		return err
+	}
+	subjects, err := o.subjectsNamed(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	summaries, err := count(cmd.Context(), subjects, o.look)
+	if err != nil {
+		return err
+	}
+	statuses := []queueStatus{}
+	for _, s := range summaries {
+		if !o.levels {
+			s.queues = withoutLevels(s)
+		}
+		statuses = append(statuses, s.queues...)
+	}
+	if err := o.write(cmd.OutOrStdout(), statuses); err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	return verdict(summaries)
+}
+
+// overview has a line for each pipeline and delayed exchange.
+func (t *target) overview(cmd *cobra.Command, format string, look bool) error {
+	if err := view.CheckFormat(format, view.Table, view.JSON); err != nil {
+		return err
+	}
+	subjects, err := t.subjects(cmd.Context())
+	if err != nil {
+		return err
+	}
+	summaries, err := count(cmd.Context(), subjects, look)
+	if err != nil {
+		return err
+	}
+	if err := writeSummaries(cmd.OutOrStdout(), summaries, format, look); err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	return verdict(summaries)
+}
+
+// count asks for all queues, over one connection per vhost.
+func count(ctx context.Context, subjects []subject, look bool) ([]summary, error) {
+	const atMost = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	connections := map[*place]amqpconn.Raw{}
+	defer func() {
+		for _, conn := range connections {
+			amqpconn.HangUp(conn.Connection)
+		}
+	}()
+	summaries := make([]summary, len(subjects))
+	for i, s := range subjects {
+		conn, connected := connections[s.place]
+		if !connected {
+			var err error
+			if conn, err = s.place.open(ctx, "count"); err != nil {
+				return nil, cli.RuntimeError{Err: err}
+			}
+			connections[s.place] = conn
+		}
+		summaries[i] = summary{Vhost: s.place.Vhost, Name: s.name, Kind: s.kind}
+		for _, w := range s.queues {
+			status, err := s.status(ctx, conn, w)
+			if err == nil && look && w.role == parks {
+				err = s.oldest(ctx, &status)
+			}
+			if err != nil {
+				return nil, cli.RuntimeError{Err: err}
+			}
+			if status.Queue != "" {
+				summaries[i].add(status)
+			}
+		}
+	}
+	return summaries, nil
+}
+
+// status is of no queue, if the pipeline's engine has none of this role.
+func (s subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (queueStatus, error) {
+	status := queueStatus{Queue: w.name, of: w}
+	if w.unknown {
+		status.Note, status.unasked = "not counted: --config or --endpoint tells which there are", true
+		return status, nil
+	}
+	count, err := pass.Queue{Name: w.name}.CountOver(ctx, conn)
+	switch {
+	case errors.Is(err, pass.ErrMayNotRead):
+		status.Note = fmt.Sprintf("may not be looked at; needs: read on %q", w.name)
+		return status, nil
+	case errors.Is(err, pass.ErrNoQueue) && w.optional:
+		has, err := s.place.HasExchange(ctx, s.place.Pipeline.DeadLetterExchange())
+		switch {
+		case errors.Is(err, pass.ErrMayNotRead):
+			status.Note = fmt.Sprintf("does not exist; whether it should is not known; needs: read on %q", s.place.Pipeline.DeadLetterExchange())
+		case err != nil:
+			return status, err
+		case has:
+			status.Note = "does not exist"
+		default:
+			return queueStatus{}, nil
+		}
+		return status, nil
+	case errors.Is(err, pass.ErrNoQueue):
+		status.Note = "does not exist"
+		return status, nil
+	case err != nil:
+		return status, err
+	}
+	status.Ready, status.Consumers = &count.Ready, &count.Consumers
+	switch {
+	case w.role == receiving && count.Consumers == 0:
+		status.Note = "no consumer: is a worker running?"
+	case w.longest > 0 && count.Ready > 0:
+		status.DueBy = time.Now().Add(w.longest + time.Second).UTC().Truncate(time.Second)
+	}
+	return status, nil
+}
+
+// oldest looks at the first message, in a queue that deletes nothing for it.
+func (s subject) oldest(ctx context.Context, status *queueStatus) error {
+	if status.Ready == nil || *status.Ready == 0 || !status.of.kept {
+		return nil
+	}
+	_, err := pass.Run(ctx, pass.Queue{Name: status.Queue, Open: s.place.Open}, pass.Job{Scan: 1, Decide: func(e *failed.Entry) pass.Verdict {
+		status.Oldest = e.FailedAt
+		return pass.Verdict{}
+	}})
+	if errors.Is(err, pass.ErrMayNotRead) {
+		status.Note = fmt.Sprintf("may not be looked at; needs: read on %q", status.Queue)
+		return nil
+	}
+	return s.place.unknown(err)
+}
+
+// add counts a queue.
+func (s *summary) add(q queueStatus) {
+	first := !slices.ContainsFunc(s.queues, func(other queueStatus) bool { return other.of.role == q.of.role })
+	sum := func(total **int, n *int) {
+		switch {
+		case first || n == nil:
+			*total = n
+		case *total != nil:
+			both := **total + *n
+			*total = &both
+		}
+	}
+	switch q.of.role {
+	case receiving:
+		s.Inbox, s.Consumers = q.Ready, q.Consumers
+	case waits:
+		sum(&s.Waiting, q.Ready)
+	case parks:
+		sum(&s.Failed, q.Ready)
+		if s.Oldest.IsZero() || !q.Oldest.IsZero() && q.Oldest.Before(s.Oldest) {
+			s.Oldest = q.Oldest
+		}
+	}
+	if q.Note != "" {
+		s.Note = strings.TrimPrefix(s.Note+"; "+q.Queue+": "+q.Note, "; ")
+	}
+	s.queues = append(s.queues, q)
+}
+
+// withoutLevels has one line for all levels of a delayed exchange.
+func withoutLevels(s summary) []queueStatus {
+	var lines []queueStatus
+	for _, q := range s.queues {
+		if s.Kind != kindDelayed || q.of.role != waits || q.of.unknown {
+			lines = append(lines, q)
+			continue
+		}
+		i := slices.IndexFunc(lines, func(l queueStatus) bool { return l.of.role == waits })
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, queueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: new(int), of: q.of})
+		}
+		if q.DueBy.After(lines[i].DueBy) {
+			lines[i].DueBy = q.DueBy
+		}
+		if lines[i].Note == "" && q.Note != "" {
+			lines[i].Note = q.Queue + ": " + q.Note
+		}
+	}
+	return lines
+}
+
+// number is a count, "?" if it is not known.
+func number(n *int) string {
+	if n == nil {
+		return "?"
+	}
+	return fmt.Sprint(*n)
+}
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+func (o *statusOptions) write(w io.Writer, statuses []queueStatus) error {
+	if o.format == view.JSON {
+		return writeJSON(w, statuses)
+	}
+	waiting := slices.ContainsFunc(statuses, func(s queueStatus) bool { return !s.DueBy.IsZero() })
+	lines := [][]string{{"QUEUE", "READY", "CONSUMERS", "OLDEST", "DUE BY", "NOTE"}}
+	for _, s := range statuses {
+		oldest := "-"
+		if s.of.role == parks {
+			oldest = oldestOf(s.Ready, s.Oldest)
+		}
+		lines = append(lines, []string{
+			failed.Printable(s.Queue), number(s.Ready), number(s.Consumers), oldest, view.Moment(s.DueBy), failed.Printable(cmp.Or(s.Note, "-")),
+		})
+	}
+	return writeColumns(w, lines, map[string]bool{"OLDEST": o.look, "DUE BY": waiting})
+}
+
+// oldestOf is when the first of so many messages failed.
+func oldestOf(messages *int, at time.Time) string {
+	if at.IsZero() && (messages == nil || *messages > 0) {
+		return "?"
+	}
+	return view.Moment(at)
+}
+
+func writeSummaries(w io.Writer, summaries []summary, format string, look bool) error {
+	if format == view.JSON {
+		return writeJSON(w, summaries)
+	}
+	several := slices.ContainsFunc(summaries, func(s summary) bool { return s.Vhost != summaries[0].Vhost })
+	lines := [][]string{{"VHOST", "NAME", "KIND", "INBOX", "CONSUMERS", "WAITING", "FAILED", "OLDEST", "NOTE"}}
+	for _, s := range summaries {
+		cell := func(role role, n *int) string {
+			if !slices.ContainsFunc(s.queues, func(q queueStatus) bool { return q.of.role == role }) {
+				return "-"
+			}
+			return number(n)
+		}
+		lines = append(lines, []string{
+			failed.Printable(s.Vhost), failed.Printable(s.Name), s.Kind, cell(receiving, s.Inbox), cell(receiving, s.Consumers),
+			cell(waits, s.Waiting), number(s.Failed), oldestOf(s.Failed, s.Oldest), failed.Printable(cmp.Or(s.Note, "-")),
+		})
+	}
+	return writeColumns(w, lines, map[string]bool{"VHOST": several, "OLDEST": look})
+}
+
+// writeColumns leaves out the columns that are not wanted. The first line is their names.
+func writeColumns(w io.Writer, lines [][]string, wanted map[string]bool) error {
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
+		var cells []string
+		for i, name := range lines[0] {
+			if is, optional := wanted[name]; is || !optional {
+				cells = append(cells, line[i])
+			}
+		}
+		_, _ = fmt.Fprintln(columns, strings.Join(cells, "\t"))
+	}
+	return columns.Flush()
+}
+
+// verdict is an error if something is wrong, which makes the exit code.
+func verdict(summaries []summary) error {
+	for _, s := range summaries {
+		for _, q := range s.queues {
+			if q.Note != "" && !q.unasked {
+				return cli.RuntimeError{Err: fmt.Errorf("queue %q: %s", q.Queue, q.Note)}
+			}
+		}
+	}
+	return nil
 }
 
 // inbox is that of the pipeline or the delayed exchange, "" for a queue of neither.
@@ -92,144 +400,4 @@ func (p *place) inbox() string {
 		return p.Pipeline.Inbox()
 	}
 	return ""
-}
-
-// hasNoWorker reports whether the pipeline is of an engine without a worker: its return exchange is there, and the one
-// that a worker's inbox is bound to is not. Anybody may ask for an exchange.
-func (p *place) hasNoWorker(ctx context.Context) bool {
-	if p.Worker != nil {
-		return false
-	}
-	returns, err := p.HasExchange(ctx, p.Pipeline.ReturnExchange())
-	if err != nil || !returns {
-		return false
-	}
-	leads, err := p.HasExchange(ctx, p.Pipeline.DeadLetterExchange())
-	return err == nil && !leads
-}
-
-// watched is a queue that is counted.
-type watched struct {
-	name string
-	// inbox says that somebody should consume it.
-	inbox bool
-	// longest is how long a message that comes now is under way at most, 0 if it does not wait.
-	longest time.Duration
-}
-
-// watched are the queues of the pipeline, of the delayed exchange of that name, or the one that was named.
-func (p *place) watched(ctx context.Context) []watched {
-	if p.Pipeline == "" {
-		return []watched{{name: p.Name}}
-	}
-	ofPipeline, ofDelayed := p.pipelineQueues(), p.delayedQueues()
-	switch {
-	case p.Delaying != nil && p.Worker == nil:
-		return ofDelayed
-	case p.Delaying != nil:
-		return append(ofPipeline, ofDelayed...)
-	case p.Worker != nil || !p.exists(ctx, delayed.Names(p.Pipeline).UnroutedExchange()):
-		return ofPipeline
-	case !p.exists(ctx, p.Pipeline.ReturnExchange()):
-		return ofDelayed
-	}
-	return append(ofPipeline, ofDelayed...)
-}
-
-// exists reports whether there is certainly such an exchange.
-func (p *place) exists(ctx context.Context, exchange string) bool {
-	is, err := p.HasExchange(ctx, exchange)
-	return err == nil && is
-}
-
-// pipelineQueues are the queues of the pipeline as far as they are known.
-func (p *place) pipelineQueues() []watched {
-	names, failed := []string{}, []string{p.Pipeline.FailedQueue()}
-	if p.Worker != nil {
-		for _, spelled := range p.Worker.Delays {
-			// A delay of 0s has no queue.
-			if delay, err := pipeline.ParseDelay(spelled); err == nil && delay > 0 && !slices.Contains(names, p.Pipeline.RetryQueue(delay)) {
-				names = append(names, p.Pipeline.RetryQueue(delay))
-			}
-		}
-		names = append(names, p.Pipeline.RefusedQueue())
-		failed = append(failed, p.Worker.FailedQueues()...)
-	}
-	if !slices.Contains(failed, p.Name) {
-		failed = append(failed, p.Name)
-	}
-	queues := []watched{{name: p.Pipeline.Inbox(), inbox: true}}
-	for _, name := range append(names, failed...) {
-		queues = append(queues, watched{name: name})
-	}
-	return queues
-}
-
-// delayedQueues are the queues of the delayed exchange as far as they are known.
-func (p *place) delayedQueues() []watched {
-	n := delayed.Names(p.Pipeline)
-	queues := []watched{{name: n.Inbox(), inbox: true}}
-	if p.Delaying != nil {
-		for _, l := range p.Delaying.Levels() {
-			queues = append(queues, watched{name: n.Level(l), longest: l.Longest()})
-		}
-		queues = append(queues, watched{name: n.Refused()})
-	}
-	return append(queues, watched{name: n.UnroutedQueue()})
-}
-
-func (p *place) statuses(ctx context.Context) ([]queueStatus, error) {
-	const atMost = time.Minute
-	ctx, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	var statuses []queueStatus
-	for _, w := range p.watched(ctx) {
-		count, err := pass.Queue{Name: w.name, Open: p.Open}.Count(ctx)
-		s := queueStatus{Queue: w.name, Ready: count.Ready, Consumers: count.Consumers}
-		switch {
-		case err != nil && w.name == p.Pipeline.Inbox() && p.hasNoWorker(ctx): // a user may not be allowed to hear that it is missing
-			continue
-		case errors.Is(err, pass.ErrNoQueue):
-			s.Note = "does not exist"
-		case err != nil:
-			return nil, err
-		case w.inbox && count.Consumers == 0:
-			s.Note = "no consumer: is a worker running?"
-		case w.longest > 0 && count.Ready > 0:
-			s.DueBy = time.Now().Add(w.longest + time.Second).UTC().Truncate(time.Second)
-		}
-		statuses = append(statuses, s)
-	}
-	return statuses, nil
-}
-
-func writeStatuses(w io.Writer, statuses []queueStatus, format string) error {
-	if format == view.JSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(statuses)
-	}
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	waiting := slices.ContainsFunc(statuses, func(s queueStatus) bool { return !s.DueBy.IsZero() })
-	row := func(queue, ready, consumers, dueBy, note string) {
-		if waiting {
-			note = dueBy + "\t" + note
-		}
-		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", queue, ready, consumers, note)
-	}
-	row("QUEUE", "READY", "CONSUMERS", "DUE BY", "NOTE")
-	for _, s := range statuses {
-		row(failed.Printable(s.Queue), fmt.Sprint(s.Ready), fmt.Sprint(s.Consumers), view.Moment(s.DueBy), cmp.Or(s.Note, "-"))
-	}
-	return columns.Flush()
-}
-
-// verdict is an error if something is wrong, which makes the exit code.
-func verdict(statuses []queueStatus) error {
-	for _, s := range statuses {
-		if s.Note != "" {
-			return cli.RuntimeError{Err: fmt.Errorf("queue %q: %s", s.Queue, s.Note)}
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +21,8 @@ type target struct {
 	connection   cli.Connection
 	source       cli.Config
 	vhost, queue string
+	// endpoint is that of the management API, "" for that of the environment.
+	endpoint string
 }
 
 func newTarget(caller caller) target {
@@ -30,7 +33,7 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&t.queue, "queue", "",
 		"name of any `queue`, in place of a pipeline; after a pipeline's name, the failed_queue that it declares for work queues")
-	flags.StringVar(&t.vhost, "vhost", "", "`vhost` of the queue (default: that of the pipeline in the configuration, or /)")
+	flags.StringVar(&t.vhost, "vhost", "", "`vhost` of the queue (default: the pipeline's in the configuration, or the path of the AMQP URI)")
 	t.source.AddFlags(cmd, "the worker's configuration, for the vhost")
 	t.connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = t.completePipelines
@@ -48,15 +51,16 @@ func (t *target) completePipelines(_ *cobra.Command, args []string, _ string) ([
 // locate takes the pipeline's name off the arguments. With a queue there need not be one: there is if there are more than so
 // many others.
 func (t *target) locate(args []string, others int) (*place, []string, error) {
-	if _, err := t.connection.Brokers(); err != nil {
+	uris, err := t.connection.Brokers()
+	if err != nil {
 		return nil, nil, err
 	}
 	config, err := t.config()
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &place{Vhost: t.vhost, named: t.vhost != "", brokers: t.connection.Brokers, version: t.caller.version}
-	p.Open = p.open
+	p := t.place(t.vhost)
+	p.otherwise = uris[0].Vhost()
 	for _, name := range append([]string{t.queue}, args[:min(1, len(args))]...) {
 		if strings.Contains(name, "://") {
 			return nil, nil, errors.New("the name of a pipeline or a queue is needed, and is a URI")
@@ -74,9 +78,7 @@ func (t *target) locate(args []string, others int) (*place, []string, error) {
 		if err := p.chooseDelayed(unroutedOf, config); err != nil {
 			return nil, nil, err
 		}
-		if p.Vhost == "" {
-			p.Vhost = "/"
-		}
+		p.Vhost = cmp.Or(p.Vhost, p.otherwise)
 		return p, args, nil
 	}
 	if len(args) == 0 {
@@ -109,7 +111,8 @@ func noPipeline(config workerconfig.Config) error {
 	if names := namesIn(config); len(names) > 0 {
 		return fmt.Errorf("which pipeline or delayed exchange? Write its name: %s; or --queue", strings.Join(names, ", "))
 	}
-	return errors.New("which pipeline or delayed exchange? Write its name, or --queue")
+	return errors.New("which pipeline or delayed exchange? Write its name, or --queue; " +
+		"rabbitmq-retry status with --config or --endpoint shows all")
 }
 
 func namesIn(config workerconfig.Config) []string {

@@ -25,8 +25,12 @@ const (
 	settlingPoll = 50 * time.Millisecond
 )
 
-// ErrNoQueue says that there is no such queue.
-var ErrNoQueue = errors.New("does not exist in this vhost")
+var (
+	// ErrNoQueue says that there is no such queue.
+	ErrNoQueue = errors.New("does not exist in this vhost")
+	// ErrMayNotRead says that the user lacks a permission.
+	ErrMayNotRead = errors.New("this user may not read the")
+)
 
 // Queue is what a pass goes over.
 type Queue struct {
@@ -52,10 +56,11 @@ func (q Queue) Count(ctx context.Context) (Count, error) {
 		return Count{}, err
 	}
 	defer amqpconn.HangUp(conn.Connection)
-	return q.count(ctx, conn)
+	return q.CountOver(ctx, conn)
 }
 
-func (q Queue) count(ctx context.Context, conn amqpconn.Raw) (Count, error) {
+// CountOver is [Queue.Count] over a connection that is open, and stays so.
+func (q Queue) CountOver(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
 	if err != nil {
 		return Count{}, err
@@ -71,8 +76,8 @@ func (q Queue) ask(ctx context.Context, declare func() (amqp.Queue, error)) (Cou
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
-// HasExchange asks whether there is an exchange, in the vhost of the queue. Anybody hears of one that exists; who may not
-// create it does not hear that it is missing, but is refused.
+// HasExchange asks whether there is an exchange, in the vhost of the queue. The error is [ErrMayNotRead] for a user without a
+// permission for it, whom RabbitMQ 4.3 does not tell.
 func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
 	conn, err := q.Open(ctx, "look")
 	if err != nil {
@@ -88,10 +93,16 @@ func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
 		return struct{}{}, channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
 	}, func(struct{}) {})
 	var reason *amqp.Error
-	if errors.As(err, &reason) && (reason.Code == amqp.NotFound || reason.Code == amqp.AccessRefused) {
+	switch {
+	case !errors.As(err, &reason):
+		return err == nil, err
+	case reason.Code == amqp.NotFound:
 		return false, nil
+	case reason.Code == amqp.AccessRefused:
+		return false, fmt.Errorf("%w exchange; needs: read on %q (%w)", ErrMayNotRead, name, err)
+	default:
+		return false, err
 	}
-	return err == nil, err
 }
 
 func (q Queue) declared(channel *amqp.Channel) (amqp.Queue, error) {
@@ -114,7 +125,7 @@ type goesOn func(missing int, quiet time.Duration) bool
 func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int, wait goesOn) (Count, error) {
 	began, came, most := time.Now(), time.Now(), 0
 	for before := -1; ; {
-		count, err := q.count(ctx, conn)
+		count, err := q.CountOver(ctx, conn)
 		if count.Ready < before && count.Consumers > 0 {
 			expected = 0
 		}
@@ -143,7 +154,7 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int, wai
 // stays reports whether there are exactly so many messages, and go on to be, and nobody consumes them.
 func (q Queue) stays(ctx context.Context, conn amqpconn.Raw, expected int, wait goesOn) (bool, error) {
 	count, err := q.settled(ctx, conn, expected, wait)
-	for began := time.Now(); err == nil && count.Ready == expected && count.Consumers == 0; count, err = q.count(ctx, conn) {
+	for began := time.Now(); err == nil && count.Ready == expected && count.Consumers == 0; count, err = q.CountOver(ctx, conn) {
 		if time.Since(began) > lastAcks {
 			return true, nil
 		}
@@ -170,7 +181,7 @@ func (q Queue) explain(err error) error {
 	case reason.Code == amqp.AccessRefused && strings.HasSuffix(reason.Reason, " in exclusive use"):
 		return fmt.Errorf("a consumer has queue %q to itself, as it asked for: stop it first (%w)", q.Name, err)
 	case reason.Code == amqp.AccessRefused:
-		return fmt.Errorf("this user may not read the queue; needs: read on %q (%w)", q.Name, err)
+		return fmt.Errorf("%w queue; needs: read on %q (%w)", ErrMayNotRead, q.Name, err)
 	default:
 		return err
 	}

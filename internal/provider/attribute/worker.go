@@ -120,9 +120,9 @@ func PermissionsValue(permissions pipeline.Permissions) types.Object {
 }
 
 // OperatorPermissionsValue is by command.
-func OperatorPermissionsValue(n pipeline.Names) types.Map {
+func OperatorPermissionsValue(p pipeline.Pipeline) types.Map {
 	values := map[string]attr.Value{}
-	for command, permissions := range pipeline.OperatorPermissions(n) {
+	for command, permissions := range pipeline.OperatorPermissions(p) {
 		values[command] = PermissionsValue(permissions)
 	}
 	return types.MapValueMust(OperatorPermissionsType, values)

@@ -49,7 +49,7 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 	m.Topology = attribute.TopologyValue(objects)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = attribute.WorkerValue(p.Worker())
-	m.FailedPermissions = attribute.FailedQueuePermissionsValue(p)
+	m.OperatorPermissions, m.FailedPermissions = attribute.OperatorPermissionsValue(p), attribute.FailedQueuePermissionsValue(p)
 	m.RetiredQueues, m.DetachedQueues = retiredValue(p, seen.retired), detachedValue(p, seen.detached)
 	m.showNames(p)
 }
@@ -59,7 +59,6 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 func (m *model) showNames(p pipeline.Pipeline) {
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
 	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
-	m.OperatorPermissions = attribute.OperatorPermissionsValue(p.Names())
 	if !p.HasWorker() {
 		m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
 		m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)

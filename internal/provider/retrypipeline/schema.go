@@ -143,9 +143,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			},
 			"operator_permissions": schema.MapNestedAttribute{
 				Computed: true,
-				MarkdownDescription: "The least permissions in the vhost of who looks after the failed queue, by command of `rabbitmq-retry failed`: " +
-					"`list` (also for `show` and `export`), `replay`, `import` (also for `repair`) " +
-					"and `delete`. " +
+				MarkdownDescription: "The least permissions in the vhost of who looks after the pipeline, by command of `rabbitmq-retry`: " +
+					"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. " +
 					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
 				NestedObject: schema.NestedAttributeObject{Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read.")},
 			},

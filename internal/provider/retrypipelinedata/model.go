@@ -46,11 +46,10 @@ func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.WorkQueue
 			worker.WorkQueues[queue] = pipeline.WorkerQueue{FailedQueue: w.FailedQueue}
 		}
 	}
-	m.FailedPermissions = attribute.FailedQueuePermissionsValue(all)
+	m.OperatorPermissions, m.FailedPermissions = attribute.OperatorPermissionsValue(all), attribute.FailedQueuePermissionsValue(all)
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
 	m.FailedQueue = types.StringValue(n.FailedQueue())
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
-	m.OperatorPermissions = attribute.OperatorPermissionsValue(n)
 	m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
 	m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)
 	if p.HasWorker() {

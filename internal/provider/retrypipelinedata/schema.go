@@ -39,7 +39,7 @@ func pipelineSchema() schema.Schema {
 			},
 			"operator_permissions": schema.MapAttribute{
 				Computed: true, ElementType: attribute.OperatorPermissionsType,
-				MarkdownDescription: "The least permissions in the vhost of who looks after the failed queue, by command of `rabbitmq-retry failed`.",
+				MarkdownDescription: "The least permissions in the vhost of who looks after the pipeline, by command of `rabbitmq-retry`.",
 			},
 			"failed_queue_permissions": schema.MapAttribute{
 				Computed: true, ElementType: attribute.OperatorPermissionsType,

@@ -21,6 +21,9 @@ const (
 	closeTimeout = 3 * time.Second
 )
 
+// ErrMayNotRead says that the user lacks a permission.
+var ErrMayNotRead = errors.New("this user may not read the queue over AMQP 1.0")
+
 // link takes messages off a queue in their order.
 type link struct {
 	receiver *amqp10.Receiver
@@ -48,6 +51,10 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, batch uint32
 	}
 	const manual = -1
 	receiver, err := session.NewReceiver(ctx, prefix+url.PathEscape(queue), &amqp10.ReceiverOptions{Credit: manual})
+	var refused *amqp10.Error
+	if errors.As(err, &refused) && refused.Condition == amqp10.ErrCondUnauthorizedAccess {
+		return link{}, fmt.Errorf("%w; needs: read on %q (%s)", ErrMayNotRead, queue, refused.Description)
+	}
 	if err != nil {
 		return link{}, fmt.Errorf("consume %s over AMQP 1.0: %w", queue, err)
 	}

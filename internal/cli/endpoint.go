@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+)
+
+// Environment variables, the same as the provider's.
+const (
+	EnvEndpoint = "RABBITMQ_ENDPOINT"
+	EnvUsername = "RABBITMQ_USERNAME"
+	EnvPassword = "RABBITMQ_PASSWORD"
+)
+
+// Endpoint is where the management API is. Flags take precedence over the environment.
+type Endpoint struct {
+	Getenv                      func(string) string
+	Certificates                Certificates
+	url, username, passwordFile string
+	// password is that of a user who was found elsewhere.
+	password string
+}
+
+// AddFlags adds --endpoint, --username and --password-file, and the flags of the certificates.
+func (e *Endpoint) AddFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&e.url, "endpoint", "", "`URL` of the management API (default: $"+EnvEndpoint+")")
+	flags.StringVar(&e.username, "username", "", "`user` of the management API (default: $"+EnvUsername+")")
+	flags.StringVar(&e.passwordFile, "password-file", "", "`file` with the user's password (default: $"+EnvPassword+" itself)")
+	e.Certificates.AddFlags(cmd)
+}
+
+// Client does not connect yet.
+func (e *Endpoint) Client() (*broker.Client, error) {
+	certificates, err := e.Certificates.Set()
+	if err != nil {
+		return nil, err
+	}
+	config := broker.Config{
+		Endpoint:     cmp.Or(e.url, e.Getenv(EnvEndpoint)),
+		Username:     cmp.Or(e.username, e.Getenv(EnvUsername)),
+		Password:     cmp.Or(e.password, e.Getenv(EnvPassword)),
+		Certificates: certificates,
+	}
+	if config.Endpoint == "" {
+		return nil, fmt.Errorf("no broker: set %s, or write --endpoint", EnvEndpoint)
+	}
+	if config.Username == "" && !certificates.Cert.Given() {
+		return nil, fmt.Errorf("no user: set %s, or write --username", EnvUsername)
+	}
+	password, err := ReadSecret("--password-file", e.passwordFile)
+	if err != nil {
+		return nil, err
+	}
+	config.Password = cmp.Or(password, config.Password)
+	if config.Password == "" && !certificates.Cert.Given() {
+		return nil, errors.New("no password: set " + EnvPassword + ", or write --password-file")
+	}
+	return broker.New(config)
+}
+
+// Management is the management API of these brokers. Its user is that of AMQP, unless the environment has another.
+func (c *Connection) Management(url string) (*broker.Client, error) {
+	e := Endpoint{Getenv: c.getenv, Certificates: c.certificates, url: url}
+	if c.getenv(EnvUsername) == "" {
+		uris, err := c.Brokers()
+		if err != nil {
+			return nil, err
+		}
+		e.username, e.password = uris[0].Username(), uris[0].Password()
+	}
+	return e.Client()
+}
