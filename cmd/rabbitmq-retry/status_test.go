@@ -87,7 +87,7 @@ func TestStatusOfAll(t *testing.T) {
 	o.env = map[string]string{cli.EnvURI: o.URI}
 	p := pipeline.Pipeline{
 		Name: "orders", Vhost: o.Vhost, QueueType: "quorum", MaxAttempts: 2, RetryOn: []string{pipeline.ReasonRejected},
-		Delays:     []pipeline.Delay{{Wait: 5 * time.Second, Spelling: "5s"}},
+		Delays:     []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}},
 		WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}},
 	}
 	native := pipeline.Pipeline{
@@ -106,7 +106,7 @@ func TestStatusOfAll(t *testing.T) {
 	o.Publish(t, "", "orders.failed", amqp.Publishing{Headers: amqp.Table{"dead-letter-reason": "exhausted", "dead-letter-at": long.UnixMilli()}})
 	o.park(t, "exhausted", "order-2")
 	o.Publish(t, "", "orders.given-up", amqp.Publishing{})
-	o.Publish(t, "", "orders.retry.5s", amqp.Publishing{Expiration: "3600000"})
+	o.Publish(t, "", "orders.retry.1h", amqp.Publishing{})
 	o.holds(t, "orders.given-up", 1)
 	config, err := json.Marshal(map[string]any{
 		"pipelines": []pipeline.Worker{p.Worker()}, "delayed_exchanges": []delayed.Worker{delaying.Worker()},
