@@ -171,7 +171,7 @@ func TestReplayTexts(t *testing.T) {
 				t.Helper()
 				o.unbind(t)
 			},
-			[]string{"--wait", "10ms"},
+			[]string{"--wait=10ms"},
 			exitOK,
 			[]string{"no worker consumes orders.inbox, which has 3 messages: what has no binding to orders.return stays there. Start one."},
 			0,

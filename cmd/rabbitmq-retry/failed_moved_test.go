@@ -197,6 +197,6 @@ func TestReplayToAQueueThatIsGone(t *testing.T) {
 	m.Publish(t, "", "created", amqp.Publishing{MessageId: "order-1", DeliveryMode: amqp.Persistent})
 	m.awaitParked(t, "orders")
 	m.Call(t, http.MethodDelete, m.Path("queues", "created"), nil, nil)
-	_, errs := m.run(t, exitError, "failed", "replay", "orders", "--yes", "--wait", "5s")
+	_, errs := m.run(t, exitError, "failed", "replay", "orders", "--yes", "--wait=5s")
 	contains(t, errs, "replayed 1 of 1 to created", "After 5s: 1 back in orders.failed. 1 unknown_queue.")
 }

@@ -44,7 +44,7 @@ func TestPermissions(t *testing.T) {
 		{"export orders", nil, failed, []string{readFailed}},
 		{"delete orders --all --discard --yes", nil, failed, []string{readFailed}},
 		{"replay orders --yes", returned, failed, []string{readFailed + ", write on <pipeline>.return"}},
-		{"replay orders --yes --wait 1ms", returned, failed, []string{"Nothing else for --wait"}},
+		{"replay orders --yes --wait=1ms", returned, failed, []string{"Nothing else for --wait"}},
 		{"replay orders --yes --to orders.created", direct, failed, []string{"With --to: write on amq.default instead"}},
 		{"import orders FILE --yes", failed, failed, []string{readFailed + ", " + writeFailed}},
 		{"import orders FILE --yes --allow-duplicates", failed, nil, []string{"With --allow-duplicates: write alone"}},

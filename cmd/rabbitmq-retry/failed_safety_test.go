@@ -345,7 +345,7 @@ func TestInterruptedWait(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"failed", "replay", "orders", "--vhost", o.Vhost, "--yes", "--wait", "1h", "--audit-log", log},
+		code <- run(ctx, []string{"failed", "replay", "orders", "--vhost", o.Vhost, "--yes", "--wait=1h", "--audit-log", log},
 			func(key string) string { return o.env[key] }, io.Discard, writer)
 		_ = writer.Close()
 	}()

@@ -96,9 +96,9 @@ func TestIncident(t *testing.T) {
 				t.Errorf("body %q", out)
 			}
 
-			_, errs = o.run(t, exitError, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait", "10ms", "--to", "nowhere")
+			_, errs = o.run(t, exitError, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait=10ms", "--to", "nowhere")
 			contains(t, errs, "1 message returned, since no queue is bound for them", `there is no queue "nowhere"`)
-			_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait", "10ms")
+			_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait=10ms")
 			contains(t, errs, "replayed 1 of 5 to orders.created (replay-id ", "After 10ms: 0 back in orders.failed.")
 			d, ok := o.Get(t, "orders.created")
 			if !ok || d.RoutingKey != "order.created.eu" || d.Headers["replay-count"] != int64(1) || d.Headers["dead-letter-reason"] != nil {
@@ -203,4 +203,27 @@ func TestNextKeepsTheFilters(t *testing.T) {
 	contains(t, errs, " ID --scan 9, or rabbitmq-retry failed replay orders --vhost "+o.Vhost+" --reason exhausted "+
 		"--from-queue 'orders.created,a b' --header retry-publish-id=order-1 --message-id order-1 --routing-key 'order.*' "+
 		"--scan 9 --since 2h --until 0s --limit 1")
+}
+
+// A wait is as long as the pipeline retries, and says what it cannot know.
+func TestReplayWait(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	for range 3 {
+		o.park(t, "exhausted", "order-1")
+	}
+	one := []string{"failed", "replay", "orders", "--limit", "1", "--yes"}
+	_, errs := o.run(t, exitUsage, append(one, "--wait")...)
+	contains(t, errs, "write --config, or --wait=10m")
+	_, errs = o.run(t, exitUsage, append(one, "--wait", "1m")...)
+	contains(t, errs, "--wait: write --wait=1m")
+	_, errs = o.run(t, exitUsage, append(one, "--wait=soon")...)
+	contains(t, errs, "--wait=soon: must be a duration")
+	_, errs = o.run(t, exitOK, append(one, "--wait=10ms")...)
+	contains(t, errs, "After 10ms: 0 back in orders.failed.", "1 message not back: done, or still waiting in a queue or at a consumer.")
+	knowing := o.declaring(t)
+	_, errs = knowing.run(t, exitOK, append(one, "--wait=10ms")...)
+	contains(t, errs, "1 message not back so far: the pipeline gives up after 5s.")
+	_, errs = knowing.run(t, exitOK, append(one, "--wait")...)
+	contains(t, errs, "waiting for 15s, since the pipeline gives up after 5s", "After 15s: 0 back")
 }

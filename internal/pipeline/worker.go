@@ -1,6 +1,9 @@
 package pipeline
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // WorkerVersion is the version of the worker object's shape.
 const WorkerVersion = 1
@@ -79,6 +82,20 @@ func (w Worker) Queues() []Queue {
 		add(Queue{name, RoleFailed})
 	}
 	return queues
+}
+
+// GivesUpAfter is [Pipeline.GivesUpAfter] of the work queue with the most attempts.
+func (w Worker) GivesUpAfter() time.Duration {
+	p := Pipeline{MaxAttempts: w.MaxAttempts}
+	for _, queue := range w.WorkQueues {
+		p.MaxAttempts = max(p.MaxAttempts, queue.MaxAttempts)
+	}
+	for _, spelled := range w.Delays {
+		wait, _ := ParseDelay(spelled) // is valid
+		p.Delays = append(p.Delays, Delay{Wait: wait})
+	}
+	p.MaxAge.Wait, _ = ParseMaxAge(w.MaxAge)
+	return p.GivesUpAfter()
 }
 
 // FailedQueues lists the failed queues of work queues.

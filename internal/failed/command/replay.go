@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,7 +22,11 @@ acknowledged only after the broker has confirmed its copy; SIGTERM ends a replay
 command goes on.
 
 A message whose work queue has no binding to the pipeline's return exchange goes to the inbox: the worker sends
-it to its queue by name, or parks it again as unknown_queue. --wait says how many came back.
+it to its queue by name, or parks it again as unknown_queue.
+
+--wait says how many came back. It waits for the pipeline's gives_up_after, which follows from the worker's
+configuration: only then a message that fails each time is parked again. --wait=1m waits for a minute. What did not
+come back may also wait for a consumer that is slow or stopped.
 
 A replay takes from the message what is known of the failure: reason, error and history; with --to, the queue that it
 failed in, too. --export FILE keeps the messages as they were.
@@ -38,7 +43,7 @@ read that queue.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
   export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
-  rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait 1m --yes
+  rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait --config worker.json --yes
 
   # Then the others, no faster than the consumers bear.
   rabbitmq-retry failed replay orders --reason exhausted --rate 50/s --yes
@@ -56,7 +61,8 @@ type replayOptions struct {
 	filters
 	rate, to, auditLog string
 	exportTo           string
-	wait               time.Duration
+	// until is how long to wait then, or untilGivenUp.
+	until              string
 	dryRun, yes, force bool
 }
 
@@ -68,8 +74,13 @@ func newReplay(caller caller) *cobra.Command {
 		Short:   "Send failed messages back to their work queues",
 		Long:    replayHelp,
 		Example: replayExample,
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if _, err := time.ParseDuration(strings.Join(args[len(args)-min(1, len(args)):], "")); err == nil && o.until == untilGivenUp {
+				return fmt.Errorf("--wait: write --wait=%s", args[len(args)-1])
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.target.addFlags(cmd)
 	o.filters.addFlags(cmd)
@@ -79,7 +90,8 @@ func newReplay(caller caller) *cobra.Command {
 	flags.StringVar(&o.exportTo, "export", "", "`file` that keeps the messages as they were, which must not exist")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be replayed")
 	addYes(cmd, &o.yes)
-	flags.DurationVar(&o.wait, "wait", 0, "then wait so long, and say how many came back")
+	flags.StringVar(&o.until, "wait", "", "then wait until the pipeline has given up, or for this `duration`, and say how many came back")
+	flags.Lookup("wait").NoOptDefVal = untilGivenUp
 	addAuditLog(cmd, &o.auditLog, "the run")
 	addForce(cmd, &o.force)
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
@@ -92,6 +104,7 @@ type replay struct {
 	*survey
 	filter failed.Filter
 	rate   float64
+	wait   time.Duration
 	how    failed.Replay
 	// meant is by work queue, or by where messages of a delayed exchange go on.
 	meant map[string]int
@@ -120,8 +133,12 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	if err := place.checkTarget(o.to); err != nil {
 		return err
 	}
+	wait, err := place.waitsFor(o.until)
+	if err != nil {
+		return err
+	}
 	r := &replay{
-		replayOptions: o, filter: filter, rate: rate, meant: map[string]int{}, skipped: map[string]int{},
+		replayOptions: o, filter: filter, rate: rate, wait: wait, meant: map[string]int{}, skipped: map[string]int{},
 		survey: &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, o.yes)},
 		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newRunID()},
 	}

@@ -16,11 +16,46 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
+// untilGivenUp is the value of --wait without one.
+const untilGivenUp = "gives_up_after"
+
+// waitsFor is how long to wait for what comes back: unless it is said, until the pipeline has given up.
+func (p *place) waitsFor(text string) (time.Duration, error) {
+	const late = 10 * time.Second // messages do not expire, nor are they parked, on the dot
+	switch {
+	case text == "":
+		return 0, nil
+	case text == untilGivenUp && p.Worker != nil:
+		return p.Worker.GivesUpAfter() + late, nil
+	case text == untilGivenUp:
+		return 0, errors.New("--wait: the worker's configuration says how long the pipeline retries: write --config, or --wait=10m")
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 {
+		return 0, fmt.Errorf("--wait=%s: must be a duration, such as 10m", text)
+	}
+	return wait, nil
+}
+
+// sayUnknown says what a wait cannot know of the messages that did not come back.
+func (r *replay) sayUnknown(others int) {
+	switch {
+	case others <= 0 || r.wait == 0:
+	case r.to == "" && r.place.Worker != nil && r.wait < r.place.Worker.GivesUpAfter():
+		r.console.Say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), r.place.Worker.GivesUpAfter())
+	default:
+		r.console.Say("%s not back: done, or still waiting in a queue or at a consumer.", failed.Messages(others))
+	}
+}
+
 // waitAndCount counts the messages of this run that are back after a while.
 func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int, err error) {
 	// The broker brings back at once what a delayed exchange cannot route.
 	if r.wait <= 0 && r.place.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
 		return 0, nil
+	}
+	if r.until == untilGivenUp {
+		r.console.Say("waiting for %s, since the pipeline gives up after %s", r.wait, r.place.Worker.GivesUpAfter())
 	}
 	select {
 	case <-time.After(r.wait):
@@ -37,6 +72,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
 	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
+	r.sayUnknown(result.Confirmed - again)
 	if n := r.place.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
 		r.console.Say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
 	}
