@@ -150,7 +150,7 @@ func TestOperatorPermissions(t *testing.T) {
 	orders := pipeline.Pipeline{Name: "orders", WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}}}
 	commands := map[string]string{
 		"list": "failed list orders", "show": "failed show orders ID", "export": "failed export orders", "delete": "failed delete orders --all --discard --yes",
-		"replay": "failed replay orders --yes", "import": "failed import orders FILE --skip-present", "repair": "failed repair orders --yes",
+		"replay": "failed replay orders --yes", "import": "failed import orders FILE --yes", "repair": "failed repair orders --yes",
 		"status": "status orders",
 	}
 	all := pipeline.OperatorPermissions(orders)
@@ -185,6 +185,11 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	o.park(t, "exhausted", "order-1")
 	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
 	args := strings.Fields(strings.NewReplacer("FILE", exported(t, o), "ID", strings.TrimSpace(out)).Replace(line))
+	if command == "import" { // of what is not there any more, into a queue that has to be read
+		o.Get(t, "orders.failed")
+		o.park(t, "exhausted", "order-2")
+		o.holds(t, "orders.failed", 1)
+	}
 	granted := func(pattern string) (names []string) {
 		for _, name := range []string{"orders.failed", "orders.inbox", "orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "orders.return", "orders.dlx", "orders.retry"} {
 			if regexp.MustCompile(pattern).MatchString(name) {

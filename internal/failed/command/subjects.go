@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -161,39 +162,46 @@ func liveDelayed(n delayed.Names, live topology.Topology) []watched {
 
 // queuesOfPipeline are the queues of a pipeline by its configuration, nil if that is not known.
 func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []watched {
-	failed := watched{name: n.FailedQueue(), role: parks, kept: true}
 	if worker == nil {
 		return []watched{
-			{name: n.Inbox(), role: receiving, optional: true}, {name: n.RetryExchange() + ".*", role: waits, unknown: true}, failed,
+			{name: n.Inbox(), role: receiving, optional: true},
+			{name: n.RetryExchange() + ".*", role: waits, unknown: true},
+			{name: n.FailedQueue(), role: parks, kept: true},
 		}
 	}
-	queues := []watched{{name: n.Inbox(), role: receiving}}
-	for _, spelled := range worker.Delays {
-		delay, err := pipeline.ParseDelay(spelled)
-		w := watched{name: n.RetryQueue(delay), role: waits}
-		if err == nil && delay > 0 && !slices.Contains(queues, w) { // a delay of 0s has no queue
-			queues = append(queues, w)
-		}
+	return inOrder(worker.Queues(), func(w watched) watched {
+		w.kept = w.name == n.FailedQueue() || worker.DeclaresFailedQueue(w.name)
+		return w
+	})
+}
+
+// inOrder are the queues that messages come to first, then those in which they wait, then those where they end.
+func inOrder(queues []pipeline.Queue, with func(watched) watched) []watched {
+	roles := map[pipeline.Role]role{pipeline.RoleInbox: receiving, pipeline.RoleFailed: parks, pipeline.RoleUnrouted: parks}
+	ordered := make([]watched, len(queues))
+	for i, q := range queues {
+		ordered[i] = with(watched{name: q.Name, role: cmp.Or(roles[q.Role], waits)})
 	}
-	queues = append(queues, watched{name: n.RefusedQueue(), role: waits}, failed)
-	for _, queue := range worker.FailedQueues() {
-		queues = append(queues, watched{name: queue, role: parks, kept: worker.DeclaresFailedQueue(queue)})
-	}
-	return queues
+	slices.SortStableFunc(ordered, func(a, b watched) int { return cmp.Compare(a.role, b.role) })
+	return ordered
 }
 
 // queuesOfDelayed are the queues of a delayed exchange by its configuration, nil if that is not known.
 func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []watched {
-	queues := []watched{{name: n.Inbox(), role: receiving}}
 	if worker == nil {
-		queues = append(queues, watched{name: string(n) + ".delay.*", role: waits, unknown: true})
-	} else {
-		for _, l := range worker.Levels() {
-			queues = append(queues, watched{name: n.Level(l), role: waits, longest: l.Longest()})
+		return []watched{
+			{name: n.Inbox(), role: receiving},
+			{name: string(n) + ".delay.*", role: waits, unknown: true},
+			{name: n.UnroutedQueue(), role: parks, kept: true},
 		}
-		queues = append(queues, watched{name: n.Refused(), role: waits})
 	}
-	return append(queues, watched{name: n.UnroutedQueue(), role: parks, kept: true})
+	return inOrder(worker.Queues(), func(w watched) watched {
+		if level, is := n.LevelOf(w.name); is {
+			w.longest = level.Longest()
+		}
+		w.kept = w.role == parks
+		return w
+	})
 }
 
 // subjectsNamed are the pipeline, the delayed exchange of that name, or the queue that was named.
