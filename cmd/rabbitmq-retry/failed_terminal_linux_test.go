@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// terminal is one at which nobody types.
-func terminal(t *testing.T) *os.File {
+// terminal is one at which nobody types, and what it shows.
+func terminal(t *testing.T) (slave, master *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -28,12 +28,12 @@ func terminal(t *testing.T) *os.File {
 			t.Fatal(e)
 		}
 	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = slave.Close() })
-	return slave
+	return slave, master
 }
 
 // A signal is an answer: nothing is done.
@@ -49,7 +49,7 @@ func TestSignalAtTheQuestion(t *testing.T) {
 		{"failed", "delete", "orders", "--all", "--discard"},
 	} {
 		program := o.program(t, args...)
-		program.Stdin = terminal(t)
+		program.Stdin, _ = terminal(t)
 		errs, err := program.StderrPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -79,5 +79,31 @@ func TestSignalAtTheQuestion(t *testing.T) {
 			t.Errorf("a record of nothing: %s", text.String())
 		}
 		brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.failed", messages) })
+	}
+}
+
+// The record of a run is for a file: at a terminal there is the summary.
+func TestNoRecordAtATerminal(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	program := o.program(t, "failed", "replay", "orders", "--yes")
+	slave, master := terminal(t)
+	program.Stderr = slave
+	if err := program.Run(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = fmt.Fprintln(slave, "the end")
+	var text strings.Builder
+	for r := bufio.NewReader(master); !strings.Contains(text.String(), "the end"); {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString(line)
+	}
+	contains(t, text.String(), "replayed 1 of 1 to orders.created")
+	if strings.Contains(text.String(), `"event"`) {
+		t.Error(text.String())
 	}
 }

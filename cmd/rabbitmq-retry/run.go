@@ -56,6 +56,7 @@ message back to its work queue after a delay, and to the failed queue when it fa
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	cli.ShowConnectionLast(root)
 	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv, version), command.NewStatus(getenv, version),
 		newAuditCommand(getenv), newConfigCommand(), newVersionCommand())
 	return root

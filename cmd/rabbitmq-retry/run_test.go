@@ -193,3 +193,15 @@ func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
 		}
 	}
 }
+
+// The flags of the task come first in a help, and those of the connection last.
+func TestHelpShowsTheConnectionLast(t *testing.T) {
+	t.Parallel()
+	for command, task := range map[string]string{"failed list": "--reason", "failed replay": "--wait", "status": "--look", "worker": "--prefetch", "audit": "--ignore"} {
+		_, help, _ := execute(t.Context(), nil, append(strings.Fields(command), "--help")...)
+		first, last, found := strings.Cut(help, "\nConnection flags:\n")
+		if !found || !strings.Contains(first, " "+task+" ") || strings.Contains(first, " --cacert ") || !strings.Contains(last, " --cacert ") {
+			t.Errorf("%s:\n%s", command, help)
+		}
+	}
+}

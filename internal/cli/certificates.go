@@ -22,6 +22,7 @@ func (c *Certificates) AddFlags(cmd *cobra.Command) {
 	add(&c.ca, "cacert", "the certificate authorities to trust", certificates.EnvCA, certificates.EnvCAPEM)
 	add(&c.cert, "clientcert", "the client certificate", certificates.EnvCert, certificates.EnvCertPEM)
 	add(&c.key, "clientkey", "its key", certificates.EnvKey, certificates.EnvKeyPEM)
+	connecting(cmd, "cacert", "clientcert", "clientkey")
 }
 
 // flags are those that were written.

@@ -37,6 +37,7 @@ func (c *Connection) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.usernameFile, "username-file", "", "`file` with the user, in place of that of the URI")
 	flags.StringVar(&c.passwordFile, "password-file", "", "`file` with the password, in place of that of the URI")
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
+	connecting(cmd, "uri", "uri-file", "username-file", "password-file")
 	c.certificates.AddFlags(cmd)
 }
 

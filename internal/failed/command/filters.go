@@ -52,7 +52,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 
 // given reports whether any of them is.
 func (f *filters) given() bool {
-	return len(f.reasons)+len(f.queues)+len(f.headers)+len(f.messageIDs)+f.scan+f.limit > 0 ||
+	return len(f.reasons)+len(f.queues)+len(f.headers)+len(f.messageIDs)+len(f.runs)+f.scan+f.limit > 0 ||
 		f.since+f.until+f.olderThan+f.routingKey+f.error+f.ids != ""
 }
 

@@ -116,9 +116,12 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 func (o *listOptions) summary(s *survey, result pass.Result, list view.List, filters string) {
 	text := failed.Messages(result.Seen) + " in " + list.Queue
 	if list.Selected < result.Seen {
-		text += fmt.Sprintf(", %d of them meant", list.Selected)
+		text += fmt.Sprintf(", %d of them selected", list.Selected)
 	}
-	text += "; " + s.back() + "."
+	if result.Seen > 0 {
+		text += "; " + s.back()
+	}
+	text += "."
 	if len(list.Groups) > 0 && (s.place.Pipeline != "" || s.place.Delayed != "") {
 		text += " " + o.next(list.Groups, s.place.argument(), filters)
 	}

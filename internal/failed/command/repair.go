@@ -38,7 +38,7 @@ func newRepair(caller caller) *cobra.Command {
 	o := &repairOptions{target: newTarget(caller)}
 	cmd := &cobra.Command{
 		Use:     "repair [PIPELINE]",
-		Short:   "Replace messages that AMQP 0-9-1 cannot carry by readable copies",
+		Short:   "Make messages readable that were published over AMQP 1.0 and end other commands with 541",
 		Long:    repairHelp,
 		Example: repairExample,
 		Args:    cobra.MaximumNArgs(1),

@@ -47,13 +47,13 @@ func addYes(cmd *cobra.Command, yes *bool) {
 
 // addAuditLog names the runs of which there is a record.
 func addAuditLog(cmd *cobra.Command, path *string, runs string) {
-	cmd.Flags().StringVar(path, "audit-log", "", "`file` for the record of "+runs+" (default: stderr)")
+	cmd.Flags().StringVar(path, "audit-log", "", "`file` for the record of "+runs+" (default: stderr, unless that is a terminal)")
 }
 
 func addForce(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false,
-		"look at a quorum queue again and again; messages that it could delete are replaced by copies (with --queue; "+
-			"after a pipeline's name: it declares the queue, which deletes none)")
+		"look although a quorum queue may delete what is looked at too often: such messages are replaced by copies; "+
+			"after a pipeline's name, nothing is, since the pipeline declares the queue")
 }
 
 // look hands over the messages that the filter selects. All are put back.

@@ -73,15 +73,17 @@ func open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Audit writes a record to a file, or to stderr if no file is named.
+// Audit writes a record to a file, or to stderr if no file is named: who reads along at a terminal has the summary.
 func (c *Console) Audit(r Record, file string) error {
+	if file == "" && isTerminal(c.Err) {
+		return nil
+	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	line = append(line, '\n')
 	if file == "" {
-		c.Line("")
 		// JSON has the same escapes, but for one.
 		text := failed.Printable(strings.ReplaceAll(string(line), "\x7f", `\u007f`))
 		if _, err = io.WriteString(c.Err, text); err != nil {
