@@ -193,3 +193,22 @@ func TestVhost(t *testing.T) {
 		contains(t, errs, "--vhost names another vhost than "+want)
 	}
 }
+
+// A vhost that the user may not enter hides no other.
+func TestStatusOfSeveralVhosts(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	o.DeclareQueue(t, "orders.retry.0.refused", "classic", nil)
+	o.DeclareQueue(t, "orders.retry.5s", "classic", nil)
+	pipelineIn := func(vhost string) string {
+		return `{"version":1,"name":"orders","vhost":"` + vhost + `","delays":["5s"],"max_attempts":2,"work_queues":{}}`
+	}
+	config := `{"pipelines":[` + pipelineIn("elsewhere") + "," + pipelineIn(o.Vhost) + `]}`
+	code, out, errs := execute(t.Context(), with(o.env, cli.EnvConfig, config), "status")
+	out = strings.Join(strings.Fields(out), " ")
+	contains(t, out, "elsewhere orders pipeline ? ? ? ? NOT_ALLOWED", o.Vhost+" orders pipeline 0 0 0 1 orders.inbox: no consumer")
+	if code != exitError {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -172,7 +173,13 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 		conn, connected := connections[s.place]
 		if !connected {
 			var err error
-			if conn, err = s.place.open(ctx, "count"); err != nil {
+			var refused *amqp.Error
+			conn, err = s.place.open(ctx, "count")
+			if errors.As(err, &refused) && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
+				summaries[i] = s.refused(refused.Reason)
+				continue
+			}
+			if err != nil {
 				return nil, cli.RuntimeError{Err: err}
 			}
 			connections[s.place] = conn
@@ -192,6 +199,16 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 		}
 	}
 	return summaries, nil
+}
+
+// refused is a summary without numbers, of a vhost that the user may not enter.
+func (s subject) refused(why string) summary {
+	all := summary{Vhost: s.place.Vhost, Name: s.name, Kind: s.kind}
+	for _, w := range s.queues {
+		all.add(queueStatus{Queue: w.name, of: w, Note: "may not be looked at"})
+	}
+	all.Note = why
+	return all
 }
 
 // status is of no queue, if the pipeline's engine has none of this role.
