@@ -29,6 +29,9 @@ type Change struct {
 	Joined []string
 	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.
 	CatchAll string
+	// Entrance is the exchange that applications publish to, "" if there is none. It goes before the catch-all queue is unbound:
+	// brokers confirm what an exchange without bindings drops, and refuse what is published to one that is gone.
+	Entrance string
 	// Together says that messages pass from one of the owner's own queues to the next, so that of those which are not wanted
 	// any more all go or none does, with the exchanges that lead to them.
 	Together bool
@@ -59,6 +62,8 @@ type Change struct {
 	// Recheck reads the vhost again after a wait, and fails if the change may not be made any more; nil
 	// if there is nothing to look for.
 	Recheck func(context.Context) (all topology.Vhost, live topology.Topology, err error)
+	// Unused fails if somebody has begun to use what is removed. It is asked after the proof; nil if there is nothing to ask.
+	Unused func(context.Context) error
 	// Drain is how long to wait for queues that are not empty; Waiting, if it is set, is told about once
 	// a second what is waited for.
 	Drain   time.Duration

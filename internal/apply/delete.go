@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -36,6 +37,20 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 		return fmt.Errorf("delete exchange %q: %w", name, err)
 	}
 	return nil
+}
+
+// shut deletes an exchange that comes back with every binding it had if a later step fails.
+func (e *execution) shut(ctx context.Context, name string) error {
+	exchange, bindings := e.Live.Exchanges[name], e.bindingsOf(name)
+	for _, b := range bindings {
+		if err := e.note(ctx, b, name); err != nil {
+			return err
+		}
+	}
+	e.undo.add("restore exchange "+name, func(ctx context.Context) error {
+		return errors.Join(e.createExchange(ctx, name, exchange), e.rebind(ctx, fromFirst(name, bindings)))
+	})
+	return e.removeExchange(ctx, name)
 }
 
 // removeQueue deletes a queue, for good or, if it is re-created, for a moment. If the broker does not

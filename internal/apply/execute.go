@@ -100,6 +100,10 @@ func (e *execution) once(ctx context.Context, s step) error {
 		return e.ask(ctx, s.queues)
 	case unbind:
 		return each(ctx, s.bindings, e.removeBinding)
+	case shut:
+		return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut)
+	case requireUnused:
+		return e.Unused(ctx)
 	case confirm:
 		return e.confirm(ctx, s.bindings)
 	case put:

@@ -13,9 +13,9 @@ func planDrain(c Change) []step {
 
 // planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It proves twice
 // that no messages would be lost. The first time policies are still in place, and what consumers reject or others
-// publish meanwhile ends in a queue that is still bound, so that a refusal loses nothing. Only what begins to be
-// rejected during the second proof, after 22 quiet seconds, has nowhere to go; what is published is caught, if it can
-// be. Then the queues are asked themselves; shared ones are asked before, too, since a message that this takes over
+// publish meanwhile ends in a queue that is still bound, so that a refusal loses nothing. Then the exchange that applications
+// publish to goes: the broker refuses what they publish. Only what begins to be rejected during the second proof, after 22
+// quiet seconds, has nowhere to go; what is published is caught, if it can be. Then the queues are asked themselves; shared ones are asked before, too, since a message that this takes over
 // their delivery limit needs the policy. The bindings that bring messages back to their work queues stay throughout,
 // and so do the policies that guard the owner's queues.
 //
@@ -32,7 +32,15 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		delete(early, c.CatchAll)
 	}
 	caught, own := c.splitCaught(without(c.Live.Queues, shared))
+	entrance, others := c.splitEntrance()
+	if err := c.requireReadableOf(entrance); err != nil {
+		return nil, err
+	}
 	guard, narrowed, attaching := c.dividePolicies()
+	var unused step
+	if c.Unused != nil {
+		unused = step{do: requireUnused, ifFails: rollBack, exchanges: c.Live.Exchanges}
+	}
 	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
 	return inOrder(
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
@@ -40,9 +48,11 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: ask, ifFails: rollBack, queues: shared},
 		step{do: remove, ifFails: rollBack, policies: weakestFirst(attaching)},
 		step{do: put, ifFails: rollBack, policies: weakestFirst(narrowed)},
+		step{do: shut, ifFails: rollBack, exchanges: entrance},
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(last)},
 		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
 		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
+		unused,
 		// Shared queues go first: a classic one may refuse, and nothing is gone by then. What was published to them until
 		// now is caught, and keeps everything else.
 		deletion(step{queues: shared}),
@@ -51,8 +61,18 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		deletion(step{queues: caught}),
 		deletion(step{policies: weakestFirst(guard)}),
 		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
-		deletion(step{exchanges: c.Live.Exchanges}),
+		deletion(step{exchanges: others}),
 	), nil
+}
+
+// splitEntrance divides the owner's exchanges into the one that applications publish to and all others.
+func (c Change) splitEntrance() (entrance, others map[string]topology.Exchange) {
+	entrance, others = map[string]topology.Exchange{}, maps.Clone(c.Live.Exchanges)
+	if exchange, exists := others[c.Entrance]; exists {
+		entrance[c.Entrance] = exchange
+		delete(others, c.Entrance)
+	}
+	return entrance, others
 }
 
 // planForce deletes everything, whatever is in it.

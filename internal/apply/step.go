@@ -40,6 +40,10 @@ const (
 	ask action = "ask"
 	// unbind deletes bindings, whoever made them.
 	unbind action = "unbind"
+	// shut deletes an exchange, which comes back with its bindings if a later step fails.
+	shut action = "shut"
+	// requireUnused fails if somebody has begun to use what is removed.
+	requireUnused action = "require unused"
 	// confirm looks whether somebody else attached the queues of bindings at the same time.
 	confirm action = "confirm"
 	// put creates objects, or writes over policies.

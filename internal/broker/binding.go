@@ -42,7 +42,16 @@ func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) e
 
 // BindingsTo lists the bindings that lead to a queue.
 func (c *Client) BindingsTo(ctx context.Context, vhost, queue string) ([]topology.Binding, error) {
-	found, err := list(ctx, c, path("queues", vhost, queue)+"/bindings", vhost, bindingVhost)
+	return c.bindings(ctx, path("queues", vhost, queue)+"/bindings", vhost)
+}
+
+// BindingsFrom lists the bindings that lead on from an exchange.
+func (c *Client) BindingsFrom(ctx context.Context, vhost, exchange string) ([]topology.Binding, error) {
+	return c.bindings(ctx, path("exchanges", vhost, exchange)+"/bindings/source", vhost)
+}
+
+func (c *Client) bindings(ctx context.Context, path, vhost string) ([]topology.Binding, error) {
+	found, err := list(ctx, c, path, vhost, bindingVhost)
 	var bindings []topology.Binding
 	for _, info := range found {
 		bindings = append(bindings, bindingFrom(info))

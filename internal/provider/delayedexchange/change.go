@@ -25,7 +25,7 @@ func change(prior, next *delayed.Exchange, vhost topology.Vhost) (c apply.Change
 		}
 	}
 	n := e.Names()
-	c.Vhost, c.All, c.Guard, c.CatchAll = e.Vhost, vhost, delayed.Guard(*e), n.UnroutedQueue()
+	c.Vhost, c.All, c.Guard, c.CatchAll, c.Entrance = e.Vhost, vhost, delayed.Guard(*e), n.UnroutedQueue(), n.Exchange()
 	c.NoteOf, c.Noted, c.Together = n.NoteOf, n.Noted, true
 	return c
 }

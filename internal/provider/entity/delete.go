@@ -49,6 +49,7 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	err = e.perform(ctx, all, func(all topology.Vhost) apply.Change {
 		change = e.kind.Change(&spec, nil, all)
 		change.Drain, change.Waiting, change.Recheck = lifecycle.Delete, logWaiting(ctx), e.recheck(vhost, spec)
+		change.Unused = e.unused(vhost, spec)
 		return change
 	}, func(change apply.Change) error {
 		return e.kind.Destroy(ctx, e.session.Applier, change, lifecycle.Force)
@@ -78,6 +79,23 @@ func (e *entity[M, S]) recheck(vhost string, spec S) func(context.Context) (topo
 			err = errors.New(use.Waited)
 		}
 		return all, e.kind.Change(&spec, nil, all).Live, err
+	}
+}
+
+// unused fails if others have begun to use what is to be destroyed. It reads no more than their bindings.
+func (e *entity[M, S]) unused(vhost string, spec S) func(context.Context) error {
+	if e.kind.UsedThrough == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		bindings, err := e.session.Client.BindingsFrom(ctx, vhost, e.kind.UsedThrough(spec))
+		if err != nil && !broker.IsNotFound(err) {
+			return err
+		}
+		if use := e.kind.inUse(spec, topology.Topology{Bindings: bindings}); use != nil {
+			return errors.New(use.Waited)
+		}
+		return nil
 	}
 }
 

@@ -83,6 +83,8 @@ type Kind[M, S any] struct {
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.
 	InUse func(S, topology.Topology) *InUse
+	// UsedThrough is the exchange whose bindings tell InUse of those who begin to use the resource; nil without InUse.
+	UsedThrough func(S) string
 	// LetsGo says what is lost with the queues that a destroy detaches.
 	LetsGo func(run *session.Session, prior S, vhost topology.Vhost) diag.Diagnostics
 	// Released lists the queues that a change detaches. Next is nil for a destroy.

@@ -1,0 +1,93 @@
+package delayedexchange_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// Publishers of a delayed exchange that is destroyed learn that it is gone, and a destroy that is refused brings it back with
+// others' bindings.
+func TestAcc_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	for name, refused := range map[string]bool{"destroyed": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			published := 0
+			endpoint := b.Before(t, func(r *http.Request) {
+				if r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, "/q/events.delay.unrouted") || published > 0 {
+					return
+				}
+				published++
+				if confirmed(t, b, "events") {
+					t.Error("a message was confirmed when no queue could get it")
+				}
+				if refused {
+					confirmed(t, b, "", "events.delay.unrouted")
+				}
+			})
+			core := &acctest.Core{
+				Type: resourceType, Times: acctest.Quick(), Endpoint: endpoint,
+				Config: map[string]any{"name": "events", "vhost": b.Vhost, "max_delay": "1s"},
+			}
+			if _, err := core.PlanAndApply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.Request(t, http.MethodPut, b.Path("exchanges", "work"), map[string]any{"type": "fanout", "durable": true})
+			b.Request(t, http.MethodPost, b.Path("bindings", "e", "work", "e", "events"), map[string]any{"routing_key": "key"})
+			before := bindings(t, b)
+			err := core.Destroy(t.Context())
+			if published == 0 {
+				t.Fatal("the unrouted queue was never unbound")
+			}
+			if (err != nil) != refused {
+				t.Fatalf("the destroy: %v", err)
+			}
+			if !refused {
+				return
+			}
+			if n := bindings(t, b); n != before {
+				t.Errorf("%d bindings instead of %d after the refusal", n, before)
+			}
+			if !confirmed(t, b, "work") {
+				t.Error("the exchange is not back")
+			}
+		})
+	}
+}
+
+func bindings(t *testing.T, b *brokertest.Broker) int {
+	t.Helper()
+	var all []struct{ Source string }
+	b.Call(t, http.MethodGet, b.Path("bindings"), nil, &all)
+	return len(all)
+}
+
+// confirmed reports whether the broker has confirmed a message to an exchange, or else closed the channel.
+func confirmed(t *testing.T, b *brokertest.Broker, exchange string, key ...string) bool {
+	t.Helper()
+	ch := b.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
+	answer, err := ch.PublishWithDeferredConfirm(exchange, strings.Join(key, ""), false, false, amqp.Publishing{DeliveryMode: amqp.Persistent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-closed:
+		return false
+	case <-answer.Done():
+		return answer.Acked()
+	case <-t.Context().Done():
+		return false
+	}
+}
