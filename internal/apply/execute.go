@@ -90,20 +90,12 @@ func (e *execution) clean(ctx context.Context, after failure) error {
 // once carries out a step.
 func (e *execution) once(ctx context.Context, s step) error {
 	switch s.do {
-	case drain:
-		return e.drain(ctx, s.checks)
-	case proveNonePending:
-		return e.proveNonePending(ctx, s.checks)
-	case prove:
-		return e.prove(ctx, s.checks)
-	case ask:
-		return e.ask(ctx, s.queues)
+	case drain, proveNonePending, prove, ask, requireUnused:
+		return e.look(ctx, s)
 	case unbind:
 		return each(ctx, s.bindings, e.removeBinding)
 	case shut:
 		return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut)
-	case requireUnused:
-		return e.Unused(ctx)
 	case confirm:
 		return e.confirm(ctx, s.bindings)
 	case put:
@@ -126,6 +118,22 @@ func (e *execution) once(ctx context.Context, s step) error {
 		return each(ctx, s.policies, e.putChanged)
 	}
 	return nil
+}
+
+// look carries out a step that changes nothing.
+func (e *execution) look(ctx context.Context, s step) error {
+	switch s.do {
+	case drain:
+		return e.drain(ctx, s.checks)
+	case proveNonePending:
+		return e.proveNonePending(ctx, s.checks)
+	case prove:
+		return e.prove(ctx, s.checks)
+	case ask:
+		return e.ask(ctx, s.queues)
+	default:
+		return e.Unused(ctx)
+	}
 }
 
 // remove deletes everything, or nothing. As long as there is time to drain, it begins again.

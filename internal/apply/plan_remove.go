@@ -13,11 +13,12 @@ func planDrain(c Change) []step {
 
 // planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It proves twice
 // that no messages would be lost. The first time policies are still in place, and what consumers reject or others
-// publish meanwhile ends in a queue that is still bound, so that a refusal loses nothing. Then the exchange that applications
-// publish to goes: the broker refuses what they publish. Only what begins to be rejected during the second proof, after 22
-// quiet seconds, has nowhere to go; what is published is caught, if it can be. Then the queues are asked themselves; shared ones are asked before, too, since a message that this takes over
-// their delivery limit needs the policy. The bindings that bring messages back to their work queues stay throughout,
-// and so do the policies that guard the owner's queues.
+// publish meanwhile ends in a queue that is still bound, so that a refusal loses nothing. Then the exchange goes that
+// applications publish to: the broker refuses what they publish. Only what begins to be rejected during the second
+// proof, after 22 quiet seconds, has nowhere to go; what is published is caught, if it can be. Then the queues are
+// asked themselves; shared ones are asked before, too, since a message that this takes over their delivery limit needs
+// the policy. The bindings that bring messages back to their work queues stay throughout, and so do the policies that
+// guard the owner's queues.
 //
 // IfUnanswered is what becomes of it if the broker does not answer once all queues are proved to be
 // empty.

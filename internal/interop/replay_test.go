@@ -137,7 +137,7 @@ type operator struct {
 
 func newOperator(t *testing.T, b *brokertest.Broker) operator {
 	t.Helper()
-	permissions := pipeline.OperatorPermissions("orders")["replay"]
+	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders"})["replay"]
 	uri, err := url.Parse(b.VhostURI())
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,8 @@ func confirmed(t *testing.T, b *brokertest.Broker, exchange string, key ...strin
 		t.Fatal(err)
 	}
 	select {
-	case <-closed:
+	case reason := <-closed:
+		t.Log(reason)
 		return false
 	case <-answer.Done():
 		return answer.Acked()
