@@ -173,7 +173,7 @@ func TestReplayTexts(t *testing.T) {
 			},
 			[]string{"--wait=10ms"},
 			exitOK,
-			[]string{"no worker consumes orders.inbox, which has 3 messages: what has no binding to orders.return stays there. Start one."},
+			[]string{"no worker consumes orders.inbox, which has 3 messages: what fails again or has no binding to orders.return stays there and cannot come back. Start one."},
 			0,
 		},
 		"no binding and no alternate exchange": {

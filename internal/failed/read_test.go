@@ -65,6 +65,18 @@ func TestReadWhatAQueueRefused(t *testing.T) {
 	}
 }
 
+// A due message that waited in one level and passed the next one keeps the exchange of the second.
+func TestReadWhatADelayedExchangeCannotRoute(t *testing.T) {
+	t.Parallel()
+	waited := death("events.delay.100ms.1", "expired", "events.delay.100ms.1", "order.paid", at)
+	m := message("events.delay.unrouted", header{"x-death", []any{waited}}, header{"x-delay", -200})
+	m.Exchange = "events.delay.100ms.0"
+	e := failed.Read(m)
+	if e.System != failed.SystemDelayed || e.Reason != "unroutable" || e.DelayMS != 0 || !e.FailedAt.Equal(at) {
+		t.Errorf("entry %+v", e)
+	}
+}
+
 func TestReadWhatTheBrokerParked(t *testing.T) {
 	t.Parallel()
 	inbox := death("orders.inbox", "rejected", "orders.dlx", "order.created", at)

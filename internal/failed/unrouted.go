@@ -36,6 +36,9 @@ func (e *Entry) isUnrouted(deaths []death) bool {
 	case n.Exchange(), n.DeliverExchange(), n.UnroutedExchange():
 		return true
 	}
+	if _, isLevel := n.LevelOf(e.Exchange); isLevel { // a message that passes a level keeps its exchange
+		return true
+	}
 	return len(deaths) > 0 && deaths[0].queue == n.Inbox()
 }
 

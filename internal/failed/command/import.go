@@ -28,7 +28,7 @@ to their work queues instead.
 The whole file is read first: nothing is published of a damaged one. A message that is in the queue already, with the
 same id and content, is skipped. If one has the same id and other content, since the file was edited, nothing is
 imported, unless --replace puts the file's in its place: the broker has confirmed it before the old one is taken out.
-"failed delete --run RUN" takes an import back.
+"failed delete --run RUN" takes an import back, but not one with --replace: import the file from before with --replace.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With
 --queue: read on the queue, write on amq.default instead. With --allow-duplicates: write alone.`

@@ -103,9 +103,9 @@ func (r *replay) sayInbox(ctx context.Context) {
 	if err == nil && count.Consumers == 0 {
 		stays := "what has to wait"
 		if r.place.Pipeline != "" {
-			stays = "what has no binding to " + r.place.Pipeline.ReturnExchange()
+			stays = "what fails again or has no binding to " + r.place.Pipeline.ReturnExchange()
 		}
-		r.console.Say("warning: no worker consumes %s, which has %s: %s stays there. Start one.",
+		r.console.Say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
 			inbox.Name, failed.Messages(count.Ready), stays)
 	}
 }
