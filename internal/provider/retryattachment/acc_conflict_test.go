@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -110,19 +110,32 @@ func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
+	// Plan and destroy each list the vhost and then look at the failed queue. The destroy waits for its message by the second look.
+	looked, again := false, false
+	attach := sync.OnceFunc(func() {
+		attachByHand(t, b)
+		purge(t, b, "orders.failed")
+	})
+	var mutex sync.Mutex
+	endpoint := b.Before(t, func(r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/api/bindings/"+b.Vhost):
+			again = looked
+		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/orders.failed"):
+			if looked = true; again {
+				attach()
+			}
+		}
+	})
 	config := with(b, "orders", `timeouts = { delete = "2m" }`)
 	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
-			PreConfig: func() {
-				b.Publish(t, "orders.failed", "", message())
-				// The destroy waits for the message by then; nothing else tells when.
-				time.AfterFunc(15*time.Second, func() {
-					attachByHand(t, b)
-					purge(t, b, "orders.failed")
-				})
-			},
-			Config: config, Destroy: true, ExpectError: regexp.MustCompile(`(?s)attached while the destroy waited.*other`),
+			PreConfig: func() { b.Publish(t, "orders.failed", "", message()) },
+			Config:    fmt.Sprintf("provider \"rabbitmq\" { endpoint = %q }\n", endpoint) + config,
+			Destroy:   true, ExpectError: regexp.MustCompile(`(?s)attached while the destroy waited.*other`),
 		},
 		resource.TestStep{PreConfig: func() { detachByHand(t, b) }, Config: config},
 	)
