@@ -62,7 +62,7 @@ type Change struct {
 	// Recheck reads the vhost again after a wait, and fails if the change may not be made any more; nil
 	// if there is nothing to look for.
 	Recheck func(context.Context) (all topology.Vhost, live topology.Topology, err error)
-	// Unused fails if somebody has begun to use what is removed. It is asked after the proof; nil if there is nothing to ask.
+	// Unused fails if somebody has begun to use what is removed. It is asked after each proof; nil if there is nothing to ask.
 	Unused func(context.Context) error
 	// Drain is how long to wait for queues that are not empty; Waiting, if it is set, is told about once
 	// a second what is waited for.

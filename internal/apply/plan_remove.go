@@ -47,6 +47,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
 		step{do: prove, ifFails: rollBack, checks: c.allChecks()},
 		step{do: ask, ifFails: rollBack, queues: shared},
+		unused,
 		step{do: remove, ifFails: rollBack, policies: weakestFirst(attaching)},
 		step{do: put, ifFails: rollBack, policies: weakestFirst(narrowed)},
 		step{do: shut, ifFails: rollBack, exchanges: entrance},
