@@ -151,7 +151,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 func (s operator) hasNoInbox() {
 	s.Helper()
 	status := exec.CommandContext(s.Context(), s.sidecar, "status", "orders", "--vhost", s.broker.Vhost)
-	status.Env = append(os.Environ(), "RABBITMQ_URI="+s.uri)
+	status.Env = append(os.Environ(), "RABBITMQ_URI="+operatorURI(s.T, s.broker, "status"))
 	if output, err := status.CombinedOutput(); err != nil || strings.Contains(string(output), "inbox") || !strings.Contains(string(output), failed) {
 		s.Errorf("status: %v, printed\n%s", err, output)
 	}

@@ -137,13 +137,19 @@ type operator struct {
 
 func newOperator(t *testing.T, b *brokertest.Broker) operator {
 	t.Helper()
-	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders"})["replay"]
+	return operator{T: t, broker: b, sidecar: terraformtest.BuildSidecar(t), uri: operatorURI(t, b, "replay")}
+}
+
+// operatorURI is that of a user with the permissions of one command.
+func operatorURI(t *testing.T, b *brokertest.Broker, command string) string {
+	t.Helper()
+	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders"})[command]
 	uri, err := url.Parse(b.VhostURI())
 	if err != nil {
 		t.Fatal(err)
 	}
 	uri.User, uri.Path = url.UserPassword(b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)), ""
-	return operator{T: t, broker: b, sidecar: terraformtest.BuildSidecar(t), uri: uri.String()}
+	return uri.String()
 }
 
 // run runs a command, which has to say this, in however many spaces.
