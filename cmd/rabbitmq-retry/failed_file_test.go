@@ -156,7 +156,7 @@ func TestExportDeleteImport(t *testing.T) {
 	}
 }
 
-// uncounted are properties without the headers in which a quorum queue counts deliveries, and those that an import adds.
+// uncounted drops the headers in which a quorum queue counts deliveries, and the headers that an import adds.
 func uncounted(encoded []byte) []byte {
 	properties, err := content.Parse(encoded)
 	if err != nil {

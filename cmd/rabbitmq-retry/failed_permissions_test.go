@@ -185,7 +185,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	o.park(t, "exhausted", "order-1")
 	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
 	args := strings.Fields(strings.NewReplacer("FILE", exported(t, o), "ID", strings.TrimSpace(out)).Replace(line))
-	if command == "import" { // of what is not there any more, into a queue that has to be read
+	if command == "import" { // the messages are gone, and import reads the queue
 		o.Get(t, "orders.failed")
 		o.park(t, "exhausted", "order-2")
 		o.holds(t, "orders.failed", 1)

@@ -57,7 +57,7 @@ func lines(text string) []string {
 }
 
 // respelled are the lines without what an import adds, as after a broker that has decoded headers. It may sort them, and
-// writes both types of AMQP for integers of 64 bits, L and l, as l. The encoded original has all as it was.
+// writes AMQP's two 64-bit integer types, L and l, as l. The encoded original keeps both.
 func respelled(t *testing.T, text string) string {
 	t.Helper()
 	var all strings.Builder

@@ -81,7 +81,7 @@ func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool)
 	return failed.Publishing{Exchange: "orders.failed.route", RoutingKey: "order.created", Properties: p.Encode(), Body: body}
 }
 
-// bodies are those of the messages in the failed queue, by message-id, and how many messages have each id.
+// bodies reads the failed queue: each message's body by message-id, and the number of messages with each id.
 func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[string]int) {
 	t.Helper()
 	byMessageID, byID = map[string]string{}, map[string]int{}

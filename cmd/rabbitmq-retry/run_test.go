@@ -194,7 +194,7 @@ func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
 	}
 }
 
-// The flags of the task come first in a help, and those of the connection last.
+// Help shows the task's flags first and the connection flags last.
 func TestHelpShowsTheConnectionLast(t *testing.T) {
 	t.Parallel()
 	for command, task := range map[string]string{"failed list": "--reason", "failed replay": "--wait", "status": "--look", "worker": "--prefetch", "audit": "--ignore"} {

@@ -154,7 +154,7 @@ func TestStatusOfAll(t *testing.T) {
 	contains(t, errs, "which pipeline or delayed exchange?")
 }
 
-// The vhost is that of the flag, of the configuration, of the AMQP URI, or else "/". A refusal names the flag.
+// The vhost comes from the flag, the configuration or the AMQP URI, in this order; without them it is "/". A refusal names the flag.
 func TestVhost(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")

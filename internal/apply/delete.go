@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,14 +41,10 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 // shut deletes an exchange that comes back with every binding it had if a later step fails.
 func (e *execution) shut(ctx context.Context, name string) error {
 	exchange, bindings := e.Live.Exchanges[name], e.bindingsOf(name)
-	for _, b := range bindings {
-		if err := e.note(ctx, b, name); err != nil {
-			return err
-		}
+	if err := e.noteAll(ctx, bindings, name); err != nil {
+		return err
 	}
-	e.undo.add("restore exchange "+name, func(ctx context.Context) error {
-		return errors.Join(e.createExchange(ctx, name, exchange), e.rebind(ctx, fromFirst(name, bindings)))
-	})
+	e.undo.add("restore exchange "+name, func(ctx context.Context) error { return e.bringBack(ctx, name, exchange, bindings) })
 	return e.removeExchange(ctx, name)
 }
 

@@ -29,6 +29,11 @@ func (e *execution) note(ctx context.Context, b topology.Binding, going string) 
 	return nil
 }
 
+// noteAll notes the bindings of an exchange that is deleted.
+func (e *execution) noteAll(ctx context.Context, bindings []topology.Binding, going string) error {
+	return each(ctx, bindings, func(ctx context.Context, b topology.Binding) error { return e.note(ctx, b, going) })
+}
+
 // forget deletes the note of a binding that is back, or whose queue is gone.
 func (e *execution) forget(ctx context.Context, b topology.Binding) error {
 	note, noted := e.notes[b.String()]

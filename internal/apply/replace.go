@@ -47,10 +47,8 @@ func (e *execution) replaceExchange(ctx context.Context, name string, exchange t
 	if err := e.rebind(ctx, bindings); err != nil {
 		return err
 	}
-	for _, b := range bindings {
-		if err := e.note(ctx, b, name); err != nil {
-			return err
-		}
+	if err := e.noteAll(ctx, bindings, name); err != nil {
+		return err
 	}
 	ctx = context.WithoutCancel(ctx)
 	err := e.client.DeleteExchange(ctx, e.Vhost, name)
@@ -61,7 +59,12 @@ func (e *execution) replaceExchange(ctx context.Context, name string, exchange t
 		return err
 	}
 	// Without an answer it may be gone all the same; if it is not, creating it again is refused.
-	return errors.Join(err, e.createExchange(ctx, name, exchange), e.rebind(ctx, fromFirst(name, bindings)))
+	return errors.Join(err, e.bringBack(ctx, name, exchange, bindings))
+}
+
+// bringBack creates an exchange with the bindings that it had.
+func (e *execution) bringBack(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
+	return errors.Join(e.createExchange(ctx, name, exchange), e.rebind(ctx, fromFirst(name, bindings)))
 }
 
 // fromFirst sorts bindings so that nothing leads to the exchange before it leads on.

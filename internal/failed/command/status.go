@@ -221,7 +221,7 @@ func (s subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (queu
 	count, err := pass.Queue{Name: w.name}.CountOver(ctx, conn)
 	switch {
 	case errors.Is(err, pass.ErrMayNotRead):
-		status.Note = fmt.Sprintf("may not be looked at; needs: read on %q", w.name)
+		status.Note = needsRead(w.name)
 		return status, nil
 	case errors.Is(err, pass.ErrNoQueue) && w.optional:
 		has, err := s.place.HasExchange(ctx, s.place.Pipeline.DeadLetterExchange())
@@ -262,10 +262,14 @@ func (s subject) oldest(ctx context.Context, status *queueStatus) error {
 		return pass.Verdict{}
 	}})
 	if errors.Is(err, pass.ErrMayNotRead) {
-		status.Note = fmt.Sprintf("may not be looked at; needs: read on %q", status.Queue)
+		status.Note = needsRead(status.Queue)
 		return nil
 	}
 	return s.place.unknown(err)
+}
+
+func needsRead(queue string) string {
+	return fmt.Sprintf("may not be looked at; needs: read on %q", queue)
 }
 
 // add counts a queue.

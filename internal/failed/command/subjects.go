@@ -63,7 +63,7 @@ func (t *target) subjects(ctx context.Context) ([]subject, error) {
 		return nil, err
 	}
 	if t.managed() {
-		return t.subjectsOfVhost(ctx, t.vhostOr(uris[0].Vhost()))
+		return t.subjectsOfVhost(ctx, cmp.Or(t.vhost, uris[0].Vhost()))
 	}
 	config, err := t.config()
 	if err != nil {
@@ -98,13 +98,6 @@ func (t *target) subjects(ctx context.Context) ([]subject, error) {
 
 // managed reports whether the address of the management API is given.
 func (t *target) managed() bool { return t.endpoint != "" || t.caller.getenv(cli.EnvEndpoint) != "" }
-
-func (t *target) vhostOr(other string) string {
-	if t.vhost != "" {
-		return t.vhost
-	}
-	return other
-}
 
 // subjectsOfVhost are those that the broker has.
 func (t *target) subjectsOfVhost(ctx context.Context, vhost string) ([]subject, error) {

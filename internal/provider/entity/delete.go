@@ -75,10 +75,7 @@ func (e *entity[M, S]) recheck(vhost string, spec S) func(context.Context) (topo
 		if err != nil {
 			return all, topology.Topology{}, err
 		}
-		if use := e.kind.inUse(spec, all.Topology); use != nil {
-			err = errors.New(use.Waited)
-		}
-		return all, e.kind.Change(&spec, nil, all).Live, err
+		return all, e.kind.Change(&spec, nil, all).Live, e.usedMeanwhile(spec, all.Topology)
 	}
 }
 
@@ -92,11 +89,16 @@ func (e *entity[M, S]) unused(vhost string, spec S) func(context.Context) error 
 		if err != nil && !broker.IsNotFound(err) {
 			return err
 		}
-		if use := e.kind.inUse(spec, topology.Topology{Bindings: bindings}); use != nil {
-			return errors.New(use.Waited)
-		}
-		return nil
+		return e.usedMeanwhile(spec, topology.Topology{Bindings: bindings})
 	}
+}
+
+// usedMeanwhile is an error if others have begun to use the resource.
+func (e *entity[M, S]) usedMeanwhile(spec S, vhost topology.Topology) error {
+	if use := e.kind.inUse(spec, vhost); use != nil {
+		return errors.New(use.Waited)
+	}
+	return nil
 }
 
 // Remove is the Destroy of a kind whose objects are all its own.
