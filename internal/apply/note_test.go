@@ -39,7 +39,7 @@ func noting(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipe
 	all, n := list(t, a, p.Vhost), p.Names()
 	c := Change{
 		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
-		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: p.NoteOf, Noted: n.Noted, Declared: n.Declared,
+		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted, Declared: n.Declared,
 		Catch: p.Catch, CaughtQueue: n.CaughtQueue(), Catching: n.Catching,
 	}
 	if wanted != nil {
@@ -167,7 +167,7 @@ func TestNotesAboutOthersBindNothing(t *testing.T) {
 		"a queue of others":     {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
 		"an exchange of others": {Source: "amq.topic", Destination: "amq.fanout", ToExchange: true, RoutingKey: "#"},
 	} {
-		if err := a.client.Bind(t.Context(), b.Vhost, p.NoteOf(forged, noExchange)); err != nil {
+		if err := a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(forged, noExchange)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
@@ -186,7 +186,7 @@ func TestForcedRemovalRestoresWhatWasUnbound(t *testing.T) {
 	p, application := declaring(t, b)
 	a, n := newApplier(t, b, b.Endpoint), p.Names()
 	for _, err := range []error{
-		a.client.Bind(t.Context(), b.Vhost, p.NoteOf(application, noExchange)),
+		a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(application, noExchange)),
 		a.client.Unbind(t.Context(), b.Vhost, application),
 		a.client.Unbind(t.Context(), b.Vhost, n.DeclaredBinding("declared")),
 	} {

@@ -24,7 +24,7 @@ func TestNotedBindingsGoWithTheirQueues(t *testing.T) {
 		p := one(c.workQueue)
 		vhost := Expand(p)
 		vhost.Queues["work"] = topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{DeclaredByArgument: "orders"}}
-		vhost.Bindings = append(vhost.Bindings, p.NoteOf(toWork, ""), p.NoteOf(toInbox, ""))
+		vhost.Bindings = append(vhost.Bindings, n.NoteOf(toWork, ""), n.NoteOf(toInbox, ""))
 		if found := BindingsThatGo(p, vhost); !slices.EqualFunc(found, c.want, topology.Binding.Equal) {
 			t.Errorf("%s: %v", name, found)
 		}

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -33,8 +32,6 @@ type engine interface {
 	// workQueueKeys are those of a work queue's policy that only this engine needs. The name is empty for what all
 	// work queues have in common.
 	workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments
-	// notePlaces are the pairs of exchanges between which notes are, so that one of them outlives each exchange.
-	notePlaces(Names) []stored.NotePlace
 	// hasWorker reports whether a worker counts attempts. If not, there is no inbox, nor a configuration or
 	// permissions of a worker.
 	hasWorker() bool

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -54,12 +53,4 @@ func (consumerEngine) workQueueKeys(_ Pipeline, name string, _ WorkQueue) topolo
 		return nil
 	}
 	return topology.Arguments{"dead-letter-routing-key": ReturnKey(name)}
-}
-
-func (consumerEngine) notePlaces(n Names) []stored.NotePlace {
-	return []stored.NotePlace{
-		{Source: n.ReturnExchange(), Destination: n.FailedExchange()},
-		{Source: n.RetryExchange(), Destination: n.ReturnExchange()},
-		{Source: n.RetryExchange(), Destination: n.FailedExchange()},
-	}
 }

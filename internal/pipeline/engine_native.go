@@ -3,7 +3,6 @@ package pipeline
 import (
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -53,16 +52,6 @@ func (nativeEngine) workQueueKeys(p Pipeline, name string, w WorkQueue) topology
 		keys["dead-letter-routing-key"] = FailedKey(name)
 	}
 	return keys
-}
-
-// notePlaces are at the only two exchanges. An exchange that is bound to itself gets nothing by that: brokers route a
-// message through each exchange once.
-func (nativeEngine) notePlaces(n Names) []stored.NotePlace {
-	return []stored.NotePlace{
-		{Source: n.ReturnExchange(), Destination: n.FailedExchange()},
-		{Source: n.ReturnExchange(), Destination: n.ReturnExchange()},
-		{Source: n.FailedExchange(), Destination: n.FailedExchange()},
-	}
 }
 
 // LinearDelay is what the broker makes of the n-th delay, counted from 1, of a queue that delays from least to most.

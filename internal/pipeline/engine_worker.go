@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -41,10 +40,3 @@ func (workerEngine) deadLetterExchange(n Names, _ bool) string { return n.DeadLe
 func (workerEngine) guardedExchange(n Names) string { return n.DeadLetterExchange() }
 
 func (workerEngine) workQueueKeys(Pipeline, string, WorkQueue) topology.Arguments { return nil }
-
-func (workerEngine) notePlaces(n Names) []stored.NotePlace {
-	return []stored.NotePlace{
-		{Source: n.ReturnExchange(), Destination: n.FailedExchange()},
-		{Source: n.RetryExchange(), Destination: n.DeadLetterExchange()},
-	}
-}

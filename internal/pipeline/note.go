@@ -1,35 +1,21 @@
 package pipeline
 
 import (
-	"slices"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// NoteOf is the binding that notes one of somebody else's. It leads from the return exchange to the failed
-// exchange, or between two others if one of these is going, and routes nothing.
-func (p Pipeline) NoteOf(b topology.Binding, going string) topology.Binding {
-	return stored.Note(b, p.engine().notePlaces(p.Names()), going)
-}
+// noteExchanges are two that each engine has.
+func (n Names) noteExchanges() []string { return []string{n.ReturnExchange(), n.FailedExchange()} }
 
-// isNotePlace reports whether a pipeline of some engine notes bindings there.
-func (n Names) isNotePlace(place stored.NotePlace) bool {
-	for _, e := range engines {
-		if slices.Contains(e.notePlaces(n), place) {
-			return true
-		}
-	}
-	return false
+// NoteOf is the binding that notes one of somebody else's while an exchange is going.
+func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
+	return stored.Note(b, n.noteExchanges(), going)
 }
 
 // Noted is the binding that a note is about; false if it is no note of the pipeline's, or was changed.
 func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
-	noted, is := stored.Noted(b)
-	if !is || !n.isNotePlace(stored.NotePlace{Source: b.Source, Destination: b.Destination}) {
-		return topology.Binding{}, false
-	}
-	return noted, true
+	return stored.Noted(b, n.noteExchanges())
 }
 
 // GarbledNotes lists what leads from one of the pipeline's exchanges as a note does and cannot be read: somebody changed

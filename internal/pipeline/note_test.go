@@ -22,7 +22,7 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 			{Source: "shop\"é", Destination: "a b", RoutingKey: "#", Arguments: topology.Arguments{"list": []any{int64(1), "two"}}},
 		} {
 			for _, going := range append(slices.Collect(maps.Keys(ExpandExchanges(p))), "") {
-				note := p.NoteOf(b, going)
+				note := n.NoteOf(b, going)
 				if noted, isNote := n.Noted(note); !isNote || !noted.Equal(b) {
 					t.Errorf("%s: %s became %s, %t", engine, b, noted, isNote)
 				}
@@ -33,7 +33,7 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 					t.Errorf("%s: %s goes with %s", engine, note, going)
 				}
 			}
-			note := p.NoteOf(b, "")
+			note := n.NoteOf(b, "")
 			if seen[note.RoutingKey] {
 				t.Errorf("%s has the key of another note", note)
 			}
@@ -45,7 +45,7 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 func TestWhatIsNoNote(t *testing.T) {
 	t.Parallel()
 	n := Names("orders")
-	genuine := Pipeline{Name: "orders"}.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
+	genuine := n.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
 	for name, change := range map[string]func(*topology.Binding){
 		"garbage":        func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: "{"} },
 		"no source":      func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: `{"queue":"q"}`} },

@@ -27,21 +27,13 @@ type note struct {
 	Arguments map[string]any `json:"arguments,omitempty"`
 }
 
-// NotePlace is a pair of exchanges between which notes are. A binding between them with such a key routes nothing.
-type NotePlace struct{ Source, Destination string }
-
-// Note is the binding that notes another one: in the first of the places that outlives the exchange that is going.
-func Note(b topology.Binding, places []NotePlace, going string) topology.Binding {
-	place := places[0]
-	for _, p := range places {
-		if going != p.Source && going != p.Destination {
-			place = p
-			break
-		}
-	}
+// Note is the binding that notes another one, from the first of the exchanges that outlives the one that is going to itself. An
+// exchange gets nothing by that: brokers route a message through each once.
+func Note(b topology.Binding, exchanges []string, going string) topology.Binding {
+	place := exchanges[slices.IndexFunc(exchanges, func(exchange string) bool { return exchange != going })]
 	text := noteText(b)
 	return topology.Binding{
-		Source: place.Source, Destination: place.Destination, ToExchange: true,
+		Source: place, Destination: place, ToExchange: true,
 		RoutingKey: noteKey(text), Arguments: topology.Arguments{UnboundArgument: text},
 	}
 }
@@ -66,10 +58,10 @@ func noteKey(text string) string {
 	return NoteKeyPrefix + hex.EncodeToString(sum[:8])
 }
 
-// Noted is the binding that a note is about, wherever the note is; false if it is no note, or was changed.
-func Noted(b topology.Binding) (topology.Binding, bool) {
+// Noted is the binding that a note at one of the exchanges is about; false if it is no note, or was changed.
+func Noted(b topology.Binding, exchanges []string) (topology.Binding, bool) {
 	text, isText := b.Arguments[UnboundArgument].(string)
-	if !isText || !b.ToExchange {
+	if !isText || !b.ToExchange || b.Source != b.Destination || !slices.Contains(exchanges, b.Source) {
 		return topology.Binding{}, false
 	}
 	var noted note

@@ -17,7 +17,7 @@ func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) (c apply.Chang
 		c, p = alteration(*prior, *next, vhost), *next
 	}
 	n := p.Names()
-	c.NoteOf, c.Noted, c.Declared = p.NoteOf, n.Noted, n.Declared
+	c.NoteOf, c.Noted, c.Declared = n.NoteOf, n.Noted, n.Declared
 	c.AttachedBy, c.FallsBack = pipeline.AttachedBy, n.Parks
 	c.Catch, c.CaughtQueue, c.Catching = p.Catch, n.CaughtQueue(), n.Catching
 	return c
