@@ -61,10 +61,7 @@ func (a *Applier) requireAbandoned(ctx context.Context, change Change) error {
 // answer says why, by queue.
 func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]string, err error) {
 	e := a.execution(change)
-	if err := e.restoreLeft(ctx); err != nil {
-		return nil, err
-	}
-	steps, err := planUpdate(e.Change)
+	steps, err := planUpdate(change)
 	if err != nil {
 		return nil, err
 	}
@@ -76,23 +73,16 @@ func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]st
 // back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
 func (a *Applier) Remove(ctx context.Context, change Change) error {
 	e := a.execution(change)
-	if err := e.restoreLeft(ctx); err != nil {
-		return err
-	}
 	if err := e.remove(ctx, rollBack); err != nil {
 		return err
 	}
 	return a.confirmVisible(ctx, change.Vhost)
 }
 
-// ForceRemove deletes every object of the owner with all messages that are in them. What an apply that was killed has
-// unbound is put back before: it may lead to a queue that stays.
+// ForceRemove deletes every object of the owner with all messages that are in them.
 func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
-	e := a.execution(change)
-	if err := e.restoreLeft(ctx); err != nil {
-		return err
-	}
-	return e.run(ctx, planForce(e.Change))
+	change.Forced = true
+	return a.execution(change).run(ctx, planForce(change))
 }
 
 // confirmVisible is an error if the vhost exists but is not accessible any more: to such a user

@@ -19,7 +19,6 @@ func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) e
 	if err != nil {
 		return err
 	}
-	maps.Copy(against, e.caught(ctx))
 	return keptUnless(nil, against)
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -22,7 +21,8 @@ import (
 func emptyStatistics(t *testing.T, b *brokertest.Broker) string {
 	t.Helper()
 	return b.After(t, func(r *http.Request, answer *httptest.ResponseRecorder) {
-		if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/api/queues/"+b.Vhost+"/") && answer.Code == http.StatusOK {
+		ofQueue := strings.HasPrefix(r.URL.Path, "/api/queues/"+b.Vhost+"/") && !strings.HasSuffix(r.URL.Path, "/bindings")
+		if r.Method == http.MethodGet && ofQueue && answer.Code == http.StatusOK {
 			answer.Body = bytes.NewBuffer(withoutCounts(t, answer.Body.Bytes()))
 		}
 	})
@@ -38,6 +38,7 @@ func withoutCounts(t *testing.T, answer []byte) []byte {
 	for _, count := range []string{"messages", "messages_dlx", "consumers"} {
 		queue[count] = 0
 	}
+	queue["state"] = "running"
 	changed, err := json.Marshal(queue)
 	if err != nil {
 		t.Error(err)
@@ -157,7 +158,7 @@ func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
 func TestRemovalWithoutConnections(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	p, application := declaring(t, b)
+	p := declaring(t, b)
 	a := newApplier(t, b, b.Endpoint)
 	limit := b.Path("vhost-limits", "max-connections")
 	b.Call(t, http.MethodPut, limit, map[string]any{"value": 0}, nil)
@@ -167,9 +168,6 @@ func TestRemovalWithoutConnections(t *testing.T) {
 	if err == nil || errors.As(err, &kept) || !strings.Contains(err.Error(), "RabbitMQ refused a connection") ||
 		!strings.Contains(err.Error(), "the limit max-connections of the vhost is 0") {
 		t.Fatalf("got %v", err)
-	}
-	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
-		t.Errorf("bindings:\n%s", now)
 	}
 	if changes := topology.Diff(before.Topology, list(t, a, b.Vhost).Topology); !changes.Create.Empty() || !changes.Update.Empty() {
 		t.Errorf("not everything was put back: %+v", changes)

@@ -9,16 +9,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// bindingsTo lists the bindings that lead to the queues, whoever made them. The default exchange
-// has a binding to every queue, which cannot be removed.
+// bindingsTo lists the owner's bindings that lead to the queues.
 func (c Change) bindingsTo(queues map[string]topology.Queue) []topology.Binding {
-	var found []topology.Binding
-	for _, b := range c.All.Bindings {
-		if b.Source != "" && leadsTo(b, queues) {
-			found = append(found, b)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(c.Live.Bindings), func(b topology.Binding) bool { return !leadsTo(b, queues) })
 }
 
 // owns reports whether a binding is the owner's.
@@ -33,23 +26,6 @@ func (c Change) bindingsOf(exchange string) []topology.Binding {
 		}
 	}
 	return found
-}
-
-// requireRebindable fails if a queue is bound to an exchange that deletes itself with its last binding:
-// unbound for a proof, the binding could not be put back.
-func (c Change) requireRebindable(queues ...map[string]topology.Queue) error {
-	for _, group := range queues {
-		for _, b := range c.bindingsTo(group) {
-			if c.All.Exchanges[b.Source].AutoDelete {
-				return fmt.Errorf("queue %q is bound to exchange %q, which deletes itself without bindings: remove that binding first",
-					b.Destination, b.Source)
-			}
-			if err := c.requireReadable(b); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // requireReadable fails if a binding of somebody else's could not be put back as it was: the management API shows its

@@ -39,23 +39,20 @@ type Change struct {
 	// owner's own queues and covers no other queue. A policy that is deleted takes this form first, and
 	// goes when the queues are gone.
 	Guard map[string]topology.Policy
-	// NoteOf is the binding of the owner's that notes one of somebody else's on the broker while that is
-	// deleted, and survives the exchange that is going, if there is one. Noted reads it; nil if nothing is noted.
+	// NoteOf is the binding of the owner's that notes one of somebody else's on the broker while an exchange of the owner's is
+	// re-created, which that note survives. Noted reads it. Both are nil for an owner without exchanges.
 	NoteOf func(b topology.Binding, going string) topology.Binding
 	Noted  func(topology.Binding) (topology.Binding, bool)
-	// Declared reports whether a queue was created by the owner, be it that it is the owner's no longer; nil if none is.
-	Declared func(topology.Queue) bool
+	// ReturnsFrom lists the queues of another owner whose messages come back by a binding of that owner's, none for any other
+	// binding; nil if there can be none. Such a binding keeps a queue only as long as these are not proved to be empty.
+	ReturnsFrom func(b topology.Binding, vhost topology.Topology) []string
+	// ForceTakesBindings says that a removal that is Forced takes bindings of others along with the queues to which they lead.
+	ForceTakesBindings, Forced bool
 	// FallsBack reports whether messages that a binding of the owner's routes go to a queue of the owner's without it. Such a
 	// binding whose key is to lead to another queue goes first: with both of them, messages would be doubled. Nil if there is none.
 	FallsBack func(topology.Binding) bool
 	// AttachedBy is who owns a queue because of a binding that leads to it, "" if nobody; nil if nobody can.
 	AttachedBy func(topology.Binding) string
-	// Catch is what receives meanwhile the messages that a binding of somebody else's alone routes, empty if nothing
-	// can; nil if nothing is caught. CaughtQueue is where they stay. Catching picks what an apply that was killed has
-	// left of it out of what is live, but for that queue.
-	Catch       func(b topology.Binding, vhost topology.Topology) topology.Topology
-	CaughtQueue string
-	Catching    func(live topology.Topology) topology.Topology
 	// RestoresDeadLetterRoute says that dead letters may be pending because they had no way to go, and
 	// have one after the change.
 	RestoresDeadLetterRoute bool

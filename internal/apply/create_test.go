@@ -107,7 +107,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	c := newApplier(t, b, b.Endpoint)
 	all := list(t, c, b.Vhost)
 	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
-	e := c.execution(Change{Vhost: b.Vhost, All: all})
+	e := c.execution(Change{Vhost: b.Vhost, All: all, Live: pipeline.Owned(small(b), all.Topology)})
 	if err := e.unbindAll(t.Context(), e.bindingsTo(targets), targets); err != nil {
 		t.Fatal(err)
 	}

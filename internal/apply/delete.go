@@ -14,9 +14,6 @@ import (
 // nothing happened, and putting back what is still there changes nothing. The same holds for policies.
 func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error {
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
-	if err := e.note(ctx, b, noExchange); err != nil {
-		return err
-	}
 	if err := e.client.Unbind(ctx, e.Vhost, b); err != nil {
 		return fmt.Errorf("delete binding %q: %w", b, err)
 	}
@@ -41,7 +38,7 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 // shut deletes an exchange that comes back with every binding it had if a later step fails.
 func (e *execution) shut(ctx context.Context, name string) error {
 	exchange, bindings := e.Live.Exchanges[name], e.bindingsOf(name)
-	if err := e.noteAll(ctx, bindings, name); err != nil {
+	if err := e.note(ctx, name, bindings); err != nil {
 		return err
 	}
 	e.undo.add("restore exchange "+name, func(ctx context.Context) error { return e.bringBack(ctx, name, exchange, bindings) })
@@ -57,7 +54,7 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 		return nil // its bindings come back
 	case err == nil:
 		e.deleted[name] = true
-		return e.forgetQueue(ctx, name)
+		return nil
 	case e.deletionUnknown[name]:
 		return fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; "+
 			"it stays unbound until the next apply: %w", name, err)
@@ -65,8 +62,8 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 	return fmt.Errorf("delete queue %q: %w", name, err)
 }
 
-// deleteUntilAnswered deletes a queue, again while the broker does not say whether it did: a node that
-// dies in the middle of a deletion leaves a quorum queue without members, of which nothing can be
+// deleteUntilAnswered deletes a queue to which nothing of others leads, again while the broker does not say whether it did:
+// a node that dies in the middle of a deletion leaves a quorum queue without members, of which nothing can be
 // proved any more (3.10 to 4.3). What is unbound receives nothing, and the first attempt may take
 // effect at any time, so the next one can lose no more than that. But a queue that is created again
 // afterwards, here or by an application, may be another one by then.
@@ -74,15 +71,20 @@ func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue 
 	var deadline time.Time
 	once := len(e.deletionUnknown) > 0 || recreated || slices.Contains(e.SharedQueues, name)
 	for {
-		err := e.client.DeleteQueue(ctx, e.Vhost, name, queue.Type)
+		err := e.requireUnbound(ctx, map[string]topology.Queue{name: queue})
 		if err == nil {
-			delete(e.deletionUnknown, name)
-			return nil
+			err = e.client.DeleteQueue(ctx, e.Vhost, name, queue.Type)
+			switch {
+			case err == nil:
+				delete(e.deletionUnknown, name)
+				return nil
+			case broker.IsUnanswered(err):
+				e.deletionUnknown[name] = true
+			}
 		}
-		if !broker.IsUnanswered(err) {
+		if !e.deletionUnknown[name] || !broker.IsUnanswered(err) || isBound(err) {
 			return err
 		}
-		e.deletionUnknown[name] = true
 		if deadline.IsZero() {
 			deadline = time.Now().Add(lookupTime)
 		}

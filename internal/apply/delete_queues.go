@@ -60,6 +60,7 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 		return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
 	}
 	maps.Copy(unbound, candidates)
+	s.checks = s.checks.without(kept)
 	against, err := e.removeUnbound(ctx, s, candidates, unbound)
 	maps.Copy(kept, against)
 	return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
@@ -72,7 +73,7 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	if err := e.unbindAll(ctx, s.bindings, candidates); err != nil {
 		return nil, err
 	}
-	against, err := e.settleAndProve(ctx, s.checks.of(candidates), s.allOrNone())
+	against, err := e.settleAndProve(ctx, s.checks, s.allOrNone())
 	if err != nil || len(against) > 0 && s.allOrNone() {
 		return against, err
 	}
@@ -81,14 +82,15 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 		return nil, err
 	}
 	maps.Copy(against, holding)
-	if s.ifFails == refuse {
-		maps.Copy(against, e.caught(ctx))
-	}
 	if len(against) > 0 && s.allOrNone() {
 		return against, nil
 	}
+	empty := without(candidates, against)
+	if err := e.requireUnbound(ctx, empty); err != nil {
+		return nil, err
+	}
 	var failed []error
-	for _, name := range slices.Sorted(maps.Keys(without(candidates, against))) {
+	for _, name := range slices.Sorted(maps.Keys(empty)) {
 		if err := e.removeQueue(ctx, name, candidates[name], s.do == replace); err != nil {
 			failed = append(failed, err)
 			continue

@@ -97,7 +97,11 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 	t.Parallel()
 	var deletions atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte("[]"))
+			return
+		}
 		w.WriteHeader([]int{http.StatusBadGateway, http.StatusForbidden}[min(deletions.Add(1), 2)-1])
 	}))
 	t.Cleanup(server.Close)
@@ -120,8 +124,8 @@ func TestExchangeIsRecreatedWithoutAnAnswer(t *testing.T) {
 	c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		return true, r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/orders.retry")
 	})
-	all := list(t, c, p.Vhost)
-	change := Change{Vhost: p.Vhost, All: all}
+	change := noting(t, c, p, &p)
+	all := change.All
 	steps := change.replaceExchanges(map[string]topology.Exchange{"orders.retry": all.Exchanges["orders.retry"]})
 	if err := c.execution(change).run(t.Context(), steps); err == nil {
 		t.Error("no error")

@@ -23,10 +23,6 @@ type execution struct {
 	madeMutex sync.Mutex
 	// undo puts back what was removed.
 	undo journal
-	// notes are the bindings that note what was removed, by its text.
-	notes map[string]topology.Binding
-	// catching is what catches what is published meanwhile.
-	catching topology.Topology
 	// deleted are queues that are gone for good.
 	deleted map[string]bool
 	// deletionUnknown are queues whose deletion the broker did not answer: it may still take effect.
@@ -48,7 +44,7 @@ type execution struct {
 
 func (a *Applier) execution(change Change) *execution {
 	return &execution{
-		Applier: a, Change: change, made: topology.New(), notes: map[string]topology.Binding{}, deletionUnknown: map[string]bool{},
+		Applier: a, Change: change, made: topology.New(), deletionUnknown: map[string]bool{},
 		deleted: map[string]bool{}, kept: map[string]string{},
 		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)), stuckSince: map[string]time.Time{},
 	}
@@ -58,7 +54,7 @@ func (a *Applier) execution(change Change) *execution {
 func (e *execution) run(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		if err := e.attempt(ctx, s); err != nil {
-			return e.releasing(ctx, errors.Join(err, notUndone(e.clean(ctx, s.ifFails))))
+			return errors.Join(err, notUndone(e.clean(ctx, s.ifFails)))
 		}
 	}
 	return nil
@@ -90,7 +86,7 @@ func (e *execution) clean(ctx context.Context, after failure) error {
 // once carries out a step.
 func (e *execution) once(ctx context.Context, s step) error {
 	switch s.do {
-	case drain, proveNonePending, prove, ask, requireUnused:
+	case drain, proveNonePending, prove, ask, requireUnbound, requireUnused:
 		return e.look(ctx, s)
 	case unbind:
 		return each(ctx, s.bindings, e.removeBinding)
@@ -108,12 +104,11 @@ func (e *execution) once(ctx context.Context, s step) error {
 		}
 		return e.delete(ctx, s)
 	case removeIfEmpty:
-		return e.releasing(ctx, e.removeIfEmpty(ctx, s))
+		return e.removeIfEmpty(ctx, s)
 	case replace:
-		return e.releasing(ctx, e.replace(ctx, s))
-	case releaseCaught:
-		caught, err := e.release(ctx)
-		return keptUnless(err, caught)
+		return e.replace(ctx, s)
+	case restore:
+		return each(ctx, s.bindings, e.restore)
 	case alter:
 		return each(ctx, s.policies, e.putChanged)
 	}
@@ -131,6 +126,8 @@ func (e *execution) look(ctx context.Context, s step) error {
 		return e.prove(ctx, s.checks)
 	case ask:
 		return e.ask(ctx, s.queues)
+	case requireUnbound:
+		return e.requireUnbound(ctx, s.queues)
 	default:
 		return e.Unused(ctx)
 	}
@@ -176,7 +173,7 @@ func (e *execution) put(ctx context.Context, s step) error {
 // delete deletes objects one after another.
 func (e *execution) delete(ctx context.Context, s step) error {
 	tolerate := func(err error) error {
-		if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) {
+		if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) || isBound(err) {
 			return err
 		}
 		e.unanswered = append(e.unanswered, err)

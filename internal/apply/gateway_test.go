@@ -23,7 +23,8 @@ func TestReadsThatFailDuringAProofDeleteNothing(t *testing.T) {
 			t.Run(name+", "+http.StatusText(status), func(t *testing.T) {
 				t.Parallel()
 				b := brokertest.New(t)
-				p, application := declaring(t, b)
+				p := declaring(t, b)
+				returns := p.Names().DeclaredBinding("declared").String()
 				a, without := newApplier(t, b, b.Endpoint), small(b)
 				wanted := map[string]*pipeline.Pipeline{"update": &without}[name]
 				var ill atomic.Bool
@@ -33,7 +34,7 @@ func TestReadsThatFailDuringAProofDeleteNothing(t *testing.T) {
 						_, _ = w.Write([]byte("<html>no such backend</html>"))
 						return
 					}
-					if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") {
+					if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/q/declared/") {
 						ill.Store(true)
 					}
 					api.ServeHTTP(w, r)
@@ -42,7 +43,7 @@ func TestReadsThatFailDuringAProofDeleteNothing(t *testing.T) {
 				if err == nil || !ill.Load() || !strings.Contains(err.Error(), "no such backend") {
 					t.Fatalf("got %v", err)
 				}
-				if now := list(t, a, b.Vhost); len(now.Queues) < len(pipeline.Expand(p).Queues) || !strings.Contains(bindings(t, a, b), application.String()) {
+				if now := list(t, a, b.Vhost); len(now.Queues) < len(pipeline.Expand(p).Queues) || !strings.Contains(bindings(t, a, b), returns) {
 					t.Errorf("left: %v; bindings:\n%s", now.Queues, bindings(t, a, b))
 				}
 				if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {

@@ -35,19 +35,24 @@ func checksOf(c check, queues ...string) emptinessChecks {
 	return all
 }
 
-// of are the checks of the queues.
-func (e emptinessChecks) of(queues map[string]topology.Queue) emptinessChecks {
-	some := maps.Clone(e)
-	maps.DeleteFunc(some, func(name string, _ check) bool { _, is := queues[name]; return !is })
-	return some
+// without leaves out queues that are kept anyway.
+func (e emptinessChecks) without(kept map[string]string) emptinessChecks {
+	rest := maps.Clone(e)
+	maps.DeleteFunc(rest, func(name string, _ check) bool { _, is := kept[name]; return is })
+	return rest
 }
 
 // contentChecks are those of queues that are deleted. One that others publish to may not have consumers
-// either.
+// either, and nothing may be on its way back to it.
 func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks {
 	shared, own := c.split(queues)
 	checks := checksOf(use, slices.Collect(maps.Keys(shared))...)
 	maps.Copy(checks, checksOf(contents, slices.Collect(maps.Keys(own))...))
+	for _, b := range c.All.Bindings {
+		if leadsTo(b, shared) && !c.owns(b) {
+			maps.Copy(checks, checksOf(contents, c.returnsFrom(b)...))
+		}
+	}
 	return checks
 }
 

@@ -19,9 +19,6 @@ func TestRefusalIsNoSilenceWhateverTheName(t *testing.T) {
 	if err := create(t, a, p); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.client.Bind(t.Context(), b.Vhost, topology.Binding{Source: "amq.direct", Destination: queue, RoutingKey: "timed out"}); err != nil {
-		t.Fatal(err)
-	}
 	before := bindings(t, a, b)
 	user, password := b.User(t, "policymaker", "^(?!"+queue+"$)", ".*", ".*")
 	removal := noting(t, a, p, nil)

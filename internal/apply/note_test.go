@@ -9,28 +9,21 @@ import (
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// declaring is a pipeline with a queue of its own that an application has bound to its exchange.
-func declaring(t *testing.T, b *brokertest.Broker) (p pipeline.Pipeline, application topology.Binding) {
+// declaring is a pipeline with a queue of its own.
+func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	t.Helper()
-	p = small(b)
+	p := small(b)
 	p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: topology.Quorum, Declare: true}}
-	a := newApplier(t, b, b.Endpoint)
-	if err := create(t, a, p); err != nil {
+	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
 		t.Fatal(err)
 	}
-	application = topology.Binding{Source: "amq.headers", Destination: "declared", Arguments: topology.Arguments{"kind": "order", "x-match": "all"}}
-	if err := a.client.Bind(t.Context(), b.Vhost, application); err != nil {
-		t.Fatal(err)
-	}
-	return p, application
+	return p
 }
 
 // noting is the removal of the pipeline, or of the declared queue alone.
@@ -39,8 +32,8 @@ func noting(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipe
 	all, n := list(t, a, p.Vhost), p.Names()
 	c := Change{
 		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
-		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted, Declared: n.Declared,
-		Catch: p.Catch, CaughtQueue: n.CaughtQueue(), Catching: n.Catching,
+		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted,
+		ReturnsFrom: pipeline.ReturnsFrom,
 	}
 	if wanted != nil {
 		c.Wanted = pipeline.Expand(*wanted)
@@ -57,117 +50,41 @@ func bindings(t *testing.T, a *Applier, b *brokertest.Broker) string {
 	return strings.Join(lines, "\n")
 }
 
-// Nothing that is sent after the application's binding was deleted arrives: it is as if the process were killed then.
-// The next change puts the binding back.
-func TestBindingsOfOthersSurviveTheDeathOfTheProvider(t *testing.T) {
-	t.Parallel()
-	for name, do := range map[string]func(*Applier, Change) error{
-		"removal": func(a *Applier, c Change) error { return a.Remove(t.Context(), c) },
-		"update":  func(a *Applier, c Change) error { _, err := a.Update(t.Context(), c); return err },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			p, application := declaring(t, b)
-			without := small(b)
-			wanted := map[string]*pipeline.Pipeline{"update": &without}[name]
-			var dead atomic.Bool
-			dying := applierThrough(t, b, func(r *http.Request) (forward, answer bool) {
-				if dead.Load() {
-					return false, false
-				}
-				dead.Store(r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/"))
-				return true, !dead.Load()
-			})
-			if err := do(dying, noting(t, newApplier(t, b, b.Endpoint), p, wanted)); err == nil || !dead.Load() {
-				t.Fatalf("got %v; dead: %t", err, dead.Load())
-			}
-			a := newApplier(t, b, b.Endpoint)
-			if now := bindings(t, a, b); strings.Contains(now, application.String()) || !strings.Contains(now, stored.UnboundArgument) {
-				t.Fatalf("bindings:\n%s", now)
-			}
-			if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
-				t.Fatal(err)
-			}
-			if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
-				t.Errorf("bindings:\n%s", now)
-			}
-		})
-	}
-}
-
-// Once the queue is gone, or bound again, nothing is left to note.
-func TestNotesGoWithTheirReason(t *testing.T) {
-	t.Parallel()
-	t.Run("the queue is gone", func(t *testing.T) {
-		t.Parallel()
-		b := brokertest.New(t)
-		p, _ := declaring(t, b)
-		a, without := newApplier(t, b, b.Endpoint), small(b)
-		if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err != nil {
-			t.Fatal(err)
-		}
-		if now := bindings(t, a, b); strings.Contains(now, stored.UnboundArgument) || strings.Contains(now, "declared") {
-			t.Errorf("bindings:\n%s", now)
-		}
-	})
-	t.Run("the queue is kept", func(t *testing.T) {
-		t.Parallel()
-		b := brokertest.New(t)
-		p, application := declaring(t, b)
-		a := refusedUpdate(t, b, p)
-		if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
-			t.Errorf("bindings:\n%s", now)
-		}
-	})
-}
-
-// refusedUpdate removes the declared queue, into which somebody publishes as soon as it is unbound, so that it is kept.
-func refusedUpdate(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) *Applier {
-	t.Helper()
-	var once atomic.Bool
-	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/amq.headers/") && once.CompareAndSwap(false, true) {
-			b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
-		}
-	}))
-	without := small(b)
-	if _, err := a.Update(t.Context(), noting(t, a, p, &without)); err == nil || !once.Load() {
-		t.Fatalf("got %v", err)
-	}
-	return a
-}
-
 // From RabbitMQ 4.0 on a headers exchange tells 1.0 from 1.
 func TestBindingsComeBackExactly(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	p, _ := declaring(t, b)
-	path := b.Path("bindings", "e", "amq.headers", "q", "declared")
+	p, a := small(b), quickApplier(t, b, b.Endpoint)
+	if err := create(t, a, p); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, b, a, p, "orders.failed")
+	path := b.Path("bindings", "e", "orders.failed", "q", "listener")
 	b.Call(t, http.MethodPost, path, map[string]any{
 		"routing_key": "k", "arguments": map[string]any{"price": json.RawMessage("1.0"), "x-match": "any"},
 	}, nil)
 	_, before := b.Request(t, http.MethodGet, path, nil)
-	refusedUpdate(t, b, p)
+	if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
+		t.Fatal(err)
+	}
 	_, after := b.Request(t, http.MethodGet, path, nil)
 	if strings.Count(string(before), "1.0") != strings.Count(string(after), "1.0") || strings.Count(string(after), "price") != 1 {
 		t.Errorf("\n%s\nbecame\n%s", before, after)
 	}
 }
 
-// A note about what the provider never deletes binds nothing, and goes. So does one about a queue that is gone, and that an
-// application has re-created.
+// A note about what the provider never deletes binds nothing, and goes.
 func TestNotesAboutOthersBindNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	p, _ := declaring(t, b)
+	p := declaring(t, b)
 	a := newApplier(t, b, b.Endpoint)
 	b.DeclareQueue(t, "victim", "quorum", nil)
 	for name, forged := range map[string]topology.Binding{
 		"a queue of others":     {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
 		"an exchange of others": {Source: "amq.topic", Destination: "amq.fanout", ToExchange: true, RoutingKey: "#"},
 	} {
-		if err := a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(forged, noExchange)); err != nil {
+		if err := a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(forged, "")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
@@ -179,34 +96,11 @@ func TestNotesAboutOthersBindNothing(t *testing.T) {
 	}
 }
 
-// A queue that the pipeline released stays when that is destroyed, by force, too, and so do the bindings that lead to it.
-func TestForcedRemovalRestoresWhatWasUnbound(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	p, application := declaring(t, b)
-	a, n := newApplier(t, b, b.Endpoint), p.Names()
-	for _, err := range []error{
-		a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(application, noExchange)),
-		a.client.Unbind(t.Context(), b.Vhost, application),
-		a.client.Unbind(t.Context(), b.Vhost, n.DeclaredBinding("declared")),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := a.ForceRemove(t.Context(), noting(t, a, small(b), nil)); err != nil {
-		t.Fatal(err)
-	}
-	if now := bindings(t, a, b); !strings.Contains(now, application.String()) || strings.Contains(now, stored.UnboundArgument) {
-		t.Errorf("bindings:\n%s", now)
-	}
-}
-
-// Bindings of others go with an exchange or an own queue that is re-created. After the death of the provider at any
+// Bindings of others go with an exchange that is re-created. After the death of the provider at any
 // write, the objects of the next plan differ, and the next change restores these bindings.
 func TestBindingsOfOthersSurviveReplacements(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"orders.dlx", "orders.retry", "orders.return", "orders.failed", "inbox"} {
+	for _, kind := range []string{"orders.dlx", "orders.retry", "orders.return", "orders.failed"} {
 		for killedAt := 1; killedAt <= 16; killedAt++ {
 			t.Run(fmt.Sprintf("%s, write %d", kind, killedAt), func(t *testing.T) {
 				t.Parallel()
@@ -248,25 +142,18 @@ func TestBindingsOfOthersSurviveReplacements(t *testing.T) {
 	}
 }
 
-// damage re-creates an object of the pipeline by hand, with other properties, and binds others to it.
-func damage(t *testing.T, b *brokertest.Broker, a *Applier, p pipeline.Pipeline, kind string) []topology.Binding {
+// damage re-creates an exchange of the pipeline by hand, with other properties, and binds others to it.
+func damage(t *testing.T, b *brokertest.Broker, a *Applier, p pipeline.Pipeline, exchange string) []topology.Binding {
 	t.Helper()
 	const key = "key of others"
 	b.DeclareQueue(t, "listener", "quorum", nil)
 	others := []topology.Binding{
-		{Source: kind, Destination: "listener", RoutingKey: key, Arguments: topology.Arguments{"weight": int64(3)}},
-		{Source: kind, Destination: "amq.fanout", ToExchange: true, RoutingKey: key},
-		{Source: "amq.topic", Destination: kind, ToExchange: true, RoutingKey: key},
+		{Source: exchange, Destination: "listener", RoutingKey: key, Arguments: topology.Arguments{"weight": int64(3)}},
+		{Source: exchange, Destination: "amq.fanout", ToExchange: true, RoutingKey: key},
+		{Source: "amq.topic", Destination: exchange, ToExchange: true, RoutingKey: key},
 	}
-	if kind == "inbox" {
-		inbox := p.Names().Inbox()
-		others = []topology.Binding{{Source: "amq.topic", Destination: inbox, RoutingKey: key}}
-		b.Call(t, http.MethodDelete, b.Path("queues", inbox), nil, nil)
-		b.DeclareQueue(t, inbox, "quorum", nil)
-	} else {
-		b.Call(t, http.MethodDelete, b.Path("exchanges", kind), nil, nil)
-		b.Call(t, http.MethodPut, b.Path("exchanges", kind), map[string]any{"type": "topic"}, nil)
-	}
+	b.Call(t, http.MethodDelete, b.Path("exchanges", exchange), nil, nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", exchange), map[string]any{"type": "topic"}, nil)
 	for _, binding := range others {
 		if err := a.client.Bind(t.Context(), b.Vhost, binding); err != nil {
 			t.Fatal(err)
@@ -288,7 +175,7 @@ func TestReplacementKeepsExchangesThatDeleteThemselves(t *testing.T) {
 	if err := create(t, a, p); err != nil {
 		t.Fatal(err)
 	}
-	giveAlternate(t, b, a, p)
+	damage(t, b, a, p, "orders.failed")
 	b.Call(t, http.MethodPut, b.Path("exchanges", "fleeting"), map[string]any{"type": "topic", "auto_delete": true}, nil)
 	only := topology.Binding{Source: "fleeting", Destination: "orders.failed", ToExchange: true, RoutingKey: "a"}
 	second := topology.Binding{Source: "fleeting", Destination: "orders.failed", ToExchange: true, RoutingKey: "b"}

@@ -6,33 +6,28 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// planDrain is what comes before a removal: queues that still receive messages get time to drain.
+// planDrain is what comes before a removal: queues that still receive messages get time to drain, unless others publish to them.
 func planDrain(c Change) []step {
-	return inOrder(step{do: drain, ifFails: refuse, checks: c.allChecks()})
+	return inOrder(step{do: requireUnbound, queues: c.Live.Queues}, step{do: drain, ifFails: refuse, checks: c.allChecks()})
 }
 
 // planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It proves twice
 // that no messages would be lost. The first time policies are still in place, and what consumers reject or others
 // publish meanwhile ends in a queue that is still bound, so that a refusal loses nothing. Then the exchange goes that
 // applications publish to: the broker refuses what they publish. Only what begins to be rejected during the second
-// proof, after 22 quiet seconds, has nowhere to go; what is published is caught, if it can be. Then the queues are
-// asked themselves; shared ones are asked before, too, since a message that this takes over their delivery limit needs
-// the policy. The bindings that bring messages back to their work queues stay throughout, and so do the policies that
-// guard the owner's queues.
+// proof, after 22 quiet seconds, has nowhere to go. Then the queues are asked themselves; shared ones are asked before,
+// too, since a message that this takes over their delivery limit needs the policy. The bindings that bring messages back
+// to their work queues stay throughout, and so do the policies that guard the owner's queues.
 //
 // IfUnanswered is what becomes of it if the broker does not answer once all queues are proved to be
 // empty.
 func planRemove(c Change, ifUnanswered failure) ([]step, error) {
-	if err := c.requireRebindable(c.Live.Queues); err != nil {
-		return nil, err
-	}
 	shared, early := c.split(c.Live.Queues)
 	last := maps.Clone(shared)
 	if catchAll, exists := early[c.CatchAll]; exists {
 		last[c.CatchAll] = catchAll
 		delete(early, c.CatchAll)
 	}
-	caught, own := c.splitCaught(without(c.Live.Queues, shared))
 	entrance, others := c.splitEntrance()
 	if err := c.requireReadableOf(entrance); err != nil {
 		return nil, err
@@ -44,6 +39,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	}
 	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
 	return inOrder(
+		step{do: requireUnbound, queues: c.Live.Queues},
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
 		step{do: prove, ifFails: rollBack, checks: c.allChecks()},
 		step{do: ask, ifFails: rollBack, queues: shared},
@@ -55,12 +51,10 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
 		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
 		unused,
-		// Shared queues go first: a classic one may refuse, and nothing is gone by then. What was published to them until
-		// now is caught, and keeps everything else.
+		step{do: requireUnbound, ifFails: rollBack, queues: c.Live.Queues},
+		// Shared queues go first: a classic one may refuse, and nothing is gone by then.
 		deletion(step{queues: shared}),
-		step{do: releaseCaught, ifFails: rollBack, bindings: c.caughtFrom()},
-		deletion(step{queues: own}),
-		deletion(step{queues: caught}),
+		deletion(step{queues: without(c.Live.Queues, shared)}),
 		deletion(step{policies: weakestFirst(guard)}),
 		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
 		deletion(step{exchanges: others}),
@@ -80,6 +74,7 @@ func (c Change) splitEntrance() (entrance, others map[string]topology.Exchange) 
 // planForce deletes everything, whatever is in it.
 func planForce(c Change) []step {
 	return inOrder(
+		step{do: requireUnbound, queues: c.Live.Queues},
 		step{do: remove, policies: weakestFirst(c.Live.Policies)},
 		step{do: unbind, bindings: c.Live.Bindings},
 		step{do: removeForced, queues: c.Live.Queues},

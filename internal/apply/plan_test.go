@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +65,17 @@ func change(live, wanted topology.Topology) Change {
 	return Change{
 		Vhost: "v", All: around(live), Live: live, Wanted: wanted, CatchAll: "caught",
 		Guard: map[string]topology.Policy{"own": atLeastOnce(narrow)},
+	}
+}
+
+func stepsOf(t *testing.T) func([]step, error) []step {
+	t.Helper()
+	return func(steps []step, err error) []step {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return steps
 	}
 }
 
@@ -134,26 +144,33 @@ func TestPlanCreateProvesFirst(t *testing.T) {
 func TestPlanRemove(t *testing.T) {
 	t.Parallel()
 	c := change(owned(), topology.Topology{})
-	assertSteps(t, planDrain(c), "drain: contents of caught, contents of in, pending dead letters of other, pending dead letters of work")
+	assertSteps(t, planDrain(c), "require unbound: queue caught, queue in",
+		"drain: contents of caught, contents of in, pending dead letters of other, pending dead letters of work")
 	for _, ifUnanswered := range []failure{rollBack, goOn} {
-		steps, err := planRemove(c, ifUnanswered)
-		if err != nil {
-			t.Fatal(err)
-		}
+		steps := stepsOf(t)(planRemove(c, ifUnanswered))
 		assertSteps(t, steps,
-			"unbind: binding dlx -> in, binding foreign -> in",
+			"require unbound: queue caught, queue in",
+			"unbind: binding dlx -> in",
 			"prove: contents of caught, contents of in, pending dead letters of other, pending dead letters of work",
 			"delete: policy own/other ^other$",
 			"put: policy own "+narrow,
 			"unbind: binding catch -> caught",
 			"prove: contents of caught, contents of in",
 			"ask: queue caught, queue in",
+			"require unbound: queue caught, queue in",
 			"delete: queue caught, queue in",
 			"delete: policy own "+narrow,
 			"delete: exchange catch, exchange dlx",
 		)
 		for i, s := range steps {
-			if want := map[bool]failure{true: rollBack, false: ifUnanswered}[i < 7]; s.ifFails != want {
+			want := rollBack
+			switch {
+			case i == 0:
+				want = stop
+			case i > 8:
+				want = ifUnanswered
+			}
+			if s.ifFails != want {
 				t.Errorf("%s: if it fails, %d instead of %d", s, s.ifFails, want)
 			}
 		}
@@ -167,10 +184,7 @@ func TestPlanRemoveKeepsThePriorityOfTheGuard(t *testing.T) {
 	changed := atLeastOnce(wide)
 	changed.Priority, changed.Definition = 99, topology.Arguments{"max-length": int64(7)}
 	live.Policies["own"] = changed
-	steps, err := planRemove(change(live, topology.Topology{}), rollBack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := stepsOf(t)(planRemove(change(live, topology.Topology{}), rollBack))
 	changed.Pattern = narrow
 	for _, s := range steps {
 		if s.do == put && !s.policies[0].Equal(changed) {
@@ -179,9 +193,9 @@ func TestPlanRemoveKeepsThePriorityOfTheGuard(t *testing.T) {
 	}
 	// One that covers nothing else is not written.
 	live.Policies["own"] = changed
-	steps, err = planRemove(change(live, topology.Topology{}), rollBack)
-	if err != nil || slices.ContainsFunc(steps, func(s step) bool { return s.do == put }) {
-		t.Errorf("got %v, %v", steps, err)
+	steps = stepsOf(t)(planRemove(change(live, topology.Topology{}), rollBack))
+	if slices.ContainsFunc(steps, func(s step) bool { return s.do == put }) {
+		t.Errorf("got %v", steps)
 	}
 }
 
@@ -192,12 +206,10 @@ func TestPlanRemoveOfSharedQueues(t *testing.T) {
 	live.Queues["work"] = quorum("")
 	c := change(live, topology.Topology{})
 	c.SharedQueues = []string{"work"}
-	steps, err := planRemove(c, rollBack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := stepsOf(t)(planRemove(c, rollBack))
 	assertSteps(t, steps,
-		"unbind: binding dlx -> in, binding foreign -> in",
+		"require unbound: queue caught, queue in, queue work",
+		"unbind: binding dlx -> in",
 		"prove: contents of caught, contents of in, pending dead letters of other, use of work",
 		"ask: queue work",
 		"delete: policy own/other ^other$",
@@ -205,6 +217,7 @@ func TestPlanRemoveOfSharedQueues(t *testing.T) {
 		"unbind: binding catch -> caught, binding dlx -> work",
 		"prove: contents of caught, contents of in, use of work",
 		"ask: queue caught, queue in, queue work",
+		"require unbound: queue caught, queue in, queue work",
 		"delete: queue work",
 		"delete: queue caught, queue in",
 		"delete: policy own "+narrow,
@@ -217,16 +230,14 @@ func TestPlanRemoveOfAnAttachment(t *testing.T) {
 	t.Parallel()
 	live := topology.New()
 	live.Policies["attachment"], live.Bindings = atLeastOnce("^other$"), []topology.Binding{binding("return", "other")}
-	steps, err := planRemove(change(live, topology.Topology{}), rollBack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := stepsOf(t)(planRemove(change(live, topology.Topology{}), rollBack))
 	assertSteps(t, steps, "prove: pending dead letters of other", "delete: policy attachment ^other$", "unbind: binding return -> other")
 }
 
 func TestPlanForce(t *testing.T) {
 	t.Parallel()
 	assertSteps(t, planForce(change(owned(), topology.Topology{})),
+		"require unbound: queue caught, queue in",
 		"delete: policy own "+wide+", policy own/other ^other$",
 		"unbind: binding dlx -> in, binding catch -> caught, binding dlx -> work",
 		"delete forced: queue caught, queue in",
@@ -277,13 +288,15 @@ func TestPlanUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertSteps(t, steps,
+		"require unbound: queue declared, queue in, queue retired",
 		"drain: use of declared, contents of in",
+		"require unbound: queue declared, queue in, queue retired",
 		"delete if empty: queue declared, use of declared",
-		"replace: queue in, binding dlx -> in, binding foreign -> in, contents of in",
+		"replace: queue in, binding dlx -> in, contents of in",
 		"alter: policy own "+wide+", policy own/other ^other$",
 		"put: exchange newer, exchange newest",
-		"replace: exchange catch, binding catch -> caught",
 		"put: queue new",
+		"replace: exchange catch, binding catch -> caught",
 		"put: binding dlx -> new",
 		"put: policy own/1 ^work$, policy own "+wide+", policy own/other ^other$",
 		"delete if empty: queue retired, binding old -> retired, contents of retired",
@@ -292,7 +305,8 @@ func TestPlanUpdate(t *testing.T) {
 	for i, s := range steps {
 		want := stop
 		switch {
-		case i < 3:
+		case s.do == requireUnbound:
+		case i < 5:
 			want = refuse
 		case s.do == removeIfEmpty:
 			want = keep
@@ -326,29 +340,41 @@ func TestPlanUpdateOfPriorities(t *testing.T) {
 	)
 }
 
-// A queue in use is not re-created while somebody publishes to it.
-func TestPlanUpdateRefusesToReplaceWhatOthersUse(t *testing.T) {
+// What others lead to a queue keeps it from being deleted or re-created, but for what comes back from another owner's queues,
+// which have to be empty then, too.
+func TestBound(t *testing.T) {
 	t.Parallel()
-	live, wanted := owned(), owned()
-	live.Queues["in"] = quorum("elsewhere")
-	c := change(live, wanted)
-	c.SharedQueues = []string{"in"}
-	var kept *KeptError
-	if _, err := planUpdate(c); !errors.As(err, &kept) || !strings.Contains(kept.Queues["in"], "foreign") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// A binding that cannot be put back is not taken away.
-func TestPlansRefuseWhatCannotBeBoundAgain(t *testing.T) {
-	t.Parallel()
-	c := change(owned(), topology.Topology{})
-	c.All.Exchanges["foreign"] = topology.Exchange{Type: "fanout", AutoDelete: true}
-	if _, err := planRemove(c, rollBack); err == nil || !strings.Contains(err.Error(), "deletes itself") {
-		t.Errorf("removal: %v", err)
-	}
-	if _, err := planUpdate(c); err == nil || !strings.Contains(err.Error(), "deletes itself") {
-		t.Errorf("update: %v", err)
+	replaced := owned()
+	replaced.Queues["in"] = quorum("elsewhere")
+	kept := owned()
+	delete(kept.Queues, "caught")
+	for name, test := range map[string]struct {
+		wanted topology.Topology
+		change func(*Change)
+		want   string
+	}{
+		"removal":     {topology.Topology{}, nil, "foreign -> in"},
+		"replacement": {replaced, nil, "foreign -> in"},
+		"it stays":    {kept, nil, ""},
+		"by force":    {topology.Topology{}, func(c *Change) { c.ForceTakesBindings, c.Forced = true, true }, ""},
+		"forced, but": {topology.Topology{}, func(c *Change) { c.Forced = true }, "foreign -> in"},
+		"on its way back": {topology.Topology{}, func(c *Change) {
+			c.SharedQueues = []string{"in"}
+			c.ReturnsFrom = func(b topology.Binding, _ topology.Topology) []string { return []string{"before " + b.Source} }
+		}, ""},
+	} {
+		c := change(owned(), test.wanted)
+		c.All.Bindings = append(c.All.Bindings, binding("", "in"), binding("foreign", "work"))
+		if test.change != nil {
+			test.change(&c)
+		}
+		bound := c.Bound()
+		if (bound != nil) != (test.want != "") || bound != nil && !strings.Contains(bound.Error(), "  - "+test.want+"\n\nRemove") {
+			t.Errorf("%s: got %v", name, bound)
+		}
+		if proved := c.contentChecks(c.going())["before foreign"] == contents; proved != (name == "on its way back") {
+			t.Errorf("%s: what comes back is proved to be empty: %t", name, proved)
+		}
 	}
 }
 
@@ -369,18 +395,17 @@ func TestPlansRefuseWhatCannotBeRead(t *testing.T) {
 		"table":   {map[string]any{"a": int64(1)}, refusal},
 		"array":   {[]any{int64(1)}, refusal},
 	} {
-		c := change(owned(), topology.Topology{})
-		i := slices.IndexFunc(c.All.Bindings, func(b topology.Binding) bool { return b.Source == "foreign" })
-		c.All.Bindings[i].Arguments = topology.Arguments{"key": test.value}
-		for kind, err := range map[string]error{"removal": errorOf(planRemove(c, rollBack)), "update": errorOf(planUpdate(c))} {
-			if (err != nil) != (test.said != "") || err != nil && !strings.Contains(err.Error(), test.said) {
-				t.Errorf("%s, %s: %v", name, kind, err)
-			}
+		wanted := owned()
+		wanted.Exchanges["dlx"] = topology.Exchange{Type: "direct"}
+		c := change(owned(), wanted)
+		listener := binding("dlx", "other")
+		listener.Arguments = topology.Arguments{"key": test.value}
+		c.All.Bindings = append(c.All.Bindings, listener)
+		if _, err := planUpdate(c); (err != nil) != (test.said != "") || err != nil && !strings.Contains(err.Error(), test.said) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
-
-func errorOf(_ []step, err error) error { return err }
 
 // What an interrupted creation left before its definition is not created again; its guard takes its final form.
 func TestPlanCreateGoesOnAfterAnInterruption(t *testing.T) {

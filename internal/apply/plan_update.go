@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -14,13 +13,8 @@ import (
 func planUpdate(c Change) ([]step, error) {
 	changes := topology.Diff(c.Wanted, c.Live)
 	goingShared, goingOwn := c.split(changes.Delete.Queues)
-	caught, goingOwn := c.splitCaught(goingOwn)
-	if used := c.usedByOthers(changes.Replace.Queues); len(used) > 0 {
-		return nil, &KeptError{Queues: used}
-	}
-	if err := c.requireRebindable(changes.Delete.Queues, changes.Replace.Queues); err != nil {
-		return nil, err
-	}
+	noted := c.noted()
+	c.All.Bindings = slices.Concat(c.All.Bindings, noted)
 	if err := c.requireReadableOf(changes.Replace.Exchanges); err != nil {
 		return nil, err
 	}
@@ -34,18 +28,22 @@ func planUpdate(c Change) ([]step, error) {
 	unbound := bindingsOfOthers(changes.Delete)
 	moved := c.moved(unbound, changes.Create.Bindings)
 	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
+	bound := step{do: requireUnbound, queues: c.going()}
 	return inOrder(slices.Concat(
 		[]step{
+			bound,
 			{do: drain, ifFails: refuse, checks: c.refusingChecks()},
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
+			bound,
 			c.removeIfEmpty(goingShared, refuse),
 			c.replaceQueues(changes.Replace.Queues),
 			{do: alter, policies: byName(altered)},
 			{do: put, exchanges: changes.Create.Exchanges}, // notes about others may need them
+			{do: put, queues: changes.Create.Queues},
+			{do: restore, bindings: noted},
 		},
 		c.replaceExchanges(changes.Replace.Exchanges),
 		[]step{
-			{do: put, queues: changes.Create.Queues},
 			{do: unbind, bindings: moved},
 			{do: put, bindings: changes.Create.Bindings},
 			c.attaching(changes.Create.Bindings),
@@ -54,7 +52,6 @@ func planUpdate(c Change) ([]step, error) {
 			{do: remove, policies: weakestFirst(late)},
 			{do: unbind, bindings: unbound},
 			c.removeIfEmpty(goingOwn, c.ifNotEmpty()),
-			c.removeIfEmpty(caught, keep),
 			{do: removeUnlessKept, exchanges: changes.Delete.Exchanges},
 		},
 	)...), nil
@@ -95,17 +92,4 @@ func (c Change) toWake(written map[string]topology.Policy) map[string]topology.P
 	}
 	maps.DeleteFunc(stay, func(name string, _ topology.Policy) bool { _, changes := written[name]; return changes })
 	return stay
-}
-
-// usedByOthers says of the queues that others publish to which exchanges they are bound to: what is
-// published while the queue is away would be lost.
-func (c Change) usedByOthers(queues map[string]topology.Queue) map[string]string {
-	used := map[string]string{}
-	shared, _ := c.split(queues)
-	for _, b := range c.bindingsTo(shared) {
-		if !c.owns(b) {
-			used[b.Destination] = fmt.Sprintf("it would have to be re-created, but exchange %q publishes to it; remove that binding first", b.Source)
-		}
-	}
-	return used
 }

@@ -40,21 +40,17 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 	return errors.Join(e.put(ctx, step{queues: s.queues}), e.rebind(ctx, s.bindings))
 }
 
-// replaceExchange gives the exchange back every binding it had, foreign ones included. That each of
-// them may be made is found out before: making a binding that exists changes nothing. Those of others are noted
-// first, since they go with the exchange.
+// replaceExchange gives the exchange back every binding it had, those of others included. That each of them may be made is
+// found out before: making a binding that exists changes nothing.
 func (e *execution) replaceExchange(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
-	if err := e.rebind(ctx, bindings); err != nil {
+	if err := each(ctx, bindings, e.restore); err != nil {
 		return err
 	}
-	if err := e.noteAll(ctx, bindings, name); err != nil {
+	if err := e.note(ctx, name, bindings); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := e.client.DeleteExchange(ctx, e.Vhost, name)
-	if err != nil {
-		err = fmt.Errorf("delete exchange %q: %w", name, err)
-	}
+	err := e.removeExchange(ctx, name)
 	if err != nil && !broker.IsUnanswered(err) {
 		return err
 	}
@@ -62,9 +58,31 @@ func (e *execution) replaceExchange(ctx context.Context, name string, exchange t
 	return errors.Join(err, e.bringBack(ctx, name, exchange, bindings))
 }
 
-// bringBack creates an exchange with the bindings that it had.
+// note writes down on the broker which bindings of others go with an exchange that is to come back: only this process knows
+// them otherwise, and it may be killed.
+func (e *execution) note(ctx context.Context, exchange string, bindings []topology.Binding) error {
+	for _, b := range bindings {
+		if e.owns(b) {
+			continue
+		}
+		if err := e.client.Bind(ctx, e.Vhost, e.NoteOf(b, exchange)); err != nil {
+			return fmt.Errorf("note binding %q before it is deleted: %w", b, err)
+		}
+	}
+	return nil
+}
+
+// bringBack creates an exchange again, with its bindings, each of which needs no note any more.
 func (e *execution) bringBack(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
-	return errors.Join(e.createExchange(ctx, name, exchange), e.rebind(ctx, fromFirst(name, bindings)))
+	failed := []error{e.createExchange(ctx, name, exchange)}
+	for _, b := range fromFirst(name, bindings) {
+		err := e.rebind(ctx, []topology.Binding{b})
+		if err == nil && !e.owns(b) {
+			err = e.client.Unbind(ctx, e.Vhost, e.NoteOf(b, name))
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
 }
 
 // fromFirst sorts bindings so that nothing leads to the exchange before it leads on.
@@ -72,4 +90,30 @@ func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding 
 	leadsOn := func(b topology.Binding) bool { return b.Source == exchange }
 	leadsTo := func(b topology.Binding) bool { return b.Source != exchange }
 	return slices.Concat(slices.DeleteFunc(slices.Clone(bindings), leadsTo), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
+}
+
+// noted are the bindings of which there are notes: an apply that was killed has left them unbound. One that neither begins nor
+// ends at an exchange of the owner's is none that an apply deletes.
+func (c Change) noted() []topology.Binding {
+	var found []topology.Binding
+	for _, note := range c.Live.Bindings {
+		if c.Noted == nil {
+			break
+		}
+		b, isNote := c.Noted(note)
+		_, from := c.Wanted.Exchanges[b.Source]
+		_, to := c.Wanted.Exchanges[b.Destination]
+		if isNote && (from || to && b.ToExchange) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// restore makes a binding again, unless an end of it is gone.
+func (e *execution) restore(ctx context.Context, b topology.Binding) error {
+	if err := e.rebind(ctx, []topology.Binding{b}); !broker.IsNotFound(err) {
+		return err
+	}
+	return nil
 }

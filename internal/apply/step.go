@@ -38,7 +38,9 @@ const (
 	prove action = "prove"
 	// ask asks quorum queues themselves whether they are empty.
 	ask action = "ask"
-	// unbind deletes bindings, whoever made them.
+	// requireUnbound fails if bindings of others lead to queues.
+	requireUnbound action = "require unbound"
+	// unbind deletes bindings of the owner's.
 	unbind action = "unbind"
 	// shut deletes an exchange, which comes back with its bindings if a later step fails.
 	shut action = "shut"
@@ -58,8 +60,8 @@ const (
 	removeUnlessKept action = "delete unless kept"
 	// replace deletes exchanges or queues, and creates them with other properties.
 	replace action = "replace"
-	// releaseCaught ends the catching of what is published while the bindings are away, and fails if anything was.
-	releaseCaught action = "release"
+	// restore makes bindings of others again that an apply which was killed has left unbound.
+	restore action = "restore"
 	// alter writes policies with other content that has no effect.
 	alter action = "alter"
 )

@@ -123,10 +123,6 @@ func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) err
 		}
 		if err := e.client.Bind(ctx, e.Vhost, b); err != nil {
 			failed = append(failed, fmt.Errorf("restore binding %q: %w", b, err))
-			continue
-		}
-		if err := e.forget(ctx, b); err != nil {
-			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)

@@ -100,6 +100,9 @@ func publish(t *testing.T, b *brokertest.Broker, queue, key string) {
 		DeliveryMode: amqp.Persistent, Headers: amqp.Table{"tenant": "eu", "number": int64(7)},
 		Body: []byte("\x00\xff {\"id\":1}"),
 	})
+	if err := ch.QueueUnbind(queue, key, "shop", nil); err != nil { // or the pipeline would not delete the queue
+		t.Fatal(err)
+	}
 }
 
 func consume(t *testing.T, b *brokertest.Broker) map[string][]delivery {

@@ -71,10 +71,10 @@ func ReturnKey(workQueue string) string { return ReturnKeyPrefix + workQueue }
 func FailedKey(workQueue string) string { return FailedKeyPrefix + workQueue }
 
 // OwnsQueue reports whether the name is one that the pipeline gives to its own queues: the inbox,
-// the failed queue, the retry queue of any delay, or those of what was refused or caught.
+// the failed queue, the retry queue of any delay, or that of what was refused.
 func (n Names) OwnsQueue(queue string) bool {
 	_, isRetry := n.DelayOf(queue)
-	return isRetry || slices.Contains([]string{n.Inbox(), n.FailedQueue(), n.RefusedQueue(), n.CaughtQueue()}, queue)
+	return isRetry || slices.Contains([]string{n.Inbox(), n.FailedQueue(), n.RefusedQueue()}, queue)
 }
 
 // CoversQueue reports whether the pipeline's policy applies to a queue of this name, whoever made it: its own
@@ -121,7 +121,7 @@ var ownExchanges = Names("").Exchanges()
 // OwnsExchange reports whether the name is one that the pipeline gives to its exchanges.
 func (n Names) OwnsExchange(exchange string) bool {
 	rest, named := strings.CutPrefix(exchange, string(n))
-	return named && (slices.Contains(ownExchanges, rest) || n.isCatchExchange(exchange))
+	return named && slices.Contains(ownExchanges, rest)
 }
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }

@@ -12,9 +12,8 @@ import (
 // not know a delay, the queue must dead-letter to the pipeline's return exchange.
 func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
 	n, owned, made := p.Names(), topology.New(), ExpandExchanges(p)
-	makes := func(exchange string) bool { _, is := made[exchange]; return is || n.isCatchExchange(exchange) }
 	for name, exchange := range vhost.Exchanges {
-		if makes(name) {
+		if _, makes := made[name]; makes {
 			owned.Exchanges[name] = exchange
 		}
 	}
@@ -25,7 +24,7 @@ func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
 		}
 	}
 	for _, binding := range vhost.Bindings {
-		if makes(binding.Source) && n.OwnsBinding(binding) {
+		if _, makes := made[binding.Source]; makes && n.OwnsBinding(binding) {
 			owned.Bindings = append(owned.Bindings, binding)
 		}
 	}
@@ -39,9 +38,9 @@ func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
 }
 
 // IsOwnQueue reports whether a queue, and not only its name, is one that the pipeline makes besides those of its
-// specification: a retry queue out of the schedule, or what was refused under another engine, or caught.
+// specification: a retry queue out of the schedule, or what was refused under another engine.
 func (n Names) IsOwnQueue(name string, queue topology.Queue) bool {
-	return n.IsRetryQueue(name, queue) || n.isCaughtQueue(name, queue) || n.isRefusedQueue(name, queue)
+	return n.IsRetryQueue(name, queue) || n.isRefusedQueue(name, queue)
 }
 
 func (n Names) isRefusedQueue(name string, queue topology.Queue) bool {
@@ -99,6 +98,21 @@ func AttachedBy(b topology.Binding) string {
 		return ""
 	}
 	return string(n)
+}
+
+// ReturnsFrom lists the queues whose messages come back by a return binding, none for any other binding.
+func ReturnsFrom(b topology.Binding, vhost topology.Topology) []string {
+	n, returns := ReturnedBy(b)
+	if !returns {
+		return nil
+	}
+	queues := []string{n.Inbox()}
+	for name, queue := range vhost.Queues {
+		if n.IsRetryQueue(name, queue) {
+			queues = append(queues, name)
+		}
+	}
+	return queues
 }
 
 // ReturnedBy is the pipeline whose messages return to a queue by a binding, whether it has the queue still or has let go

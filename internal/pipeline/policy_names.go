@@ -27,11 +27,9 @@ const (
 	attachmentPolicy policyKind = "attachment"
 	// attachmentFailedPolicy covers the failed queue of such a queue.
 	attachmentFailedPolicy policyKind = "attachment-failed-queue"
-	// catchPolicy gives one exchange of others an alternate exchange, as long as a binding of it is away.
-	catchPolicy policyKind = "caught"
 )
 
-// covers is how many queues, or exchanges, a policy of a kind is for.
+// covers is how many queues a policy of a kind is for.
 type covers int
 
 const (
@@ -48,10 +46,9 @@ var policyKinds = map[policyKind]covers{
 
 	failedQueuesPolicy:     severalQueues,
 	attachmentFailedPolicy: oneObject,
-	catchPolicy:            oneObject,
 }
 
-// policyName is the name of a policy by its parts: retry/<pipeline>/<kind>/<queue, exchange or number>. Number 0 is
+// policyName is the name of a policy by its parts: retry/<pipeline>/<kind>/<queue or number>. Number 0 is
 // not written.
 type policyName struct {
 	pipeline Names
@@ -122,11 +119,6 @@ func (n Names) FailedQueuesPolicy(number int) string {
 // AttachmentFailedPolicy is the policy of the failed queue of a queue that is attached from outside.
 func (n Names) AttachmentFailedPolicy(queue string) string {
 	return policyName{pipeline: n, kind: attachmentFailedPolicy, object: queue}.String()
-}
-
-// catchPolicy is the policy by which what an exchange of others cannot route is caught.
-func (n Names) catchPolicy(exchange string) string {
-	return policyName{pipeline: n, kind: catchPolicy, object: exchange}.String()
 }
 
 // OwnerOfFailedQueues is the pipeline that has a policy over failed queues of work queues, its attachments' included; false

@@ -11,7 +11,6 @@ func TestPolicyNamesAreReadAsTheyAreWritten(t *testing.T) {
 		"retry/orders/classic-queues":     {pipeline: "orders", kind: classicPolicy},
 		"retry/orders/queue/a":            {pipeline: "orders", kind: queuePolicy, object: "a"},
 		"retry/orders/queue/a/b":          {pipeline: "orders", kind: queuePolicy, object: "a/b"},
-		"retry/orders/caught/amq.topic":   {pipeline: "orders", kind: catchPolicy, object: "amq.topic"},
 		"retry/orders/attachment/queue/a": {pipeline: "orders", kind: attachmentPolicy, object: "queue/a"},
 	} {
 		got, is := parsePolicyName(name)

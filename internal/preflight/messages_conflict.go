@@ -185,7 +185,7 @@ const (
 	// GarbledNote stands in the way of a destroy, too.
 	GarbledNote = "There is a binding %q. " +
 		"Its argument %s notes a binding of others that an apply has deleted for a while, and cannot be read: somebody changed it. " +
-		"If a binding of others to the %s's exchanges or queues is missing, restore it by hand. Then delete this one."
+		"If a binding of others to or from the %s's exchanges is missing, restore it by hand. Then delete this one."
 	slowestTarget = "There is a binding %q. " +
 		"It is left alone, but dead letters wait for the slowest of their targets: " +
 		"if %q is full and rejects what is published, or has no majority, all retries stop. " +

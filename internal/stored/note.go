@@ -10,9 +10,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// UnboundArgument is the argument of a binding that notes another one: a binding of somebody else's that is
-// deleted while its queue is proved to be empty, or with an exchange that is re-created. Whatever ends the apply
-// meanwhile, the next one puts it back.
+// UnboundArgument is the argument of a binding that notes another one: a binding of somebody else's that goes with an exchange
+// that is re-created. Whatever ends the apply meanwhile, the next one puts it back.
 const UnboundArgument = "retry-unbound"
 
 // NoteKeyPrefix begins the binding keys of notes. Nobody publishes with them.

@@ -129,6 +129,29 @@ func TestAcc_BindingsOfOthers(t *testing.T) {
 	)
 }
 
+// force_destroy takes messages, and no bindings of others to the queues.
+func TestAcc_ForceTakesNoBindings(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	c := eventsCore(b, map[string]any{"max_delay": "1s", "precision": "1s", "force_destroy": true})
+	if _, err := c.PlanAndApply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	bind(t, b, "amq.topic", "events.delay.unrouted", "#", nil)
+	before := acctest.List(t, b)
+	if err := c.Destroy(t.Context()); err == nil || !strings.Contains(err.Error(), "amq.topic -> events.delay.unrouted") {
+		t.Errorf("got %v", err)
+	}
+	if err := before.RequireSame(acctest.List(t, b)); err != nil {
+		t.Error(err)
+	}
+	unbind(t, b, "amq.topic", "events.delay.unrouted")
+	if err := c.Destroy(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Policies of others that would lose or misdirect what waits are refused, as on a pipeline's own queues.
 func TestAcc_PoliciesOfOthers(t *testing.T) {
 	t.Parallel()

@@ -245,6 +245,11 @@ func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
 		e.kind.Kind, preflight.BulletsOf(bindings)))
 }
 
+func queuesBound(bound *apply.BoundError) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Queues are bound by others",
+		bound.Error()+" Apply refuses the change as long as they are there.")
+}
+
 // notEmpty says which queues stand in the way of a change, and what to do.
 func (e *entity[M, S]) notEmpty(spec S, queues map[string]string) string {
 	remedies := map[string][]string{}
@@ -272,8 +277,7 @@ const remedyForPending = "dead letters stay in their queue until its dead-letter
 func queuesKept(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Queues are kept",
 		"These queues were not deleted, since they are not proved to be empty:\n"+apply.Describe(queues)+
-			"\n\nRetired queues go on draining. Messages that were caught wait for somebody to send them on. "+
-			"A later plan proposes the removal of the queues again.")
+			"\n\nRetired queues go on draining. A later plan proposes the removal of the queues again.")
 }
 
 // NoteGarbled keeps an owner that may owe somebody a binding.
@@ -286,7 +290,7 @@ func NoteGarbled(kind session.Kind, b topology.Binding) *InUse {
 
 func (e *entity[M, S]) rollbackIncomplete(left error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Rollback incomplete", fmt.Sprintf(
-		"The next plan shows what is missing of the %s's own objects, and the notes of deleted bindings from other exchanges. "+
+		"The next plan shows what is missing of the %s's own objects, and the notes of deleted bindings of others. "+
 			"The next apply restores both.\n\n%s",
 		e.kind.Kind, left))
 }

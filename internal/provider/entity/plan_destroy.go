@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -43,12 +44,12 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 
 func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {
 	diags := e.warnOfUse(spec, vhost.Topology)
-	diags.Append(e.warnOfBindings(spec, vhost.Topology)...)
+	change := e.kind.Change(&spec, nil, vhost)
+	diags.Append(e.warnOfBindings(spec, change, lifecycle.Force)...)
 	queues := slices.Collect(maps.Keys(e.kind.Expand(spec).Queues))
 	if len(queues) == 0 {
 		return diags
 	}
-	change := e.kind.Change(&spec, nil, vhost)
 	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, vhost, change.SharedQueues)
 	contents, err := e.session.Applier.Contents(ctx, change.Vhost, queues, atRisk)
 	switch {
@@ -66,11 +67,16 @@ func (e *entity[M, S]) warnOfRefusal(ctx context.Context, prior *S, next S, vhos
 	if prior == nil || e.kind.Replaces(*prior, next) {
 		return nil
 	}
-	found, err := e.session.Applier.Refused(ctx, e.kind.Change(prior, &next, vhost))
-	if err != nil || len(found) == 0 {
-		return nil // Without an answer, apply is the one that refuses.
+	var diags diag.Diagnostics
+	change := e.kind.Change(prior, &next, vhost)
+	if bound := change.Bound(); bound != nil {
+		diags.Append(queuesBound(bound))
 	}
-	return diag.Diagnostics{e.changeWouldLoseMessages(*prior, found)}
+	// Without an answer, apply is the one that refuses.
+	if found, err := e.session.Applier.Refused(ctx, change); err == nil && len(found) > 0 {
+		diags.Append(e.changeWouldLoseMessages(*prior, found))
+	}
+	return diags
 }
 
 // warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform
@@ -102,14 +108,19 @@ func (e *entity[M, S]) warnOfUse(spec S, vhost topology.Topology) diag.Diagnosti
 	return diag.Diagnostics{diag.NewWarningDiagnostic(use.Summary, use.Planned)}
 }
 
-// warnOfBindings names the bindings of others that are deleted with the resource.
-func (e *entity[M, S]) warnOfBindings(spec S, vhost topology.Topology) diag.Diagnostics {
-	if e.kind.BindingsThatGo == nil {
-		return nil
+// warnOfBindings names the bindings of others that keep a destroy from being made, and those that are deleted with the resource.
+func (e *entity[M, S]) warnOfBindings(spec S, change apply.Change, force bool) (diags diag.Diagnostics) {
+	change.Forced = force
+	var going []topology.Binding
+	if e.kind.BindingsThatGo != nil {
+		going = e.kind.BindingsThatGo(spec, change.All.Topology)
 	}
-	bindings := e.kind.BindingsThatGo(spec, vhost)
-	if len(bindings) == 0 {
-		return nil
+	if bound := change.Bound(); bound != nil {
+		diags.Append(queuesBound(bound))
+		going = slices.DeleteFunc(going, func(b topology.Binding) bool { return slices.ContainsFunc(bound.Bindings, b.Equal) })
 	}
-	return diag.Diagnostics{e.bindingsGo(bindings)}
+	if len(going) > 0 {
+		diags.Append(e.bindingsGo(going))
+	}
+	return diags
 }

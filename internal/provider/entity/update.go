@@ -57,12 +57,13 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 		return err
 	})
 	var refused *apply.KeptError
+	var bound *apply.BoundError
 	switch {
 	case err == nil && prior != nil:
 		diags.Append(e.warnOfReleased(ctx, change, e.kind.Released(*prior, &next, all))...)
 	case errors.As(err, &refused):
 		diags.Append(e.changeLosesMessages(*prior, refused.Queues))
-	case err != nil && !broker.IsUnanswered(err) && e.asBefore(ctx, prior, next, change):
+	case err != nil && (errors.As(err, &bound) || !broker.IsUnanswered(err)) && e.asBefore(ctx, prior, next, change):
 		diags.Append(e.cannotBeginUpdate(err))
 	case err != nil:
 		diags.Append(e.cannotUpdate(err))

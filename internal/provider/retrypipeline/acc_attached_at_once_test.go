@@ -62,3 +62,19 @@ func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 		t.Errorf("%d applies succeeded, and %d pipelines have the queue:\n%s", succeeded, returning, strings.Join(outputs, "\n"))
 	}
 }
+
+// bindings are all of the vhost, as text.
+func (tf *cli) bindings(t *testing.T) []string {
+	t.Helper()
+	var all []struct {
+		Source, Destination string
+		Key                 string `json:"routing_key"`
+		Arguments           map[string]any
+	}
+	tf.Call(t, http.MethodGet, tf.Path("bindings"), nil, &all)
+	var lines []string
+	for _, b := range all {
+		lines = append(lines, fmt.Sprintf("%s %s %s %v", b.Source, b.Destination, b.Key, b.Arguments))
+	}
+	return lines
+}

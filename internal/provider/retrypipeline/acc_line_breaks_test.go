@@ -41,6 +41,7 @@ func TestAcc_NamesWithLineBreaks(t *testing.T) {
 			},
 			Config: pipelineHCL(b, `delays = ["5s"]`, declared), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`), ExpectError: says(`foreignname -> work`)},
+		resource.TestStep{PreConfig: func() { unbound("foreignname", "work")(t, b) }, Config: pipelineHCL(b, `delays = ["5s"]`)},
 	)
 }

@@ -144,7 +144,6 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 		wrong(`failed_queue = "orders.failed"`, ``, `belongs\s+to\s+the\s+pipeline`),
 		wrong(`failed_queue = "orders.inbox"`, ``, `belongs\s+to\s+the\s+pipeline`),
 		wrong(`failed_queue = "orders.retry.9s"`, ``, `belongs\s+to\s+the\s+pipeline`),
-		wrong(`failed_queue = "orders.retry.0.caught"`, ``, `belongs\s+to\s+the\s+pipeline`),
 		wrong(`failed_queue = "work"`, ``, `own\s+failed\s+messages`),
 		wrong(`failed_queue = "work.b"`, ``, `is\s+a\s+work\s+queue\s+of\s+this\s+pipeline`),
 		wrong(`failed_queue = "other.failed", declare_failed_queue = false`, ``, `own\s+queues\s+of\s+the\s+pipeline\s+"other"`),

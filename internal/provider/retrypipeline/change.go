@@ -17,9 +17,9 @@ func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) (c apply.Chang
 		c, p = alteration(*prior, *next, vhost), *next
 	}
 	n := p.Names()
-	c.NoteOf, c.Noted, c.Declared = n.NoteOf, n.Noted, n.Declared
+	c.NoteOf, c.Noted = n.NoteOf, n.Noted
 	c.AttachedBy, c.FallsBack = pipeline.AttachedBy, n.Parks
-	c.Catch, c.CaughtQueue, c.Catching = p.Catch, n.CaughtQueue(), n.Catching
+	c.ReturnsFrom, c.ForceTakesBindings = pipeline.ReturnsFrom, true
 	return c
 }
 

@@ -21,12 +21,13 @@ func remedy(p pipeline.Pipeline, queue string) string {
 		return "rabbitmq-retry failed replays, exports and deletes what is in it."
 	case slices.Contains(p.DeclaredFailedQueues(), queue):
 		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. Stop its consumers, if there are any."
-	case queue == n.CaughtQueue():
-		return "rabbitmq-retry failed replay, with --queue and --to, sends what was caught to where it belongs."
 	case queue == n.RefusedQueue():
 		return entity.RefusedRemedy(n.FailedExchange())
 	case n.OwnsQueue(queue):
 		return "let the retries finish, with the sidecar running where the pipeline has one."
+	case !slices.Contains(declared(p), queue):
+		return "from there, messages of another pipeline come back to a queue that would be deleted. Let its retries finish, " +
+			"or set declare = false for that queue, which then stays."
 	}
 	return "consume or move its messages and stop its consumers, or set declare = false for it: the queue then stays."
 }

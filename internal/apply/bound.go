@@ -1,0 +1,98 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// BoundError says that queues were not deleted, since bindings of others lead to them.
+type BoundError struct {
+	Bindings []topology.Binding
+	// releasable says that one of the queues can be left to others.
+	releasable bool
+}
+
+// Error lists the bindings and the remedies.
+func (e *BoundError) Error() string {
+	lines := []string{"Bindings of others lead to queues that would be deleted:"}
+	for _, b := range e.Bindings {
+		lines = append(lines, fmt.Sprintf("  - %s", b))
+	}
+	remedy := "Remove these bindings first."
+	if e.releasable {
+		remedy = "To keep a declared queue with its bindings, set declare = false (declare_failed_queue = false for a failed queue), " +
+			"apply, and then destroy or make this change. Or remove these bindings first."
+	}
+	return strings.Join(append(lines, "", remedy), "\n")
+}
+
+func isBound(err error) bool {
+	var bound *BoundError
+	return errors.As(err, &bound)
+}
+
+// Bound is what will keep the change from being made, as far as the vhost shows; nil if nothing will.
+func (c Change) Bound() *BoundError { return c.bound(c.going(), c.All.Bindings) }
+
+// bound is an error about those of the bindings that are others' and lead to one of the queues, nil if there is none.
+func (c Change) bound(queues map[string]topology.Queue, bindings []topology.Binding) *BoundError {
+	found := BoundError{}
+	for _, b := range bindings {
+		if leadsTo(b, queues) && c.foreign(b) {
+			found.Bindings = append(found.Bindings, b)
+			found.releasable = found.releasable || slices.Contains(c.SharedQueues, b.Destination)
+		}
+	}
+	if len(found.Bindings) == 0 {
+		return nil
+	}
+	return &found
+}
+
+// foreign reports whether a binding to a queue keeps that from being deleted: somebody else has made it, and not the broker,
+// and it does not go with what is proved to be empty, or by force.
+func (c Change) foreign(b topology.Binding) bool {
+	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal)
+	taken := c.Forced && c.ForceTakesBindings
+	return !own && !taken && len(c.returnsFrom(b)) == 0
+}
+
+// returnsFrom is ReturnsFrom of a binding that was there when the proof began.
+func (c Change) returnsFrom(b topology.Binding) []string {
+	if c.ReturnsFrom == nil || !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+		return nil
+	}
+	return c.ReturnsFrom(b, c.All.Topology)
+}
+
+// going are the queues that the change deletes, for good or to re-create them.
+func (c Change) going() map[string]topology.Queue {
+	changes := topology.Diff(c.Wanted, c.Live)
+	going := maps.Clone(changes.Delete.Queues)
+	maps.Copy(going, changes.Replace.Queues)
+	return going
+}
+
+// requireUnbound fails with *BoundError if bindings of others lead to the queues now.
+func (e *execution) requireUnbound(ctx context.Context, queues map[string]topology.Queue) error {
+	var now []topology.Binding
+	for _, name := range slices.Sorted(maps.Keys(queues)) {
+		bindings, err := e.client.BindingsTo(ctx, e.Vhost, name)
+		if err != nil && !broker.IsNotFound(err) {
+			return fmt.Errorf("whether others have bound queue %q is not known: %w", name, err)
+		}
+		now = append(now, bindings...)
+	}
+	found := e.bound(queues, now)
+	if found == nil {
+		return nil
+	}
+	return found
+}
