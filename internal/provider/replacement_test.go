@@ -167,7 +167,6 @@ func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
 	}
 	planned("a pipeline with a work queue", pipeline(nil), "work")
 	planned("the same, forced", pipeline(map[string]any{"force_destroy": true}), "")
-	planned("the same, retained", pipeline(map[string]any{"force_destroy": true, "on_destroy": "retain"}), "retain")
 	b.Call(t, http.MethodDelete, b.Path("queues", "orders.failed"), nil, nil)
 	planned("a pipeline whose definition is gone", pipeline(nil), "work")
 

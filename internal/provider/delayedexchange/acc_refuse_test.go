@@ -43,7 +43,6 @@ func TestAcc_BadInputs(t *testing.T) {
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "Unknown exchange type.*type = .*has as x-delayed-type"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "random"`), "Unknown exchange type.*type = "},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `policy_priority = 0`), "Policy priority too low"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `on_destroy = "keep"`), "Unknown value of on_destroy"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "Invalid timeout"},
 	} {
 		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: says(c.says)})

@@ -32,7 +32,7 @@ func validate(_ context.Context, m model) diag.Diagnostics {
 	if attribute.Known(m.Precision) && attribute.Known(m.MaxDelay) {
 		diags.Append(report.Errors(workerconfig.CheckPrecision(m.Precision.ValueString(), m.MaxDelay.ValueString()))...)
 	}
-	return append(diags, attribute.CheckOnDestroy(m.OnDestroy)...)
+	return diags
 }
 
 // checkPlan compares the plan with the broker.

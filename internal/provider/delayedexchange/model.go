@@ -10,7 +10,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -24,7 +23,6 @@ type model struct {
 	Precision      types.String   `tfsdk:"precision"`
 	PolicyPriority types.Int64    `tfsdk:"policy_priority"`
 	ForceDestroy   types.Bool     `tfsdk:"force_destroy"`
-	OnDestroy      types.String   `tfsdk:"on_destroy"`
 	Timeouts       timeouts.Value `tfsdk:"timeouts"`
 
 	ID                   types.String `tfsdk:"id"`
@@ -43,7 +41,7 @@ func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
 	l, diags := entity.Waits(ctx, m.Timeouts)
-	l.Retain, l.Force = m.OnDestroy.ValueString() == attribute.OnDestroyRetain, m.ForceDestroy.ValueBool()
+	l.Force = m.ForceDestroy.ValueBool()
 	return l, diags
 }
 
@@ -82,6 +80,6 @@ func (m *model) recover(vhost topology.Topology) error {
 	}
 	m.Type, m.PolicyPriority = types.StringValue(e.Type), types.Int64Value(int64(e.PolicyPriority))
 	m.MaxDelay, m.Precision = types.StringValue(e.MaxDelay.Spelling), types.StringValue(e.Precision.Spelling)
-	m.ForceDestroy, m.OnDestroy = types.BoolValue(false), types.StringValue(attribute.OnDestroyDelete)
+	m.ForceDestroy = types.BoolValue(false)
 	return nil
 }

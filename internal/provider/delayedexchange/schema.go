@@ -2,7 +2,6 @@ package delayedexchange
 
 import (
 	"context"
-	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -20,7 +19,7 @@ import (
 // exchangeSchema describes the resource.
 func exchangeSchema(ctx context.Context) schema.Schema {
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	described := schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "A delayed exchange, without a plugin: " +
 			"messages that are published to it with the header `x-delay`, in milliseconds, reach the queues that are bound to " +
 			"`deliver_exchange` when that time is over, up to ten years later. " +
@@ -64,6 +63,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 					"Only the policy of the highest priority applies to a queue. " +
 					"Default: `1000`.",
 			},
+			"force_destroy": attribute.ForceDestroy("delayed exchange"),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long an apply waits for queues that have to be re-created or are retired, as long as messages are in them. " +
@@ -114,6 +114,4 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			},
 		},
 	}
-	maps.Copy(described.Attributes, attribute.DestroyAttributes("delayed exchange"))
-	return described
 }

@@ -22,7 +22,7 @@ func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, r
 	}
 	lifecycle, diags := e.kind.Lifecycle(ctx, state)
 	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() || lifecycle.Retain {
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	spec, diags := e.kind.Specification(ctx, state)

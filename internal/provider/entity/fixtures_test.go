@@ -20,11 +20,11 @@ import (
 
 // box is a resource with everything that the shell looks at, and nothing else.
 type box struct {
-	Vhost     types.String `tfsdk:"vhost"`
-	Shelf     types.String `tfsdk:"shelf"`
-	Name      types.String `tfsdk:"name"`
-	OnDestroy types.String `tfsdk:"on_destroy"`
-	Label     types.String `tfsdk:"label"`
+	Vhost types.String `tfsdk:"vhost"`
+	Shelf types.String `tfsdk:"shelf"`
+	Name  types.String `tfsdk:"name"`
+	Force types.Bool   `tfsdk:"force_destroy"`
+	Label types.String `tfsdk:"label"`
 }
 
 // boxKind has what works without a broker. The label is computed; a name "bad" is refused by itself.
@@ -36,13 +36,14 @@ func boxKind() Kind[box, string] {
 		Parts: []Part{VhostPart, {Name: "shelf"}, {Name: "name", Check: noSlash}},
 		Schema: func(context.Context) schema.Schema {
 			return schema.Schema{Attributes: map[string]schema.Attribute{
-				"vhost": text, "shelf": text, "name": text, "on_destroy": text, "label": text,
+				"vhost": text, "shelf": text, "name": text, "label": text,
+				"force_destroy": schema.BoolAttribute{Optional: true},
 			}}
 		},
 		Validate: func(context.Context, box) diag.Diagnostics { return nil },
 		Identity: func(b box) []types.String { return []types.String{b.Vhost, b.Shelf, b.Name} },
 		Lifecycle: func(_ context.Context, b box) (Lifecycle, diag.Diagnostics) {
-			return Lifecycle{Retain: b.OnDestroy.ValueString() == "retain", Force: b.OnDestroy.ValueString() == "force"}, nil
+			return Lifecycle{Force: b.Force.ValueBool()}, nil
 		},
 		Compute: func(_ context.Context, plan, _ *box) (bool, diag.Diagnostics) {
 			plan.Label = types.StringValue("box " + plan.Name.ValueString())
@@ -118,8 +119,7 @@ func (c called) plan(t *testing.T, next, prior *box) *resource.ModifyPlanRespons
 
 func aBox(name string) *box {
 	return &box{
-		Vhost: types.StringValue("/"), Shelf: types.StringValue("top"), Name: types.StringValue(name),
-		OnDestroy: types.StringValue("delete"), Label: types.StringUnknown(),
+		Vhost: types.StringValue("/"), Shelf: types.StringValue("top"), Name: types.StringValue(name), Label: types.StringUnknown(),
 	}
 }
 

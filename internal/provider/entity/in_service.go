@@ -31,17 +31,11 @@ func (e *entity[M, S]) checkCreation(ctx context.Context, plan M) diag.Diagnosti
 // checkInService refuses to create what the broker has already, and what is in use there. Terraform plans that for a
 // replacement that it was told to make, and then shows errors alone. Messages would be lost between destroy and creation.
 func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topology.Topology) diag.Diagnostics {
-	lifecycle, _ := e.kind.Lifecycle(ctx, plan)
-	live := plan
-	exists := e.kind.Recover(&live, vhost) == nil
-	switch {
-	case lifecycle.Retain && exists:
-		return diag.Diagnostics{e.createdTwice(plan, []string{`on_destroy = "retain" keeps it on the broker`}, false)}
-	case lifecycle.Force:
+	if lifecycle, _ := e.kind.Lifecycle(ctx, plan); lifecycle.Force {
 		return nil
 	}
-	inService := e.kind.InService(plan, vhost)
-	if exists {
+	live, inService := plan, e.kind.InService(plan, vhost)
+	if e.kind.Recover(&live, vhost) == nil {
 		inService = append(inService, e.contents(ctx, live, vhost)...)
 	}
 	if len(inService) == 0 {

@@ -100,8 +100,6 @@ type Kind[M, S any] struct {
 
 // Lifecycle is what a resource says about its changes and its end.
 type Lifecycle struct {
-	// Retain leaves everything on the broker at a destroy.
-	Retain bool
 	// Force deletes queues with the messages in them.
 	Force bool
 	// Update and Delete are how long a change and a destroy wait for queues to drain.

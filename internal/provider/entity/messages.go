@@ -19,11 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// The attributes of all kinds that messages name.
-var (
-	vhostPath     = path.Root(VhostPart.Name)
-	onDestroyPath = path.Root("on_destroy")
-)
+// vhostPath is the attribute of all kinds that messages name.
+var vhostPath = path.Root(VhostPart.Name)
 
 // title is the kind as a sentence begins with it.
 func (e *entity[M, S]) title() string {
@@ -160,13 +157,6 @@ func cannotRead(detail string) diag.Diagnostic {
 }
 
 // Plans and imports.
-
-func (e *entity[M, S]) cannotReplaceRetained() diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(onDestroyPath, fmt.Sprintf("A retained %s cannot be replaced", e.kind.Kind), fmt.Sprintf(
-		"The change replaces the %s, but on_destroy = \"retain\" leaves the old one on the broker, and the new one cannot have its queues. "+
-			"Apply on_destroy = \"delete\" first, or forget the old one: terraform state rm.",
-		e.kind.Kind))
-}
 
 func invalidID(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Invalid import id", err.Error())

@@ -74,7 +74,7 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 		return diags
 	}
 	if prior != nil && e.kind.Replaces(*prior, next) {
-		diags.Append(e.checkReplaced(ctx, *priorModel)...)
+		diags.Append(e.warnOfReplacement(ctx, *priorModel)...)
 	}
 	diags.Append(report.Errors(e.kind.Check(next))...)
 	diags.Append(e.kind.CheckRun(e.session, next, prior)...)
@@ -124,17 +124,6 @@ func (e *entity[M, S]) compare(
 // unchanged reports whether a plan repairs at most, as one that precedes a destroy.
 func (e *entity[M, S]) unchanged(prior, next S) bool {
 	return topology.Diff(e.kind.Expand(prior), e.kind.Expand(next)).Empty()
-}
-
-// checkReplaced says what a change loses that replaces the resource.
-func (e *entity[M, S]) checkReplaced(ctx context.Context, prior M) diag.Diagnostics {
-	lifecycle, diags := e.kind.Lifecycle(ctx, prior)
-	if lifecycle.Retain {
-		diags.Append(e.cannotReplaceRetained())
-		return diags
-	}
-	diags.Append(e.warnOfReplacement(ctx, prior)...)
-	return diags
 }
 
 // checkUser finds a user who may not write the policies that are needed.

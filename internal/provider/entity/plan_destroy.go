@@ -26,7 +26,7 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 	diags.Append(more...)
 	lifecycle, more := e.kind.Lifecycle(ctx, state)
 	diags.Append(more...)
-	if diags.HasError() || lifecycle.Retain {
+	if diags.HasError() {
 		return diags
 	}
 	user, more := e.reachForPlan(ctx)

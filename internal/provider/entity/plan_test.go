@@ -24,15 +24,12 @@ func TestPlanOfAReplacement(t *testing.T) {
 	t.Parallel()
 	c := newBox(t)
 	forced := aBox("a")
-	forced.OnDestroy = types.StringValue("force")
+	forced.Force = types.BoolValue(true)
 	refused(t, c.plan(t, aBox("b"), forced).Diagnostics, "", path.Empty())
 	refused(t, c.plan(t, aBox("f"), aBox("e")).Diagnostics, "", path.Empty())
 	if !c.session.HasPlanned(session.Key{Kind: "box", Vhost: "/", Name: "top/b"}) {
 		t.Error("the plan is not noted")
 	}
-	retained := aBox("c")
-	retained.OnDestroy = types.StringValue("retain")
-	refused(t, c.plan(t, aBox("d"), retained).Diagnostics, "A retained box cannot be replaced", path.Root("on_destroy"))
 }
 
 func TestPlanThatCannotWork(t *testing.T) {

@@ -78,14 +78,3 @@ func TestApplyOfAnUnknownInput(t *testing.T) {
 	_, _, diags := box.resolve(t.Context(), unknown, nil)
 	refused(t, diags, "Unknown input at apply", path.Empty())
 }
-
-// A destroy that retains everything needs no connection.
-func TestRetained(t *testing.T) {
-	t.Parallel()
-	box, retained := newBox(t), aBox("a")
-	retained.OnDestroy = types.StringValue("retain")
-	state := tfsdk.State{Schema: box.schema, Raw: box.object(t, retained)}
-	response := resource.DeleteResponse{State: state}
-	box.Delete(t.Context(), resource.DeleteRequest{State: state}, &response)
-	refused(t, response.Diagnostics, "", path.Empty())
-}

@@ -2,7 +2,6 @@ package retrypipeline_test
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,27 +33,6 @@ func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
 			)
 		})
 	}
-}
-
-func TestAcc_RetainLeavesEverything(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
-	retaining := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`, `on_destroy = "retain"`)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: retaining},
-		resource.TestStep{PreConfig: func() { b.Publish(t, "orders.failed", "", persistent("parked")) }, Config: retaining, Destroy: true},
-		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"), ImportStatePersist: true},
-		resource.TestStep{
-			PreConfig: func() {
-				if m, ok := b.Get(t, "orders.failed"); !ok || string(m.Body) != "parked" {
-					t.Error("the parked message is gone")
-				}
-			},
-			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-		},
-	)
 }
 
 // A destroy that may wait goes through as soon as somebody has dealt with what is left.
@@ -164,17 +142,5 @@ func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 		resource.TestStep{Config: config("1m", `"5s", "15s"`)},
 		resource.TestStep{Config: config("2m", `"5s"`)},
 		resource.TestStep{Config: config("2m", `"5s"`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
-	)
-}
-
-// A replacement would leave the old pipeline behind, with the work queues that the new one needs.
-func TestAcc_RetainedPipelineIsNotReplaced(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	retained := pipelineHCL(b, `delays = ["5s"]`, `on_destroy = "retain"`)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: retained},
-		resource.TestStep{Config: strings.Replace(retained, `name = "orders"`, `name = "bills"`, 1), ExpectError: regexp.MustCompile(`A retained pipeline cannot be replaced`)},
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`)},
 	)
 }

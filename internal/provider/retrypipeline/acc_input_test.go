@@ -37,7 +37,6 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	// Terraform validates everything before it plans anything.
 	validated, planned := badInputs{vhost: b.Vhost}, badInputs{vhost: b.Vhost, config: "resource \"terraform_data\" \"later\" {}\n"}
 	for name, c := range map[string]struct{ lines, says string }{
-		"unknown on_destroy":      {`delays = ["5s"]` + "\n" + `on_destroy = "keep"`, `neither "delete" nor "retain"`},
 		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
 		"negative delay":          {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
 		"no duration":             {`delays = ["5 seconds"]`, `delays = .*is not a duration`},

@@ -36,7 +36,6 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 		"its attachment":       {`delays = ["5s"], work_queues = { "work.paid" = { declare = true, attach = ` + later + ` } }`, `"policy"`, `"arguments"`},
 		"its strategy":         {`delays = ["5s"], work_queues = { work = { dead_letter_strategy = ` + later + ` } }`, `"at-least-once"`, `"at-most-once"`},
 		"its keys":             {`delays = ["5s"], work_queues = { work = { policy_definition = ` + later + ` } }`, `"{\"delivery-limit\":5}"`, `"{\"delivery-limit\":6}"`},
-		"what a destroy does":  {`delays = ["5s"], on_destroy = ` + later, `"delete"`, `"delete"`},
 		"whether it is forced": {`delays = ["5s"], force_destroy = ` + later, `false`, `true`},
 	}
 	var all laterPipelines

@@ -31,7 +31,6 @@ type model struct {
 	PolicyPriority   types.Int64          `tfsdk:"policy_priority"`
 	PolicyDefinition jsontypes.Normalized `tfsdk:"policy_definition"`
 	ForceDestroy     types.Bool           `tfsdk:"force_destroy"`
-	OnDestroy        types.String         `tfsdk:"on_destroy"`
 	Timeouts         timeouts.Value       `tfsdk:"timeouts"`
 
 	Topology            types.Object `tfsdk:"topology"`
@@ -62,7 +61,7 @@ func (m model) near() (pipelines, workQueues []string) {
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
 	l, diags := entity.Waits(ctx, m.Timeouts)
-	l.Retain, l.Force = m.OnDestroy.ValueString() == attribute.OnDestroyRetain, m.ForceDestroy.ValueBool()
+	l.Force = m.ForceDestroy.ValueBool()
 	return l, diags
 }
 

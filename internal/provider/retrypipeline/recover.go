@@ -26,7 +26,7 @@ func (m *model) recover(vhost topology.Topology) error {
 	m.QueueType = types.StringValue(p.QueueType)
 	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))
 	m.PolicyDefinition = attribute.ArgumentsValue(p.PolicyDefinition)
-	m.ForceDestroy, m.OnDestroy = types.BoolValue(false), types.StringValue(attribute.OnDestroyDelete)
+	m.ForceDestroy = types.BoolValue(false)
 	m.WorkQueues = attribute.MapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 
 // pipelineSchema describes the resource.
 func pipelineSchema(ctx context.Context) schema.Schema {
-	described := schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "A retry pipeline: " +
 			"messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
 			"The sidecar `rabbitmq-retry worker` counts the attempts, unless another `engine` does.",
@@ -111,6 +111,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"the keys of a policy that the pipeline's would shadow have to stand here, or in the work queue. " +
 					"`null` drops such a key.",
 			},
+			"force_destroy": attribute.ForceDestroy("pipeline"),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, " +
@@ -176,8 +177,6 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			},
 		},
 	}
-	maps.Copy(described.Attributes, attribute.DestroyAttributes("pipeline"))
-	return described
 }
 
 func workQueueAttributes() map[string]schema.Attribute {

@@ -42,7 +42,7 @@ func validate(ctx context.Context, m model) diag.Diagnostics {
 	}
 	_, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	diags.Append(more...)
-	return append(diags, attribute.CheckOnDestroy(m.OnDestroy)...)
+	return diags
 }
 
 func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {

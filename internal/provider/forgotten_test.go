@@ -1,0 +1,113 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+const forgettable = `
+resource "rabbitmq_retry_pipeline" "all" {
+  for_each    = toset([KEYS])
+  name        = each.key
+  vhost       = "VHOST"
+  delays      = ["5s"]
+  work_queues = { "${each.key}.created" = { declare = true } }
+}
+`
+
+const forgets = `
+removed {
+  from = rabbitmq_retry_pipeline.all
+  lifecycle { destroy = false }
+}
+`
+
+// What Terraform forgets, in either of two ways, keeps its messages on the broker, and an import brings it back.
+func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	tf.Write(t, "versions.tf", "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n")
+	configure := func(config string, pipelines ...string) {
+		t.Helper()
+		for i, name := range pipelines {
+			pipelines[i] = fmt.Sprintf("%q", name)
+		}
+		tf.Write(t, "main.tf", strings.NewReplacer("VHOST", b.Vhost, "KEYS", strings.Join(pipelines, ", ")).Replace(config))
+	}
+	planned := func(what, says string, args ...string) {
+		t.Helper()
+		if output := tf.Run(t, append([]string{"plan", "-no-color"}, args...)...); !strings.Contains(output, says) {
+			t.Errorf("%s: the plan does not say %q:\n%s", what, says, output)
+		}
+	}
+	imported := func(name string) {
+		t.Helper()
+		tf.Run(t, "import", "-no-color", fmt.Sprintf("rabbitmq_retry_pipeline.all[%q]", name), b.Vhost+"/"+name)
+	}
+	const messages = 1000
+	kept := func(name string) {
+		t.Helper()
+		queue, err := b.Channel(t).QueueDeclarePassive(name+".failed", true, false, false, false, nil)
+		if err != nil || queue.Messages != messages {
+			t.Errorf("%s has %d messages, want %d: %v", queue.Name, queue.Messages, messages, err)
+		}
+	}
+
+	configure(forgettable, "orders", "bills")
+	tf.Run(t, "apply", "-auto-approve", "-no-color")
+	for _, name := range []string{"orders", "bills"} {
+		publish(t, b, name+".failed", messages)
+	}
+
+	tf.Run(t, "state", "rm", `rabbitmq_retry_pipeline.all["orders"]`)
+	configure(forgettable, "bills")
+	planned("one of two forgotten", "No changes.")
+	configure(forgettable, "orders", "bills")
+	imported("orders")
+	planned("the one imported", "No changes.")
+	kept("orders")
+
+	configure(forgets)
+	planned("a destroy before the apply", "2 to destroy", "-destroy")
+	tf.Run(t, "apply", "-auto-approve", "-no-color")
+	tf.Run(t, "destroy", "-auto-approve", "-no-color")
+	configure(forgettable, "orders", "bills")
+	for _, name := range []string{"orders", "bills"} {
+		imported(name)
+	}
+	planned("both imported", "No changes.")
+	for _, name := range []string{"orders", "bills"} {
+		kept(name)
+	}
+}
+
+// publish publishes many messages, and waits until the broker has them all.
+func publish(t *testing.T, b *brokertest.Broker, exchange string, n int) {
+	t.Helper()
+	channel := b.Channel(t)
+	if err := channel.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	confirmed := make([]*amqp.DeferredConfirmation, n)
+	for i := range n {
+		var err error
+		confirmed[i], err = channel.PublishWithDeferredConfirmWithContext(t.Context(), exchange, "", false, false, amqp.Publishing{DeliveryMode: amqp.Persistent})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range confirmed {
+		if !c.Wait() {
+			t.Fatal("a message was refused")
+		}
+	}
+}
