@@ -6,8 +6,13 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
+
+// mostScrapes is how many scrapes are answered at a time.
+const mostScrapes = 4
 
 // Handler answers /healthz, /readyz and /metrics. The worker is stopping once the context is done.
 //
@@ -22,7 +27,7 @@ func Handler(stopping context.Context, set *metrics.Set) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, judge(stopping.Err() != nil, set.Statuses()))
 	})
-	mux.Handle("GET /metrics", exposition(set.Gatherer()))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(set.Gatherer(), promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
 	return mux
 }
 
