@@ -8,22 +8,19 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/signals"
 )
 
 func main() {
+	stops := make(chan os.Signal, 2)
+	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		<-signals.Stops
+		<-stops
 		stop()
 		// The default action of a signal would not do: the first process of a container has none.
-		<-signals.Stops
+		<-stops
 		_, _ = fmt.Fprintln(os.Stderr, "rabbitmq-retry: stopped by a second signal, with nothing more finished")
 		os.Exit(exitCutShort)
 	}()
-	if len(os.Args) < 2 || os.Args[1] != workerName {
-		signal.Reset(syscall.SIGHUP)
-	}
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }

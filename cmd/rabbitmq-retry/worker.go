@@ -2,13 +2,15 @@ package main
 
 import (
 	"context"
+	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/signals"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
@@ -50,9 +52,6 @@ const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"order
   # Does the configuration work? Nothing is consumed.
   rabbitmq-retry worker --config orders.json --uri-file /run/secrets/rabbitmq-uri --check`
 
-// workerName is what the command line calls it.
-const workerName = "worker"
-
 // workerOptions are what the command line says.
 type workerOptions struct {
 	source
@@ -67,7 +66,7 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 		getenv: getenv,
 	}
 	cmd := &cobra.Command{
-		Use:     workerName,
+		Use:     "worker",
 		Short:   "Retry the rejected messages of pipelines, and delay those of delayed exchanges",
 		Long:    workerHelp,
 		Example: workerExample,
@@ -81,6 +80,8 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 }
 
 func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // before the configuration is read, or it could miss a change
 	options, config, err := o.options()
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	} else {
 		options.Logger = o.logger(cmd.ErrOrStderr())
 		options.Metrics = metrics.New(version)
-		options.Configs = o.follow(ctx, config, signals.Hangups, options)
+		options.Configs = o.follow(ctx, config, hangups, options)
 		err = work(ctx, options, o.observation)
 	}
 	if err != nil {
