@@ -115,7 +115,6 @@ func work(ctx context.Context, options worker.Options, o observation) error {
 	return worker.Run(ctx, options)
 }
 
-// heapFloor spares a small heap most of its collections: they took a fifth of the processor time. Unlike
-// a higher GOGC it costs the same few megabytes however much is in use. The memory is never touched, and
-// so never resident.
+// heapFloor spares a small heap most of its collections, which took an eighth of the processor time. Unlike a higher GOGC, it
+// does not multiply what large messages take. The memory is never touched, and so never resident.
 const heapFloor = 8 << 20
