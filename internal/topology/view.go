@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // View is a topology as text, one line per object: the form in which plans show it and states keep it.
@@ -129,6 +131,12 @@ func argumentValue(value any) string {
 		return quoted(text)
 	}
 	return text
+}
+
+// composed reports whether Terraform keeps a text as it is behind any other: it normalizes all texts to NFC, which would make
+// different objects equal.
+func composed(text string) bool {
+	return norm.NFC.IsNormalString(text) && norm.NFC.PropertiesString(text).BoundaryBefore()
 }
 
 func separates(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
