@@ -3,7 +3,6 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 )
@@ -14,10 +13,10 @@ const MaxDelay = 315_360_000_000 * time.Millisecond
 // ParseDelay reads a Go duration that a retry queue can wait: zero, or from 1ms up to MaxDelay in
 // whole milliseconds, which is the resolution of a queue's TTL.
 func ParseDelay(s string) (time.Duration, error) {
-	d, err := parseDuration(s)
+	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a duration: write a number and a unit, such as \"500ms\", \"1m30s\" or \"24h\"; "+
+		return 0, fmt.Errorf("%q is not a duration, or is longer than 292 years: write a number and a unit, such as \"500ms\", \"1m30s\" or \"24h\"; "+
 			"hours are the longest unit", s)
 	case d < 0:
 		return 0, fmt.Errorf("%q is negative: remove the minus sign", s)
@@ -32,41 +31,16 @@ func ParseDelay(s string) (time.Duration, error) {
 // ParseMaxAge reads a Go duration after which a message is too old to be retried, in whole
 // milliseconds, which is the resolution of the times in its headers.
 func ParseMaxAge(s string) (time.Duration, error) {
-	d, err := parseDuration(s)
+	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a duration: write a number and a unit, such as \"30m\" or \"24h\"", s)
-	case d == math.MaxInt64:
-		return 0, fmt.Errorf("%q is too long: write %s (292 years) or less, or leave it out",
-			s, FormatDelay(time.Duration(math.MaxInt64).Truncate(time.Second)))
+		return 0, fmt.Errorf("%q is not a duration, or is longer than 292 years: write a number and a unit, such as \"30m\" or \"24h\"", s)
 	case d <= 0:
 		return 0, fmt.Errorf("%q is not positive: no message would ever be retried", s)
 	case d%time.Millisecond != 0:
 		return 0, fmt.Errorf("%q is finer than a millisecond, the resolution of the times in headers", s)
 	}
 	return d, nil
-}
-
-// parseDuration reads a Go duration. One that Go cannot hold is the longest or the shortest that it can.
-func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err == nil {
-		return d, nil
-	}
-	digits := func(r rune) rune {
-		if '0' <= r && r <= '9' {
-			return '0'
-		}
-		return r
-	}
-	zeros := strings.Map(digits, s)
-	switch _, wrong := time.ParseDuration(zeros); {
-	case wrong != nil, strings.TrimLeft(zeros, "+-") == "0": // which needs no unit
-		return 0, err
-	case strings.HasPrefix(s, "-"):
-		return math.MinInt64, nil
-	}
-	return math.MaxInt64, nil
 }
 
 // FormatDelay spells a delay as it stands in names and binding keys: Go's spelling without zero

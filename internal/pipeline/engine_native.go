@@ -71,23 +71,3 @@ func IsLinear(waits []time.Duration) bool {
 	}
 	return true
 }
-
-// NearestLinear is the schedule of as many delays, d, 2d, 3d and so on, that differs least from the one given, by the
-// squares of the differences. Its step is written in whole seconds if it has some, and is never zero.
-func NearestLinear(waits []time.Duration) []time.Duration {
-	var weighted, weights float64
-	for i, wait := range waits {
-		weighted, weights = weighted+float64(i+1)*float64(wait), weights+float64((i+1)*(i+1))
-	}
-	unit := time.Millisecond
-	if weighted/weights >= float64(time.Second) {
-		unit = time.Second
-	}
-	most := (MaxDelay / time.Duration(len(waits))).Truncate(unit)
-	step := min(max(time.Duration(weighted/weights).Round(unit), unit), most)
-	linear := make([]time.Duration, len(waits))
-	for i := range waits {
-		linear[i] = time.Duration(i+1) * step
-	}
-	return linear
-}

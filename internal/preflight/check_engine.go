@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,8 +36,7 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 	case p.Engine == pipeline.EngineConsumer && len(waits) != 1:
 		problems = append(problems, problem(Path{"delays"}, "More than one delay without a sidecar", oneDelayOnly, len(waits)))
 	case p.Engine == pipeline.EngineNative && len(waits) > 0 && !pipeline.IsLinear(waits):
-		problems = append(problems, problem(Path{"delays"}, "Schedule that RabbitMQ cannot delay by itself", linearOnly,
-			hclDelays(waits), hclDelays(pipeline.NearestLinear(waits))))
+		problems = append(problems, problem(Path{"delays"}, "Schedule that RabbitMQ cannot delay by itself", linearOnly))
 	}
 	return problems
 }
@@ -83,15 +81,6 @@ func waitsOf(p pipeline.Pipeline) []time.Duration {
 		waits[i] = delay.Wait
 	}
 	return waits
-}
-
-// hclDelays writes a schedule as it stands in a configuration.
-func hclDelays(waits []time.Duration) string {
-	spelled := make([]string, len(waits))
-	for i, wait := range waits {
-		spelled[i] = fmt.Sprintf("%q", pipeline.FormatDelay(wait))
-	}
-	return "[" + strings.Join(spelled, ", ") + "]"
 }
 
 // ConsumersCall says what consumers must call when they cannot process a message.

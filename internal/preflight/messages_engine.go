@@ -25,10 +25,7 @@ const (
 
 	linearOnly = "With engine = \"native\" RabbitMQ computes the delays: the first one, " +
 		"twice, three times it and so on, up to the last one. " +
-		"It cannot wait %s. " +
-		"The nearest schedule that it can wait is\n\n" +
-		"  delays = %s\n\n" +
-		"For any other write engine = \"worker\"."
+		"Write such a schedule, as in delays = [\"5s\", \"10s\", \"15s\"], or engine = \"worker\"."
 )
 
 // Details of a broker that is too old for an engine.
