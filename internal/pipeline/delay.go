@@ -16,8 +16,8 @@ func ParseDelay(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a duration, or is longer than 292 years: write a number and a unit, such as \"500ms\", \"1m30s\" or \"24h\"; "+
-			"hours are the longest unit", s)
+		return 0, fmt.Errorf("%q is not a duration, or is longer than 292 years: "+
+			"write a number and a unit, such as \"500ms\", \"1m30s\" or \"24h\"; hours are the longest unit", s)
 	case d < 0:
 		return 0, fmt.Errorf("%q is negative: remove the minus sign", s)
 	case d > MaxDelay:

@@ -49,19 +49,6 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 	return []Problem{problem(Path{"max_age"}, "No message is ever retried", tooOldAtOnce, p.Delays[0].Spelling, p.MaxAge.Spelling)}
 }
 
-// CheckQueueType checks the type of the pipeline's own queues.
-func CheckQueueType(queueType string) []Problem { return checkType(Path{"queue_type"}, queueType) }
-
-func checkType(at Path, queueType string) []Problem {
-	switch queueType {
-	case topology.Quorum, topology.Classic:
-		return nil
-	case "stream":
-		return []Problem{problem(at, "Streams cannot be retried", streamsRejectNothing)}
-	}
-	return []Problem{problem(at, "Unknown queue type", unknownQueueType, queueType)}
-}
-
 // CheckLengths checks that the broker takes the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
 	longest, queues := p.Names().ReturnExchange(), pipeline.Expand(p).Queues

@@ -11,8 +11,6 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 	for i := range problems {
 		problems[i].Path = Path{"pipeline"}
 	}
-	problems = append(problems, checkPriority(a.PolicyPriority)...)
-	problems = append(problems, CheckEngineName(a.AsPipeline().EngineName())...)
 	if a.Engine == pipeline.EngineNative {
 		problems = append(problems, problem(Path{"engine"}, "Queue cannot be attached from outside", nativeAttachment))
 	}

@@ -10,23 +10,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// CheckExchangeType checks how a delayed exchange routes what is due.
-func CheckExchangeType(exchangeType string) []Problem {
-	if slices.Contains(delayed.Types(), exchangeType) {
-		return nil
-	}
-	detail := unknownExchangeType
-	if exchangeType == "x-delayed-message" {
-		detail = pluginsExchangeType
-	}
-	return []Problem{problem(Path{"type"}, "Unknown exchange type", detail, exchangeType)}
-}
-
 // CheckDelayedExchange checks a delayed exchange by itself.
 func CheckDelayedExchange(e delayed.Exchange) []Problem {
-	problems := slices.Concat(
-		workerconfig.ValidateDelayedExchange(e.Worker()), CheckExchangeType(e.Type), checkPriority(e.PolicyPriority))
-	if len(problems) > 0 {
+	if problems := workerconfig.ValidateDelayedExchange(e.Worker()); len(problems) > 0 {
 		return problems
 	}
 	if detail, name := longestRefused(e); detail != "" {

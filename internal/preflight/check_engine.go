@@ -10,18 +10,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CheckEngineName checks the name of an engine.
-func CheckEngineName(engine string) []Problem {
-	if slices.Contains(pipeline.Engines(), engine) {
-		return nil
-	}
-	return []Problem{problem(Path{"engine"}, "Unknown engine", unknownEngine, engine)}
-}
-
 // CheckEngine finds what the engine cannot do. The worker can do everything.
 func CheckEngine(p pipeline.Pipeline) []Problem {
 	if p.HasWorker() {
-		return CheckEngineName(p.EngineName())
+		return nil
 	}
 	problems := onlyWithWorker(p)
 	for i, delay := range p.Delays {

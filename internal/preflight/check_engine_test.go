@@ -21,7 +21,6 @@ func TestCheckEngine(t *testing.T) {
 		"worker":                     {"", func(*pipeline.Pipeline) {}, "", ""},
 		"native":                     {pipeline.EngineNative, func(*pipeline.Pipeline) {}, "", ""},
 		"consumer":                   {pipeline.EngineConsumer, func(*pipeline.Pipeline) {}, "", ""},
-		"another":                    {"other", func(*pipeline.Pipeline) {}, "engine", `"other" is not an engine`},
 		"native, capped":             {pipeline.EngineNative, delayedBy(5, 10, 12), "", ""},
 		"native, not linear":         {pipeline.EngineNative, delayedBy(5, 30, 300), "delays", "twice, three times it and so on"},
 		"native, at once":            {pipeline.EngineNative, delayedBy(0), "delays[0]", "1ms or more"},

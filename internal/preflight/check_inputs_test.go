@@ -26,9 +26,6 @@ func TestCheckWorkQueue(t *testing.T) {
 		"long name":          {queue: strings.Repeat("w", 256), workQueue: pipeline.WorkQueue{Type: classic}, says: "at most 255 bytes"},
 		"reserved":           {queue: "amq.x", workQueue: pipeline.WorkQueue{Type: quorum, Declare: true}, says: "amq."},
 		"reserved but there": {queue: "amq.x", workQueue: pipeline.WorkQueue{Type: quorum}},
-		"stream":             {queue: "q", workQueue: pipeline.WorkQueue{Type: "stream"}, at: "type", says: "cannot reject a stream's messages"},
-		"unknown type":       {queue: "q", workQueue: pipeline.WorkQueue{Type: "lazy"}, at: "type", says: `"lazy" is not a queue type`},
-		"unknown attach":     {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, Attach: "magic"}, at: "attach", says: `"magic" is neither`},
 		"policy of none": {
 			queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, Attach: pipeline.AttachArguments, PolicyDefinition: topology.Arguments{}},
 			at: "policy_definition", says: "attach",
@@ -42,7 +39,6 @@ func TestCheckWorkQueue(t *testing.T) {
 		"at least once":            {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, DeadLetterStrategy: topology.AtLeastOnce}},
 		"at least once, classic":   {queue: "q", workQueue: pipeline.WorkQueue{Type: classic, DeadLetterStrategy: topology.AtLeastOnce}, at: "dead_letter_strategy", says: "quorum"},
 		"at most once, classic":    {queue: "q", workQueue: pipeline.WorkQueue{Type: classic, DeadLetterStrategy: topology.AtMostOnce}},
-		"unknown strategy":         {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, DeadLetterStrategy: "never"}, at: "dead_letter_strategy", says: `"never" is neither`},
 		"arguments, not declared":  {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, Arguments: topology.Arguments{"a": int64(1)}}, at: "arguments_json", says: "declare = true"},
 		"arguments":                {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, Declare: true, Arguments: topology.Arguments{"x-max-in-memory-length": int64(1), "a": 1.5}}},
 		"expires":                  {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, Declare: true, Arguments: topology.Arguments{"x-expires": int64(1)}}, at: "arguments_json", says: "x-expires"},

@@ -11,7 +11,7 @@ import (
 // CheckPolicies checks the keys that the user adds to the policies, where work queues are attached
 // by policy.
 func CheckPolicies(p pipeline.Pipeline) []Problem {
-	problems := checkPriority(p.PolicyPriority)
+	var problems []Problem
 	for _, name := range p.AttachedByPolicy() {
 		w := p.WorkQueues[name]
 		at := Path{"work_queues", MapKey(name), "policy_definition"}
@@ -28,13 +28,6 @@ func withNulls(p pipeline.Pipeline, w pipeline.WorkQueue) topology.Arguments {
 	maps.Copy(keys, p.PolicyDefinition)
 	maps.Copy(keys, w.PolicyDefinition)
 	return keys
-}
-
-func checkPriority(priority int) []Problem {
-	if priority < 1 {
-		return []Problem{problem(Path{"policy_priority"}, "Policy priority too low", priorityTooLow, priority)}
-	}
-	return nil
 }
 
 // CheckPolicyDefinition checks the keys that the user adds to the policy of a work queue.

@@ -24,7 +24,6 @@ func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, wo
 	if name == "" {
 		return problems
 	}
-	problems = append(problems, checkType(place("type"), workQueue.Type)...)
 	problems = append(problems, checkAttach(place, workQueue)...)
 	problems = append(problems, checkFailedQueue(place, p, name, workQueue)...)
 	problems = append(problems, checkTakeOver(place, p, name, workQueue)...)
@@ -35,23 +34,13 @@ func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, wo
 }
 
 func checkAttach(place func(...any) Path, workQueue pipeline.WorkQueue) []Problem {
-	switch workQueue.Attach {
-	case "", pipeline.AttachPolicy:
-	case pipeline.AttachArguments:
-		if workQueue.PolicyDefinition != nil {
-			return []Problem{problem(place("policy_definition"), "policy_definition requires attach = \"policy\"", noPolicyToDefine)}
-		}
-	default:
-		return []Problem{problem(place("attach"), "Unknown way to attach", unknownAttach, workQueue.Attach)}
-	}
-	switch strategy := workQueue.DeadLetterStrategy; {
-	case strategy == "" || strategy == topology.AtMostOnce || strategy == topology.AtLeastOnce && workQueue.Type == topology.Quorum:
-		return nil
-	case strategy == topology.AtLeastOnce:
+	switch {
+	case workQueue.Attach == pipeline.AttachArguments && workQueue.PolicyDefinition != nil:
+		return []Problem{problem(place("policy_definition"), "policy_definition requires attach = \"policy\"", noPolicyToDefine)}
+	case workQueue.DeadLetterStrategy == topology.AtLeastOnce && workQueue.Type != topology.Quorum:
 		return []Problem{problem(place("dead_letter_strategy"), "at-least-once requires a quorum queue", quorumOnly)}
-	default:
-		return []Problem{problem(place("dead_letter_strategy"), "Unknown strategy", unknownStrategy, strategy)}
 	}
+	return nil
 }
 
 // checkTakeOver checks what takes a queue over from another pipeline.

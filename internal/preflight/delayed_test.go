@@ -33,20 +33,17 @@ func TestCheckDelayedExchange(t *testing.T) {
 		t.Errorf("a good one: %v", problems)
 	}
 	for want, change := range map[string]func(*delayed.Exchange){
-		"type: Unknown exchange type":                                           func(e *delayed.Exchange) { e.Type = "x-delayed-message" },
-		"policy_priority: Policy priority too low":                              func(e *delayed.Exchange) { e.PolicyPriority = 0 },
-		"max_delay: Invalid duration":                                           func(e *delayed.Exchange) { e.MaxDelay = spelled("0s") },
-		"precision: Invalid duration":                                           func(e *delayed.Exchange) { e.Precision = spelled("0s") },
-		"precision: Precision too coarse":                                       func(e *delayed.Exchange) { e.Precision = spelled("8s") },
-		"precision: Precision out of range":                                     func(e *delayed.Exchange) { e.MaxDelay, e.Precision = spelled("87600h"), spelled("70000h") },
-		"name: Reserved character in the delayed exchange's name":               func(e *delayed.Exchange) { e.Name = "a/b" },
-		"name: Reserved delayed exchange name":                                  func(e *delayed.Exchange) { e.Name = "amq.events" },
-		"name: Empty delayed exchange name":                                     func(e *delayed.Exchange) { e.Name = "" },
-		"name: Line break in the delayed exchange's name":                       func(e *delayed.Exchange) { e.Name = "a\nb" },
-		"name: Name too long":                                                   func(e *delayed.Exchange) { e.Name = strings.Repeat("n", 240) },
-		"vhost: Empty vhost":                                                    func(e *delayed.Exchange) { e.Vhost = "" },
-		"max_delay: Definition too long":                                        func(e *delayed.Exchange) { e.MaxDelay.Spelling = "7s" + strings.Repeat("0ms", 1500) },
-		"type: Unknown exchange type, policy_priority: Policy priority too low": func(e *delayed.Exchange) { e.Type, e.PolicyPriority = "", -1 },
+		"max_delay: Invalid duration":                             func(e *delayed.Exchange) { e.MaxDelay = spelled("0s") },
+		"precision: Invalid duration":                             func(e *delayed.Exchange) { e.Precision = spelled("0s") },
+		"precision: Precision too coarse":                         func(e *delayed.Exchange) { e.Precision = spelled("8s") },
+		"precision: Precision out of range":                       func(e *delayed.Exchange) { e.MaxDelay, e.Precision = spelled("87600h"), spelled("70000h") },
+		"name: Reserved character in the delayed exchange's name": func(e *delayed.Exchange) { e.Name = "a/b" },
+		"name: Reserved delayed exchange name":                    func(e *delayed.Exchange) { e.Name = "amq.events" },
+		"name: Empty delayed exchange name":                       func(e *delayed.Exchange) { e.Name = "" },
+		"name: Line break in the delayed exchange's name":         func(e *delayed.Exchange) { e.Name = "a\nb" },
+		"name: Name too long":                                     func(e *delayed.Exchange) { e.Name = strings.Repeat("n", 240) },
+		"vhost: Empty vhost":                                      func(e *delayed.Exchange) { e.Vhost = "" },
+		"max_delay: Definition too long":                          func(e *delayed.Exchange) { e.MaxDelay.Spelling = "7s" + strings.Repeat("0ms", 1500) },
 	} {
 		e := events()
 		change(&e)

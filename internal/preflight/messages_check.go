@@ -9,12 +9,6 @@ const (
 		"each goes to the failed queue as \"too_old\" at once. " +
 		"Raise max_age, or shorten the first delay."
 
-	streamsRejectNothing = "Consumers cannot reject a stream's messages. " +
-		"Write \"quorum\" or \"classic\"."
-
-	unknownQueueType = "%q is not a queue type. " +
-		"Write \"quorum\" or \"classic\"."
-
 	definitionTooLong = "The pipeline's definition, which is kept on the broker, has %d bytes; " +
 		"it may have at most %d, and fewer with many quotes in it. " +
 		"%s."
@@ -26,8 +20,6 @@ const (
 
 	fewerDelays = "List fewer delays: the last one repeats"
 
-	priorityTooLow = "policy_priority is %d; write 1 or more: a policy whose priority nobody chose has 0."
-
 	unusableKeyHere = "%q cannot be set here: %s."
 
 	unknownPolicyKey = "RabbitMQ knows no policy key %q. " +
@@ -38,12 +30,8 @@ const (
 
 	noPolicyToDefine = "With attach = \"arguments\" the pipeline writes no policy for the queue."
 
-	unknownAttach = "%q is neither \"policy\" nor \"arguments\"."
-
 	quorumOnly = "Only quorum queues dead-letter at least once. " +
 		"Write \"at-most-once\", or leave it out."
-
-	unknownStrategy = "%q is neither \"at-least-once\" nor \"at-most-once\"."
 
 	argumentsWithoutDeclare = "arguments_json goes with declare = true: a queue that exists already keeps its own arguments."
 

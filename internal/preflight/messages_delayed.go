@@ -2,12 +2,6 @@ package preflight
 
 // Details of what is wrong with a delayed exchange, or in its way.
 const (
-	pluginsExchangeType = "%q is the type of the plugin rabbitmq_delayed_message_exchange, which is not needed here. " +
-		"Write what its exchange has as x-delayed-type: \"topic\", \"direct\", \"fanout\" or \"headers\"."
-
-	unknownExchangeType = "%q is not a type of exchange that can route what is due. " +
-		"Write \"topic\", \"direct\", \"fanout\" or \"headers\"."
-
 	ownQueueOfDelayed = "Queue %q is one of the own queues of the delayed exchange %q. " +
 		"Leave it out: a work queue is one that is bound to the exchange %q."
 

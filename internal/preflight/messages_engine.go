@@ -2,9 +2,6 @@ package preflight
 
 // Details of what an engine cannot do.
 const (
-	unknownEngine = "%q is not an engine. " +
-		"Write \"worker\", \"native\" or \"consumer\"; the guide \"Which engine\" compares them."
-
 	noMaxAge = "With engine = %q nobody compares the age of a message. " +
 		"Leave max_age out, or write engine = \"worker\"."
 

@@ -2,19 +2,49 @@ package attribute
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
+
+// OneOf accepts these values.
+func OneOf(values ...string) []validator.String {
+	return []validator.String{stringvalidator.OneOf(values...)}
+}
+
+// PolicyPriority describes the priority of policies.
+func PolicyPriority(preset int64, description string) schema.Attribute {
+	return schema.Int64Attribute{
+		Optional: true, Computed: true,
+		Default:    int64default.StaticInt64(preset),
+		Validators: []validator.Int64{int64validator.AtLeast(1)}, // a policy whose priority nobody chose has 0
+		MarkdownDescription: description +
+			"Only the policy of the highest priority applies to a queue. " +
+			"Default: `1000`.",
+	}
+}
 
 // AttachAttributes describe how a work queue joins a pipeline. The two texts say what is special about attach and
 // policy_definition there.
 func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
+		"type": schema.StringAttribute{
+			Optional: true, Computed: true,
+			Default:    stringdefault.StaticString(topology.Quorum),
+			Validators: OneOf(topology.Quorum, topology.Classic),
+			MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. " +
+				"It must be the queue's real type, since a policy for another type does not apply.",
+		},
 		"attach": schema.StringAttribute{
 			Optional: true, Computed: true,
-			Default: stringdefault.StaticString(pipeline.AttachPolicy),
+			Default:    stringdefault.StaticString(pipeline.AttachPolicy),
+			Validators: OneOf(pipeline.AttachPolicy, pipeline.AttachArguments),
 			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, " +
 				"or `arguments`, with which the application declares it and the provider checks that it did." + attach,
 		},
@@ -25,7 +55,8 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 				"The queue's policy has a priority that is higher by one. Remove it once the other pipeline has let go of the queue.",
 		},
 		"dead_letter_strategy": schema.StringAttribute{
-			Optional: true,
+			Optional:   true,
+			Validators: OneOf(topology.AtLeastOnce, topology.AtMostOnce),
 			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, " +
 				"or `at-most-once` (default for classic queues, which know no other).",
 		},

@@ -40,10 +40,10 @@ func TestAcc_BadInputs(t *testing.T) {
 		{exchangeHCL(b, "events", `max_delay = "87600h"`, `precision = "70000h"`), "Precision out of range.*precision = "},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "2s"`), "longer than max_delay"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1.5ms"`), "finer than a millisecond"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "Unknown exchange type.*type = .*has as x-delayed-type"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "random"`), "Unknown exchange type.*type = "},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `policy_priority = 0`), "Policy priority too low"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "Invalid timeout"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "type = .*must be one of: \\[\"topic\" \"direct\" \"fanout\" \"headers\"\\]"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "random"`), "type = .*must be one of"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `policy_priority = 0`), "must be at least 1"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "must not be negative"},
 	} {
 		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: says(c.says)})
 	}

@@ -23,9 +23,6 @@ func validate(_ context.Context, m model) diag.Diagnostics {
 	if attribute.Known(m.Name) {
 		diags.Append(report.Errors(workerconfig.CheckDelayedExchangeName(m.Name.ValueString()))...)
 	}
-	if attribute.Known(m.Type) {
-		diags.Append(report.Errors(preflight.CheckExchangeType(m.Type.ValueString()))...)
-	}
 	if attribute.Known(m.MaxDelay) {
 		diags.Append(report.Errors(workerconfig.CheckMaxDelay(m.MaxDelay.ValueString()))...)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -38,7 +37,8 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			},
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default: stringdefault.StaticString(delayed.Types()[0]),
+				Default:    stringdefault.StaticString(delayed.Types()[0]),
+				Validators: attribute.OneOf(delayed.Types()...),
 				MarkdownDescription: "Type of `deliver_exchange`, by which due messages are routed: " +
 					"`topic` (default), `direct`, `fanout` or `headers`. " +
 					"Changing it is refused while anything is bound to that exchange.",
@@ -56,13 +56,8 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "What delays are rounded up to, as a Go duration. A coarser one needs fewer levels. Default: `100ms`. " +
 					"Changing it loses no message: the levels of the old precision drain beside those of the new one.",
 			},
-			"policy_priority": schema.Int64Attribute{
-				Optional: true, Computed: true,
-				Default: int64default.StaticInt64(delayed.DefaultPolicyPriority),
-				MarkdownDescription: "Priority of the policy that keeps other policies off the delayed exchange's queues. " +
-					"Only the policy of the highest priority applies to a queue. " +
-					"Default: `1000`.",
-			},
+			"policy_priority": attribute.PolicyPriority(delayed.DefaultPolicyPriority,
+				"Priority of the policy that keeps other policies off the delayed exchange's queues. "),
 			"force_destroy": attribute.ForceDestroy("delayed exchange"),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,

@@ -225,10 +225,11 @@ func TestAcc_WrongAttachments(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", map[string]any{"x-max-length": 5})
 	for _, test := range []struct{ lines, said string }{
-		{`type = "stream"`, `Streams cannot be retried`},
-		{`attach = "magic"`, `neither "policy" nor "arguments"`},
+		{`type = "stream"`, `must be one of: \["quorum" "classic"\]`},
+		{`attach = "magic"`, `must be one of: \["policy" "arguments"\]`},
 		{`attach = "arguments"`, `not declared for the pipeline`},
-		{`policy_priority = 0`, `Policy priority too low`},
+		{`policy_priority = 0`, `must be at least 1`},
+		{`declare_failed_queue = false`, `"failed_queue" must be specified`},
 		{`policy_definition = "x"`, `(?i)json`},
 		{`policy_definition = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
 		{``, `dead_letter_strategy = "at-most-once"`},

@@ -88,7 +88,7 @@ func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagno
 // validate checks what is known.
 func validate(_ context.Context, m model) diag.Diagnostics {
 	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
-	return append(diags, attribute.CheckFailedQueue(path.Empty(), m.FailedQueue, m.DeclareFailedQueue)...)
+	return diags
 }
 
 // change leads from the attachment as it was to the next one. It is refused as long as pending dead letters of

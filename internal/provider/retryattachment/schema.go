@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -14,7 +13,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // attachmentSchema describes the resource.
@@ -42,23 +40,12 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 			},
 			"engine": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default: stringdefault.StaticString(pipeline.EngineWorker),
+				Default:    stringdefault.StaticString(pipeline.EngineWorker),
+				Validators: attribute.OneOf(pipeline.Engines()...),
 				MarkdownDescription: "The engine of the pipeline: `worker` (default) or `consumer`. " +
 					"Work queues of a `native` pipeline are listed in the pipeline itself.",
 			},
-			"type": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default: stringdefault.StaticString(topology.Quorum),
-				MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. " +
-					"It must be the queue's real type, since a policy for another type does not apply.",
-			},
-			"policy_priority": schema.Int64Attribute{
-				Optional: true, Computed: true,
-				Default: int64default.StaticInt64(pipeline.DefaultPolicyPriority),
-				MarkdownDescription: "Priority of the attachment's policy. " +
-					"Only the policy of the highest priority applies to a queue. " +
-					"Default: `1000`.",
-			},
+			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the attachment's policy. "),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long a change waits for pending dead letters of the queue. " +

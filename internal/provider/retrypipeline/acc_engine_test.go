@@ -124,8 +124,8 @@ func TestAcc_EngineCannot(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	refused := map[string]string{
-		`engine = "nativ"` + "\n" + `delays = ["1s"]`:                                                                                                   `"nativ" is not an engine`,
-		`engine = "native"` + "\n" + `delays = ["5s", "30s", "5m"]`:                                                                                     `(?s)delays = \["1m9s", "2m18s", "3m27s"\]`,
+		`engine = "nativ"` + "\n" + `delays = ["1s"]`:                                                                                                   `must be one of: \["worker" "native" "consumer"\]`,
+		`engine = "native"` + "\n" + `delays = ["5s", "30s", "5m"]`:                                                                                     `(?s)twice,\s+three\s+times`,
 		`engine = "native"` + "\n" + `delays = ["0s", "1s"]`:                                                                                            `(?s)every\s+retry\s+waits`,
 		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `max_age = "1h"`:                                                                        `max_age without a sidecar`,
 		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `retry_on = ["rejected", "expired"]`:                                                    `retry_on without a sidecar`,

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
@@ -46,6 +45,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"engine": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default:       stringdefault.StaticString(pipeline.EngineWorker),
+				Validators:    attribute.OneOf(pipeline.Engines()...),
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Who counts the attempts and delays: `worker` (default), the sidecar, on every release; " +
 					"`native`, quorum work queues themselves, from RabbitMQ 4.3.1 on, without a sidecar and with linear delays only; " +
@@ -85,6 +85,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"queue_type": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default:       stringdefault.StaticString(topology.Quorum),
+				Validators:    attribute.OneOf(topology.Quorum, topology.Classic),
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Type of the pipeline's own queues: `quorum` (default), or `classic` for a single node. " +
 					"Changing it replaces the pipeline.",
@@ -96,13 +97,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"A queue can belong to one pipeline only.",
 				NestedObject: schema.NestedAttributeObject{Attributes: workQueueAttributes()},
 			},
-			"policy_priority": schema.Int64Attribute{
-				Optional: true, Computed: true,
-				Default: int64default.StaticInt64(pipeline.DefaultPolicyPriority),
-				MarkdownDescription: "Priority of the pipeline's policies. " +
-					"Only the policy of the highest priority applies to a queue. " +
-					"Default: `1000`.",
-			},
+			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the pipeline's policies. "),
 			"policy_definition": schema.StringAttribute{
 				Optional:   true,
 				CustomType: jsontypes.NormalizedType{},
@@ -185,12 +180,6 @@ func workQueueAttributes() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "Deliveries in total of a message that fails in this queue, the first one included, " +
 				"in place of the pipeline's `max_attempts`; it may be lower or higher.",
-		},
-		"type": schema.StringAttribute{
-			Optional: true, Computed: true,
-			Default: stringdefault.StaticString(topology.Quorum),
-			MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. " +
-				"It must be the queue's real type, since a policy for another type does not apply.",
 		},
 		"declare": schema.BoolAttribute{
 			Optional: true, Computed: true,

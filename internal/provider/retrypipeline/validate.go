@@ -22,12 +22,6 @@ func validate(ctx context.Context, m model) diag.Diagnostics {
 	if attribute.Known(m.Name) {
 		diags.Append(report.Errors(workerconfig.CheckName(m.Name.ValueString()))...)
 	}
-	if attribute.Known(m.QueueType) {
-		diags.Append(report.Errors(preflight.CheckQueueType(m.QueueType.ValueString()))...)
-	}
-	if attribute.Known(m.Engine) {
-		diags.Append(report.Errors(preflight.CheckEngineName(m.Engine.ValueString()))...)
-	}
 	diags.Append(m.validateSchedule(ctx)...)
 	if attribute.FullyKnown(ctx, m.RetryOn) {
 		var reasons []string

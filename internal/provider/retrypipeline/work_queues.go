@@ -40,7 +40,6 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 	if !w.MaxAttempts.IsNull() {
 		diags.Append(report.Errors(workerconfig.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
 	}
-	diags.Append(attribute.CheckFailedQueue(at, w.FailedQueue, w.DeclareFailedQueue)...)
 	queueType := topology.Quorum
 	if !w.Type.IsNull() {
 		queueType = w.Type.ValueString()
