@@ -105,12 +105,6 @@ func (c Client) config(vhost string) amqp.Config {
 	return amqp.Config{Vhost: vhost, Heartbeat: heartbeat, Properties: properties}
 }
 
-// OpenChannel opens a channel.
-func OpenChannel(ctx context.Context, conn *amqp.Connection) (*amqp.Channel, error) {
-	// A late channel is closed together with its connection.
-	return Await(ctx, "open a channel", conn.Channel, func(*amqp.Channel) {})
-}
-
 // HangUp closes a connection within three seconds. The deadline also ends a write that hangs because the
 // broker does not read. An error says no more than that the connection is closed already.
 func HangUp(conn *amqp.Connection) {

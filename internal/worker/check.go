@@ -66,23 +66,5 @@ func checkFlow(ctx context.Context, uri amqpconn.URI, c session.Config, version 
 		return amqp.Queue{}, err
 	}
 	defer amqpconn.HangUp(conn)
-	channel, err := amqpconn.OpenChannel(ctx, conn)
-	if err != nil {
-		return amqp.Queue{}, err
-	}
-	queue, err := amqpconn.Await(ctx, "look for the inbox", func() (amqp.Queue, error) {
-		return channel.QueueDeclarePassive(c.Inbox(), true, false, false, false, nil)
-	}, func(amqp.Queue) {})
-	if err != nil {
-		return amqp.Queue{}, err
-	}
-	for _, exchange := range c.Exchanges() {
-		if _, err := amqpconn.Await(ctx, "look for the exchange "+exchange, func() (any, error) {
-			// The broker does not compare the type of an exchange that is only looked for.
-			return nil, channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)
-		}, func(any) {}); err != nil {
-			return amqp.Queue{}, err
-		}
-	}
-	return queue, nil
+	return amqpconn.LookFor(ctx, conn, c.Inbox(), c.Exchanges()...)
 }

@@ -157,12 +157,12 @@ func TestCheckOfADelayedExchange(t *testing.T) {
 	}
 	for _, exchange := range []string{"events.delay.1s.5", "events.delay.unrouted", "events.deliver"} {
 		e.set(t, http.MethodDelete, e.Path("exchanges", exchange), nil)
-		if out, err := check(); err == nil || !strings.Contains(out, "error: look for the exchange "+exchange+":") || !strings.Contains(out, "NOT_FOUND") {
+		if out, err := check(); err == nil || !strings.Contains(out, "error: look for the queue ") || !strings.Contains(out, "no exchange '"+exchange+"'") {
 			t.Errorf("without %s: %s, %v", exchange, out, err)
 		}
 	}
 	e.set(t, http.MethodDelete, e.Path("queues", e.names.Inbox()), nil)
-	if out, err := check(); err == nil || !strings.Contains(out, "error: look for the inbox:") {
+	if out, err := check(); err == nil || !strings.Contains(out, "error: look for the queue ") {
 		t.Errorf("%s, %v", out, err)
 	}
 }

@@ -1,11 +1,8 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 )
 
 const (
@@ -67,17 +64,4 @@ func (a acks) follow(own int, cancel func()) error {
 		time.Sleep(ackPoll)
 	}
 	return err
-}
-
-// countConsumers asks on the connection that consumes: a broker that blocks publishers does not answer on the other one.
-func countConsumers(ctx context.Context, conn amqpconn.Bounded, queue string) (int, error) {
-	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
-	if err != nil {
-		return 0, err
-	}
-	return amqpconn.Await(ctx, "count the consumers of "+queue, func() (int, error) {
-		defer func() { _ = channel.Close() }()
-		declared, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
-		return declared.Consumers, err
-	}, func(int) {})
 }

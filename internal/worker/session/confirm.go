@@ -60,7 +60,7 @@ func (s *Session) renew(p *publisher) {
 	if !p.stale || p.shut || len(p.outstanding) > 0 {
 		return
 	}
-	old := p.channel
+	old := p.Channel
 	time.AfterFunc(outlivedBy, func() { _ = old.Close() }) // what it answers changes nothing
 	p.suspend()
 	s.reopen(p)

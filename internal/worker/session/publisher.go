@@ -30,40 +30,22 @@ type publisher struct {
 	suspension
 }
 
-// outlet is a channel in confirm mode. A broker closes it over a publish that it does not accept.
-//
-// The broker sends a basic.return before the confirm of the same message, and the library's reader
-// hands both on in that order, so whoever takes a confirm finds the return in its channel already.
-// Both channels have room for everything outstanding, which the inbox's window bounds: the library
-// drops what it cannot hand over within five seconds, and holds a lock meanwhile that publishing
-// takes.
+// outlet is a channel with the confirms of what is published. It has room for everything outstanding, which the inbox's window bounds.
 type outlet struct {
-	channel  *amqp.Channel
-	returns  chan amqp.Return
+	amqpconn.Confirming
 	confirms chan amqp.Confirmation
-	closed   chan *amqp.Error
 }
 
 func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet, error) {
-	channel, err := amqpconn.OpenChannel(ctx, conn)
+	channel, err := amqpconn.OpenConfirming(ctx, conn, window)
 	if err != nil {
 		return outlet{}, err
 	}
-	if _, err := amqpconn.Await(ctx, "turn publisher confirms on", func() (any, error) {
-		return nil, channel.Confirm(false)
-	}, func(any) {}); err != nil {
-		return outlet{}, err
-	}
-	return outlet{
-		channel:  channel,
-		returns:  channel.NotifyReturn(make(chan amqp.Return, window)),
-		confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window)),
-		closed:   channel.NotifyClose(make(chan *amqp.Error, 1)),
-	}, nil
+	return outlet{channel, channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
 }
 
 // closeReason is why the channel closed. It may only be called once confirms is closed.
-func (o outlet) closeReason() *amqp.Error { return <-o.closed }
+func (o outlet) closeReason() *amqp.Error { return <-o.Closed }
 
 func newPublisher(exchange string) *publisher {
 	return &publisher{exchange: exchange, returned: map[string]bool{}}
@@ -73,7 +55,7 @@ func newPublisher(exchange string) *publisher {
 // A channel that is closed is no error here: confirms is closed, too, and tells the loop.
 func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
-	confirmation, err := p.channel.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
+	confirmation, err := p.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
 	switch {
 	case errors.Is(err, amqp.ErrClosed):
 		m.publishTag = 0
@@ -132,7 +114,7 @@ func (p *publisher) noteReturn(r amqp.Return) {
 func (p *publisher) drainReturns() {
 	for {
 		select {
-		case r, ok := <-p.returns:
+		case r, ok := <-p.Returns:
 			if !ok {
 				return
 			}

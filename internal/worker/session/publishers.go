@@ -60,13 +60,13 @@ type answer struct {
 }
 
 // late reports whether the publisher has another channel meanwhile.
-func (a answer) late() bool { return a.channel != a.publisher.channel }
+func (a answer) late() bool { return a.channel != a.Channel }
 
 // forward hands the answers of a channel to the loop, in their order. After the session it only takes them: the library waits for
 // that.
 func (s *Session) forward(p *publisher, o outlet) {
 	for ok := true; ok; {
-		a := answer{publisher: p, channel: o.channel}
+		a := answer{publisher: p, channel: o.Channel}
 		a.Confirmation, ok = <-o.confirms
 		a.ok = ok
 		select {

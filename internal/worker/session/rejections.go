@@ -1,14 +1,11 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 )
 
 const (
@@ -116,21 +113,4 @@ func (s *Session) leaveOrKeep(r rejection) error {
 	}
 	s.Flow.left(r.message, r.reason)
 	return nil
-}
-
-// lookForLast is an error if the exchange or its queue is missing.
-func lookForLast(ctx context.Context, conn *amqp.Connection, exchange, queue string) error {
-	channel, err := amqpconn.OpenChannel(ctx, conn)
-	if err != nil {
-		return err
-	}
-	_, err = amqpconn.Await(ctx, "look for the queue "+queue, func() (any, error) {
-		defer func() { _ = channel.Close() }() // the broker closes it over what is missing
-		if err := channel.ExchangeDeclarePassive(exchange, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
-			return nil, err
-		}
-		_, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
-		return nil, err
-	}, func(any) {})
-	return err
 }

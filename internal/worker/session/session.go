@@ -131,9 +131,16 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	s.consumingClosed = s.consuming.NotifyClose(make(chan *amqp.Error, 1))
 	s.watch.Enter(metrics.Connected)
 	// Not where bodies may be in the way of the answer.
-	s.rejections.look = func(exchange, queue string) error { return lookForLast(living, s.publishing, exchange, queue) }
+	s.rejections.look = func(exchange, queue string) error {
+		_, err := amqpconn.LookFor(living, s.publishing, queue, exchange)
+		return err
+	}
 	inbox := config.Inbox()
-	s.acks = acks{arrived: make(chan error, 1), count: func() (int, error) { return countConsumers(living, s.consuming, inbox) }}
+	s.acks = acks{arrived: make(chan error, 1), count: func() (int, error) {
+		// A broker that blocks publishers does not answer on their connection.
+		queue, err := amqpconn.LookFor(living, s.consuming.Connection, inbox)
+		return queue.Consumers, err
+	}}
 	s.intake, err = openIntake(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
 	return err
 }

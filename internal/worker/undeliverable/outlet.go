@@ -18,13 +18,11 @@ var (
 
 // outlet publishes copies. It connects when there is the first one.
 type outlet struct {
-	uri     amqpconn.URI
-	vhost   string
-	client  amqpconn.Client
-	conn    *amqp.Connection
-	channel *amqp.Channel
-	returns chan amqp.Return
-	closed  chan *amqp.Error
+	uri    amqpconn.URI
+	vhost  string
+	client amqpconn.Client
+	conn   *amqp.Connection
+	amqpconn.Confirming
 }
 
 func (o *outlet) open(ctx context.Context) (err error) {
@@ -34,21 +32,14 @@ func (o *outlet) open(ctx context.Context) (err error) {
 	if o.conn, err = amqpconn.Connect(ctx, o.uri, o.vhost, o.client); err != nil {
 		return err
 	}
-	if o.channel, err = amqpconn.OpenChannel(ctx, o.conn); err != nil {
-		return err
-	}
-	o.returns = o.channel.NotifyReturn(make(chan amqp.Return, 1))
-	o.closed = o.channel.NotifyClose(make(chan *amqp.Error, 1))
-	_, err = amqpconn.Await(ctx, "turn publisher confirms on", func() (any, error) {
-		return nil, o.channel.Confirm(false)
-	}, func(any) {})
+	o.Confirming, err = amqpconn.OpenConfirming(ctx, o.conn, 1)
 	return err
 }
 
 // publish is an error unless a queue has the message.
 func (o *outlet) publish(ctx context.Context, route deadletter.Route, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
-	confirmation, err := o.channel.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
+	confirmation, err := o.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
 	if err != nil {
 		return fmt.Errorf("publish to exchange %q: %w", route.Exchange, err)
 	}
@@ -59,8 +50,8 @@ func (o *outlet) publish(ctx context.Context, route deadletter.Route, publishing
 	if kept {
 		return o.unlessReturned()
 	}
-	if o.channel.IsClosed() {
-		return fmt.Errorf("publish to exchange %q: the broker closed the channel: %w", route.Exchange, <-o.closed)
+	if o.IsClosed() {
+		return fmt.Errorf("publish to exchange %q: the broker closed the channel: %w", route.Exchange, <-o.Closed)
 	}
 	return errRefused
 }
@@ -68,7 +59,7 @@ func (o *outlet) publish(ctx context.Context, route deadletter.Route, publishing
 // unlessReturned is an error if the message that was just confirmed came back, which it did before.
 func (o *outlet) unlessReturned() error {
 	select {
-	case _, returned := <-o.returns:
+	case _, returned := <-o.Returns:
 		if returned {
 			return errUnbound
 		}
