@@ -149,3 +149,13 @@ func TestProblemsComeInTheOrderOfTheNames(t *testing.T) {
 		t.Errorf("%+v", problems)
 	}
 }
+
+// A name may hold what would be a template in a configuration.
+func TestConfigurationToPasteIsQuoted(t *testing.T) {
+	t.Parallel()
+	const want = `"a$${b}%%{c}" = { policy_definition = jsonencode({ "consumer-timeout" = 9, "queue-leader-locator" = "$${x}" }) }`
+	w := pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"consumer-timeout": int64(9), "queue-leader-locator": "${x}"}}
+	if got := writeWorkQueue("a${b}%{c}", w); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

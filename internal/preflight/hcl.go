@@ -2,10 +2,12 @@ package preflight
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -16,7 +18,7 @@ func attributes(w pipeline.WorkQueue) []string {
 	var parts []string
 	add := func(attribute, value string) { parts = append(parts, attribute+" = "+value) }
 	if w.Type != topology.Quorum {
-		add("type", fmt.Sprintf("%q", w.Type))
+		add("type", literal(w.Type))
 	}
 	if w.Declare {
 		add("declare", "true")
@@ -25,16 +27,16 @@ func attributes(w pipeline.WorkQueue) []string {
 		add("arguments_json", hcl(w.Arguments))
 	}
 	if !w.ByPolicy() {
-		add("attach", fmt.Sprintf("%q", w.Attach))
+		add("attach", literal(w.Attach))
 	}
 	if w.DeadLetterStrategy != "" {
-		add("dead_letter_strategy", fmt.Sprintf("%q", w.DeadLetterStrategy))
+		add("dead_letter_strategy", literal(w.DeadLetterStrategy))
 	}
 	if w.PolicyDefinition != nil {
 		add("policy_definition", hcl(w.PolicyDefinition))
 	}
 	if w.FailedQueue != "" {
-		add("failed_queue", fmt.Sprintf("%q", w.FailedQueue))
+		add("failed_queue", literal(w.FailedQueue))
 	}
 	if w.ForeignFailedQueue {
 		add("declare_failed_queue", "false")
@@ -44,22 +46,30 @@ func attributes(w pipeline.WorkQueue) []string {
 
 // writeWorkQueue is the element of work_queues that configures a queue like this.
 func writeWorkQueue(name string, w pipeline.WorkQueue) string {
-	parts := attributes(w)
-	if len(parts) == 0 {
-		return fmt.Sprintf("%q = {}", name)
+	if parts := attributes(w); len(parts) > 0 {
+		return literal(name) + " = { " + strings.Join(parts, ", ") + " }"
 	}
-	return fmt.Sprintf("%q = { %s }", name, strings.Join(parts, ", "))
+	return literal(name) + " = {}"
 }
 
-// hcl is the arguments as a call of jsonencode.
+// hcl is the arguments as a call of jsonencode, on one line.
 func hcl(a topology.Arguments) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(a)) {
-		value, err := json.Marshal(a[key])
-		if err != nil {
-			panic("arguments hold JSON values only: " + err.Error())
-		}
-		parts = append(parts, fmt.Sprintf("%q = %s", key, value))
+		parts = append(parts, literal(key)+" = "+literal(a[key]))
 	}
 	return "jsonencode({ " + strings.Join(parts, ", ") + " })"
+}
+
+// literal is a value that JSON can hold.
+func literal(value any) string {
+	var decoded ctyjson.SimpleJSONValue
+	encoded, err := json.Marshal(value)
+	if err == nil {
+		err = decoded.UnmarshalJSON(encoded)
+	}
+	if err != nil {
+		panic("arguments hold JSON values only: " + err.Error())
+	}
+	return string(hclwrite.TokensForValue(decoded.Value).Bytes())
 }
