@@ -1,8 +1,7 @@
 package audit
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -210,15 +209,11 @@ const maxListed = 5
 
 // quotedList lists names in quotation marks; from the sixth on they are only counted.
 func quotedList(names []string) string {
-	quoted := make([]string, 0, maxListed)
-	for _, name := range names[:min(len(names), maxListed)] {
-		quoted = append(quoted, fmt.Sprintf("%q", name))
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
 	}
-	text := strings.Join(quoted, ", ")
-	if more := len(names) - maxListed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return listed(quoted)
 }
 
 // queueList is quotedList after the word "queue" or "queues".

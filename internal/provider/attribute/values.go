@@ -15,6 +15,17 @@ func MapValue[T any](elementType attr.Type, from map[string]T, convert func(T) a
 	return types.MapValueMust(elementType, values)
 }
 
+// Drained says which elements were seen to be empty, by their attribute of that name.
+func Drained(of types.Map) map[string]bool {
+	all := map[string]bool{}
+	for name, element := range of.Elements() {
+		object, _ := element.(types.Object)
+		drained, _ := object.Attributes()["drained"].(types.Bool)
+		all[name] = drained.ValueBool()
+	}
+	return all
+}
+
 // textMap is a map of texts, null for nil.
 func textMap(from map[string]string) types.Map {
 	if from == nil {

@@ -29,11 +29,13 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 	if diags.HasError() { // it may have too many levels to expand
 		return true, diags
 	}
-	drained, more := prior.drained(ctx, e)
-	diags.Append(more...)
+	var drained map[string]bool
 	waits, more := plan.waitsForRetired(ctx, e, prior)
 	diags.Append(more...)
-	if !waits {
+	if prior.isOf(e) {
+		drained = attribute.Drained(prior.RetiredLevels)
+	}
+	if prior.isOf(e) && !waits {
 		e.Retired = retiredAfter(e, prior, drained)
 	}
 	plan.show(e, delayed.Expand(e), drained)

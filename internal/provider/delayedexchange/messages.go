@@ -35,10 +35,6 @@ func precisionReplaced() diag.Diagnostic {
 			"Give the workers their new configuration, then apply again.")
 }
 
-func cannotReadQueues(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Cannot read whether queues are empty", err.Error())
-}
-
 // bound says who gets what is due.
 func bound(n delayed.Names, bindings []topology.Binding) *entity.InUse {
 	listed := preflight.BulletsOf(bindings)

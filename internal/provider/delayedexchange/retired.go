@@ -11,14 +11,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
-
-type retiredModel struct {
-	Wait    types.String `tfsdk:"wait"`
-	Drained types.Bool   `tfsdk:"drained"`
-}
 
 var retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{"wait": types.StringType, "drained": types.BoolType}}
 
@@ -69,26 +65,9 @@ func (m *model) isOf(e delayed.Exchange) bool {
 	return m != nil && m.Name == types.StringValue(e.Name) && m.Vhost == types.StringValue(e.Vhost)
 }
 
-// drained are the retired levels that were seen to be empty when the model was read.
-func (m *model) drained(ctx context.Context, e delayed.Exchange) (map[string]bool, diag.Diagnostics) {
-	if !m.isOf(e) {
-		return nil, nil
-	}
-	var listed map[string]retiredModel
-	diags := m.RetiredLevels.ElementsAs(ctx, &listed, false)
-	drained := map[string]bool{}
-	for name, l := range listed {
-		drained[name] = l.Drained.ValueBool()
-	}
-	return drained, diags
-}
-
 // retiredAfter lists the levels that have to stay although no message enters there: all that the refreshed state has, but for
 // those at the top that were seen to be empty. A message in a level still goes through all that are below.
 func retiredAfter(e delayed.Exchange, prior *model, drained map[string]bool) []delayed.Level {
-	if !prior.isOf(e) {
-		return nil
-	}
 	objects := topology.New()
 	for name := range objectsOf(prior, "queues") {
 		objects.Queues[name] = topology.Queue{}
@@ -123,7 +102,7 @@ func refresh(ctx context.Context, run *session.Session, state *model, e delayed.
 	}
 	drained, err := run.Drained(ctx, e.Vhost, queues...)
 	if err != nil {
-		return diag.Diagnostics{cannotReadQueues(err)}
+		return diag.Diagnostics{entity.CannotReadQueues(err)}
 	}
 	state.show(e, owned, drained)
 	return nil

@@ -21,15 +21,12 @@ const (
 
 	orOwnerDestroyed = "\n\nApply fails, and changes nothing here, unless that pipeline is destroyed before."
 
-	declaredSummary = "Work queues exist already"
-	orAttached      = "\n\nApply fails with declare = true."
-	nothingChanged  = "\n\nNothing was changed."
+	orAttached     = "\n\nApply fails with declare = true."
+	nothingChanged = "\n\nNothing was changed."
 
-	failedSummary    = "Failed queues exist already"
 	orSomebodyElses  = "\n\nApply fails unless they are deleted before."
 	makeFailedQueues = "\n\nNothing was changed. Make them first, or leave declare_failed_queue out: they are created then."
 
-	existSummary    = "Objects exist already"
 	orDeletedBefore = "\n\nIf nothing deletes them first, as a replacement does, apply fails. "
 	ifMoved         = "If only the resource's address or for_each key changed, write a moved block. "
 	orImported      = ifMoved + "To adopt them, import the resource."

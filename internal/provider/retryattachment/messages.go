@@ -11,9 +11,7 @@ import (
 )
 
 // remedy is for the failed queue: of the work queue, only pending dead letters matter.
-func remedy(pipeline.Attachment, string) string {
-	return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. Stop its consumers, if there are any."
-}
+func remedy(pipeline.Attachment, string) string { return entity.FailedQueueRemedy }
 
 var policyUse = entity.PolicyUse{
 	At:      path.Root("attach"),

@@ -31,8 +31,7 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 	waits, more := plan.waitsForRetired(ctx, p, prior)
 	diags.Append(more...)
 	if !waits {
-		p.Retired, more = retiredAfter(ctx, p, prior)
-		diags.Append(more...)
+		p.Retired = retiredAfter(p, prior)
 	}
 	detached, more := detachedAfter(ctx, p, plan, prior)
 	diags.Append(more...)

@@ -11,10 +11,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-type detachedModel struct {
-	Drained types.Bool `tfsdk:"drained"`
-}
-
 // detachedAfter lists the queues that have to stay bound although they are no work queues, and says which of them were
 // seen to be drained. Those are the queues that leave with this change, and those that left before. One that is drained
 // stays until something else changes, too: its binding does no harm, and is not worth an apply. A binding that is gone is
@@ -24,15 +20,12 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 		return nil, nil
 	}
 	before, diags := prior.pipeline(ctx)
-	var listed map[string]detachedModel
-	diags.Append(prior.DetachedQueues.ElementsAs(ctx, &listed, false)...)
 	if diags.HasError() {
 		return nil, diags
 	}
 	detached := map[string]bool{}
-	for queue, d := range listed {
-		_, returns := p.WorkQueues[queue]
-		if drained := d.Drained.ValueBool(); !returns && (!drained || !plan.changes(prior)) {
+	for queue, drained := range attribute.Drained(prior.DetachedQueues) {
+		if _, returns := p.WorkQueues[queue]; !returns && (!drained || !plan.changes(prior)) {
 			detached[queue] = drained
 		}
 	}
@@ -42,19 +35,6 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 		detached[queue] = false
 	}
 	return detached, diags
-}
-
-// drainedBefore are the detached queues that were drained when the model was made.
-func (m *model) drainedBefore(ctx context.Context) map[string]bool {
-	drained := map[string]bool{}
-	var listed map[string]detachedModel
-	if m.DetachedQueues.IsUnknown() || m.DetachedQueues.ElementsAs(ctx, &listed, false).HasError() {
-		return drained
-	}
-	for queue, d := range listed {
-		drained[queue] = d.Drained.ValueBool()
-	}
-	return drained
 }
 
 // changes reports whether an input that the topology depends on differs.

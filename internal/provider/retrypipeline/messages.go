@@ -20,7 +20,7 @@ func remedy(p pipeline.Pipeline, queue string) string {
 	case queue == n.FailedQueue():
 		return "rabbitmq-retry failed replays, exports and deletes what is in it."
 	case slices.Contains(p.DeclaredFailedQueues(), queue):
-		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. Stop its consumers, if there are any."
+		return entity.FailedQueueRemedy
 	case queue == n.RefusedQueue():
 		return entity.RefusedRemedy(n.FailedExchange())
 	case n.OwnsQueue(queue):
@@ -122,10 +122,6 @@ func noLongerManaged(queue string) diag.Diagnostic {
 		"Queue %q is not declared any more, so it leaves the topology of the pipeline. "+
 			"It is not deleted: from now on it is yours.",
 		queue))
-}
-
-func cannotReadQueues(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Cannot read whether queues are empty", err.Error())
 }
 
 // Destroys.

@@ -99,9 +99,7 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 	p.WorkQueues = workQueues
 	p.PolicyDefinition, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	diags.Append(more...)
-	retired, more := m.retired(ctx)
-	diags.Append(more...)
-	for queue := range retired {
+	for queue := range m.RetiredQueues.Elements() {
 		if delay, named := p.Names().DelayOf(queue); named {
 			p.Retired = append(p.Retired, delay)
 		}

@@ -10,23 +10,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
-
-type retiredModel struct {
-	Delay   types.String `tfsdk:"delay"`
-	Drained types.Bool   `tfsdk:"drained"`
-}
-
-func (m model) retired(ctx context.Context) (map[string]retiredModel, diag.Diagnostics) {
-	if m.RetiredQueues.IsNull() || m.RetiredQueues.IsUnknown() {
-		return nil, nil
-	}
-	var retired map[string]retiredModel
-	diags := m.RetiredQueues.ElementsAs(ctx, &retired, false)
-	return retired, diags
-}
 
 // waitsForRetired reports whether the apply itself waits for queues that leave the schedule, and then
 // removes them. It does not if none of the delays stays: workers get the new schedule only after the apply,
@@ -55,25 +43,21 @@ func (m *model) isOf(p pipeline.Pipeline) bool {
 
 // retiredAfter lists the delays whose queues have to stay although they are not in the schedule: all that the
 // refreshed state has, less those that were seen to be empty when it was read.
-func retiredAfter(ctx context.Context, p pipeline.Pipeline, prior *model) ([]time.Duration, diag.Diagnostics) {
+func retiredAfter(p pipeline.Pipeline, prior *model) []time.Duration {
 	if !prior.isOf(p) {
-		return nil, nil
+		return nil
 	}
-	listed, diags := prior.retired(ctx)
 	var retired []time.Duration
-	queues, isMap := prior.Topology.Attributes()["queues"].(types.Map)
-	if !isMap {
-		return nil, diags
-	}
-	scheduled := pipeline.Expand(p).Queues
+	queues, _ := prior.Topology.Attributes()["queues"].(types.Map)
+	drained, scheduled := attribute.Drained(prior.RetiredQueues), pipeline.Expand(p).Queues
 	for queue := range queues.Elements() {
 		delay, isRetry := p.Names().DelayOf(queue)
 		_, stays := scheduled[queue]
-		if isRetry && !stays && !listed[queue].Drained.ValueBool() {
+		if isRetry && !stays && !drained[queue] {
 			retired = append(retired, delay)
 		}
 	}
-	return retired, diags
+	return retired
 }
 
 // refresh sets the computed attributes from what is owned on the broker. Retry queues that are not in the
@@ -90,7 +74,7 @@ func refresh(ctx context.Context, run *session.Session, state *model, p pipeline
 		p.Retired, retired = append(p.Retired, delay), append(retired, queue)
 	}
 	p.Detached = pipeline.Detached(p.Names(), owned)
-	seen, diags := seenDrained(ctx, run, p, retired, state.drainedBefore(ctx), owned)
+	seen, diags := seenDrained(ctx, run, p, retired, attribute.Drained(state.DetachedQueues), owned)
 	state.show(p, owned, seen)
 	return diags
 }
@@ -104,7 +88,7 @@ func seenDrained(
 	seen := drained{detached: before}
 	var err error
 	if seen.retired, err = run.Drained(ctx, p.Vhost, retired...); err != nil {
-		return seen, diag.Diagnostics{cannotReadQueues(err)}
+		return seen, diag.Diagnostics{entity.CannotReadQueues(err)}
 	}
 	if !slices.ContainsFunc(p.Detached, func(queue string) bool { return !before[queue] }) {
 		return seen, nil
@@ -115,7 +99,7 @@ func seenDrained(
 	})
 	drained, err := run.AllDrained(ctx, p.Vhost, all...)
 	if err != nil {
-		return seen, diag.Diagnostics{cannotReadQueues(err)}
+		return seen, diag.Diagnostics{entity.CannotReadQueues(err)}
 	}
 	for _, queue := range p.Detached {
 		seen.detached[queue] = before[queue] || drained

@@ -9,15 +9,11 @@ import (
 
 // retiredValue lists retired queues; drained says which of them were seen to be empty.
 func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
-	entries := map[string]string{}
-	for _, delay := range p.Retired {
-		entries[p.Names().RetryQueue(delay)] = pipeline.FormatDelay(delay)
-	}
 	values := map[string]attr.Value{}
-	for queue, delay := range entries {
+	for _, delay := range p.Retired {
+		queue := p.Names().RetryQueue(delay)
 		values[queue] = types.ObjectValueMust(retiredType.AttrTypes, map[string]attr.Value{
-			"delay":   types.StringValue(delay),
-			"drained": types.BoolValue(drained[queue]),
+			"delay": types.StringValue(pipeline.FormatDelay(delay)), "drained": types.BoolValue(drained[queue]),
 		})
 	}
 	return types.MapValueMust(retiredType, values)
