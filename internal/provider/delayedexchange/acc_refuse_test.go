@@ -27,6 +27,7 @@ func TestAcc_BadInputs(t *testing.T) {
 		config, says string
 	}{
 		{exchangeHCL(b, "a/b", `max_delay = "1s"`), "Reserved character in the delayed exchange's name.*name = "},
+		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = "a"` + "\n" + `vhost = ""` + "\n" + `max_delay = "1s"` + "\n}\n", "vhost = .*must be at least 1"},
 		{exchangeHCL(b, "amq.a", `max_delay = "1s"`), "Reserved delayed exchange name"},
 		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = ""` + "\n" + `max_delay = "1s"` + "\n}\n", "Empty delayed exchange name"},
 		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = "a\nb"` + "\n" + `max_delay = "1s"` + "\n}\n", "Line break in the delayed exchange's name"},

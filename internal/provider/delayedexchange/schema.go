@@ -30,11 +30,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 					"It may not contain `/`. " +
 					"Changing it replaces the delayed exchange.",
 			},
-			"vhost": schema.StringAttribute{
-				Optional: true, Computed: true, PlanModifiers: replaces,
-				Default:             stringdefault.StaticString(entity.DefaultVhost),
-				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the delayed exchange.",
-			},
+			"vhost": entity.Vhost("delayed exchange"),
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default:    stringdefault.StaticString(delayed.Types()[0]),

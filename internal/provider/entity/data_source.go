@@ -79,7 +79,7 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 	}
 	name := v.view.Vhost(&m)
 	if name.IsNull() {
-		*name = types.StringValue(DefaultVhost)
+		*name = types.StringValue(defaultVhost)
 	}
 	vhost, err := v.session.Fresh(ctx, name.ValueString())
 	switch {

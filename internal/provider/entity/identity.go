@@ -3,10 +3,16 @@ package entity
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -14,8 +20,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 )
 
-// DefaultVhost is the vhost of a resource that names none.
-const DefaultVhost = "/"
+// defaultVhost is the vhost of a resource that names none.
+const defaultVhost = "/"
 
 // Part is a part of an identity: an attribute of the resource, too.
 type Part struct {
@@ -27,6 +33,17 @@ type Part struct {
 
 // VhostPart is the first part of each identity.
 var VhostPart = Part{Name: "vhost", Description: "Virtual host. Default: \"/\"."}
+
+// Vhost describes the attribute. The text is what messages call the resource.
+func Vhost(kind string) schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true,
+		Default:             stringdefault.StaticString(defaultVhost),
+		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the " + kind + ".",
+	}
+}
 
 // IdentitySchema describes the identity.
 func (e *entity[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
@@ -93,7 +110,7 @@ func (e *entity[M, S]) imported(ctx context.Context, req resource.ImportStateReq
 		diags.Append(invalidID(err))
 	}
 	if values[0].IsNull() {
-		values[0] = types.StringValue(DefaultVhost)
+		values[0] = types.StringValue(defaultVhost)
 	}
 	return values, diags
 }

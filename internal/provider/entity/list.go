@@ -57,7 +57,7 @@ func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *
 		return
 	}
 	if config.Vhost.IsNull() {
-		config.Vhost = types.StringValue(DefaultVhost)
+		config.Vhost = types.StringValue(defaultVhost)
 	}
 	vhost, err := l.session.Fresh(ctx, config.Vhost.ValueString())
 	if err != nil {

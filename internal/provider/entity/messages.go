@@ -110,11 +110,6 @@ func mayNotWritePolicies(user broker.User, use PolicyUse) diag.Diagnostic {
 
 // The vhost.
 
-func emptyVhost() diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(vhostPath, "Empty vhost",
-		"Name the virtual host, or leave the attribute out for \"/\".")
-}
-
 func missingVhost(vhost string) string {
 	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
 }

@@ -56,9 +56,6 @@ func (e *entity[M, S]) ValidateConfig(ctx context.Context, req resource.Validate
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if vhost := e.kind.Identity(config)[0]; !vhost.IsNull() && !vhost.IsUnknown() && vhost.ValueString() == "" {
-		resp.Diagnostics.Append(emptyVhost())
-	}
 	resp.Diagnostics.Append(e.kind.Validate(ctx, config)...)
 }
 

@@ -27,20 +27,6 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-func TestEmptyVhost(t *testing.T) {
-	t.Parallel()
-	box, configured := newBox(t), aBox("a")
-	for vhost, summary := range map[types.String]string{
-		types.StringValue(""): "Empty vhost", types.StringValue("v"): "", types.StringNull(): "", types.StringUnknown(): "",
-	} {
-		configured.Vhost = vhost
-		var response resource.ValidateConfigResponse
-		request := resource.ValidateConfigRequest{Config: tfsdk.Config{Schema: box.schema, Raw: box.object(t, configured)}}
-		box.ValidateConfig(t.Context(), request, &response)
-		refused(t, response.Diagnostics, summary, path.Root("vhost"))
-	}
-}
-
 // Nothing is changed, and nothing is taken for gone, as long as the broker cannot be asked.
 func TestApplyWithoutAConnection(t *testing.T) {
 	t.Parallel()

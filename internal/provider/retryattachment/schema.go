@@ -29,11 +29,7 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Name of the pipeline. Changing it is refused, since the queue would belong to neither for a while: " +
 					"add a second attachment with `take_over_from` instead.",
 			},
-			"vhost": schema.StringAttribute{
-				Optional: true, Computed: true, PlanModifiers: replaces,
-				Default:             stringdefault.StaticString(entity.DefaultVhost),
-				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the attachment.",
-			},
+			"vhost": entity.Vhost("attachment"),
 			"queue": schema.StringAttribute{
 				Required: true, PlanModifiers: replaces,
 				MarkdownDescription: "Name of the queue, which exists already. Changing it replaces the attachment.",

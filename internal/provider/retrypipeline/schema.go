@@ -36,12 +36,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"It may not contain `/`. " +
 					"Changing it replaces the pipeline.",
 			},
-			"vhost": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default:             stringdefault.StaticString(entity.DefaultVhost),
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the pipeline.",
-			},
+			"vhost": entity.Vhost("pipeline"),
 			"engine": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default:       stringdefault.StaticString(pipeline.EngineWorker),
