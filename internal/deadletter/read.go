@@ -1,7 +1,9 @@
 package deadletter
 
 import (
+	"errors"
 	"math"
+	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -33,6 +35,8 @@ type Letter struct {
 	DueAt int64
 	// After is the shortest delay that the consumer asked for, negative if it did not.
 	After time.Duration
+	// AfterUnreadable says that it asked for one that cannot be read.
+	AfterUnreadable bool
 
 	// dead says that the broker dead-lettered the message, rather than a consumer published it.
 	dead bool
@@ -89,7 +93,7 @@ func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 	// Without a pipeline they are the publisher's own, or what a consumer says for the first time.
 	l.foreign = copied || l.dead && !wasHere
 	if !copied {
-		l.After = readAfter(d.Headers)
+		l.After, l.AfterUnreadable = readAfter(d.Headers)
 	}
 	if wasHere && !copied {
 		l.readProgress(d.Headers)
@@ -140,13 +144,15 @@ func (l *Letter) readProgress(h amqp.Table) {
 	}
 }
 
-func readAfter(h amqp.Table) time.Duration {
-	ms, ok := Integer(h[HeaderAfter])
+// readAfter reads how long the consumer asked to wait, and reports whether it asked for what cannot be read.
+func readAfter(h amqp.Table) (after time.Duration, unreadable bool) {
+	value, asked := h[HeaderAfter]
+	ms, ok := Milliseconds(value)
 	if !ok || ms < 0 {
-		return -1
+		return -1, asked
 	}
 	// Half of what a duration can hold is 146 years, to which another wait can be added.
-	return time.Duration(min(ms, math.MaxInt64/2/int64(time.Millisecond))) * time.Millisecond
+	return time.Duration(min(ms, math.MaxInt64/2/int64(time.Millisecond))) * time.Millisecond, false
 }
 
 // queueName is "" for what cannot be the name of a queue.
@@ -161,6 +167,34 @@ func shortString(value any) (string, bool) {
 		return "", false
 	}
 	return s, true
+}
+
+// Milliseconds reads what the plugin for delayed messages reads: integers of every width, also as text, and floating-point
+// numbers without what follows the point. A number beyond an int64 is the largest or the smallest one.
+func Milliseconds(value any) (ms int64, ok bool) {
+	switch value := value.(type) {
+	case string:
+		n, err := strconv.ParseInt(value, 10, 64)
+		return n, err == nil || errors.Is(err, strconv.ErrRange)
+	case float32:
+		return truncated(float64(value))
+	case float64:
+		return truncated(value)
+	default:
+		return Integer(value)
+	}
+}
+
+func truncated(f float64) (int64, bool) {
+	switch {
+	case math.IsNaN(f):
+		return 0, false
+	case f >= math.MaxInt64:
+		return math.MaxInt64, true
+	case f <= math.MinInt64:
+		return math.MinInt64, true
+	}
+	return int64(f), true
 }
 
 // Integer reads any of AMQP's integer types: clients in other languages choose the smallest.

@@ -52,7 +52,7 @@ type Verdict struct {
 
 // Decide returns what happens to a message.
 func (e *Exchange) Decide(d *amqp.Delivery) Verdict {
-	ms, ok := readDelay(d.Headers)
+	ms, ok := deadletter.Milliseconds(d.Headers[HeaderDelay])
 	switch {
 	case !ok || ms <= 0:
 		return Verdict{Action: Deliver, key: d.RoutingKey}

@@ -28,6 +28,8 @@ const (
 		"the exchange that leads to those of the work queues is missing; run terraform apply"
 	detourForbidden = "failed messages go to the pipeline's failed queue: " +
 		"this user may not write to the exchange that leads to those of the work queues; grant it the permission"
+	// unreadableAfter leads to a consumer with a mistake.
+	unreadableAfter = "the retry-after-ms of a message is not a number of milliseconds, and is ignored: the message waits as the schedule says"
 	// parkedForbidden is the one that need not wait.
 	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
 		"this user may not write to amq.default; grant it the permission"

@@ -79,7 +79,11 @@ func (f *Retrying) begin(s *Session) {
 }
 
 func (f *Retrying) judge(d *amqp.Delivery, now time.Time) verdict {
-	return f.rules.Decide(f.config, d, now)
+	v := f.rules.Decide(f.config, d, now)
+	if v.Letter.AfterUnreadable {
+		f.log.Debug(unreadableAfter, "queue", v.Letter.Queue, "message_id", d.MessageId)
+	}
+	return v
 }
 
 func (*Retrying) unjudged(d *amqp.Delivery) verdict { return deadletter.Unjudged(d) }
