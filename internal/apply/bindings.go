@@ -86,6 +86,12 @@ func leadsTo(b topology.Binding, queues map[string]topology.Queue) bool {
 	return leads && !b.ToExchange
 }
 
+// leadsInto reports whether a binding leads to one of the exchanges or queues.
+func leadsInto(b topology.Binding, t topology.Topology) bool {
+	_, leads := t.Exchanges[b.Destination]
+	return leads && b.ToExchange || leadsTo(b, t.Queues)
+}
+
 // bindingsWithoutQueues lists the bindings to delete that do not go with their queues.
 func bindingsWithoutQueues(t topology.Topology) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(t.Bindings), func(b topology.Binding) bool { return leadsTo(b, t.Queues) })

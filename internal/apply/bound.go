@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// BoundError says that queues were not deleted, since bindings of others lead to them.
+// BoundError says that objects were not deleted, since bindings of others lead to them.
 type BoundError struct {
 	Bindings []topology.Binding
 	// releasable says that one of the queues can be left to others.
@@ -21,7 +21,7 @@ type BoundError struct {
 
 // Error lists the bindings and the remedies.
 func (e *BoundError) Error() string {
-	lines := []string{"Bindings of others lead to queues that would be deleted:"}
+	lines := []string{"Bindings of others lead to exchanges or queues that would be deleted:"}
 	for _, b := range e.Bindings {
 		lines = append(lines, fmt.Sprintf("  - %s", b))
 	}
@@ -41,13 +41,13 @@ func isBound(err error) bool {
 // Bound is what will keep the change from being made, as far as the vhost shows; nil if nothing will.
 func (c Change) Bound() *BoundError { return c.bound(c.going(), c.All.Bindings) }
 
-// bound is an error about those of the bindings that are others' and lead to one of the queues, nil if there is none.
-func (c Change) bound(queues map[string]topology.Queue, bindings []topology.Binding) *BoundError {
+// bound is an error about those of the bindings that are others' and lead to an object that goes, nil if there is none.
+func (c Change) bound(going topology.Topology, bindings []topology.Binding) *BoundError {
 	found := BoundError{}
 	for _, b := range bindings {
-		if leadsTo(b, queues) && c.foreign(b) {
+		if leadsInto(b, going) && c.foreign(b) {
 			found.Bindings = append(found.Bindings, b)
-			found.releasable = found.releasable || slices.Contains(c.SharedQueues, b.Destination)
+			found.releasable = found.releasable || !b.ToExchange && slices.Contains(c.SharedQueues, b.Destination)
 		}
 	}
 	if len(found.Bindings) == 0 {
@@ -56,7 +56,7 @@ func (c Change) bound(queues map[string]topology.Queue, bindings []topology.Bind
 	return &found
 }
 
-// foreign reports whether a binding to a queue keeps that from being deleted: somebody else has made it, and not the broker,
+// foreign reports whether a binding keeps the object that it leads to from being deleted: somebody else has made it, and not the broker,
 // and it does not go with what is proved to be empty, or by force.
 func (c Change) foreign(b topology.Binding) bool {
 	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal)
@@ -72,25 +72,35 @@ func (c Change) returnsFrom(b topology.Binding) []string {
 	return c.ReturnsFrom(b, c.All.Topology)
 }
 
-// going are the queues that the change deletes, for good or to re-create them.
-func (c Change) going() map[string]topology.Queue {
+// going are the exchanges that the change deletes, and the queues that it deletes for good or to re-create them.
+func (c Change) going() topology.Topology {
 	changes := topology.Diff(c.Wanted, c.Live)
-	going := maps.Clone(changes.Delete.Queues)
-	maps.Copy(going, changes.Replace.Queues)
-	return going
+	queues := maps.Clone(changes.Delete.Queues)
+	maps.Copy(queues, changes.Replace.Queues)
+	return topology.Topology{Exchanges: changes.Delete.Exchanges, Queues: queues}
 }
 
-// requireUnbound fails with *BoundError if bindings of others lead to the queues now.
-func (e *execution) requireUnbound(ctx context.Context, queues map[string]topology.Queue) error {
+// requireUnbound fails with *BoundError if bindings of others lead to one of the objects now.
+func (e *execution) requireUnbound(ctx context.Context, going topology.Topology) error {
 	var now []topology.Binding
-	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		bindings, err := e.client.BindingsTo(ctx, e.Vhost, name)
-		if err != nil && !broker.IsNotFound(err) {
+	look := func(bindings []topology.Binding, err error) error {
+		now = append(now, bindings...)
+		if broker.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(going.Exchanges)) {
+		if err := look(e.client.BindingsToExchange(ctx, e.Vhost, name)); err != nil {
+			return fmt.Errorf("whether others have bound exchange %q is not known: %w", name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(going.Queues)) {
+		if err := look(e.client.BindingsTo(ctx, e.Vhost, name)); err != nil {
 			return fmt.Errorf("whether others have bound queue %q is not known: %w", name, err)
 		}
-		now = append(now, bindings...)
 	}
-	found := e.bound(queues, now)
+	found := e.bound(going, now)
 	if found == nil {
 		return nil
 	}

@@ -214,3 +214,52 @@ func TestReturnBindingsOfOthers(t *testing.T) {
 		t.Fatalf("got %v, unbound: %t", err, unbound.Load())
 	}
 }
+
+// An exchange of others that is bound to one of the owner's, before or during a proof, keeps all of them: what it routes would be
+// dropped from then on, or for as long as a destroy takes that is refused.
+func TestExchangesThatOthersBindStay(t *testing.T) {
+	t.Parallel()
+	for name, moment := range map[string]string{"before": "", "during the proof": http.MethodDelete} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			direct, p := quickApplier(t, b, b.Endpoint), small(b)
+			if err := create(t, direct, p); err != nil {
+				t.Fatal(err)
+			}
+			binding := topology.Binding{Source: "amq.fanout", Destination: "orders.dlx", ToExchange: true}
+			bind := sync.OnceFunc(func() {
+				if err := direct.client.Bind(t.Context(), b.Vhost, binding); err != nil {
+					t.Error(err)
+				}
+			})
+			if moment == "" {
+				bind()
+			}
+			a := quickApplier(t, b, b.Before(t, func(r *http.Request) {
+				if r.Method == moment {
+					bind()
+				}
+			}))
+			before := list(t, direct, b.Vhost)
+			var refused *BoundError
+			if err := a.Remove(t.Context(), noting(t, a, p, nil)); !errors.As(err, &refused) || !strings.Contains(refused.Error(), binding.String()) {
+				t.Fatalf("got %v", err)
+			}
+			bind()
+			before.Bindings = append(before.Bindings, binding)
+			now := list(t, direct, b.Vhost)
+			for _, was := range before.Bindings {
+				if !slices.ContainsFunc(now.Bindings, was.Equal) {
+					t.Errorf("gone: %s", was)
+				}
+			}
+			if err := direct.client.Unbind(t.Context(), b.Vhost, binding); err != nil {
+				t.Fatal(err)
+			}
+			if err := direct.Remove(t.Context(), noting(t, direct, p, nil)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -38,6 +38,9 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 // shut deletes an exchange that comes back with every binding it had if a later step fails.
 func (e *execution) shut(ctx context.Context, name string) error {
 	exchange, bindings := e.Live.Exchanges[name], e.bindingsOf(name)
+	if err := e.requireUnbound(ctx, topology.Topology{Exchanges: map[string]topology.Exchange{name: exchange}}); err != nil {
+		return err
+	}
 	if err := e.note(ctx, name, bindings); err != nil {
 		return err
 	}
@@ -71,7 +74,7 @@ func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue 
 	var deadline time.Time
 	once := len(e.deletionUnknown) > 0 || recreated || slices.Contains(e.SharedQueues, name)
 	for {
-		err := e.requireUnbound(ctx, map[string]topology.Queue{name: queue})
+		err := e.requireUnbound(ctx, topology.Topology{Queues: map[string]topology.Queue{name: queue}})
 		if err == nil {
 			err = e.client.DeleteQueue(ctx, e.Vhost, name, queue.Type)
 			switch {

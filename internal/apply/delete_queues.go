@@ -86,7 +86,7 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 		return against, nil
 	}
 	empty := without(candidates, against)
-	if err := e.requireUnbound(ctx, empty); err != nil {
+	if err := e.requireUnbound(ctx, topology.Topology{Queues: empty}); err != nil {
 		return nil, err
 	}
 	var failed []error

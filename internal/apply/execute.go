@@ -127,7 +127,7 @@ func (e *execution) look(ctx context.Context, s step) error {
 	case ask:
 		return e.ask(ctx, s.queues)
 	case requireUnbound:
-		return e.requireUnbound(ctx, s.queues)
+		return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
 	default:
 		return e.Unused(ctx)
 	}

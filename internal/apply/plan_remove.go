@@ -8,7 +8,7 @@ import (
 
 // planDrain is what comes before a removal: queues that still receive messages get time to drain, unless others publish to them.
 func planDrain(c Change) []step {
-	return inOrder(step{do: requireUnbound, queues: c.Live.Queues}, step{do: drain, ifFails: refuse, checks: c.allChecks()})
+	return inOrder(c.requireUnbound(stop), step{do: drain, ifFails: refuse, checks: c.allChecks()})
 }
 
 // planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It proves twice
@@ -39,7 +39,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	}
 	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
 	return inOrder(
-		step{do: requireUnbound, queues: c.Live.Queues},
+		c.requireUnbound(stop),
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
 		step{do: prove, ifFails: rollBack, checks: c.allChecks()},
 		step{do: ask, ifFails: rollBack, queues: shared},
@@ -51,7 +51,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
 		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
 		unused,
-		step{do: requireUnbound, ifFails: rollBack, queues: c.Live.Queues},
+		c.requireUnbound(rollBack),
 		// Shared queues go first: a classic one may refuse, and nothing is gone by then.
 		deletion(step{queues: shared}),
 		deletion(step{queues: without(c.Live.Queues, shared)}),
@@ -59,6 +59,10 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
 		deletion(step{exchanges: others}),
 	), nil
+}
+
+func (c Change) requireUnbound(ifFails failure) step {
+	return step{do: requireUnbound, ifFails: ifFails, exchanges: c.Live.Exchanges, queues: c.Live.Queues}
 }
 
 // splitEntrance divides the owner's exchanges into the one that applications publish to and all others.
@@ -74,7 +78,7 @@ func (c Change) splitEntrance() (entrance, others map[string]topology.Exchange) 
 // planForce deletes everything, whatever is in it.
 func planForce(c Change) []step {
 	return inOrder(
-		step{do: requireUnbound, queues: c.Live.Queues},
+		c.requireUnbound(stop),
 		step{do: remove, policies: weakestFirst(c.Live.Policies)},
 		step{do: unbind, bindings: c.Live.Bindings},
 		step{do: removeForced, queues: c.Live.Queues},

@@ -144,12 +144,12 @@ func TestPlanCreateProvesFirst(t *testing.T) {
 func TestPlanRemove(t *testing.T) {
 	t.Parallel()
 	c := change(owned(), topology.Topology{})
-	assertSteps(t, planDrain(c), "require unbound: queue caught, queue in",
+	assertSteps(t, planDrain(c), "require unbound: exchange catch, exchange dlx, queue caught, queue in",
 		"drain: contents of caught, contents of in, pending dead letters of other, pending dead letters of work")
 	for _, ifUnanswered := range []failure{rollBack, goOn} {
 		steps := stepsOf(t)(planRemove(c, ifUnanswered))
 		assertSteps(t, steps,
-			"require unbound: queue caught, queue in",
+			"require unbound: exchange catch, exchange dlx, queue caught, queue in",
 			"unbind: binding dlx -> in",
 			"prove: contents of caught, contents of in, pending dead letters of other, pending dead letters of work",
 			"delete: policy own/other ^other$",
@@ -157,7 +157,7 @@ func TestPlanRemove(t *testing.T) {
 			"unbind: binding catch -> caught",
 			"prove: contents of caught, contents of in",
 			"ask: queue caught, queue in",
-			"require unbound: queue caught, queue in",
+			"require unbound: exchange catch, exchange dlx, queue caught, queue in",
 			"delete: queue caught, queue in",
 			"delete: policy own "+narrow,
 			"delete: exchange catch, exchange dlx",
@@ -237,7 +237,7 @@ func TestPlanRemoveOfAnAttachment(t *testing.T) {
 func TestPlanForce(t *testing.T) {
 	t.Parallel()
 	assertSteps(t, planForce(change(owned(), topology.Topology{})),
-		"require unbound: queue caught, queue in",
+		"require unbound: exchange catch, exchange dlx, queue caught, queue in",
 		"delete: policy own "+wide+", policy own/other ^other$",
 		"unbind: binding dlx -> in, binding catch -> caught, binding dlx -> work",
 		"delete forced: queue caught, queue in",
@@ -288,9 +288,9 @@ func TestPlanUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertSteps(t, steps,
-		"require unbound: queue declared, queue in, queue retired",
+		"require unbound: exchange old, queue declared, queue in, queue retired",
 		"drain: use of declared, contents of in",
-		"require unbound: queue declared, queue in, queue retired",
+		"require unbound: exchange old, queue declared, queue in, queue retired",
 		"delete if empty: queue declared, use of declared",
 		"replace: queue in, binding dlx -> in, contents of in",
 		"alter: policy own "+wide+", policy own/other ^other$",
@@ -372,7 +372,7 @@ func TestBound(t *testing.T) {
 		if (bound != nil) != (test.want != "") || bound != nil && !strings.Contains(bound.Error(), "  - "+test.want+"\n\nRemove") {
 			t.Errorf("%s: got %v", name, bound)
 		}
-		if proved := c.contentChecks(c.going())["before foreign"] == contents; proved != (name == "on its way back") {
+		if proved := c.contentChecks(c.going().Queues)["before foreign"] == contents; proved != (name == "on its way back") {
 			t.Errorf("%s: what comes back is proved to be empty: %t", name, proved)
 		}
 	}

@@ -28,7 +28,8 @@ func planUpdate(c Change) ([]step, error) {
 	unbound := bindingsOfOthers(changes.Delete)
 	moved := c.moved(unbound, changes.Create.Bindings)
 	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
-	bound := step{do: requireUnbound, queues: c.going()}
+	going := c.going()
+	bound := step{do: requireUnbound, exchanges: going.Exchanges, queues: going.Queues}
 	return inOrder(slices.Concat(
 		[]step{
 			bound,

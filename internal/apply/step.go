@@ -38,7 +38,7 @@ const (
 	prove action = "prove"
 	// ask asks quorum queues themselves whether they are empty.
 	ask action = "ask"
-	// requireUnbound fails if bindings of others lead to queues.
+	// requireUnbound fails if bindings of others lead to exchanges or queues.
 	requireUnbound action = "require unbound"
 	// unbind deletes bindings of the owner's.
 	unbind action = "unbind"

@@ -45,6 +45,11 @@ func (c *Client) BindingsTo(ctx context.Context, vhost, queue string) ([]topolog
 	return c.bindings(ctx, path("queues", vhost, queue)+"/bindings", vhost)
 }
 
+// BindingsToExchange lists the bindings that lead to an exchange.
+func (c *Client) BindingsToExchange(ctx context.Context, vhost, exchange string) ([]topology.Binding, error) {
+	return c.bindings(ctx, path("exchanges", vhost, exchange)+"/bindings/destination", vhost)
+}
+
 // BindingsFrom lists the bindings that lead on from an exchange.
 func (c *Client) BindingsFrom(ctx context.Context, vhost, exchange string) ([]topology.Binding, error) {
 	return c.bindings(ctx, path("exchanges", vhost, exchange)+"/bindings/source", vhost)

@@ -40,8 +40,8 @@ func TestAcc_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
 			if _, err := core.PlanAndApply(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			b.Request(t, http.MethodPut, b.Path("exchanges", "work"), map[string]any{"type": "fanout", "durable": true})
-			b.Request(t, http.MethodPost, b.Path("bindings", "e", "work", "e", "events"), map[string]any{"routing_key": "key"})
+			b.Request(t, http.MethodPut, b.Path("exchanges", "tap"), map[string]any{"type": "fanout", "durable": true})
+			b.Request(t, http.MethodPost, b.Path("bindings", "e", "events", "e", "tap"), map[string]any{"routing_key": "key"})
 			before := bindings(t, b)
 			err := core.Destroy(t.Context())
 			if published == 0 {
@@ -56,7 +56,7 @@ func TestAcc_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
 			if n := bindings(t, b); n != before {
 				t.Errorf("%d bindings instead of %d after the refusal", n, before)
 			}
-			if !confirmed(t, b, "work") {
+			if !confirmed(t, b, "events") {
 				t.Error("the exchange is not back")
 			}
 		})

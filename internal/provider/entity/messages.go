@@ -231,7 +231,7 @@ func (e *entity[M, S]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
 }
 
 func queuesBound(bound *apply.BoundError) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Queues are bound by others",
+	return diag.NewWarningDiagnostic("Exchanges or queues are bound by others",
 		bound.Error()+" Apply refuses the change as long as they are there.")
 }
 

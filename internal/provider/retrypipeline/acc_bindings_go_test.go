@@ -10,8 +10,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// Bindings go with their exchanges, whoever made them, and by force with their queues. Each plan that deletes these names them.
-// Without force_destroy, those to queues are in the way, and the plan says what to do.
+// Bindings from the pipeline's exchanges go with them, and by force those that lead to its objects. Each plan that deletes these
+// names them. Without force_destroy, those that lead to its objects are in the way, and the plan says what to do.
 func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -58,14 +58,14 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	tf.configure(t, strings.Replace(config, "force_destroy = true", "", 1))
 	tf.apply(t)
 	output := tf.plan(t, "-destroy")
-	_, inTheWay, _ := strings.Cut(output, "Queues are bound by others")
+	_, inTheWay, _ := strings.Cut(output, "Exchanges or queues are bound by others")
 	inTheWay, going, _ := strings.Cut(inTheWay, "Bindings of others are deleted")
-	for _, want := range []string{"amq.topic -> work ['to a declared queue']", "amq.topic -> orders.failed ['to an own queue']", "set declare = false"} {
+	for _, want := range []string{"amq.topic -> work ['to a declared queue']", "amq.topic -> orders.failed ['to an own queue']", "['to an exchange']", "set declare = false"} {
 		if !strings.Contains(inTheWay, want) || strings.Contains(going, want) {
 			t.Errorf("what is in the way of a destroy: %q is missing, or said to be deleted:\n%s", want, output)
 		}
 	}
-	if strings.Contains(inTheWay, "an exchange") || !strings.Contains(going, "from an exchange") {
+	if strings.Contains(inTheWay, "from an exchange") || !strings.Contains(going, "from an exchange") {
 		t.Errorf("what is deleted is said to be in the way:\n%s", output)
 	}
 	tf.refuses(t, []string{"-destroy"}, "amq.topic -> work ['to a declared queue']", "set declare = false", "Or remove these bindings first")
