@@ -172,7 +172,7 @@ func TestReplayTexts(t *testing.T) {
 				o.unbind(t)
 			},
 			[]string{"--wait=10ms"},
-			exitOK,
+			exitError,
 			[]string{"no worker consumes orders.inbox, which has 3 messages: what fails again or has no binding to orders.return stays there and cannot come back. Start one."},
 			0,
 		},

@@ -77,9 +77,7 @@ func (n needs) check(t *testing.T) {
 	o.failedExchange(t)
 	o.DeclareQueue(t, "quorum", "quorum", nil)
 	o.DeclareQueue(t, "classic", "classic", nil)
-	if _, err := o.Channel(t).Consume("orders.inbox", "", false, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	o.consumeInbox(t)
 	o.park(t, "exhausted", "order-1")
 	out, _ := o.run(t, exitOK, "failed", "export", "orders")
 	file, id := write(t, newIDs(out)), ""
@@ -176,9 +174,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	}
 	code := exitOK
 	if alive {
-		if _, err := o.Channel(t).Consume("orders.inbox", "", false, false, false, false, nil); err != nil {
-			t.Fatal(err)
-		}
+		o.consumeInbox(t)
 	} else if command == "status" {
 		code = exitError
 	}

@@ -98,6 +98,7 @@ func TestIncident(t *testing.T) {
 
 			_, errs = o.run(t, exitError, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait=10ms", "--to", "nowhere")
 			contains(t, errs, "1 message returned, since no queue is bound for them", `there is no queue "nowhere"`)
+			o.consumeInbox(t)
 			_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "exhausted", "--limit", "1", "--yes", "--wait=10ms")
 			contains(t, errs, "replayed 1 of 5 to orders.created (replay-id ", "After 10ms: 0 back in orders.failed.")
 			d, ok := o.Get(t, "orders.created")
@@ -205,6 +206,14 @@ func TestNextKeepsTheFilters(t *testing.T) {
 		"--scan 9 --since 2h --until 0s --limit 1")
 }
 
+// consumeInbox does as a worker that takes nothing.
+func (o orders) consumeInbox(t *testing.T) {
+	t.Helper()
+	if _, err := o.Channel(t).Consume("orders.inbox", "", false, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A wait is as long as the pipeline retries, and says what it cannot know.
 func TestReplayWait(t *testing.T) {
 	t.Parallel()
@@ -212,6 +221,7 @@ func TestReplayWait(t *testing.T) {
 	for range 3 {
 		o.park(t, "exhausted", "order-1")
 	}
+	o.consumeInbox(t)
 	one := []string{"failed", "replay", "orders", "--limit", "1", "--yes"}
 	_, errs := o.run(t, exitUsage, append(one, "--wait")...)
 	contains(t, errs, "write --config, or --wait=10m")

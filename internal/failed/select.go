@@ -65,8 +65,14 @@ func (f *Filter) matches(e *Entry) bool {
 	return among(f.Reasons, e.Reason) && among(f.FromQueues, e.WorkQueue) && among(f.MessageIDs, e.MessageID) &&
 		among(f.Runs, e.Run) &&
 		(f.RoutingKey == "" || glob(f.RoutingKey, e.FirstRoutingKey)) &&
-		(f.Error == "" || contains(e.Error, f.Error) || contains(e.Exception, f.Error) || contains(e.Failure(), f.Error)) &&
+		(f.Error == "" || f.matchesError(e)) &&
 		(len(f.Headers) == 0 || f.matchesHeaders(e))
+}
+
+// matchesError is also about what a table shows of an error, which ends where a column does.
+func (f *Filter) matchesError(e *Entry) bool {
+	text := strings.TrimSuffix(f.Error, "…")
+	return contains(e.Error, text) || contains(e.Exception, text) || contains(e.Failure(), text)
 }
 
 func among(list []string, text string) bool { return len(list) == 0 || slices.Contains(list, text) }

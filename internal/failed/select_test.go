@@ -36,6 +36,7 @@ func TestFilters(t *testing.T) {
 		"a message id":        {failed.Filter{MessageIDs: []string{"order-1003"}}, true},
 		"another message id":  {failed.Filter{MessageIDs: []string{"order-100"}}, false},
 		"an error":            {failed.Filter{Error: "SUCH article"}, true},
+		"a clipped error":     {failed.Filter{Error: "SUCH art…"}, true},
 		"an exception":        {failed.Filter{Error: "noarticle"}, true},
 		"another error":       {failed.Filter{Error: "timeout"}, false},
 		"the id":              {failed.Filter{IDs: []string{e.ID}}, true},

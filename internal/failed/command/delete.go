@@ -12,8 +12,7 @@ import" puts them back; with --discard they are gone.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`
 
-const deleteExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
-  rabbitmq-retry failed delete orders --reason unrecoverable --export deleted.jsonl --yes
+const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecoverable --export deleted.jsonl --yes
 
   rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
 

@@ -21,8 +21,7 @@ content_encoding can be edited: an import compresses them again.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`
 
-const exportExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
-  rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
+const exportExample = `  rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
 
   # Choose by anything: each line counts as the id of its message.
   rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |

@@ -23,7 +23,7 @@ import (
 
 const importHelp = `Puts messages from a file of "failed export" into the failed queue, as they were and with the ids that they had;
 what a queue cannot bear is dropped, and said: an expiration would take the message out again. With --replay they go
-to their work queues instead.
+to their work queues instead, without a look at the failed queue: one that is still there is then there twice.
 
 The whole file is read first: nothing is published of a damaged one. A message that is in the queue already, with the
 same id and content, is skipped. If one has the same id and other content, since the file was edited, nothing is
@@ -33,12 +33,11 @@ imported, unless --replace puts the file's in its place: the broker has confirme
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With
 --queue: read on the queue, write on amq.default instead. With --allow-duplicates: write alone.`
 
-const importExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
-  rabbitmq-retry failed import orders unrecoverable.jsonl
+const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
 
   # Edited: corrected messages in place of those in the queue.
   rabbitmq-retry failed export orders --reason malformed --decode --output malformed.jsonl
-  jq -c '.body |= sub("EURO"; "EUR")' malformed.jsonl > corrected.jsonl
+  jq -c '.body |= (fromjson | .currency = "EUR" | tojson)' malformed.jsonl > corrected.jsonl
   rabbitmq-retry failed import orders corrected.jsonl --replace
 
   # Edited on the way.

@@ -17,7 +17,6 @@ import (
 )
 
 const listExample = `  # What failed, and why?
-  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
   rabbitmq-retry failed list orders
 
   # Which messages are these? Their ids, for "failed replay --ids -".

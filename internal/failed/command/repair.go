@@ -26,7 +26,7 @@ broker has confirmed its copy. All other messages stay as they are.
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue <name>.delay.unrouted, the unrouted queue of a
 delayed exchange: read and write on that.`
 
-const repairExample = `  RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672 rabbitmq-retry failed repair orders`
+const repairExample = `  rabbitmq-retry failed repair orders`
 
 type repairOptions struct {
 	target

@@ -42,7 +42,6 @@ Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on R
 read that queue.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
-  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
   rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait --config worker.json --yes
 
   # Then the others, no faster than the consumers bear.

@@ -80,7 +80,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 		r.console.Say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
 	}
 	if again < result.Confirmed {
-		r.sayInbox(ctx)
+		return again, r.consumed(ctx)
 	}
 	return again, nil
 }
@@ -93,21 +93,26 @@ func explainReasons(reasons map[string]int) string {
 	return text.String()
 }
 
-// sayInbox says whether messages may lie where nobody takes them.
-func (r *replay) sayInbox(ctx context.Context) {
+// consumed says, and is an error after a wait, that no worker takes the messages that have to come back.
+func (r *replay) consumed(ctx context.Context) error {
 	if r.place.inbox() == "" || r.to != "" {
-		return
+		return nil
 	}
 	inbox := pass.Queue{Name: r.place.inbox(), Open: r.place.Open}
 	count, err := inbox.Count(ctx)
-	if err == nil && count.Consumers == 0 {
-		stays := "what has to wait"
-		if r.place.Pipeline != "" {
-			stays = "what fails again or has no binding to " + r.place.Pipeline.ReturnExchange()
-		}
-		r.console.Say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
-			inbox.Name, failed.Messages(count.Ready), stays)
+	if err != nil || count.Consumers > 0 {
+		return nil
 	}
+	stays := "what has to wait"
+	if r.place.Pipeline != "" {
+		stays = "what fails again or has no binding to " + r.place.Pipeline.ReturnExchange()
+	}
+	r.console.Say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
+		inbox.Name, failed.Messages(count.Ready), stays)
+	if r.wait > 0 {
+		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox.Name)
+	}
+	return nil
 }
 
 // replayedBy reports whether a message was replayed in this run.

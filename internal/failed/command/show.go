@@ -20,8 +20,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
-const showExample = `  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
-  rabbitmq-retry failed show orders 57f49eb29bd4307c
+const showExample = `  rabbitmq-retry failed show orders 57f49eb29bd4307c
 
   # By the message-id that is in the logs:
   rabbitmq-retry failed show orders order-1

@@ -23,7 +23,6 @@ import (
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and what failed first in each.
-  export RABBITMQ_URI=amqp://operator:secret@rabbitmq:5672
   rabbitmq-retry status --config worker.json --look
 
   # The queues of one of them.
