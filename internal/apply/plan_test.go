@@ -208,7 +208,7 @@ func TestPlanRemoveOfSharedQueues(t *testing.T) {
 	c.SharedQueues = []string{"work"}
 	steps := stepsOf(t)(planRemove(c, rollBack))
 	assertSteps(t, steps,
-		"require unbound: queue caught, queue in, queue work",
+		"require unbound: exchange catch, exchange dlx, queue caught, queue in, queue work",
 		"unbind: binding dlx -> in",
 		"prove: contents of caught, contents of in, pending dead letters of other, use of work",
 		"ask: queue work",
@@ -217,7 +217,7 @@ func TestPlanRemoveOfSharedQueues(t *testing.T) {
 		"unbind: binding catch -> caught, binding dlx -> work",
 		"prove: contents of caught, contents of in, use of work",
 		"ask: queue caught, queue in, queue work",
-		"require unbound: queue caught, queue in, queue work",
+		"require unbound: exchange catch, exchange dlx, queue caught, queue in, queue work",
 		"delete: queue work",
 		"delete: queue caught, queue in",
 		"delete: policy own "+narrow,

@@ -86,7 +86,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && path == "queues/v/high":
 		_, _ = fmt.Fprintf(w, `{"name":"high","vhost":"v","type":"quorum","state":"running","messages":%d,"messages_dlx":0}`, a.messages(a.looks))
 		a.looks++
-	case r.Method == http.MethodGet && strings.HasSuffix(path, "/bindings"):
+	case r.Method == http.MethodGet && strings.Contains(path, "/bindings"):
 		_, _ = fmt.Fprint(w, "[]")
 	case r.Method == http.MethodGet:
 		_, _ = fmt.Fprint(w, `{"name":"low","vhost":"v","type":"quorum","state":"running","messages":0,"messages_dlx":0}`)
