@@ -59,7 +59,7 @@ func (c Change) bound(going topology.Topology, bindings []topology.Binding) *Bou
 // foreign reports whether a binding keeps the object that it leads to from being deleted: somebody else has made it, and not the broker,
 // and it does not go with what is proved to be empty, or by force.
 func (c Change) foreign(b topology.Binding) bool {
-	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal)
+	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal) || c.isNote(b)
 	taken := c.Forced && c.ForceTakesBindings
 	return !own && !taken && len(c.returnsFrom(b)) == 0
 }

@@ -117,3 +117,11 @@ func (e *execution) restore(ctx context.Context, b topology.Binding) error {
 	}
 	return nil
 }
+
+func (c Change) isNote(b topology.Binding) bool {
+	if c.Noted == nil {
+		return false
+	}
+	_, is := c.Noted(b)
+	return is
+}

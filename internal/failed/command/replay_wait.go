@@ -99,18 +99,21 @@ func (r *replay) consumed(ctx context.Context) error {
 		return nil
 	}
 	inbox := pass.Queue{Name: r.place.inbox(), Open: r.place.Open}
-	count, err := inbox.Count(ctx)
-	if err != nil || count.Consumers > 0 {
-		return nil
+	if count, err := inbox.Count(ctx); err == nil && count.Consumers == 0 {
+		return r.unconsumed(inbox.Name, count.Ready)
 	}
+	return nil
+}
+
+func (r *replay) unconsumed(inbox string, ready int) error {
 	stays := "what has to wait"
 	if r.place.Pipeline != "" {
 		stays = "what fails again or has no binding to " + r.place.Pipeline.ReturnExchange()
 	}
 	r.console.Say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
-		inbox.Name, failed.Messages(count.Ready), stays)
+		inbox, failed.Messages(ready), stays)
 	if r.wait > 0 {
-		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox.Name)
+		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox)
 	}
 	return nil
 }

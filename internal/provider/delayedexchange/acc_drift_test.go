@@ -43,8 +43,8 @@ func subjects(vhost string) map[string]drift.Subject {
 	}}
 }
 
-// addForeign adds objects of others: what gets messages that are due or not routed, what leads to the exchange and to queues
-// that are no levels, and policies, one of them with a name that begins like the delayed exchange's.
+// addForeign adds objects of others: what gets messages that are due or not routed, what leads to the
+// exchange, and policies, one of them with a name that begins like the delayed exchange's.
 func addForeign(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	for _, exchange := range []string{"foreign", "foreign.due"} {
@@ -56,8 +56,6 @@ func addForeign(t *testing.T, b *brokertest.Broker) {
 		{"events.deliver", "e", "foreign.due"},
 		{"events.delay.unrouted", "q", "foreign.audit"},
 		{"foreign", "e", "events"},
-		{"foreign", "q", "events.delay.inbox"},
-		{"foreign", "q", "events.delay.unrouted"},
 	} {
 		body := map[string]any{"routing_key": "foreign.#", "arguments": map[string]any{"who": "foreign", "version": 2}}
 		b.Call(t, http.MethodPost, b.Path("bindings", "e", ends[0], ends[1], ends[2]), body, nil)
