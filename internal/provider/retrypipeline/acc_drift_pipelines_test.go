@@ -73,9 +73,8 @@ func subjects(vhost string) map[string]drift.Subject {
 	return all
 }
 
-// addForeign adds objects of others: a listener on each of the pipeline's exchanges, an exchange that
-// leads to the pipeline's own queues, a binding to a work queue, and policies, one of them with a name
-// that begins like the pipeline's.
+// addForeign adds objects of others: a listener on each of the pipeline's exchanges, a binding to a work queue, and policies,
+// one of them with a name that begins like the pipeline's.
 func addForeign(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) {
 	t.Helper()
 	b.DeclareQueue(t, "foreign.audit", "quorum", nil)
@@ -83,10 +82,7 @@ func addForeign(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) {
 	for exchange := range pipeline.Expand(p).Exchanges {
 		bound(exchange, "foreign.audit", "audit", map[string]any{"who": "audit"})(t, b)
 	}
-	n := p.Names()
-	for _, queue := range []string{n.Inbox(), n.FailedQueue(), n.RetryQueue(p.Delays[0].Wait), "work.created"} {
-		bound("foreign", queue, "foreign.#", map[string]any{"who": "foreign"})(t, b)
-	}
+	bound("foreign", "work.created", "foreign.#", map[string]any{"who": "foreign"})(t, b)
 	for _, name := range []string{"foreign", "retry/" + p.Name + "s/queues"} {
 		b.Call(t, http.MethodPut, b.Path("policies", name), map[string]any{
 			"pattern": "^foreign", "apply-to": "queues", "priority": 3, "definition": map[string]any{"max-length": 12345},

@@ -205,7 +205,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 		resource.TestStep{
 			PreConfig:   func() { bound("amq.topic", "paid", "#", nil)(t, b) },
 			Config:      after,
-			ExpectError: regexp.MustCompile(`(?s)would lose messages.*paid:.*"amq\.topic"\s+publishes`),
+			ExpectError: regexp.MustCompile(`(?s)Bindings of others.*amq\.topic -> paid`),
 		},
 		unchanged,
 		resource.TestStep{
