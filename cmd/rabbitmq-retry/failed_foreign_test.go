@@ -13,24 +13,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
-// A look at a queue that deletes what is looked at too often deletes nothing, whatever its limit is.
+// Looks at a queue that deletes what is looked at too often end before anything is deleted. RabbitMQ 4.3 does not count looks.
 func TestLooksAtAForeignQueue(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
-	for name, c := range map[string]struct {
-		arguments map[string]any
-		args      []string
-	}{
-		"default":    {nil, nil},
-		"five":       {map[string]any{"x-delivery-limit": 5}, nil},
-		"three":      {map[string]any{"x-delivery-limit": 3}, nil},
-		"forced":     {map[string]any{"x-delivery-limit": 5}, []string{"--force"}},
-		"one active": {map[string]any{"x-delivery-limit": 5, "x-single-active-consumer": true}, nil},
+	for name, arguments := range map[string]map[string]any{
+		"default":    nil,
+		"five":       {"x-delivery-limit": 5},
+		"one active": {"x-delivery-limit": 5, "x-single-active-consumer": true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			queue := "billing_error " + name
-			o.DeclareQueue(t, queue, "quorum", c.arguments)
+			o.DeclareQueue(t, queue, "quorum", arguments)
 			const messages, looks = 10, 30
 			for i := range messages {
 				o.Publish(t, "", queue, amqp.Publishing{
@@ -38,19 +33,18 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 				})
 			}
 			brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, messages) })
-			refused := 0
-			for range looks {
-				code, _, errs := execute(t.Context(), o.env, append([]string{"failed", "list", "--queue", queue, "--vhost", o.Vhost}, c.args...)...)
-				if code != exitOK {
-					refused++
-					contains(t, errs, "was put back 3 times already", "delivery-limit to -1")
+			refused := false
+			for i := 0; i < looks && !refused; i++ {
+				code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", queue, "--vhost", o.Vhost)
+				if refused = code != exitOK; refused {
+					contains(t, errs, "was put back 3 times already", "leaves 16 looks", "delivery-limit to -1", "write --force")
 				}
 			}
-			if counted := !o.VersionAtLeast("4.3") && c.args == nil; counted != (refused > 0) {
-				t.Errorf("%d of %d looks were refused on %s", refused, looks, o.Version)
+			if refused == o.VersionAtLeast("4.3") {
+				t.Errorf("on %s, a look was refused: %t", o.Version, refused)
 			}
-			t.Logf("%d of %d looks were refused", refused, looks)
 			brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, messages) })
+			o.run(t, exitOK, "failed", "list", "--queue", queue, "--force")
 		})
 	}
 }
@@ -74,16 +68,12 @@ func TestLooksThatCostNothing(t *testing.T) {
 	for _, queue := range []string{"classic", "dead"} {
 		o.Publish(t, "", queue, amqp.Publishing{Headers: amqp.Table{"x-delivery-count": int64(20)}})
 	}
-	o.run(t, exitOK, "failed", "list", "--queue", "dead")
-	// Nothing can be lost, so nobody has to be able to save it.
 	name, password := o.User(t, "", "", "", ".*")
-	reader := o
-	reader.env = with(o.env, cli.EnvURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
+	o.env = with(o.env, cli.EnvURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
+	o.run(t, exitOK, "failed", "list", "--queue", "dead")
 	for range 5 {
-		reader.run(t, exitOK, "failed", "list", "--queue", "classic")
+		o.run(t, exitOK, "failed", "list", "--queue", "classic")
 	}
-	_, errs := reader.run(t, exitError, "failed", "list", "--queue", "dead")
-	contains(t, errs, `needs: write on "amq.default"`)
 }
 
 // A stream gives its messages to whoever asks for them from the beginning, and to no others.

@@ -37,7 +37,7 @@ func TestPermissions(t *testing.T) {
 	t.Parallel()
 	failed, returned, direct := []string{"orders.failed"}, []string{"orders.return"}, []string{"amq.default"}
 	readFailed, writeFailed := "read on <pipeline>.failed", "write on <pipeline>.failed"
-	limited := "With --queue: read on the queue and, if it is a quorum queue, write on amq.default"
+	queue := "With --queue: read on the queue"
 	for _, n := range []needs{
 		{"list orders", nil, failed, []string{readFailed}},
 		{"show orders ID", nil, failed, []string{readFailed}},
@@ -50,15 +50,12 @@ func TestPermissions(t *testing.T) {
 		{"import orders FILE --yes --allow-duplicates", failed, nil, []string{"With --allow-duplicates: write alone"}},
 		{"import orders FILE --replay --yes", returned, nil, []string{"With --replay: write on <pipeline>.return instead"}},
 		{"repair orders --yes", failed, failed, []string{readFailed + ", " + writeFailed}},
-		{"list --queue quorum", direct, []string{"quorum"}, []string{limited}},
-		{"show --queue quorum ID", direct, []string{"quorum"}, []string{limited}},
-		{"export --queue quorum", direct, []string{"quorum"}, []string{limited}},
-		{"delete --queue quorum --all --discard --yes", direct, []string{"quorum"}, []string{limited}},
-		{"list --queue classic", nil, []string{"classic"}, []string{limited}},
-		{"show --queue classic ID", nil, []string{"classic"}, []string{limited}},
-		{"export --queue classic", nil, []string{"classic"}, []string{limited}},
-		{"delete --queue classic --all --discard --yes", nil, []string{"classic"}, []string{limited}},
-		{"replay --queue quorum --yes", direct, []string{"quorum"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
+		{"list --queue quorum", nil, []string{"quorum"}, []string{queue}},
+		{"show --queue quorum ID", nil, []string{"quorum"}, []string{queue}},
+		{"export --queue quorum", nil, []string{"quorum"}, []string{queue}},
+		{"delete --queue quorum --all --discard --yes", nil, []string{"quorum"}, []string{queue}},
+		{"list --queue classic", nil, []string{"classic"}, []string{queue}},
+		{"replay --queue quorum --yes --force", direct, []string{"quorum"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
 		{"replay --queue classic --yes", direct, []string{"classic"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
 		{"import --queue classic FILE --yes", direct, []string{"classic"}, []string{"--queue: read on the queue, write on amq.default instead"}},
 		{"import --queue quorum FILE --yes", direct, []string{"quorum"}, []string{"--queue: read on the queue, write on amq.default instead"}},

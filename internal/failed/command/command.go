@@ -26,7 +26,7 @@ not read the failed queue. Needs, in the vhost:
 
 With --queue:
 
-  list, show, export, delete   read on the queue; write on amq.default if it is a quorum queue
+  list, show, export, delete   read on the queue
   replay                       read on the queue, write on amq.default
   import                       read on the queue, write on amq.default
 

@@ -10,7 +10,7 @@ import (
 const deleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed
 import" puts them back; with --discard they are gone.
 
-Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`
+Needs: read on <pipeline>.failed. With --queue: read on the queue.`
 
 const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecoverable --export deleted.jsonl --yes
 

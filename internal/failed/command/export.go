@@ -19,7 +19,7 @@ messages stay in the queue, unless --remove says otherwise: then each is written
 taken out. "failed import" puts them back, as they were. With --decode, bodies that are gzip or deflate by their
 content_encoding can be edited: an import compresses them again.
 
-Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`
+Needs: read on <pipeline>.failed. With --queue: read on the queue.`
 
 const exportExample = `  rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
 

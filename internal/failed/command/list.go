@@ -46,7 +46,7 @@ differ in numbers, hexadecimal digits, UUIDs or times are one: <n>, <hex>, <uuid
 that another consumer holds cannot be seen. Without a name, it counts all pipelines and delayed exchanges, as
 rabbitmq-retry status does.
 
-Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`,
+Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: listExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

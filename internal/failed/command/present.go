@@ -240,7 +240,6 @@ func (i *imports) removeReplaced(ctx context.Context) (pass.Result, error) {
 		left.add(digest, -1)
 		return pass.Verdict{Drop: true}
 	}, Progress: i.progress}
-	job.Publishes, job.Decide = i.limited, i.spare(job.Decide, spent)
 	result, err := pass.Run(ctx, i.place.Queue, job)
 	i.console.Line("")
 	return result, err

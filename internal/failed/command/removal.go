@@ -88,7 +88,6 @@ func (r *removal) remove(ctx context.Context, before pass.Result, meant int, to 
 			return pass.Verdict{Drop: selector.Selects(e) && to.write(e)}
 		}
 	}
-	job.Publishes, job.Decide = r.limited, r.spare(job.Decide, spent)
 	result, err := pass.Run(ctx, r.place.Queue, job)
 	r.console.Line("")
 	return result, err

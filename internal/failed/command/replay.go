@@ -293,7 +293,6 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 			r.console.Line(progressLine(p, total, time.Since(began)))
 		},
 	}
-	job.Decide = r.spare(job.Decide, spent)
 	result, err := pass.Run(ctx, r.place.Queue, job)
 	r.console.Line("")
 	return result, err

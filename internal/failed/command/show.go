@@ -50,7 +50,7 @@ func newShow(caller caller) *cobra.Command {
 		Long: `Shows why a message failed, its history, properties, headers and body, without gzip or deflate. ID may be a unique
 prefix of at least 4 digits, or a message-id.
 
-Needs: read on <pipeline>.failed. With --queue: read on the queue and, if it is a quorum queue, write on amq.default.`,
+Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: showExample,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },

@@ -52,8 +52,7 @@ func addAuditLog(cmd *cobra.Command, path *string, runs string) {
 
 func addForce(cmd *cobra.Command, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false,
-		"look although a quorum queue may delete what is looked at too often: such messages are replaced by copies; "+
-			"after a pipeline's name, nothing is, since the pipeline declares the queue")
+		"look although a quorum queue deletes what is looked at too often: its delivery limit is -1, or high enough")
 }
 
 // look hands over the messages that the filter selects. All are put back.
@@ -70,10 +69,10 @@ func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*fai
 	}
 	var refused error
 	if s.limited {
-		job.Publishes, job.Decide = true, s.cautious(job.Decide, &refused)
+		job.Decide = s.cautious(job.Decide, &refused)
 	}
 	queue := s.place.Queue
-	queue.OneFirst = s.limited && !s.force
+	queue.OneFirst = s.limited
 	result, err := pass.Run(ctx, queue, job)
 	s.console.Line("")
 	if refused != nil {
