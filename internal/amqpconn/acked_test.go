@@ -1,4 +1,4 @@
-package session
+package amqpconn
 
 import (
 	"errors"
@@ -24,15 +24,15 @@ func TestConsumersAreGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, n := acks{}, 0
-			a.count = func() (int, error) {
+			n := 0
+			count := func() (int, error) {
 				if n == len(c.counts) {
 					return 0, gone
 				}
 				n++
 				return c.counts[n-1], nil
 			}
-			if err := a.follow(c.own, func() {}); err != nil || n != len(c.counts) {
+			if err := AwaitAcks(c.own, count, func() {}); err != nil || n != len(c.counts) {
 				t.Errorf("error %v after %d of %d counts", err, n, len(c.counts))
 			}
 		})

@@ -362,7 +362,7 @@ func (i *imports) sayHowToContinue(p pass.Result, total int) {
 func (i *imports) finish(record console.Record, p, removed pass.Result, total int, err error) error {
 	record.Counts = map[string]int{
 		"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
-		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": removed.Doubled,
+		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": 0,
 	}
 	countUnverified(record, removed)
 	err = i.recordEnd(record, i.auditLog, err)
@@ -370,7 +370,7 @@ func (i *imports) finish(record console.Record, p, removed pass.Result, total in
 		err = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
 			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)
 	}
-	if err == nil && (removed.Dropped < i.toReplace() || removed.MostDoubled() > 0) {
+	if err == nil && (removed.Dropped < i.toReplace() || removed.Unverified) {
 		err = errors.New("not all messages were replaced for good")
 	}
 	if err != nil {

@@ -292,7 +292,7 @@ func (i *imports) sayReplaced(removed pass.Result) {
 	}
 	i.console.Say("replaced %d of %s of the same ids", removed.Dropped, failed.Messages(meant))
 	i.sayVanished(removed)
-	if doubled := removed.MostDoubled(); doubled > 0 {
-		i.console.Say("up to %s of them may be in %s still", failed.Messages(doubled), i.place.Name)
+	if removed.Unverified {
+		i.console.Say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.place.Name)
 	}
 }

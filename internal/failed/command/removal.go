@@ -67,15 +67,15 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 	if err := r.recordBegin(record, meant, r.auditLog); err != nil {
 		return err
 	}
-	result, err := r.remove(ctx, before, meant, to)
+	result, err := r.remove(ctx, meant, to)
 	r.report(result, meant)
 	return r.finish(record, result, meant, err)
 }
 
-func (r *removal) remove(ctx context.Context, before pass.Result, meant int, to *sink) (pass.Result, error) {
+func (r *removal) remove(ctx context.Context, meant int, to *sink) (pass.Result, error) {
 	selector := r.filter.Selector()
 	job := pass.Job{
-		Before: &before, Drops: true, Scan: r.scan(), Limit: meant,
+		Drops: true, Scan: r.scan(), Limit: meant,
 		Decide: func(e *failed.Entry) pass.Verdict { return pass.Verdict{Drop: selector.Selects(e)} },
 		Progress: func(p pass.Progress) {
 			r.sayWaiting(p)
@@ -103,10 +103,6 @@ func (r *removal) report(p pass.Result, meant int) {
 	if r.file != "" && p.Dropped > 0 {
 		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
 	}
-	if p.Doubled > 0 && !p.Unverified {
-		r.console.Say("%s deleted that may be in %s still: others took part, or the connection was lost",
-			failed.Messages(p.Doubled), r.place.Name)
-	}
 	if p.Unverified {
 		r.console.Say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
 	}
@@ -115,11 +111,11 @@ func (r *removal) report(p pass.Result, meant int) {
 // finish leaves the record, and says by its error whether all is done.
 func (r *removal) finish(record console.Record, p pass.Result, meant int, err error) error {
 	record.Counts = map[string]int{
-		"selected": p.Selected, "deleted": p.Dropped, "duplicated": p.Doubled, "acknowledged_again": p.Again,
+		"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0,
 	}
 	countUnverified(record, p)
 	err = r.recordEnd(record, r.auditLog, err)
-	if err == nil && (p.Dropped < meant || p.Doubled > 0) {
+	if err == nil && (p.Dropped < meant || p.Unverified) {
 		err = errors.New("not all messages were deleted for good")
 	}
 	if err != nil {

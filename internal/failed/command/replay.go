@@ -224,7 +224,7 @@ func (r *replay) replay(ctx context.Context) error {
 	if err := r.recordBegin(record, total, r.auditLog); err != nil {
 		return err
 	}
-	result, err := r.publish(ctx, before, total)
+	result, err := r.publish(ctx, total)
 	r.report(result, total)
 	again, unseen := r.waitAndCount(ctx, result)
 	return r.finish(record, result, again, total, errors.Join(err, unseen))
@@ -277,7 +277,7 @@ func (r *replay) total() (n int) {
 	return n
 }
 
-func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pass.Result, error) {
+func (r *replay) publish(ctx context.Context, total int) (pass.Result, error) {
 	filter := r.filter
 	if r.saved != nil { // nothing else is replayed
 		filter.IDs = r.ids
@@ -286,7 +286,7 @@ func (r *replay) publish(ctx context.Context, before pass.Result, total int) (pa
 	clear(r.skipped)
 	began := time.Now()
 	job := pass.Job{
-		Before: &before, Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
+		Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
 		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
 		Progress: func(p pass.Progress) {
 			r.sayWaiting(p)
@@ -316,11 +316,11 @@ func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict
 func (r *replay) finish(record console.Record, p pass.Result, again, total int, err error) error {
 	record.Counts = map[string]int{
 		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
-		"unconfirmed": p.Uncertain, "duplicated": p.Doubled, "acknowledged_again": p.Again, "back": again,
+		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,
 	}
 	countUnverified(record, p)
 	err = r.recordEnd(record, r.auditLog, err)
-	if err == nil && (p.Confirmed < total || p.Doubled > 0 || again > 0 || len(r.skipped) > 0) {
+	if err == nil && (p.Confirmed < total || p.Unverified || again > 0 || len(r.skipped) > 0) {
 		err = errors.New("not all messages were replayed for good")
 	}
 	if err != nil {

@@ -44,10 +44,6 @@ func (r *replay) report(p pass.Result, total int) {
 	if p.Uncertain > 0 {
 		r.console.Say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.place.Name)
 	}
-	if p.Doubled > 0 && !p.Unverified {
-		r.console.Say("%s duplicated: replayed, and perhaps in %s still, since others took part or the connection was lost. "+
-			"Look for replay-id %s.", failed.Messages(p.Doubled), r.place.Name, r.how.ID)
-	}
 	if p.Unverified {
 		r.console.Say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
 	}
@@ -59,7 +55,7 @@ func duplicated(p pass.Result) string {
 	if p.Unverified {
 		return fmt.Sprintf("up to %d", p.MostDoubled())
 	}
-	return fmt.Sprint(p.Doubled)
+	return "0"
 }
 
 func (r *replay) saySkipped() {

@@ -27,10 +27,8 @@ type survey struct {
 	selector *failed.Selector
 	// limited says that the queue may delete what is looked at too often.
 	limited bool
-	// missing is how many messages were seen by the last look, and are not back.
-	missing int
-	// vanished is how many were counted by the last look, and did not come.
-	vanished int
+	// last is what the last look has found.
+	last pass.Result
 	// blocked is why the broker accepts no messages, and awaits whether messages are awaited, as it was said last.
 	blocked string
 	awaits  bool
@@ -74,6 +72,7 @@ func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*fai
 	queue := s.place.Queue
 	queue.OneFirst = s.limited
 	result, err := pass.Run(ctx, queue, job)
+	s.last = result
 	s.console.Line("")
 	if refused != nil {
 		return pass.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
@@ -84,7 +83,7 @@ func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*fai
 	if err != nil {
 		return result, cli.RuntimeError{Err: s.place.unknown(err)}
 	}
-	return result, s.await(ctx, result)
+	return result, nil
 }
 
 // notFound is an error if messages that were named are not there.

@@ -1,67 +1,30 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
-// returningPoll is how often messages are counted that were put back.
-const returningPoll = 100 * time.Millisecond
-
-// await waits until the queue counts again what was put back. A queue with a delivery limit may have deleted it, and
-// AMQP does not tell the limit.
-func (s *survey) await(ctx context.Context, seen pass.Result) error {
-	s.missing, s.vanished = 0, seen.Vanished
-	if seen.Consumers > 0 || seen.Confirmed > 0 { // others take messages, or copies were made
-		return nil
-	}
-	for most, came := 0, time.Now(); ; {
-		count, err := s.place.Count(ctx)
-		if err != nil {
-			return cli.RuntimeError{Err: s.place.unknown(err)}
-		}
-		if count.Ready > most {
-			most, came = count.Ready, time.Now()
-		}
-		missing, quiet := seen.Seen-count.Ready, time.Since(came)
-		s.sayWaiting(pass.Progress{Waiting: quiet > time.Second, Missing: missing})
-		switch late := quiet > pass.Patience(seen.Largest); {
-		case missing <= 0 || late && count.Consumers > 0: // the look's own consumer is counted for a moment longer
-			return nil
-		case late:
-			s.missing = missing
-			return nil
-		}
-		select {
-		case <-time.After(returningPoll):
-		case <-ctx.Done():
-			return cli.RuntimeError{Err: ctx.Err()}
-		}
-	}
-}
-
 // back says where the messages are that were looked at.
 func (s *survey) back() string {
-	if s.missing == 0 {
+	if s.last.NotBack == 0 {
 		return "all put back"
 	}
 	return fmt.Sprintf("%d of them not back: they expired, somebody took them, or the queue has a delivery limit and "+
-		"deletes what is looked at too often", s.missing)
+		"deletes what is looked at too often", s.last.NotBack)
 }
 
 // notBack is an error if messages that were looked at are not back, or some were counted that did not come.
 func (s *survey) notBack() error {
 	switch {
-	case s.missing > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.missing), s.place.Name)}
-	case s.vanished > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(s.vanished), s.place.Name)}
+	case s.last.NotBack > 0:
+		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.last.NotBack), s.place.Name)}
+	case s.last.Vanished > 0:
+		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(s.last.Vanished), s.place.Name)}
 	}
 	return nil
 }

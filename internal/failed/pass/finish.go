@@ -3,11 +3,10 @@ package pass
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 // Codes with which a broker closes a channel.
@@ -28,18 +27,18 @@ func (r *run) finish(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	r.show(Finishing)
 	err := r.takeConfirms(ctx)
-	if !r.lost {
+	if r.lost == nil {
 		err = errors.Join(err, r.drop())
 	}
-	if r.lost {
-		r.abandon()
-		return err
-	}
-	if !r.acked.IsZero() {
+	if r.lost == nil && !r.acked.IsZero() {
 		time.Sleep(time.Until(r.acked.Add(lastAcks)))
 	}
-	return errors.Join(err, r.end(ctx))
+	ended := r.end(ctx)
+	r.result.Unverified = ended != nil && r.acknowledged() > 0
+	return errors.Join(err, ended)
 }
+
+func (r *run) acknowledged() int { return r.result.Confirmed + r.result.Dropped }
 
 // takeConfirms waits for the broker's answers, for a while.
 func (r *run) takeConfirms(ctx context.Context) error {
@@ -52,10 +51,10 @@ func (r *run) takeConfirms(ctx context.Context) error {
 				return r.uncertain(err)
 			}
 		case a := <-r.in.arriving:
-			// Not looked at, but counted: it will have been delivered before.
-			r.note(a, failed.Digest(a.Message))
+			r.in.conn.Release(a.size()) // not looked at
+			r.held++
 		case err := <-r.in.broken:
-			_ = r.brokenBy(err) // what was published is what counts now
+			r.lost = fmt.Errorf("queue %q: %w", r.queue.Name, err) // what was published is what counts now
 		case l := <-r.in.opened:
 			r.in.widened(l)
 		case <-deadline.C:

@@ -59,19 +59,6 @@ func newBench(t *testing.T, queueType string) bench {
 	return b
 }
 
-// awaitNoConsumer waits until the consumer of a pass before is not counted any more, which a busy broker takes its time for.
-func (b *bench) awaitNoConsumer(t *testing.T) {
-	t.Helper()
-	ch := b.Channel(t)
-	brokertest.Eventually(t, time.Minute, func() error {
-		declared, err := ch.QueueDeclarePassive(source, true, false, false, false, nil)
-		if err == nil && declared.Consumers > 0 {
-			err = fmt.Errorf("%d consumer(s)", declared.Consumers)
-		}
-		return err
-	})
-}
-
 func (b *bench) open(ctx context.Context, purpose string) (amqpconn.Raw, error) {
 	uri, err := amqpconn.ParseURI(b.uri)
 	if err != nil {
@@ -144,15 +131,11 @@ func (b *bench) look(ctx context.Context, t *testing.T) pass.Result {
 	return result
 }
 
-// replay looks, and then runs the job with what was found. A pass that begins while the broker puts back what was looked at
-// takes what it does not see for another consumer's, once nothing has come for some seconds.
+// replay looks, and then runs the job.
 func (b *bench) replay(ctx context.Context, t *testing.T, job pass.Job) (pass.Result, error) {
 	t.Helper()
-	before := b.look(ctx, t)
-	if before.Consumers == 0 {
-		b.awaitNoConsumer(t)
-	}
-	job.Before, job.Publishes = &before, true
+	b.look(ctx, t)
+	job.Publishes = true
 	return pass.Run(ctx, b.Queue, job)
 }
 

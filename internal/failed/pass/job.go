@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -33,9 +34,6 @@ type Job struct {
 	Scan, Limit int
 	// Rate is how many are published a second at most, 0 for as many as possible.
 	Rate float64
-	// Before is what a pass that only looked has found. What of a message is known decides what can be
-	// acknowledged again when acknowledgements were lost.
-	Before *Result
 	// Progress is told every second how far the pass is; nil for nobody.
 	Progress func(Progress)
 	// Interval is after which time a pass with a rate puts back what it holds, and begins again: no broker lets a
@@ -68,16 +66,7 @@ func (j Job) prefetch(ready int) int {
 	return max(prefetch, 1)
 }
 
-func (j Job) interval() time.Duration {
-	switch {
-	case j.Rate == 0:
-		return 0
-	case j.Interval > 0:
-		return j.Interval
-	default:
-		return defaultInterval
-	}
-}
+func (j Job) interval() time.Duration { return cmp.Or(j.Interval, defaultInterval) }
 
 // Progress is how far a pass is.
 type Progress struct {
@@ -98,7 +87,6 @@ type Phase string
 const (
 	Reading   Phase = "reading"
 	Finishing Phase = "finishing"
-	Verifying Phase = "verifying"
 )
 
 // Result is what a pass has done.
@@ -111,8 +99,8 @@ type Result struct {
 	Selected  int
 	// Vanished were counted and did not come: somebody has purged the queue, or they have expired.
 	Vanished int
-	// Largest is the size of the largest message in bytes.
-	Largest int
+	// NotBack were put back and are not in the queue, as far as is known.
+	NotBack int
 	// Confirmed were published, Dropped acknowledged without.
 	Confirmed, Dropped int
 	// Returned found no queue, and Refused were nacked: they stay.
@@ -121,22 +109,16 @@ type Result struct {
 	Oversized []Oversized
 	// Uncertain were published, and nobody knows whether they arrived: they stay, and may be duplicated.
 	Uncertain int
-	// Again were published, came back because their acknowledgement was lost, and were acknowledged again.
-	Again int
-	// Doubled were published, and seem to be in the queue still.
-	Doubled int
-	// Unverified says that nobody knows how many are doubled; see [Result.MostDoubled].
+	// Unverified says that the queue may lack acknowledgements; see [Result.MostDoubled].
 	Unverified bool
 	// Interrupted says that the context ended the pass.
 	Interrupted bool
-	// Census has what was seen.
-	Census *Census
 }
 
-// MostDoubled is how many are doubled at most.
+// MostDoubled is how many were published or dropped, and may be in the queue still.
 func (r Result) MostDoubled() int {
 	if r.Unverified {
 		return min(r.Confirmed+r.Dropped, MayDouble)
 	}
-	return r.Doubled
+	return 0
 }

@@ -13,14 +13,12 @@ import (
 )
 
 const (
-	// settling is how long messages that were put back may take to be counted again, and returning how long those that were
-	// seen before may at most; see [Patience].
-	settling  = time.Second
-	returning = 20 * time.Second
-	// hurry is how long none of them may come for somebody who wants to stop.
-	hurry = 1500 * time.Millisecond
-	// sharing is after which time a consumer is another's.
-	sharing = 2 * time.Second
+	// settling is how long a queue may seem to be empty whose messages somebody has just put back, or whose leader is busy or elected;
+	// and returning is how long it may if something is put back, and for each message. Sharing is after which time a consumer is another's.
+	settling      = time.Second
+	returning     = 5 * time.Second
+	returningEach = 100 * time.Microsecond
+	sharing       = 2 * time.Second
 	// settlingPoll is how often they are counted meanwhile.
 	settlingPoll = 50 * time.Millisecond
 )
@@ -109,37 +107,14 @@ func (q Queue) declared(channel *amqp.Channel) (amqp.Queue, error) {
 	return channel.QueueDeclarePassive(q.Name, true, false, false, false, nil)
 }
 
-// Patience is for how long none of the messages that were put back may be counted again, if others are to come: a large one
-// takes long.
-func Patience(largest int) time.Duration {
-	const each, perMiB = 5 * time.Second, time.Second
-	return min(each+time.Duration(largest>>20)*perMiB, returning)
-}
-
-// goesOn is asked whether to wait for so many messages, when none of them has come for so long.
-type goesOn func(missing int, quiet time.Duration) bool
-
-// settled counts the messages once that does not change. Those that another pass has just put back come bit by
-// bit, and its consumer is counted for a moment longer; at least so many are expected, and one in any case. What
-// consumers take meanwhile is taken by others, who may have what is expected.
-func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int, wait goesOn) (Count, error) {
-	began, came, most := time.Now(), time.Now(), 0
-	for before := -1; ; {
+// settled counts the messages once that does not change. Those that somebody has just put back come bit by bit, and the consumer is
+// counted for a moment longer.
+func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
+	began := time.Now()
+	for before := 0; ; {
 		count, err := q.CountOver(ctx, conn)
-		if count.Ready < before && count.Consumers > 0 {
-			expected = 0
-		}
-		if count.Ready > most {
-			came, most = time.Now(), count.Ready
-		}
 		late := time.Since(began)
-		switch {
-		case err != nil,
-			count.Ready == before && count.Ready >= max(1, expected) && count.Consumers == 0,
-			late > settling && expected <= 0,
-			late > sharing && count.Consumers > 0,
-			late > settling && count.Ready < expected && !wait(expected-count.Ready, time.Since(came)),
-			late > returning:
+		if err != nil || late > sharing || count.Consumers == 0 && (count.Ready > 0 && count.Ready == before || late > settling) {
 			return count, err
 		}
 		before = count.Ready
@@ -149,22 +124,6 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw, expected int, wai
 			return count, ctx.Err()
 		}
 	}
-}
-
-// stays reports whether there are exactly so many messages, and go on to be, and nobody consumes them.
-func (q Queue) stays(ctx context.Context, conn amqpconn.Raw, expected int, wait goesOn) (bool, error) {
-	count, err := q.settled(ctx, conn, expected, wait)
-	for began := time.Now(); err == nil && count.Ready == expected && count.Consumers == 0; count, err = q.CountOver(ctx, conn) {
-		if time.Since(began) > lastAcks {
-			return true, nil
-		}
-		select {
-		case <-time.After(settlingPoll):
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-	}
-	return false, err
 }
 
 // explain says what is missing where brokers do not, or say it differently.

@@ -10,7 +10,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 const (
@@ -47,15 +46,9 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // round consumes the queue once, from one connection.
 type round struct {
-	queue  Queue
-	in     *intake
-	ledger *ledger
+	in *intake
 	// atMost is how many messages are looked at: more may come while it lasts.
 	atMost, seen, held int
-	// largest is the size of the largest message.
-	largest int
-	// surveyed says that what was delivered before is known.
-	surveyed bool
 
 	began time.Time
 	// dropped are to be acknowledged once they are kept.
@@ -64,66 +57,55 @@ type round struct {
 	acked time.Time
 	// blocked is why the broker accepts no messages.
 	blocked string
-	// lost says that the broker has ended the round.
-	lost bool
+	// lost is why the broker has ended the round.
+	lost error
 
 	counts   chan Count
 	counting bool
 	last     time.Time // when a message came
 	// zeros is how many answers in a row said that the queue has no ready messages.
-	zeros     int
-	empty     bool
-	consumers int
+	zeros int
+	empty bool
 }
 
-// begin opens a connection, and consumes what is there: fewer if scan is not 0.
-func begin(
-	ctx context.Context, q Queue, l *ledger, expected, scan int, prefetch func(ready int) int, wait goesOn,
-) (*round, Count, error) {
-	conn, err := q.Open(ctx, "consume")
+// begin opens a connection, and consumes what is there. The round is nil if there is nothing.
+func (r *run) begin(ctx context.Context) (err error) {
+	r.round = nil
+	conn, err := r.queue.Open(ctx, "consume")
 	if err != nil {
-		return nil, Count{}, err
+		return err
 	}
+	defer func() {
+		if r.round == nil {
+			amqpconn.HangUp(conn.Connection)
+		}
+	}()
 	conn.Limit(unread)
-	r, count, err := beginOn(ctx, q, conn, l, expected, scan, prefetch, wait)
-	if err != nil || r == nil {
-		amqpconn.HangUp(conn.Connection)
-	}
-	return r, count, err
-}
-
-func beginOn(
-	ctx context.Context, q Queue, conn amqpconn.Raw, l *ledger, expected, scan int, prefetch func(ready int) int, wait goesOn,
-) (*round, Count, error) {
-	count, err := q.settled(ctx, conn, expected, wait)
-	if err != nil {
-		return nil, count, err
-	}
-	l.shared = l.shared || count.Consumers > 0
-	if count.Ready == 0 {
-		return nil, count, nil
+	count, err := r.queue.settled(ctx, conn)
+	r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
+	if err != nil || count.Ready == 0 {
+		return err
 	}
 	atMost := count.Ready
-	if scan > 0 {
-		atMost = min(atMost, scan)
+	if r.job.Scan > 0 {
+		atMost = min(atMost, r.job.Scan)
 	}
-	in, err := openIntake(ctx, q, conn, prefetch(atMost))
+	in, err := openIntake(ctx, r.queue, conn, r.job.prefetch(atMost))
 	if err != nil {
-		return nil, count, err
+		return err
 	}
 	now := time.Now()
-	return &round{queue: q, in: in, ledger: l, atMost: atMost, counts: make(chan Count, 1), last: now, began: now}, count, nil
+	r.round = &round{in: in, atMost: atMost, counts: make(chan Count, 1), last: now, began: now}
+	return nil
 }
 
 // over says that there is nothing more to look at.
 func (r *round) over() bool { return r.seen >= r.atMost || r.empty }
 
 // note counts a message.
-func (r *round) note(a arrival, id string) {
-	r.ledger.saw(id, a.Redelivered, r.surveyed)
+func (r *round) note(a arrival) {
 	r.in.conn.Release(a.size())
 	r.last, r.empty, r.zeros = time.Now(), false, 0
-	r.largest = max(r.largest, a.size())
 	r.seen++
 }
 
@@ -135,7 +117,7 @@ func (r *round) count(ctx context.Context) {
 	r.counting = true
 	lanes := slices.Clone(r.in.lanes)
 	go func() {
-		count, err := count(ctx, lanes, r.queue)
+		count, err := count(ctx, lanes, r.in.queue)
 		if err != nil {
 			count.Ready = -1
 		}
@@ -144,26 +126,19 @@ func (r *round) count(ctx context.Context) {
 }
 
 // counted notes whether others consume, and whether the queue is empty.
-func (r *round) counted(c Count) {
+func (r *run) counted(c Count) {
 	r.counting = false
 	if c.Ready < 0 {
 		return
 	}
-	if others := c.Consumers - r.in.consumers(); others > 0 && !r.in.widening {
-		r.ledger.shared, r.consumers = true, max(r.consumers, others)
+	if !r.in.widening {
+		r.result.Consumers = max(r.result.Consumers, c.Consumers-len(r.in.lanes))
 	}
 	// A quorum queue without a leader says that it has nothing, not even consumers.
 	if r.zeros++; c.Ready > 0 || c.Consumers == 0 {
 		r.zeros = 0
 	}
 	r.empty = r.zeros >= dry && time.Since(r.last) > dryAfter
-}
-
-// brokenBy explains why the deliveries ended.
-func (r *round) brokenBy(err error) error {
-	r.lost = true
-	r.ledger.missed = r.ledger.missed || !errors.Is(err, errCancelled)
-	return fmt.Errorf("queue %q: %w", r.queue.Name, err)
 }
 
 // explain says whether the broker ended the round over a message that it cannot deliver. Whatever was asked of it meanwhile
@@ -184,20 +159,15 @@ func (r *round) explain(err error) error {
 }
 
 // end puts back what is held and hangs up.
-func (r *round) end(ctx context.Context) error {
+func (r *run) end(ctx context.Context) error {
 	defer amqpconn.HangUp(r.in.conn.Connection)
-	err := r.in.putBack(ctx, func(a arrival) {
-		r.ledger.saw(failed.Digest(a.Message), a.Redelivered, r.surveyed)
-		r.held++
-	})
-	if err != nil {
-		r.ledger.missed = true
+	if r.lost != nil {
+		close(r.in.quit)
+		return r.lost
+	}
+	left, err := r.in.putBack(ctx, &r.held)
+	if err == nil && left.Consumers == 0 {
+		r.result.NotBack = max(0, r.held-left.Ready)
 	}
 	return err
-}
-
-// abandon ends a round that the broker has ended.
-func (r *round) abandon() {
-	close(r.in.quit)
-	amqpconn.HangUp(r.in.conn.Connection)
 }

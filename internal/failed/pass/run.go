@@ -18,8 +18,6 @@ const (
 	lastAcks = 250 * time.Millisecond
 	// lateness is how far a rate may lag behind.
 	lateness = 100 * time.Millisecond
-	// worthwhile is how long a round has to last for another to follow when the broker ended it.
-	worthwhile = 10 * time.Second
 )
 
 var (
@@ -34,25 +32,11 @@ type run struct {
 	queue  Queue
 	job    Job
 	result Result
-	ledger *ledger
 	out    *outlet
-	// interval is how long a round lasts at most, 0 for any time.
-	interval time.Duration
-	// accounted says that the queue had exactly what was expected when the round began.
-	accounted bool
 	// next is when a message may be published again.
 	next time.Time
 	// ended says that the last message was decided about.
 	ended bool
-	// stopped is closed when the pass is to end.
-	stopped <-chan struct{}
-	// dry says that messages vanished: what is left of the queue is what was put back.
-	dry bool
-	// hurried says that large messages were given up early, since the pass was to end: they may come later.
-	hurried bool
-	// missing is how many messages are awaited, phase is what the pass does.
-	missing int
-	phase   Phase
 	// shown is when it was last said how far the pass is.
 	shown time.Time
 	*round
@@ -61,17 +45,14 @@ type run struct {
 // selected is a message that is to be acknowledged.
 type selected struct {
 	arrival
-	id, digest, messageID string
-	position              int
+	id, messageID string
+	position      int
 }
 
 // Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
 // the pass in good order.
 func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
-	r := &run{queue: queue, job: job, interval: job.interval(), ledger: newLedger(job.Before), stopped: ctx.Done()}
-	if job.Before != nil {
-		r.result.Largest = job.Before.Largest
-	}
+	r := &run{queue: queue, job: job}
 	if job.Publishes {
 		conn, err := queue.Open(ctx, "publish")
 		if err != nil {
@@ -86,8 +67,6 @@ func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
 		r.out = &outlet{}
 	}
 	err := r.rounds(ctx)
-	whole := !r.ledger.shared && !r.ledger.missed && r.result.Seen >= r.result.Ready
-	r.result.Census = &Census{copies: r.ledger.known, whole: whole}
 	if r.result.Interrupted = ctx.Err() != nil; r.result.Interrupted && errors.Is(err, ctx.Err()) {
 		err = nil
 	}
@@ -96,103 +75,27 @@ func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
 
 // rounds consumes the queue until there is nothing more to do.
 func (r *run) rounds(ctx context.Context) error {
-	for surveyed := r.job.Before != nil; ; surveyed = true {
-		r.phase = Reading
-		next, count, err := begin(ctx, r.queue, r.ledger, r.expected(), r.job.Scan, r.job.prefetch, r.waitsFor)
-		r.missing = 0
-		r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
-		if err != nil || next == nil {
+	for {
+		if err := r.begin(ctx); err != nil || r.round == nil {
 			return err
 		}
-		next.surveyed, r.round = surveyed, next
-		r.forgetWhatStays()
-		r.accounted = r.accounts(count)
+		// What the round before has put back comes again.
+		r.result.Selected = r.acknowledged()
+		r.result.Returned, r.result.Refused, r.result.Oversized = 0, 0, nil
 		ended := r.consume(ctx)
-		r.noteVanished()
-		again := errors.Is(ended, errNext) || timedOut(ended) && time.Since(r.began) > worthwhile
+		if r.empty && r.result.Consumers == 0 { // somebody has purged the queue, or messages have expired
+			r.result.Vanished += r.atMost - r.seen
+		}
+		again := errors.Is(ended, errNext)
 		if again {
-			// Shorter than what the broker has shown that it bears.
-			if timedOut(ended) {
-				r.interval = time.Since(r.began) / 2
-			}
 			ended = nil
 		}
-		err = r.explain(errors.Join(ended, r.finish(ctx)))
-		r.result.Seen, r.result.Consumers = max(r.result.Seen, r.seen), max(r.result.Consumers, r.consumers)
-		r.result.Largest = max(r.result.Largest, r.largest)
-		r.ledger.partial = r.ledger.partial || !surveyed && r.seen < count.Ready
-		if len(r.ledger.confirmed) > 0 && !r.ended {
-			err = errors.Join(err, r.verify(context.WithoutCancel(ctx)))
-		}
+		err := r.explain(errors.Join(ended, r.finish(ctx)))
+		r.result.Seen = max(r.result.Seen, r.seen)
 		if !again || err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
-}
-
-// noteVanished notes what was counted and did not come: somebody has purged the queue, or messages have expired.
-func (r *run) noteVanished() {
-	if vanished := r.atMost - r.seen; r.empty && vanished > 0 && !r.ledger.shared {
-		r.result.Vanished += vanished
-		r.dry, r.accounted = true, false
-	}
-}
-
-// waitsFor says how many messages are awaited, and whether to wait for longer.
-func (r *run) waitsFor(missing int, quiet time.Duration) bool {
-	r.missing = missing
-	if r.shownBefore(time.Second) {
-		r.show(r.phase)
-	}
-	if !r.stops() {
-		return quiet < Patience(r.result.Largest)
-	}
-	const large = 1 << 20
-	r.hurried = r.hurried || quiet >= hurry && r.result.Largest >= large
-	return quiet < hurry
-}
-
-// stops says that the pass is to end.
-func (r *run) stops() bool {
-	select {
-	case <-r.stopped:
-		return true
-	default:
-		return false
-	}
-}
-
-// forgetWhatStays leaves what the round before has done: what it put back comes again.
-func (r *run) forgetWhatStays() {
-	r.result.Selected = r.result.Confirmed + r.result.Dropped
-	r.result.Returned, r.result.Refused, r.result.Oversized = 0, 0, nil
-}
-
-// accounts reports whether what a look has seen, and what was done since, is what is in the queue: nothing else came or went.
-func (r *run) accounts(c Count) bool {
-	before := r.job.Before
-	return before != nil && before.Seen == before.Ready && !r.ledger.partial && c.Ready == r.expected()
-}
-
-// expected is how many messages ought to be in the queue, 0 if others may have taken any.
-func (r *run) expected() int {
-	switch {
-	case r.ledger.shared:
-		return 0
-	case r.dry:
-		return r.held
-	}
-	seen := r.result.Seen
-	if r.job.Before != nil {
-		seen = max(seen, r.job.Before.Seen)
-	}
-	return seen - r.result.Confirmed - r.result.Dropped
-}
-
-// timedOut says that the consumer held messages for longer than the broker allows. Before 4.3 that closes the
-// channel.
-func timedOut(err error) bool {
-	return errors.Is(err, errCancelled) || isCode(err, preconditionFailed)
 }
 
 // consume takes messages until all are seen, the limit is reached, or the context ends.
@@ -211,7 +114,8 @@ func (r *run) consume(ctx context.Context) error {
 		case l := <-r.in.opened:
 			r.in.widened(l)
 		case reason := <-r.in.broken:
-			return r.brokenBy(reason)
+			r.lost = fmt.Errorf("queue %q: %w", r.queue.Name, reason)
+			return nil
 		case _, ok := <-r.out.confirms:
 			err = r.confirm(context.WithoutCancel(ctx), ok)
 		case b, ok := <-r.out.blocked:
@@ -248,12 +152,9 @@ func (r *run) taking() <-chan arrival {
 // take does with a message what was decided.
 func (r *run) take(ctx context.Context, a arrival) error {
 	entry := failed.Read(a.Message)
-	r.note(a, entry.Digest)
-	s := selected{arrival: a, id: entry.ID, digest: entry.Digest, messageID: entry.MessageID, position: r.seen}
-	var verdict Verdict
-	if !r.ledger.done(s.digest, a.Redelivered) {
-		verdict = r.job.Decide(&entry)
-	}
+	r.note(a)
+	s := selected{arrival: a, id: entry.ID, messageID: entry.MessageID, position: r.seen}
+	verdict := r.job.Decide(&entry)
 	if verdict.Last {
 		r.ended = true
 		r.in.stop()
@@ -344,9 +245,7 @@ func (r *run) confirm(ctx context.Context, ok bool) error {
 	return nil
 }
 
-// acknowledge also says that a copy that comes back is superfluous.
 func (r *run) acknowledge(s selected) {
-	r.ledger.confirmed[keyOf(s.digest)]++
 	r.acked = time.Now()
 	// An error says that the channel is closed, which the intake reports.
 	_ = s.acknowledge()
@@ -398,7 +297,7 @@ func (r *run) tick(ctx context.Context) error {
 	switch {
 	case quiet > stuck:
 		return errStuck
-	case r.interval > 0 && r.held > 0 && time.Since(r.began) > r.interval:
+	case r.job.Rate > 0 && r.held > 0 && time.Since(r.began) > r.job.interval():
 		return errNext
 	case quiet > idle:
 		return r.drop()
@@ -410,16 +309,14 @@ func (r *run) tick(ctx context.Context) error {
 func (r *run) shownBefore(age time.Duration) bool { return time.Since(r.shown) >= age }
 
 func (r *run) show(phase Phase) {
-	r.shown, r.phase = time.Now(), phase
+	r.shown = time.Now()
 	if r.job.Progress == nil {
 		return
 	}
-	p := Progress{Result: r.result, Phase: phase, Missing: r.missing, Waiting: r.missing > 0}
-	if r.round != nil {
-		p.Blocked, p.Seen = r.blocked, max(p.Seen, r.seen)
-		if phase == Reading && r.missing == 0 && time.Since(r.last) > time.Second {
-			p.Waiting, p.Missing = true, max(0, r.atMost-r.seen)
-		}
+	p := Progress{Result: r.result, Phase: phase, Blocked: r.blocked}
+	p.Seen = max(p.Seen, r.seen)
+	if phase == Reading && time.Since(r.last) > time.Second {
+		p.Waiting, p.Missing = true, max(0, r.atMost-r.seen)
 	}
 	r.job.Progress(p)
 }
