@@ -30,9 +30,6 @@ func (r *run) finish(ctx context.Context) error {
 	if r.lost == nil {
 		err = errors.Join(err, r.drop())
 	}
-	if r.lost == nil && !r.acked.IsZero() {
-		time.Sleep(time.Until(r.acked.Add(lastAcks)))
-	}
 	ended := r.end(ctx)
 	r.result.Unverified = ended != nil && r.acknowledged() > 0
 	return errors.Join(err, ended)

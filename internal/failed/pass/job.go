@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -36,14 +35,14 @@ type Job struct {
 	Rate float64
 	// Progress is told every second how far the pass is; nil for nobody.
 	Progress func(Progress)
-	// Interval is after which time a pass with a rate puts back what it holds, and begins again: no broker lets a
-	// consumer hold messages indefinitely. 0 is five minutes.
+	// Interval is after which time a pass with a rate puts back what is not meant, and begins again. Brokers close the channel of a
+	// consumer that holds a message for 30 minutes, or what consumer_timeout says. 0 is 90 seconds.
 	Interval time.Duration
 }
 
 const (
 	defaultPrefetch = 2000
-	defaultInterval = 5 * time.Minute
+	defaultInterval = 90 * time.Second
 	// rateAhead is what a pass with a rate holds, in seconds.
 	rateAhead = 4
 )
@@ -65,8 +64,6 @@ func (j Job) prefetch(ready int) int {
 	}
 	return max(prefetch, 1)
 }
-
-func (j Job) interval() time.Duration { return cmp.Or(j.Interval, defaultInterval) }
 
 // Progress is how far a pass is.
 type Progress struct {

@@ -53,10 +53,10 @@ type round struct {
 	began time.Time
 	// dropped are to be acknowledged once they are kept.
 	dropped []selected
-	// acked is when a message was acknowledged last.
-	acked time.Time
 	// blocked is why the broker accepts no messages.
 	blocked string
+	// again says that another round follows.
+	again bool
 	// lost is why the broker has ended the round.
 	lost error
 
@@ -99,8 +99,8 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// over says that there is nothing more to look at.
-func (r *round) over() bool { return r.seen >= r.atMost || r.empty }
+// over says that there is nothing more to look at, or not in this round.
+func (r *round) over() bool { return r.seen >= r.atMost || r.empty || r.again }
 
 // note counts a message.
 func (r *round) note(a arrival) {

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,18 +15,12 @@ import (
 const (
 	// lastConfirms is how long a pass that ends waits for confirms.
 	lastConfirms = 10 * time.Second
-	// lastAcks is how long it waits after its last acknowledgement, which is dropped if the consumer ends earlier.
-	lastAcks = 250 * time.Millisecond
 	// lateness is how far a rate may lag behind.
 	lateness = 100 * time.Millisecond
 )
 
-var (
-	// errNext ends a round that another one follows.
-	errNext = errors.New("the next round begins")
-	// errUnconfirmed is for a broker that accepts no messages, or has lost its majority.
-	errUnconfirmed = fmt.Errorf("the broker has not confirmed all messages within %s", lastConfirms)
-)
+// errUnconfirmed is for a broker that accepts no messages, or has lost its majority.
+var errUnconfirmed = fmt.Errorf("the broker has not confirmed all messages within %s", lastConfirms)
 
 // run is a job under way.
 type run struct {
@@ -86,13 +81,9 @@ func (r *run) rounds(ctx context.Context) error {
 		if r.empty && r.result.Consumers == 0 { // somebody has purged the queue, or messages have expired
 			r.result.Vanished += r.atMost - r.seen
 		}
-		again := errors.Is(ended, errNext)
-		if again {
-			ended = nil
-		}
 		err := r.explain(errors.Join(ended, r.finish(ctx)))
 		r.result.Seen = max(r.result.Seen, r.seen)
-		if !again || err != nil || ctx.Err() != nil {
+		if !r.again || err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -232,7 +223,7 @@ func (r *run) confirm(ctx context.Context, ok bool) error {
 	switch outcome {
 	case Confirmed:
 		r.result.Confirmed++
-		r.acknowledge(s.what)
+		s.what.acknowledge()
 	case Returned:
 		r.result.Returned++
 		r.held++
@@ -243,12 +234,6 @@ func (r *run) confirm(ctx context.Context, ok bool) error {
 	}
 	r.done(s.Publishing, outcome)
 	return nil
-}
-
-func (r *run) acknowledge(s selected) {
-	r.acked = time.Now()
-	// An error says that the channel is closed, which the intake reports.
-	_ = s.acknowledge()
 }
 
 // drop acknowledges what is dropped once it is kept.
@@ -264,7 +249,7 @@ func (r *run) drop() error {
 	}
 	for _, s := range r.dropped {
 		r.result.Dropped++
-		r.acknowledge(s)
+		s.acknowledge()
 	}
 	r.dropped = r.dropped[:0]
 	return nil
@@ -297,8 +282,8 @@ func (r *run) tick(ctx context.Context) error {
 	switch {
 	case quiet > stuck:
 		return errStuck
-	case r.job.Rate > 0 && r.held > 0 && time.Since(r.began) > r.job.interval():
-		return errNext
+	case r.job.Rate > 0 && r.held > 0 && time.Since(r.began) > cmp.Or(r.job.Interval, defaultInterval):
+		r.again = true
 	case quiet > idle:
 		return r.drop()
 	}
