@@ -2,6 +2,7 @@ package failed
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 )
 
@@ -11,28 +12,30 @@ const (
 	babelBodyAttempt = "attempts"
 )
 
-// babelDeadLetter is the block in the body.
-type babelDeadLetter struct {
-	Reason        string `json:"reason"`
-	Error         string `json:"error"`
-	Exception     string `json:"exception"`
-	FailedAt      int64  `json:"failed_at"`
-	OriginalQueue string `json:"original_queue"`
-	Attempts      int64  `json:"attempts"`
-}
-
-// babelLetter reads the block; false if the body has none.
-func babelLetter(body []byte) (babelDeadLetter, bool) {
-	if !bytes.Contains(body, []byte(`"`+babelBlock+`"`)) {
-		return babelDeadLetter{}, false
+// readBabelQueue reads the block in the body.
+func readBabelQueue(e *Entry, _ fields) {
+	if !bytes.Contains(e.Body, []byte(`"`+babelBlock+`"`)) {
+		return
 	}
 	var envelope struct {
-		Block *babelDeadLetter `json:"dead_letter"`
+		Block *struct {
+			Reason        string `json:"reason"`
+			Error         string `json:"error"`
+			Exception     string `json:"exception"`
+			FailedAt      int64  `json:"failed_at"`
+			OriginalQueue string `json:"original_queue"`
+			Attempts      int64  `json:"attempts"`
+		} `json:"dead_letter"`
 	}
-	if err := json.Unmarshal(body, &envelope); err != nil || envelope.Block == nil {
-		return babelDeadLetter{}, false
+	if err := json.Unmarshal(e.Body, &envelope); err != nil || envelope.Block == nil {
+		return
 	}
-	return *envelope.Block, true
+	l := envelope.Block
+	e.System, e.Reason, e.WorkQueue = SystemBabelQueue, cmp.Or(l.Reason, reasonFailed), cmp.Or(l.OriginalQueue, e.queueOfName(), e.WorkQueue)
+	e.Error, e.Exception, e.Attempts = l.Error, l.Exception, max(0, l.Attempts)
+	if at := fromMillis(l.FailedAt); !at.IsZero() {
+		e.FailedAt = at
+	}
 }
 
 // babelRestored is the body without the block and with no attempts; every other byte is as it was.

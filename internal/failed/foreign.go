@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,16 +12,46 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Headers of other systems. Those that a replay removes are in isFault.
+// system is one whose failed messages can be read.
+type system struct {
+	name System
+	// marks are headers of which its messages have all in a row; none if read finds out.
+	marks [][]string
+	// read also names the system, and does nothing if the message is of another one.
+	read func(e *Entry, f fields)
+	// faults are the headers about a failure, which a replayed message must not have; those that begin like one which ends in *.
+	faults []string
+	// counter is the header in which its consumers count attempts, "" if there is none.
+	counter string
+}
+
+// systems are tried in this order.
+var systems = []system{
+	{SystemNServiceBus, [][]string{{nservicebusQueue}}, readNServiceBus, []string{
+		nservicebusQueue, nservicebusTime, nservicebusException + "*", "NServiceBus.Retries", "NServiceBus.Retries.Timestamp",
+	}, ""},
+	{SystemMassTransit, [][]string{{masstransitReason}, {masstransitAddress}}, readMassTransit, []string{
+		masstransitReason, masstransitFault + "*", "MT-Redelivery-Count",
+	}, ""},
+	{SystemSpring, [][]string{{springExchange}, {springKey}}, readSpring, []string{springError, springTrace, springExchange, springKey}, ""},
+	{SystemMoleculer, [][]string{{moleculerChannel, moleculerGroup}}, readMoleculer, []string{moleculerChannel, moleculerGroup}, ""},
+	{SystemWatermill, [][]string{{watermillReason, watermillTopic}}, readWatermill, []string{
+		watermillReason, watermillTopic, "handler_poisoned", "subscriber_poisoned",
+	}, ""},
+	{SystemRascal, nil, readRascal, nil, ""}, // its faults are in a table, see isRascalFault
+	{SystemBabelQueue, nil, readBabelQueue, nil, "x-attempts"},
+	{SystemCelery, [][]string{{celeryTask, celeryID, celeryRetries}}, readCelery, nil, celeryRetries},
+}
+
+// Headers of other systems.
 const (
 	nservicebusQueue     = "NServiceBus.FailedQ"
 	nservicebusTime      = "NServiceBus.TimeOfFailure"
 	nservicebusException = "NServiceBus.ExceptionInfo."
-	nservicebusRetries   = "NServiceBus.Retries"
 
-	masstransitReason       = "MT-Reason"
-	masstransitFault        = "MT-Fault-"
-	masstransitRedeliveries = "MT-Redelivery-Count"
+	masstransitReason  = "MT-Reason"
+	masstransitFault   = "MT-Fault-"
+	masstransitAddress = masstransitFault + "InputAddress"
 
 	springError    = "x-exception-message"
 	springTrace    = "x-exception-stacktrace"
@@ -30,8 +61,6 @@ const (
 	celeryTask    = "task"
 	celeryID      = "id"
 	celeryRetries = "retries"
-
-	babelAttempts = "x-attempts"
 
 	// rascalNotes is a table.
 	rascalNotes    = "rascal"
@@ -58,26 +87,13 @@ func (e *Entry) readForeign(f fields, deaths []death) {
 		e.System, e.Reason, e.FailedAt = SystemBroker, last.reason, deaths[0].at
 		e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = last.queue, last.exchange, last.key
 	}
-	letter, inBody := babelLetter(e.Body)
-	switch {
-	case f.has(nservicebusQueue):
-		e.readNServiceBus(f)
-	case f.has(masstransitReason) || f.has(masstransitFault+"InputAddress"):
-		e.readMassTransit(f)
-	case f.has(springExchange) || f.has(springKey):
-		e.readSpring(f)
-	case f.has(moleculerChannel, moleculerGroup):
-		e.readMoleculer(f)
-	case f.has(watermillReason, watermillTopic):
-		e.readWatermill(f)
-	case f.table(rascalNotes).text("originalQueue") != "":
-		e.readRascal(f.table(rascalNotes))
-	case inBody:
-		e.readBabelQueue(letter)
-	case f.text(celeryTask) != "" && f.has(celeryID, celeryRetries):
-		e.System = SystemCelery
-		e.Attempts = f.positive(celeryRetries) + 1
-		e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
+	for _, s := range systems {
+		if s.marks == nil || slices.ContainsFunc(s.marks, func(marks []string) bool { return f.has(marks...) }) {
+			s.read(e, f)
+		}
+		if e.System == s.name {
+			return
+		}
 	}
 }
 
@@ -99,7 +115,7 @@ func (d death) isWait() bool {
 	return retries && name != "" && pipeline.Names(name).OwnsQueue(d.queue)
 }
 
-func (e *Entry) readNServiceBus(f fields) {
+func readNServiceBus(e *Entry, f fields) {
 	e.System, e.Reason, e.WorkQueue = SystemNServiceBus, reasonFailed, f.text(nservicebusQueue)
 	e.Error = f.text(nservicebusException + "Message")
 	e.Exception = join(f.text(nservicebusException+"ExceptionType"), f.text(nservicebusException+"StackTrace"))
@@ -109,9 +125,9 @@ func (e *Entry) readNServiceBus(f fields) {
 	}
 }
 
-func (e *Entry) readMassTransit(f fields) {
+func readMassTransit(e *Entry, f fields) {
 	e.System, e.Reason = SystemMassTransit, cmp.Or(f.text(masstransitReason), reasonFailed)
-	e.WorkQueue = cmp.Or(queueOfAddress(f.text(masstransitFault+"InputAddress")), e.queueOfName(), e.WorkQueue)
+	e.WorkQueue = cmp.Or(queueOfAddress(f.text(masstransitAddress)), e.queueOfName(), e.WorkQueue)
 	e.Error = f.text(masstransitFault + "Message")
 	e.Exception = join(f.text(masstransitFault+"ExceptionType"), f.text(masstransitFault+"StackTrace"))
 	e.FailedAt, _ = time.Parse(time.RFC3339Nano, f.text(masstransitFault+"Timestamp"))
@@ -139,9 +155,8 @@ func queueOfAddress(address string) string {
 
 // readSpring reads what a recoverer of Spring has republished. It names the queue only if the message was sent
 // there by its name.
-func (e *Entry) readSpring(f fields) {
-	e.System, e.Reason = SystemSpring, reasonFailed
-	e.FirstExchange, e.FirstRoutingKey = f.text(springExchange), f.text(springKey)
+func readSpring(e *Entry, f fields) {
+	e.System, e.Reason, e.FirstExchange, e.FirstRoutingKey = SystemSpring, reasonFailed, f.text(springExchange), f.text(springKey)
 	e.Error, e.Exception = f.text(springError), f.text(springTrace)
 	byName := ""
 	if e.FirstExchange == "" {
@@ -151,23 +166,25 @@ func (e *Entry) readSpring(f fields) {
 }
 
 // readMoleculer reads what a channel of Moleculer has moved. The queue has the names of both.
-func (e *Entry) readMoleculer(f fields) {
-	e.System, e.Reason = SystemMoleculer, reasonFailed
-	e.FirstExchange = f.text(moleculerChannel)
+func readMoleculer(e *Entry, f fields) {
+	e.System, e.Reason, e.FirstExchange = SystemMoleculer, reasonFailed, f.text(moleculerChannel)
 	e.WorkQueue = f.text(moleculerGroup) + "." + e.FirstExchange
 }
 
 // readWatermill reads what the middleware PoisonQueue has published. A durable queue has the name of its topic.
-func (e *Entry) readWatermill(f fields) {
-	e.System, e.Reason = SystemWatermill, reasonFailed
-	e.Error, e.WorkQueue = f.text(watermillReason), f.text(watermillTopic)
+func readWatermill(e *Entry, f fields) {
+	e.System, e.Reason, e.Error, e.WorkQueue = SystemWatermill, reasonFailed, f.text(watermillReason), f.text(watermillTopic)
 	if n, err := strconv.ParseInt(f.text(HeaderReplayCount), 10, 64); err == nil {
 		e.Replays = max(0, n)
 	}
 }
 
 // readRascal reads what Rascal has republished or forwarded, and the broker may have dead-lettered then.
-func (e *Entry) readRascal(notes fields) {
+func readRascal(e *Entry, f fields) {
+	notes := f.table(rascalNotes)
+	if notes.text("originalQueue") == "" {
+		return
+	}
 	e.System, e.Reason = SystemRascal, cmp.Or(e.Reason, reasonFailed)
 	e.WorkQueue, e.Error = notes.text("originalQueue"), notes.table(rascalError).text("message")
 	if notes.has("originalExchange") {
@@ -175,19 +192,19 @@ func (e *Entry) readRascal(notes fields) {
 	}
 }
 
+// readCelery reads a task, which the broker has dead-lettered.
+func readCelery(e *Entry, f fields) {
+	if f.text(celeryTask) == "" {
+		return
+	}
+	e.System, e.Attempts = SystemCelery, f.positive(celeryRetries)+1
+	e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
+}
+
 // isRascalFault reports whether a note is about a failure. One of them has Rascal reject the message before the application
 // sees it, until the broker has counted another death.
 func isRascalFault(name []byte) bool {
 	return string(name) == rascalRecovery || string(name) == rascalError
-}
-
-func (e *Entry) readBabelQueue(l babelDeadLetter) {
-	e.System, e.Reason = SystemBabelQueue, cmp.Or(l.Reason, reasonFailed)
-	e.WorkQueue = cmp.Or(l.OriginalQueue, e.queueOfName(), e.WorkQueue)
-	e.Error, e.Exception, e.Attempts = l.Error, l.Exception, max(0, l.Attempts)
-	if at := fromMillis(l.FailedAt); !at.IsZero() {
-		e.FailedAt = at
-	}
 }
 
 // queueOfName is the queue whose failed messages the queue of this name has by convention, "" if it is none.
@@ -203,13 +220,15 @@ func (e *Entry) queueOfName() string {
 // isFault reports whether a header is about a failure of a message of other systems, so that a replayed message
 // must not have it.
 func isFault(name string) bool {
-	switch name {
-	case nservicebusQueue, nservicebusTime, nservicebusRetries, nservicebusRetries + ".Timestamp",
-		masstransitReason, masstransitRedeliveries,
-		springError, springTrace, springExchange, springKey,
-		moleculerChannel, moleculerGroup,
-		watermillReason, watermillTopic, "handler_poisoned", "subscriber_poisoned":
-		return true
-	}
-	return strings.HasPrefix(name, nservicebusException) || strings.HasPrefix(name, masstransitFault)
+	return slices.ContainsFunc(systems, func(s system) bool {
+		return slices.ContainsFunc(s.faults, func(fault string) bool {
+			begin, several := strings.CutSuffix(fault, "*")
+			return name == fault || several && strings.HasPrefix(name, begin)
+		})
+	})
+}
+
+// isCounter reports whether the system of the message counts attempts in this header.
+func (e *Entry) isCounter(name string) bool {
+	return slices.ContainsFunc(systems, func(s system) bool { return s.name == e.System && s.counter == name })
 }

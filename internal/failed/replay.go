@@ -165,8 +165,7 @@ func (e *Entry) restored(name string, value content.Value) content.Value {
 		kept := notes.Keep(func(note []byte) bool { return !isRascalFault(note) })
 		return content.Value{Type: value.Type, Bytes: kept}
 	}
-	counts := e.System == SystemCelery && name == celeryRetries || e.System == SystemBabelQueue && name == babelAttempts
-	if _, ok := value.Integer(); !ok || !counts {
+	if _, ok := value.Integer(); !ok || !e.isCounter(name) {
 		return value
 	}
 	return content.Value{Type: value.Type, Bytes: make([]byte, len(value.Bytes))}
