@@ -18,7 +18,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/command"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -105,20 +105,20 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		})
 	}
 	records := recordsIn(t, log)
-	if len(records) != 2 || records[0].Event != console.Begin || records[1].Event != console.End ||
+	if len(records) != 2 || records[0].Event != command.Begin || records[1].Event != command.End ||
 		records[0].Counts["meant"] != messages || records[1].Counts["replayed"] != messages || records[0].Run != records[1].Run {
 		t.Errorf("records %+v", records)
 	}
 }
 
-func recordsIn(t *testing.T, name string) (records []console.Record) {
+func recordsIn(t *testing.T, name string) (records []command.Record) {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		var r console.Record
+		var r command.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
@@ -149,7 +149,7 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = program.Wait()
-	if records := recordsIn(t, log); len(records) != 1 || records[0].Event != console.Begin || records[0].Counts["meant"] != 100 ||
+	if records := recordsIn(t, log); len(records) != 1 || records[0].Event != command.Begin || records[0].Counts["meant"] != 100 ||
 		records[0].Command != "replay" || records[0].User != o.Username || records[0].ReplayID == "" {
 		t.Errorf("records %+v", records)
 	}

@@ -68,7 +68,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		filter: filter, command: "delete", file: o.export, flag: "--export", auditLog: o.auditLog,
 		survey: &survey{
 			place: place, filters: &o.filters, force: o.force,
-			console: newConsole(cmd, o.yes),
+			terminal: newTerminal(cmd, o.yes),
 		},
 	}
 	return r.run(cmd.Context())

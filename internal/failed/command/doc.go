@@ -1,3 +1,3 @@
-// Package command has the sidecar's commands for failed messages, "failed" and "status": flags, questions, and what they
-// say. What they do is in failed and failed/pass.
+// Package command has the sidecar's commands for failed messages, "failed" and "status": flags, questions, what they say, and the
+// record of what they did. What they do is in failed and failed/pass.
 package command

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 )
 
@@ -75,7 +74,7 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	s := &survey{
 		place: place, filters: &o.filters, force: o.force,
-		console: newConsole(cmd, o.yes),
+		terminal: newTerminal(cmd, o.yes),
 	}
 	if o.remove {
 		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output", auditLog: o.auditLog}
@@ -84,11 +83,11 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	if err := cli.MustBeFile("--output", o.output); err != nil {
 		return err
 	}
-	return o.export(s, filter, console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()})
+	return o.export(s, filter, output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }
 
 // export writes what stays in the queue.
-func (o *exportOptions) export(s *survey, filter failed.Filter, stdout console.Output) error {
+func (o *exportOptions) export(s *survey, filter failed.Filter, stdout output) error {
 	to, spool, err := o.open()
 	if err != nil {
 		return err
@@ -111,7 +110,7 @@ func (o *exportOptions) export(s *survey, filter failed.Filter, stdout console.O
 		return cli.RuntimeError{Err: err}
 	}
 	s.sayHidden(result)
-	s.console.Say("exported %s of %s; %s", failed.Messages(to.lines), s.place.Name, s.back())
+	s.terminal.say("exported %s of %s; %s", failed.Messages(to.lines), s.place.Name, s.back())
 	return errors.Join(s.notBack(), s.notFound())
 }
 

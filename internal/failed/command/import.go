@@ -16,7 +16,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
@@ -108,7 +107,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{},
 		survey: &survey{
 			place: place, filters: &filters{scan: math.MaxInt}, force: o.force,
-			console: newConsole(cmd, o.yes),
+			terminal: newTerminal(cmd, o.yes),
 		},
 		back: failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
 	}
@@ -116,7 +115,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer func() { _ = i.file.Close() }()
-	if err := console.CanAudit(i.auditLog, i.file); err != nil {
+	if err := canAudit(i.auditLog, i.file); err != nil {
 		return err
 	}
 	return i.run(cmd.Context())
@@ -185,21 +184,21 @@ func (i *imports) run(ctx context.Context) error {
 	}
 	where := i.where()
 	if i.dryRun {
-		i.console.Say("would import %d of %s into %s%s", meant, failed.Messages(total), where, i.inPlace())
+		i.terminal.say("would import %d of %s into %s%s", meant, failed.Messages(total), where, i.inPlace())
 		i.say()
 		return nil
 	}
 	if meant+i.toReplace() == 0 && i.skipped == total { // there is nothing to do, and nothing to be allowed
-		i.console.Say("imported 0 of %s into %s", failed.Messages(total), where)
+		i.terminal.say("imported 0 of %s into %s", failed.Messages(total), where)
 		i.say()
 		return nil
 	}
-	if err := i.ask(ctx, i.question(meant, total, where)); err != nil {
+	if err := i.terminal.ask(ctx, i.question(meant, total, where)); err != nil {
 		return err
 	}
 	i.skipped = 0
 	filter := map[string]any{"file": i.name, "replay": i.replay, "replace": i.replace}
-	record := console.Record{Run: i.back.ID, Command: "import", Filter: filter}
+	record := Record{Run: i.back.ID, Command: "import", Filter: filter}
 	if i.replay {
 		record.ReplayID = i.back.ID
 	}
@@ -212,7 +211,7 @@ func (i *imports) run(ctx context.Context) error {
 	if i.replace && err == nil && !result.Interrupted {
 		removed, err = i.removeReplaced(ctx)
 	}
-	i.console.Say("imported %d of %s into %s", result.Confirmed, failed.Messages(total), where)
+	i.terminal.say("imported %d of %s into %s", result.Confirmed, failed.Messages(total), where)
 	i.say()
 	i.sayReplaced(removed)
 	i.sayOversized(result)
@@ -332,34 +331,34 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 		},
 		Progress: func(p pass.Progress) {
 			i.sayWaiting(p)
-			i.console.Line(fmt.Sprintf("%d/%d%s", p.Confirmed, meant, waiting(p)))
+			i.terminal.line(fmt.Sprintf("%d/%d%s", p.Confirmed, meant, waiting(p)))
 		},
 	})
-	i.console.Line("")
+	i.terminal.line("")
 	return result, err
 }
 
 func (i *imports) say() {
 	for _, note := range slices.Sorted(maps.Keys(i.notes)) {
-		i.console.Say("%d of them: %s", i.notes[note], note)
+		i.terminal.say("%d of them: %s", i.notes[note], note)
 	}
 	if i.skipped > 0 {
-		i.console.Say("%s in the queue already", failed.Messages(i.skipped))
+		i.terminal.say("%s in the queue already", failed.Messages(i.skipped))
 	}
 }
 
 // sayHowToContinue says how what is not imported can be, without importing the rest twice.
 func (i *imports) sayHowToContinue(p pass.Result, total int) {
 	if p.Confirmed+i.skipped < total && p.Confirmed+p.Uncertain > 0 && !i.replay && !i.duplicates {
-		i.console.Say("To continue: the same command again, which leaves out what is in %s.", i.place.Name)
+		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.place.Name)
 	}
 	if p.Confirmed > 0 && !i.replay && !i.replace {
-		i.console.Say("To undo: rabbitmq-retry failed delete %s --run %s --discard", i.place.argument(), i.how.Run)
+		i.terminal.say("To undo: rabbitmq-retry failed delete %s --run %s --discard", i.place.argument(), i.how.Run)
 	}
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (i *imports) finish(record console.Record, p, removed pass.Result, total int, err error) error {
+func (i *imports) finish(record Record, p, removed pass.Result, total int, err error) error {
 	record.Counts = map[string]int{
 		"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": 0,

@@ -34,7 +34,7 @@ func (s *survey) approach(ctx context.Context) error {
 			s.place.Name)
 	case kind == pass.Quorum && !s.force:
 		s.limited = true
-		s.console.Say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
+		s.terminal.say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
 			"A policy with delivery-limit -1 ends that.", s.place.Name)
 	}
 	return nil

@@ -11,9 +11,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
 const listExample = `  # What failed, and why?
@@ -61,16 +59,16 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.groupBy, "group-by", failed.Columns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
 	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
-	flags.StringVarP(&o.format, "output", "o", view.Table, "table, json, jsonl or id")
+	flags.StringVarP(&o.format, "output", "o", asTable, "table, json, jsonl or id")
 	addForce(cmd, &o.force)
-	complete(cmd, "output", view.Formats()...)
+	complete(cmd, "output", formats()...)
 	complete(cmd, "group-by", failed.Columns()...)
 	return cmd
 }
 
 func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	now := time.Now()
-	if err := view.CheckFormat(o.format, view.Formats()...); err != nil {
+	if err := checkFormat(o.format, formats()...); err != nil {
 		return err
 	}
 	groups, err := failed.NewGroups(o.groupBy)
@@ -85,23 +83,23 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	messages := o.messages || o.format == view.ID
-	list := view.List{Queue: place.Name, Vhost: place.Vhost}
-	survey := &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, false)}
+	messages := o.messages || o.format == asID
+	list := listing{Queue: place.Name, Vhost: place.Vhost}
+	survey := &survey{place: place, filters: &o.filters, force: o.force, terminal: newTerminal(cmd, false)}
 	result, err := survey.look(cmd.Context(), filter, func(e *failed.Entry) {
 		list.Selected++
 		switch {
 		case !messages:
 			groups.Add(e)
 		case o.limit == 0 || len(list.Rows) < o.limit:
-			list.Rows = append(list.Rows, view.NewRow(e))
+			list.Rows = append(list.Rows, newRow(e))
 		}
 	})
 	if err != nil && result.Seen == 0 {
 		return err
 	}
 	list.Groups, list.Messages, list.Consumers = groups.Sorted(), result.Seen, result.Consumers
-	if printed := list.Write(console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
+	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
 	o.summary(survey, result, list, words(cmd.Flags()))
@@ -112,7 +110,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // summary says what else there is to know.
-func (o *listOptions) summary(s *survey, result pass.Result, list view.List, filters string) {
+func (o *listOptions) summary(s *survey, result pass.Result, list listing, filters string) {
 	text := failed.Messages(result.Seen) + " in " + list.Queue
 	if list.Selected < result.Seen {
 		text += fmt.Sprintf(", %d of them selected", list.Selected)
@@ -124,9 +122,9 @@ func (o *listOptions) summary(s *survey, result pass.Result, list view.List, fil
 	if len(list.Groups) > 0 && (s.place.Pipeline != "" || s.place.Delayed != "") {
 		text += " " + o.next(list.Groups, s.place.argument(), filters)
 	}
-	s.console.Say("%s", text)
+	s.terminal.say("%s", text)
 	if result.Ready > result.Seen+result.Vanished {
-		s.console.Say("Only the first %d of %d were looked at: --scan %d for all.", result.Seen, result.Ready, result.Ready)
+		s.terminal.say("Only the first %d of %d were looked at: --scan %d for all.", result.Seen, result.Ready, result.Ready)
 	}
 	s.sayHidden(result)
 }

@@ -12,10 +12,10 @@ func (s *survey) sayOversized(p pass.Result) {
 	const shown = 20
 	for i, o := range p.Oversized {
 		if i == shown {
-			s.console.Say("%s more are too large", failed.Messages(len(p.Oversized)-shown))
+			s.terminal.say("%s more are too large", failed.Messages(len(p.Oversized)-shown))
 			return
 		}
-		s.console.Say("%s skipped: its body of %d bytes is larger than the broker's max_message_size, %d", s.named(o), o.Size, o.Max)
+		s.terminal.say("%s skipped: its body of %d bytes is larger than the broker's max_message_size, %d", s.named(o), o.Size, o.Max)
 	}
 }
 

@@ -149,7 +149,7 @@ func (i *imports) conflicts() error {
 }
 
 func (i *imports) sayConflict(id string, s *sameID) {
-	i.console.Say("line %d: %s has %s of id %s, and the file %d:", s.line, i.place.Name, failed.Messages(s.queued.total()), id,
+	i.terminal.say("line %d: %s has %s of id %s, and the file %d:", s.line, i.place.Name, failed.Messages(s.queued.total()), id,
 		s.lines.total())
 	if s.queue == nil {
 		return
@@ -159,8 +159,8 @@ func (i *imports) sayConflict(id string, s *sameID) {
 		return
 	}
 	before, after := differing(lineText(*s.queue, id), lineText(mine, id))
-	i.console.Say("  in the queue:  %s", before)
-	i.console.Say("  in the file:   %s", after)
+	i.terminal.say("  in the queue:  %s", before)
+	i.terminal.say("  in the file:   %s", after)
 }
 
 // lineOf is the content of a line.
@@ -241,7 +241,7 @@ func (i *imports) removeReplaced(ctx context.Context) (pass.Result, error) {
 		return pass.Verdict{Drop: true}
 	}, Progress: i.progress}
 	result, err := pass.Run(ctx, i.place.Queue, job)
-	i.console.Line("")
+	i.terminal.line("")
 	return result, err
 }
 
@@ -290,9 +290,9 @@ func (i *imports) sayReplaced(removed pass.Result) {
 	if meant == 0 {
 		return
 	}
-	i.console.Say("replaced %d of %s of the same ids", removed.Dropped, failed.Messages(meant))
+	i.terminal.say("replaced %d of %s of the same ids", removed.Dropped, failed.Messages(meant))
 	i.sayVanished(removed)
 	if removed.Unverified {
-		i.console.Say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.place.Name)
+		i.terminal.say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.place.Name)
 	}
 }

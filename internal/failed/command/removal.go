@@ -7,7 +7,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
@@ -26,7 +25,7 @@ func (r *removal) run(ctx context.Context) error {
 		return err
 	}
 	if r.file == "" {
-		if err := console.CanAudit(r.auditLog); err != nil {
+		if err := canAudit(r.auditLog); err != nil {
 			return err
 		}
 		return r.runTo(ctx, nil)
@@ -36,7 +35,7 @@ func (r *removal) run(ctx context.Context) error {
 		return err
 	}
 	defer to.closeOrRemove()
-	if err := console.CanAudit(r.auditLog, to.file); err != nil {
+	if err := canAudit(r.auditLog, to.file); err != nil {
 		return err
 	}
 	return r.runTo(ctx, to)
@@ -60,10 +59,10 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 	if to != nil {
 		saved = "saved to " + r.file + " first"
 	}
-	if err := r.ask(ctx, fmt.Sprintf("Delete %s (%s)?", failed.Messages(meant), saved)); err != nil {
+	if err := r.terminal.ask(ctx, fmt.Sprintf("Delete %s (%s)?", failed.Messages(meant), saved)); err != nil {
 		return err
 	}
-	record := console.Record{Run: newRunID(), Command: r.command, To: r.file, Filter: r.filter}
+	record := Record{Run: newRunID(), Command: r.command, To: r.file, Filter: r.filter}
 	if err := r.recordBegin(record, meant, r.auditLog); err != nil {
 		return err
 	}
@@ -79,7 +78,7 @@ func (r *removal) remove(ctx context.Context, meant int, to *sink) (pass.Result,
 		Decide: func(e *failed.Entry) pass.Verdict { return pass.Verdict{Drop: selector.Selects(e)} },
 		Progress: func(p pass.Progress) {
 			r.sayWaiting(p)
-			r.console.Line(fmt.Sprintf("%d/%d  %s%s", p.Dropped, meant, p.Phase, waiting(p)))
+			r.terminal.line(fmt.Sprintf("%d/%d  %s%s", p.Dropped, meant, p.Phase, waiting(p)))
 		},
 	}
 	if to != nil {
@@ -89,27 +88,27 @@ func (r *removal) remove(ctx context.Context, meant int, to *sink) (pass.Result,
 		}
 	}
 	result, err := pass.Run(ctx, r.place.Queue, job)
-	r.console.Line("")
+	r.terminal.line("")
 	return result, err
 }
 
 func (r *removal) report(p pass.Result, meant int) {
 	if p.Interrupted && p.Dropped < meant {
-		r.console.Say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped-p.Vanished))
+		r.terminal.say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped-p.Vanished))
 	} else {
-		r.console.Say("deleted %d of %d", p.Dropped, meant)
+		r.terminal.say("deleted %d of %d", p.Dropped, meant)
 	}
 	r.sayVanished(p)
 	if r.file != "" && p.Dropped > 0 {
-		r.console.Say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
+		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
 	}
 	if p.Unverified {
-		r.console.Say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
+		r.terminal.say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
 	}
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (r *removal) finish(record console.Record, p pass.Result, meant int, err error) error {
+func (r *removal) finish(record Record, p pass.Result, meant int, err error) error {
 	record.Counts = map[string]int{
 		"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0,
 	}

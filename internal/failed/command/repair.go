@@ -13,7 +13,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
@@ -64,10 +63,10 @@ func (o *repairOptions) run(cmd *cobra.Command, args []string) error {
 				"since another may delete messages that are looked at")
 		}
 	}
-	if err := console.CanAudit(o.auditLog); err != nil {
+	if err := canAudit(o.auditLog); err != nil {
 		return err
 	}
-	s := &survey{place: place, filters: &filters{}, console: newConsole(cmd, o.yes)}
+	s := &survey{place: place, filters: &filters{}, terminal: newTerminal(cmd, o.yes)}
 	return s.repair(cmd.Context(), o.auditLog)
 }
 
@@ -83,11 +82,11 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 	if count.Ready == 0 {
 		return s.sayNone(pass.Result{Consumers: count.Consumers})
 	}
-	if err := s.ask(ctx, fmt.Sprintf("Replace those of %s in %s that AMQP 0-9-1 cannot carry by copies that it can?",
+	if err := s.terminal.ask(ctx, fmt.Sprintf("Replace those of %s in %s that AMQP 0-9-1 cannot carry by copies that it can?",
 		failed.Messages(count.Ready), s.place.Name)); err != nil {
 		return err
 	}
-	record := console.Record{Run: newRunID(), Command: "repair"}
+	record := Record{Run: newRunID(), Command: "repair"}
 	if err := s.recordBegin(record, count.Ready, auditLog); err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 	case err != nil && strings.HasPrefix(release, "3.") && !errors.Is(err, undeliverable.ErrMayNotRead):
 		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", release, err)
 	}
-	s.console.Say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
+	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
 	record.Counts = map[string]int{"replaced": replaced}
 	if err := s.recordEnd(record, auditLog, err); err != nil {
 		return cli.RuntimeError{Err: err}

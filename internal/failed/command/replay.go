@@ -13,7 +13,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
@@ -138,7 +137,7 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	r := &replay{
 		replayOptions: o, filter: filter, rate: rate, wait: wait, meant: map[string]int{}, skipped: map[string]int{},
-		survey: &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, o.yes)},
+		survey: &survey{place: place, filters: &o.filters, force: o.force, terminal: newTerminal(cmd, o.yes)},
 		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newRunID()},
 	}
 	return r.run(cmd.Context())
@@ -152,7 +151,7 @@ func newRunID() string {
 }
 
 func (r *replay) run(ctx context.Context) error {
-	if err := console.CanAudit(r.auditLog); err != nil {
+	if err := canAudit(r.auditLog); err != nil {
 		return err
 	}
 	return r.saving(func() error { return r.replay(ctx) })
@@ -174,7 +173,7 @@ func (r *replay) saving(do func() error) error {
 		to.forget()
 		to.closeOrRemove()
 	}()
-	if err := console.CanAudit(r.auditLog, to.file); err != nil {
+	if err := canAudit(r.auditLog, to.file); err != nil {
 		return err
 	}
 	r.saved = to
@@ -204,7 +203,7 @@ func (r *replay) replay(ctx context.Context) error {
 	case total == 0:
 		return errors.Join(r.sayNone(before), r.unfound)
 	case r.dryRun:
-		r.console.Say("would replay %s", plan)
+		r.terminal.say("would replay %s", plan)
 		r.sayLost()
 		r.saySkipped()
 		return r.unfound
@@ -214,13 +213,13 @@ func (r *replay) replay(ctx context.Context) error {
 	if r.saved != nil {
 		saved = " (saved to " + r.exportTo + " first)"
 	}
-	if err := r.ask(ctx, "Replay "+plan+r.pace(total)+saved+"?"); err != nil {
+	if err := r.terminal.ask(ctx, "Replay "+plan+r.pace(total)+saved+"?"); err != nil {
 		return err
 	}
 	if err := r.save(); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
-	record := console.Record{Run: r.how.ID, Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.how.ID}
+	record := Record{Run: r.how.ID, Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.how.ID}
 	if err := r.recordBegin(record, total, r.auditLog); err != nil {
 		return err
 	}
@@ -249,7 +248,7 @@ func (r *replay) count(e *failed.Entry) {
 // sayLost says what --to takes from the messages.
 func (r *replay) sayLost() {
 	if r.to != "" && r.saved == nil {
-		r.console.Say("With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them.")
+		r.terminal.say("With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them.")
 	}
 }
 
@@ -290,11 +289,11 @@ func (r *replay) publish(ctx context.Context, total int) (pass.Result, error) {
 		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
 		Progress: func(p pass.Progress) {
 			r.sayWaiting(p)
-			r.console.Line(progressLine(p, total, time.Since(began)))
+			r.terminal.line(progressLine(p, total, time.Since(began)))
 		},
 	}
 	result, err := pass.Run(ctx, r.place.Queue, job)
-	r.console.Line("")
+	r.terminal.line("")
 	return result, err
 }
 
@@ -313,7 +312,7 @@ func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (r *replay) finish(record console.Record, p pass.Result, again, total int, err error) error {
+func (r *replay) finish(record Record, p pass.Result, again, total int, err error) error {
 	record.Counts = map[string]int{
 		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,

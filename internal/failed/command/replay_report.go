@@ -26,26 +26,26 @@ func (r *replay) destination() string {
 func (r *replay) report(p pass.Result, total int) {
 	stay := max(0, total-p.Confirmed-p.Vanished)
 	if p.Interrupted && stay > 0 {
-		r.console.Say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated(p))
+		r.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated(p))
 	} else {
-		r.console.Say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
+		r.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
 	}
 	if r.saved != nil {
-		r.console.Say("As they were, they are in %s.", r.exportTo)
+		r.terminal.say("As they were, they are in %s.", r.exportTo)
 	}
 	r.sayVanished(p)
 	if p.Returned > 0 {
-		r.console.Say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), r.missingQueue())
+		r.terminal.say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), r.missingQueue())
 	}
 	if p.Refused > 0 {
-		r.console.Say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
+		r.terminal.say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
 	}
 	r.sayOversized(p)
 	if p.Uncertain > 0 {
-		r.console.Say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.place.Name)
+		r.terminal.say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.place.Name)
 	}
 	if p.Unverified {
-		r.console.Say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
+		r.terminal.say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
 	}
 	r.saySkipped()
 }
@@ -60,7 +60,7 @@ func duplicated(p pass.Result) string {
 
 func (r *replay) saySkipped() {
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
-		r.console.Say("%d skipped: %s%s", r.skipped[reason], reason, advice(reason))
+		r.terminal.say("%d skipped: %s%s", r.skipped[reason], reason, advice(reason))
 	}
 }
 

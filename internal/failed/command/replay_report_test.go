@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
@@ -28,11 +27,11 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 			var said strings.Builder
 			r := &replay{
 				replayOptions: &replayOptions{}, meant: map[string]int{"orders.created": 9},
-				survey: &survey{place: &place{Queue: pass.Queue{Name: "orders.failed"}}, console: &console.Console{Err: &said}},
+				survey: &survey{place: &place{Queue: pass.Queue{Name: "orders.failed"}}, terminal: &terminal{err: &said}},
 			}
 			const total = 9
 			r.report(c.result, total)
-			if err := r.finish(console.Record{}, c.result, 0, total, nil); err == nil {
+			if err := r.finish(Record{}, c.result, 0, total, nil); err == nil {
 				t.Error("no error")
 			}
 			for _, want := range c.want {

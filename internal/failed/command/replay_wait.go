@@ -42,9 +42,9 @@ func (r *replay) sayUnknown(others int) {
 	switch {
 	case others <= 0 || r.wait == 0:
 	case r.to == "" && r.place.Worker != nil && r.wait < r.place.Worker.GivesUpAfter():
-		r.console.Say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), r.place.Worker.GivesUpAfter())
+		r.terminal.say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), r.place.Worker.GivesUpAfter())
 	default:
-		r.console.Say("%s not back: done, or still waiting in a queue or at a consumer.", failed.Messages(others))
+		r.terminal.say("%s not back: done, or still waiting in a queue or at a consumer.", failed.Messages(others))
 	}
 }
 
@@ -55,7 +55,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 		return 0, nil
 	}
 	if r.until == untilGivenUp {
-		r.console.Say("waiting for %s, since the pipeline gives up after %s", r.wait, r.place.Worker.GivesUpAfter())
+		r.terminal.say("waiting for %s, since the pipeline gives up after %s", r.wait, r.place.Worker.GivesUpAfter())
 	}
 	select {
 	case <-time.After(r.wait):
@@ -71,13 +71,13 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 	}); err != nil {
 		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
-	r.console.Say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
+	r.terminal.say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
 	r.sayUnknown(result.Confirmed - again)
 	if n := r.place.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
-		r.console.Say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
+		r.terminal.say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
 	}
 	if n := r.place.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
-		r.console.Say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
+		r.terminal.say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
 	}
 	if again < result.Confirmed {
 		return again, r.consumed(ctx)
@@ -110,7 +110,7 @@ func (r *replay) unconsumed(inbox string, ready int) error {
 	if r.place.Pipeline != "" {
 		stays = "what fails again or has no binding to " + r.place.Pipeline.ReturnExchange()
 	}
-	r.console.Say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
+	r.terminal.say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
 		inbox, failed.Messages(ready), stays)
 	if r.wait > 0 {
 		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox)

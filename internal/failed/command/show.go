@@ -15,9 +15,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
 const showExample = `  rabbitmq-retry failed show orders 57f49eb29bd4307c
@@ -59,14 +57,14 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags := cmd.Flags()
 	flags.IntVar(&o.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.BoolVar(&o.raw, "raw", false, "write the body alone, byte by byte, with its encoding")
-	flags.StringVarP(&o.format, "output", "o", view.Table, "table or json")
+	flags.StringVarP(&o.format, "output", "o", asTable, "table or json")
 	addForce(cmd, &o.force)
-	complete(cmd, "output", view.Table, view.JSON)
+	complete(cmd, "output", asTable, asJSON)
 	return cmd
 }
 
 func (o *showOptions) run(cmd *cobra.Command, args []string) error {
-	if err := view.CheckFormat(o.format, view.Table, view.JSON); err != nil {
+	if err := checkFormat(o.format, asTable, asJSON); err != nil {
 		return err
 	}
 	place, rest, err := o.find(args, 1)
@@ -77,7 +75,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return errors.New("write the id of a message, at least its first 4 digits, or its message-id: failed list --messages has them")
 	}
 	wanted, prefix := rest[0], strings.ToLower(rest[0])
-	survey := &survey{place: place, filters: &o.filters, force: o.force, console: newConsole(cmd, false)}
+	survey := &survey{place: place, filters: &o.filters, force: o.force, terminal: newTerminal(cmd, false)}
 	byID, named := map[string]*failed.Entry{}, map[string]*failed.Entry{}
 	result, err := survey.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
 		switch {
@@ -99,7 +97,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return cli.RuntimeError{Err: ambiguous(wanted, found, result.Seen)}
 	}
 	for _, e := range found {
-		if err := o.show(console.Output{Context: cmd.Context(), To: cmd.OutOrStdout()}, e); err != nil {
+		if err := o.show(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, e); err != nil {
 			return cli.RuntimeError{Err: err}
 		}
 	}
@@ -122,11 +120,11 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 		_, err := w.Write(e.Body)
 		return err
 	}
-	if o.format == view.Table {
-		return view.Show(w, e)
+	if o.format == asTable {
+		return writeShown(w, e)
 	}
 	message := struct {
-		view.Row
+		row
 		FirstFailedAt time.Time `json:"first_failed_at,omitzero"`
 		Exception     string    `json:"exception,omitempty"`
 		History       any       `json:"history,omitempty"`
@@ -138,7 +136,7 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 		// BodyBase64 has what is no text, as in a file.
 		BodyBase64 []byte `json:"body_base64,omitempty"`
 	}{
-		Row: view.NewRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History,
+		row: newRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History,
 		Properties: file.Properties(e.Properties),
 	}
 	body, encoding := e.Plain()
@@ -148,8 +146,5 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 	} else {
 		message.BodyBase64 = body
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(message)
+	return encode(w, message, "  ")
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +18,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and what failed first in each.
@@ -98,11 +96,11 @@ is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&o.format, "output", "o", view.Table, "table or json")
+	flags.StringVarP(&o.format, "output", "o", asTable, "table or json")
 	flags.BoolVar(&o.look, "look", false, "look at the first message of each failed queue, which is put back, and show when it failed")
 	flags.BoolVar(&o.levels, "levels", false, "with a name: a line for each level of the delayed exchange")
 	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the management API (default: $"+cli.EnvEndpoint+")")
-	complete(cmd, "output", view.Table, view.JSON)
+	complete(cmd, "output", asTable, asJSON)
 	return cmd
 }
 
@@ -113,7 +111,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 		}
 		return o.overview(cmd, o.format, o.look)
 	}
-	if err := view.CheckFormat(o.format, view.Table, view.JSON); err != nil {
+	if err := checkFormat(o.format, asTable, asJSON); err != nil {
 		return err
 	}
 	subjects, err := o.subjectsNamed(cmd.Context(), args)
@@ -139,7 +137,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 
 // overview has a line for each pipeline and delayed exchange.
 func (t *target) overview(cmd *cobra.Command, format string, look bool) error {
-	if err := view.CheckFormat(format, view.Table, view.JSON); err != nil {
+	if err := checkFormat(format, asTable, asJSON); err != nil {
 		return err
 	}
 	subjects, err := t.subjects(cmd.Context())
@@ -331,15 +329,9 @@ func number(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-func writeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
 func (o *statusOptions) write(w io.Writer, statuses []queueStatus) error {
-	if o.format == view.JSON {
-		return writeJSON(w, statuses)
+	if o.format == asJSON {
+		return encode(w, statuses, "  ")
 	}
 	waiting := slices.ContainsFunc(statuses, func(s queueStatus) bool { return !s.DueBy.IsZero() })
 	lines := [][]string{{"QUEUE", "READY", "CONSUMERS", "OLDEST", "DUE BY", "NOTE"}}
@@ -349,7 +341,7 @@ func (o *statusOptions) write(w io.Writer, statuses []queueStatus) error {
 			oldest = oldestOf(s.Ready, s.Oldest)
 		}
 		lines = append(lines, []string{
-			failed.Printable(s.Queue), number(s.Ready), number(s.Consumers), oldest, view.Moment(s.DueBy), failed.Printable(cmp.Or(s.Note, "-")),
+			failed.Printable(s.Queue), number(s.Ready), number(s.Consumers), oldest, shownTime(s.DueBy), failed.Printable(cmp.Or(s.Note, "-")),
 		})
 	}
 	return writeColumns(w, lines, map[string]bool{"OLDEST": o.look, "DUE BY": waiting})
@@ -360,12 +352,12 @@ func oldestOf(messages *int, at time.Time) string {
 	if at.IsZero() && (messages == nil || *messages > 0) {
 		return "?"
 	}
-	return view.Moment(at)
+	return shownTime(at)
 }
 
 func writeSummaries(w io.Writer, summaries []summary, format string, look bool) error {
-	if format == view.JSON {
-		return writeJSON(w, summaries)
+	if format == asJSON {
+		return encode(w, summaries, "  ")
 	}
 	several := slices.ContainsFunc(summaries, func(s summary) bool { return s.Vhost != summaries[0].Vhost })
 	lines := [][]string{{"VHOST", "NAME", "KIND", "INBOX", "CONSUMERS", "WAITING", "FAILED", "OLDEST", "NOTE"}}

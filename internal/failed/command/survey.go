@@ -11,7 +11,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/console"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
 
@@ -22,7 +21,7 @@ const foreignScan = 100
 type survey struct {
 	place    *place
 	filters  *filters
-	console  *console.Console
+	terminal *terminal
 	force    bool
 	selector *failed.Selector
 	// limited says that the queue may delete what is looked at too often.
@@ -34,9 +33,9 @@ type survey struct {
 	awaits  bool
 }
 
-// newConsole talks to the one who runs the command. Yes answers every question.
-func newConsole(cmd *cobra.Command, yes bool) *console.Console {
-	return &console.Console{In: cmd.InOrStdin(), Err: cmd.ErrOrStderr(), Yes: yes}
+// newTerminal talks to the one who runs the command. Yes answers every question.
+func newTerminal(cmd *cobra.Command, yes bool) *terminal {
+	return &terminal{in: cmd.InOrStdin(), err: cmd.ErrOrStderr(), yes: yes}
 }
 
 func addYes(cmd *cobra.Command, yes *bool) {
@@ -73,7 +72,7 @@ func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*fai
 	queue.OneFirst = s.limited
 	result, err := pass.Run(ctx, queue, job)
 	s.last = result
-	s.console.Line("")
+	s.terminal.line("")
 	if refused != nil {
 		return pass.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
 	}
@@ -102,25 +101,16 @@ func (s *survey) sayNone(seen pass.Result) error {
 		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s may hold some",
 			s.place.Name, failed.Count(seen.Consumers, "other consumer"))}
 	case seen.Seen == 0:
-		s.console.Say("%s is empty", s.place.Name)
+		s.terminal.say("%s is empty", s.place.Name)
 	default:
-		s.console.Say("no message matches, of %d in %s", seen.Seen, s.place.Name)
+		s.terminal.say("no message matches, of %d in %s", seen.Seen, s.place.Name)
 	}
 	return nil
 }
 
-// ask is an error of what was not done, if the answer is no.
-func (s *survey) ask(ctx context.Context, question string) error {
-	err := s.console.Ask(ctx, question)
-	if errors.Is(err, console.ErrDeclined) {
-		return cli.RuntimeError{Err: err}
-	}
-	return err
-}
-
 // recordBegin leaves the record of a run that may be killed. Nothing may be done without.
-func (s *survey) recordBegin(r console.Record, meant int, auditLog string) error {
-	r.Event, r.Counts = console.Begin, map[string]int{"meant": meant}
+func (s *survey) recordBegin(r Record, meant int, auditLog string) error {
+	r.Event, r.Counts = Begin, map[string]int{"meant": meant}
 	if err := s.record(r, auditLog); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
@@ -128,8 +118,8 @@ func (s *survey) recordBegin(r console.Record, meant int, auditLog string) error
 }
 
 // recordEnd leaves the record of a run that ended like this.
-func (s *survey) recordEnd(r console.Record, auditLog string, ended error) error {
-	r.Event = console.End
+func (s *survey) recordEnd(r Record, auditLog string, ended error) error {
+	r.Event = End
 	if ended != nil {
 		r.Error = ended.Error()
 	}
@@ -137,16 +127,16 @@ func (s *survey) recordEnd(r console.Record, auditLog string, ended error) error
 }
 
 // countUnverified leaves no number of what nobody knows, but the most that it can be.
-func countUnverified(r console.Record, p pass.Result) {
+func countUnverified(r Record, p pass.Result) {
 	if p.Unverified {
 		delete(r.Counts, "duplicated")
 		r.Counts["duplicated_at_most"] = p.MostDoubled()
 	}
 }
 
-func (s *survey) record(r console.Record, auditLog string) error {
+func (s *survey) record(r Record, auditLog string) error {
 	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
-	return s.console.Audit(r, auditLog)
+	return s.terminal.audit(r, auditLog)
 }
 
 // scan is how many messages are looked at.
@@ -159,23 +149,23 @@ func (s *survey) scan() int {
 
 func (s *survey) progress(p pass.Progress) {
 	s.sayWaiting(p)
-	s.console.Line(fmt.Sprintf("%s %d/%d%s", p.Phase, p.Seen, p.Ready, waiting(p)))
+	s.terminal.line(fmt.Sprintf("%s %d/%d%s", p.Phase, p.Seen, p.Ready, waiting(p)))
 }
 
 // sayHidden says what a look cannot show.
 func (s *survey) sayHidden(r pass.Result) {
 	if r.Consumers > 0 {
-		s.console.Say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
+		s.terminal.say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
 	s.sayVanished(r)
 	if s.selector == nil {
 		return
 	}
 	if n := s.selector.Timeless; n > 0 {
-		s.console.Say("%s without a time of failure: not within any time.", failed.Messages(n))
+		s.terminal.say("%s without a time of failure: not within any time.", failed.Messages(n))
 	}
 	if missing := s.selector.Missing(); len(missing) > 0 {
 		const shown = 5
-		s.console.Say("%s not found: %s", failed.Count(len(missing), "id"), strings.Join(missing[:min(shown, len(missing))], ", "))
+		s.terminal.say("%s not found: %s", failed.Count(len(missing), "id"), strings.Join(missing[:min(shown, len(missing))], ", "))
 	}
 }

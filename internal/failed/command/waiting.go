@@ -47,14 +47,14 @@ func waiting(p pass.Progress) string {
 func (s *survey) sayWaiting(p pass.Progress) {
 	if awaits := p.Waiting && p.Missing > 0; awaits != s.awaits {
 		if s.awaits = awaits; awaits {
-			s.console.Say("%s", strings.TrimSpace(waiting(p)))
+			s.terminal.say("%s", strings.TrimSpace(waiting(p)))
 		}
 	}
 	switch {
 	case p.Blocked != "" && s.blocked == "":
-		s.console.Say("the broker accepts no messages (%s): waiting", p.Blocked)
+		s.terminal.say("the broker accepts no messages (%s): waiting", p.Blocked)
 	case p.Blocked == "" && s.blocked != "":
-		s.console.Say("the broker accepts messages again")
+		s.terminal.say("the broker accepts messages again")
 	}
 	s.blocked = p.Blocked
 }
@@ -62,6 +62,6 @@ func (s *survey) sayWaiting(p pass.Progress) {
 // sayVanished says that messages were counted and did not come.
 func (s *survey) sayVanished(p pass.Result) {
 	if p.Vanished > 0 {
-		s.console.Say("%s did not come after all: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))
+		s.terminal.say("%s did not come after all: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))
 	}
 }

@@ -1,4 +1,4 @@
-package view
+package command
 
 import (
 	"cmp"
@@ -15,17 +15,17 @@ import (
 
 // Formats of results.
 const (
-	Table = "table"
-	JSON  = "json"
-	JSONL = "jsonl"
-	ID    = "id"
+	asTable = "table"
+	asJSON  = "json"
+	asJSONL = "jsonl"
+	asID    = "id"
 )
 
-// Formats are those of a list.
-func Formats() []string { return []string{Table, JSON, JSONL, ID} }
+// formats are those of a list.
+func formats() []string { return []string{asTable, asJSON, asJSONL, asID} }
 
-// List is what a look at a queue shows.
-type List struct {
+// listing is what a look at a queue shows.
+type listing struct {
 	Queue string `json:"queue"`
 	Vhost string `json:"vhost"`
 	// Messages is how many were looked at, Selected how many of them are meant.
@@ -35,11 +35,11 @@ type List struct {
 	Consumers int `json:"other_consumers"`
 	// Groups and Rows are arrays also if they are empty: who reads JSON goes over them.
 	Groups []failed.Group `json:"groups"`
-	Rows   []Row          `json:"rows"`
+	Rows   []row          `json:"rows"`
 }
 
-// Row is a message.
-type Row struct {
+// row is a message.
+type row struct {
 	ID          string    `json:"id"`
 	FailedAt    time.Time `json:"failed_at,omitzero"`
 	Reason      string    `json:"reason"`
@@ -57,9 +57,9 @@ type Row struct {
 	preview string
 }
 
-// NewRow keeps no more of a message than is shown.
-func NewRow(e *failed.Entry) Row {
-	return Row{
+// newRow keeps no more of a message than is shown.
+func newRow(e *failed.Entry) row {
+	return row{
 		ID: e.ID, FailedAt: e.FailedAt, Reason: strings.Clone(e.Reason), Attempts: e.Attempts, MaxAttempts: e.MaxAttempts,
 		WorkQueue: strings.Clone(e.WorkQueue), Exchange: strings.Clone(e.FirstExchange), RoutingKey: strings.Clone(e.FirstRoutingKey),
 		MessageID: strings.Clone(e.MessageID), Error: e.ErrorLine(), System: string(e.System), Replays: e.Replays, BodyBytes: len(e.Body),
@@ -67,36 +67,35 @@ func NewRow(e *failed.Entry) Row {
 	}
 }
 
-// Write writes the list in a format.
-func (l List) Write(w io.Writer, format string, now time.Time) error {
+// write writes the list in a format.
+func (l listing) write(w io.Writer, format string, now time.Time) error {
 	switch format {
-	case JSON:
-		l.Groups, l.Rows = append([]failed.Group{}, l.Groups...), append([]Row{}, l.Rows...)
+	case asJSON:
+		l.Groups, l.Rows = append([]failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
 		return encode(w, l, "  ")
-	case JSONL:
+	case asJSONL:
 		return l.lines(w)
-	case ID:
+	case asID:
 		for _, row := range l.Rows {
 			if _, err := fmt.Fprintln(w, row.ID); err != nil {
 				return err
 			}
 		}
 		return nil
-	case Table:
+	default:
 		return l.table(w, now)
 	}
-	return fmt.Errorf("-o %q: must be %s", format, strings.Join(Formats(), ", "))
 }
 
-// CheckFormat is an error for a format that is none of these.
-func CheckFormat(format string, formats ...string) error {
-	if slices.Contains(formats, format) {
+// checkFormat is an error for a format that is none of these.
+func checkFormat(format string, known ...string) error {
+	if slices.Contains(known, format) {
 		return nil
 	}
-	return fmt.Errorf("-o %q: must be one of %s", format, strings.Join(formats, ", "))
+	return fmt.Errorf("-o %q: must be one of %s", format, strings.Join(known, ", "))
 }
 
-func (l List) lines(w io.Writer) error {
+func (l listing) lines(w io.Writer) error {
 	for _, group := range l.Groups {
 		if err := encode(w, group, ""); err != nil {
 			return err
@@ -117,7 +116,7 @@ func encode(w io.Writer, value any, indent string) error {
 	return encoder.Encode(value)
 }
 
-func (l List) table(w io.Writer, now time.Time) error {
+func (l listing) table(w io.Writer, now time.Time) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(l.Groups) > 0 {
 		_, _ = fmt.Fprintln(columns, "COUNT\tREASON\tQUEUE\tERROR\tOLDEST\tNEWEST")
@@ -127,7 +126,7 @@ func (l List) table(w io.Writer, now time.Time) error {
 			g.Count, cell(g.Reason), clipped(g.Queue, groupQueue), clipped(g.Error, groupError), age(g.Oldest, now), age(g.Newest, now))
 	}
 	// Messages of a delayed exchange failed in no queue.
-	keyed := !slices.ContainsFunc(l.Rows, func(r Row) bool { return r.WorkQueue != "" })
+	keyed := !slices.ContainsFunc(l.Rows, func(r row) bool { return r.WorkQueue != "" })
 	if len(l.Rows) > 0 {
 		origin := "QUEUE"
 		if keyed {
@@ -141,7 +140,7 @@ func (l List) table(w io.Writer, now time.Time) error {
 			origin = r.RoutingKey
 		}
 		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, Moment(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(origin, rowOrigin),
+			r.ID, shownTime(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(origin, rowOrigin),
 			clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError))
 	}
 	return columns.Flush()
@@ -192,8 +191,8 @@ func attempts(n, most int64) string {
 	}
 }
 
-// Moment is a time as people read it.
-func Moment(at time.Time) string {
+// shownTime is a time as people read it.
+func shownTime(at time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}
@@ -217,8 +216,8 @@ func age(at, now time.Time) string {
 	}
 }
 
-// Bytes is a size as people write it.
-func Bytes(n int) string {
+// sizeOf is a size as people write it.
+func sizeOf(n int) string {
 	const unit = 1 << 10
 	switch {
 	case n < unit:

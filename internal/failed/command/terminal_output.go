@@ -1,4 +1,4 @@
-package console
+package command
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// Output writes to stdout for as long as the context lasts, also if nobody reads it. After an error nothing more may be
+// output writes to stdout for as long as the context lasts, also if nobody reads it. After an error nothing more may be
 // written.
-type Output struct {
+type output struct {
 	Context context.Context //nolint:containedctx // a writer has no other way to get one
 	To      io.Writer
 }
 
 // Write is an [io.Writer].
-func (o Output) Write(data []byte) (int, error) {
+func (o output) Write(data []byte) (int, error) {
 	type result struct {
 		n   int
 		err error

@@ -1,4 +1,4 @@
-package view
+package command
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 )
 
-// Show writes a message in full.
-func Show(w io.Writer, e *failed.Entry) error {
+// writeShown writes a message in full.
+func writeShown(w io.Writer, e *failed.Entry) error {
 	var text bytes.Buffer
 	facts(&text, e)
 	block(&text, "Error", e.Error)
@@ -26,9 +26,9 @@ func Show(w io.Writer, e *failed.Entry) error {
 	history(&text, e)
 	properties(&text, e)
 	plain, encoding := e.Plain()
-	size := Bytes(len(e.Body))
+	size := sizeOf(len(e.Body))
 	if encoding != "" {
-		size = fmt.Sprintf("%s, %s as %s", Bytes(len(plain)), size, encoding)
+		size = fmt.Sprintf("%s, %s as %s", sizeOf(len(plain)), size, encoding)
 	}
 	_, _ = fmt.Fprintf(&text, "\nBody (%s)\n", size)
 	text.Write(body(plain))
@@ -46,9 +46,9 @@ func facts(w io.Writer, e *failed.Entry) {
 		{"System", string(e.System)},
 		{"Error", oneLine(e.Error)},
 		{"Exception", oneLine(e.Exception)},
-		{"Failed at", Moment(e.FailedAt)},
-		{"Due at", Moment(e.DueAt())},
-		{"First failed at", Moment(e.FirstFailedAt)},
+		{"Failed at", shownTime(e.FailedAt)},
+		{"Due at", shownTime(e.DueAt())},
+		{"First failed at", shownTime(e.FirstFailedAt)},
 		{"Attempts", attempts(e.Attempts, e.MaxAttempts)},
 		{"Replays", fmt.Sprint(e.Replays)},
 		{"Exchange", e.FirstExchange},
@@ -77,7 +77,7 @@ func history(w io.Writer, e *failed.Entry) {
 		if f.DelayMS != nil {
 			waited = (time.Duration(*f.DelayMS) * time.Millisecond).String()
 		}
-		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\n", f.Attempt, Moment(time.UnixMilli(f.At)), cell(f.Reason), waited)
+		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\n", f.Attempt, shownTime(time.UnixMilli(f.At)), cell(f.Reason), waited)
 	}
 	_ = columns.Flush()
 }
@@ -156,7 +156,7 @@ func block(w io.Writer, title, text string) {
 	}
 }
 
-// body is indented if it is JSON, and escaped if it is no text.
+// body is indented if it is asJSON, and escaped if it is no text.
 func body(b []byte) []byte {
 	var indented bytes.Buffer
 	switch {

@@ -1,4 +1,4 @@
-package console
+package command
 
 import (
 	"encoding/json"
@@ -42,13 +42,13 @@ type Record struct {
 
 const onlyOwner = 0o600
 
-// CanAudit is an error if no record can be written to this file: what was done could not be told afterwards. Nor may it be
+// canAudit is an error if no record can be written to this file: what was done could not be told afterwards. Nor may it be
 // one of the others, which are read or written otherwise.
-func CanAudit(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
+func canAudit(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
 	if name == "" {
 		return nil
 	}
-	f, err := open(name)
+	f, err := openLog(name)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func CanAudit(name string, others ...interface{ Stat() (os.FileInfo, error) }) e
 	return nil
 }
 
-func open(name string) (*os.File, error) {
+func openLog(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if err != nil {
 		return nil, fmt.Errorf("--audit-log: %w", err)
@@ -73,9 +73,9 @@ func open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Audit writes a record to a file, or to stderr if no file is named: who reads along at a terminal has the summary.
-func (c *Console) Audit(r Record, file string) error {
-	if file == "" && isTerminal(c.Err) {
+// audit writes a record to a file, or to stderr if no file is named: who reads along at a terminal has the summary.
+func (t *terminal) audit(r Record, file string) error {
+	if file == "" && isTerminal(t.err) {
 		return nil
 	}
 	line, err := json.Marshal(r)
@@ -86,12 +86,12 @@ func (c *Console) Audit(r Record, file string) error {
 	if file == "" {
 		// JSON has the same escapes, but for one.
 		text := failed.Printable(strings.ReplaceAll(string(line), "\x7f", `\u007f`))
-		if _, err = io.WriteString(c.Err, text); err != nil {
+		if _, err = io.WriteString(t.err, text); err != nil {
 			err = fmt.Errorf("write the record of the run to stderr: %w", err)
 		}
 		return err
 	}
-	f, err := open(file)
+	f, err := openLog(file)
 	if err != nil {
 		return err
 	}

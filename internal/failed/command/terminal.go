@@ -1,0 +1,103 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+// terminal writes to stderr, so that stdout has results alone.
+type terminal struct {
+	in  io.Reader
+	err io.Writer
+	// yes says that nothing is asked.
+	yes bool
+
+	mu sync.Mutex
+	// width is that of the line of progress which is on the screen.
+	width int
+}
+
+var (
+	errNobody = errors.New("there is nobody to ask: write --yes to do it without a question")
+	// errDeclined says that the answer was no.
+	errDeclined = cli.RuntimeError{Err: errors.New("nothing was changed")}
+)
+
+// ask asks a question that is answered with y or n. Without a terminal there is nobody to answer.
+func (t *terminal) ask(ctx context.Context, question string) error {
+	if t.yes {
+		return nil
+	}
+	if !isTerminal(t.in) {
+		return errNobody
+	}
+	t.line("")
+	_, _ = fmt.Fprintf(t.err, "%s [y/N] ", failed.Printable(question))
+	type line struct {
+		text string
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(t.in).ReadString('\n')
+		lines <- line{text, err}
+	}()
+	var answer string
+	select {
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(t.err)
+		return errDeclined
+	case l := <-lines:
+		if l.err != nil {
+			_, _ = fmt.Fprintln(t.err)
+			return errNobody
+		}
+		answer = l.text
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errDeclined
+	}
+	return nil
+}
+
+// line shows a line of progress in place of the one before, or none. A file gets none: it has the summary.
+func (t *terminal) line(text string) {
+	if !isTerminal(t.err) {
+		return
+	}
+	text = failed.Printable(text)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	padding := max(0, t.width-len(text))
+	if text != "" || t.width > 0 {
+		_, _ = fmt.Fprintf(t.err, "\r%s%s", text, strings.Repeat(" ", padding))
+	}
+	if text == "" && t.width > 0 {
+		_, _ = fmt.Fprint(t.err, "\r")
+	}
+	t.width = len(text)
+}
+
+// say writes a line that stays.
+func (t *terminal) say(format string, arguments ...any) {
+	t.line("")
+	_, _ = fmt.Fprintln(t.err, failed.Printable(fmt.Sprintf(format, arguments...)))
+}
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,2 +1,0 @@
-// Package view shows failed messages to people and programs: tables, JSON, and one message in full.
-package view
