@@ -17,14 +17,13 @@ const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecovera
   rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
 
 type deleteOptions struct {
-	target
-	filters
-	export, auditLog         string
-	discard, all, yes, force bool
+	options
+	export       string
+	discard, all bool
 }
 
 func newDelete(caller caller) *cobra.Command {
-	o := &deleteOptions{target: newTarget(caller)}
+	o := &deleteOptions{options: newOptions(caller)}
 	cmd := &cobra.Command{
 		Use:     "delete [PIPELINE]",
 		Short:   "Take failed messages out of the queue, to a file or for good",
@@ -33,15 +32,13 @@ func newDelete(caller caller) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	o.target.addFlags(cmd)
-	o.filters.addFlags(cmd)
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.export, "export", "", "`file` that keeps the messages, which must not exist")
 	flags.BoolVar(&o.discard, "discard", false, "keep nothing")
 	flags.BoolVar(&o.all, "all", false, "all messages: without it, some filter has to say which")
-	addYes(cmd, &o.yes)
-	addAuditLog(cmd, &o.auditLog, "the run")
-	addForce(cmd, &o.force)
+	o.addRunFlags(cmd, "the run")
+	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
 	return cmd
 }
@@ -64,12 +61,6 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &removal{
-		filter: filter, command: "delete", file: o.export, flag: "--export", auditLog: o.auditLog,
-		survey: &survey{
-			place: place, filters: &o.filters, force: o.force,
-			terminal: newTerminal(cmd, o.yes),
-		},
-	}
+	r := &removal{survey: o.survey(cmd, place), filter: filter, command: "delete", file: o.export, flag: "--export"}
 	return r.run(cmd.Context())
 }

@@ -27,15 +27,13 @@ const exportExample = `  rabbitmq-retry failed export orders --reason unrecovera
     rabbitmq-retry failed replay orders --ids - --yes`
 
 type exportOptions struct {
-	target
-	filters
-	output, auditLog   string
-	remove, yes, force bool
-	decode             bool
+	options
+	output         string
+	remove, decode bool
 }
 
 func newExport(caller caller) *cobra.Command {
-	o := &exportOptions{target: newTarget(caller)}
+	o := &exportOptions{options: newOptions(caller)}
 	cmd := &cobra.Command{
 		Use:     "export [PIPELINE]",
 		Short:   "Write failed messages to a file",
@@ -44,15 +42,13 @@ func newExport(caller caller) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	o.target.addFlags(cmd)
-	o.filters.addFlags(cmd)
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.output, "output", "", "`file` to write, which must not exist (default: stdout)")
 	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --output")
 	flags.BoolVar(&o.decode, "decode", false, "write bodies without gzip or deflate, for editing")
-	addYes(cmd, &o.yes)
-	addAuditLog(cmd, &o.auditLog, "a run with --remove")
-	addForce(cmd, &o.force)
+	o.addRunFlags(cmd, "a run with --remove")
+	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("decode", "remove")
 	return cmd
 }
@@ -72,12 +68,9 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := &survey{
-		place: place, filters: &o.filters, force: o.force,
-		terminal: newTerminal(cmd, o.yes),
-	}
+	s := o.survey(cmd, place)
 	if o.remove {
-		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output", auditLog: o.auditLog}
+		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output"}
 		return r.run(cmd.Context())
 	}
 	if err := cli.MustBeFile("--output", o.output); err != nil {

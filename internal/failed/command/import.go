@@ -43,14 +43,13 @@ const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
   jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`
 
 type importOptions struct {
-	target
-	auditLog                string
-	replay, dryRun, replace bool
-	duplicates, yes, force  bool
+	options
+	replay, dryRun, replace, duplicates bool
 }
 
 func newImport(caller caller) *cobra.Command {
-	o := &importOptions{target: newTarget(caller)}
+	o := &importOptions{options: newOptions(caller)}
+	o.scan = math.MaxInt
 	const most = 2
 	cmd := &cobra.Command{
 		Use:     "import [PIPELINE] FILE",
@@ -60,15 +59,14 @@ func newImport(caller caller) *cobra.Command {
 		Args:    cobra.RangeArgs(1, most),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	o.addFlags(cmd)
+	o.target.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.replay, "replay", false, "send the messages to the work queues they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and say what would be imported")
 	flags.BoolVar(&o.replace, "replace", false, "put messages of the file in the place of those in the queue that have the same id")
 	flags.BoolVar(&o.duplicates, "allow-duplicates", false, "do not look what is in the queue already")
-	addYes(cmd, &o.yes)
-	addAuditLog(cmd, &o.auditLog, "the run")
-	addForce(cmd, &o.force)
+	o.addRunFlags(cmd, "the run")
+	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("replay", "replace", "allow-duplicates")
 	return cmd
 }
@@ -105,11 +103,8 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	i := &imports{
 		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{},
-		survey: &survey{
-			place: place, filters: &filters{scan: math.MaxInt}, force: o.force,
-			terminal: newTerminal(cmd, o.yes),
-		},
-		back: failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
+		survey: o.survey(cmd, place),
+		back:   failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
 	}
 	if err := i.open(cmd.InOrStdin()); err != nil {
 		return err
@@ -202,7 +197,7 @@ func (i *imports) run(ctx context.Context) error {
 	if i.replay {
 		record.ReplayID = i.back.ID
 	}
-	if err := i.recordBegin(record, meant, i.auditLog); err != nil {
+	if err := i.recordBegin(record, meant); err != nil {
 		return err
 	}
 	clear(i.notes)
@@ -364,7 +359,7 @@ func (i *imports) finish(record Record, p, removed pass.Result, total int, err e
 		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": 0,
 	}
 	countUnverified(record, removed)
-	err = i.recordEnd(record, i.auditLog, err)
+	err = i.recordEnd(record, err)
 	if err == nil && p.Confirmed+i.skipped < total {
 		err = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
 			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)

@@ -22,7 +22,7 @@ func (s *survey) approach(ctx context.Context) error {
 	if err := s.place.recognize(ctx); err != nil {
 		return err
 	}
-	if s.place.isKept() || s.limited || s.force && s.place.isOfWorkQueues() {
+	if s.place.isKept() || s.limited || s.options.force && s.place.isOfWorkQueues() {
 		return nil // by force: the user says that the pipeline declares it
 	}
 	kind, err := s.place.Kind(ctx)
@@ -32,7 +32,7 @@ func (s *survey) approach(ctx context.Context) error {
 	case kind == pass.Stream:
 		return fmt.Errorf("queue %q is a stream, which keeps its messages whoever reads them: there is nothing to replay or to take out",
 			s.place.Name)
-	case kind == pass.Quorum && !s.force:
+	case kind == pass.Quorum && !s.options.force:
 		s.limited = true
 		s.terminal.say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
 			"A policy with delivery-limit -1 ends that.", s.place.Name)

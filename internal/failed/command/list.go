@@ -26,16 +26,14 @@ const listExample = `  # What failed, and why?
 
 // listOptions say how a list looks.
 type listOptions struct {
-	target
-	filters
+	options
 	groupBy  []string
 	messages bool
 	format   string
-	force    bool
 }
 
 func newList(caller caller) *cobra.Command {
-	o := &listOptions{target: newTarget(caller)}
+	o := &listOptions{options: newOptions(caller)}
 	cmd := &cobra.Command{
 		Use:   "list [PIPELINE]",
 		Short: "Show what is in a failed queue",
@@ -54,13 +52,12 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 			return o.run(cmd, args)
 		},
 	}
-	o.target.addFlags(cmd)
-	o.filters.addFlags(cmd)
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.groupBy, "group-by", failed.Columns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
 	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
 	flags.StringVarP(&o.format, "output", "o", asTable, "table, json, jsonl or id")
-	addForce(cmd, &o.force)
+	o.addForce(cmd)
 	complete(cmd, "output", formats()...)
 	complete(cmd, "group-by", failed.Columns()...)
 	return cmd
@@ -85,7 +82,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	messages := o.messages || o.format == asID
 	list := listing{Queue: place.Name, Vhost: place.Vhost}
-	survey := &survey{place: place, filters: &o.filters, force: o.force, terminal: newTerminal(cmd, false)}
+	survey := o.survey(cmd, place)
 	result, err := survey.look(cmd.Context(), filter, func(e *failed.Entry) {
 		list.Selected++
 		switch {

@@ -11,7 +11,7 @@ import (
 func TestSayOversized(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
-	s := &survey{place: &place{Queue: pass.Queue{Name: "orders.failed"}}, terminal: &terminal{err: &said}}
+	s := &survey{options: &options{}, place: &place{Queue: pass.Queue{Name: "orders.failed"}}, terminal: &terminal{err: &said}}
 	result := pass.Result{Oversized: make([]pass.Oversized, 25)}
 	for i := range result.Oversized {
 		result.Oversized[i] = pass.Oversized{Size: 17, Max: 16, ID: "57f49eb29bd4307c", Position: i + 1}

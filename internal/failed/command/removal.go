@@ -17,28 +17,11 @@ type removal struct {
 	// command is how the run is called in its record.
 	command string
 	// file is "" if the messages are thrown away; flag is the one that names it.
-	file, flag, auditLog string
+	file, flag string
 }
 
 func (r *removal) run(ctx context.Context) error {
-	if err := cli.MustBeFile(r.flag, r.file); err != nil {
-		return err
-	}
-	if r.file == "" {
-		if err := canAudit(r.auditLog); err != nil {
-			return err
-		}
-		return r.runTo(ctx, nil)
-	}
-	to, err := newSink(r.flag, r.file)
-	if err != nil {
-		return err
-	}
-	defer to.closeOrRemove()
-	if err := canAudit(r.auditLog, to.file); err != nil {
-		return err
-	}
-	return r.runTo(ctx, to)
+	return r.saving(r.flag, r.file, func(to *sink) error { return r.runTo(ctx, to) })
 }
 
 // runTo keeps the messages in a file, or not.
@@ -49,8 +32,8 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 		return err
 	}
 	r.sayHidden(before)
-	if r.filters.limit > 0 {
-		meant = min(meant, r.filters.limit)
+	if r.options.limit > 0 {
+		meant = min(meant, r.options.limit)
 	}
 	if meant == 0 {
 		return errors.Join(r.sayNone(before), r.notFound())
@@ -63,7 +46,7 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 		return err
 	}
 	record := Record{Run: newRunID(), Command: r.command, To: r.file, Filter: r.filter}
-	if err := r.recordBegin(record, meant, r.auditLog); err != nil {
+	if err := r.recordBegin(record, meant); err != nil {
 		return err
 	}
 	result, err := r.remove(ctx, meant, to)
@@ -113,7 +96,7 @@ func (r *removal) finish(record Record, p pass.Result, meant int, err error) err
 		"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0,
 	}
 	countUnverified(record, p)
-	err = r.recordEnd(record, r.auditLog, err)
+	err = r.recordEnd(record, err)
 	if err == nil && (p.Dropped < meant || p.Unverified) {
 		err = errors.New("not all messages were deleted for good")
 	}

@@ -27,29 +27,23 @@ delayed exchange: read and write on that.`
 
 const repairExample = `  rabbitmq-retry failed repair orders`
 
-type repairOptions struct {
-	target
-	auditLog string
-	yes      bool
-}
-
 func newRepair(caller caller) *cobra.Command {
-	o := &repairOptions{target: newTarget(caller)}
+	options := newOptions(caller)
+	o := &options
 	cmd := &cobra.Command{
 		Use:     "repair [PIPELINE]",
 		Short:   "Make messages readable that were published over AMQP 1.0 and end other commands with 541",
 		Long:    repairHelp,
 		Example: repairExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.repair(cmd, args) },
 	}
-	o.addFlags(cmd)
-	addYes(cmd, &o.yes)
-	addAuditLog(cmd, &o.auditLog, "the run")
+	o.target.addFlags(cmd)
+	o.addRunFlags(cmd, "the run")
 	return cmd
 }
 
-func (o *repairOptions) run(cmd *cobra.Command, args []string) error {
+func (o *options) repair(cmd *cobra.Command, args []string) error {
 	place, err := o.findOnly(args)
 	if err != nil {
 		return err
@@ -66,11 +60,10 @@ func (o *repairOptions) run(cmd *cobra.Command, args []string) error {
 	if err := canAudit(o.auditLog); err != nil {
 		return err
 	}
-	s := &survey{place: place, filters: &filters{}, terminal: newTerminal(cmd, o.yes)}
-	return s.repair(cmd.Context(), o.auditLog)
+	return o.survey(cmd, place).repair(cmd.Context())
 }
 
-func (s *survey) repair(ctx context.Context, auditLog string) error {
+func (s *survey) repair(ctx context.Context) error {
 	serving, release, err := s.place.serving(ctx)
 	if err != nil {
 		return cli.RuntimeError{Err: err}
@@ -87,7 +80,7 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 		return err
 	}
 	record := Record{Run: newRunID(), Command: "repair"}
-	if err := s.recordBegin(record, count.Ready, auditLog); err != nil {
+	if err := s.recordBegin(record, count.Ready); err != nil {
 		return err
 	}
 	queue := undeliverable.Queue{URI: serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
@@ -101,7 +94,7 @@ func (s *survey) repair(ctx context.Context, auditLog string) error {
 	}
 	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
 	record.Counts = map[string]int{"replaced": replaced}
-	if err := s.recordEnd(record, auditLog, err); err != nil {
+	if err := s.recordEnd(record, err); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
 	return nil

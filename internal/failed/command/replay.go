@@ -55,17 +55,15 @@ const replayExample = `  # Try one message, and see whether it fails again.
 
 // replayOptions say what is replayed, and how.
 type replayOptions struct {
-	target
-	filters
-	rate, to, auditLog string
-	exportTo           string
+	options
+	rate, to, exportTo string
 	// until is how long to wait then, or untilGivenUp.
-	until              string
-	dryRun, yes, force bool
+	until  string
+	dryRun bool
 }
 
 func newReplay(caller caller) *cobra.Command {
-	o := &replayOptions{target: newTarget(caller)}
+	o := &replayOptions{options: newOptions(caller)}
 	cmd := &cobra.Command{
 		Use:     "replay [PIPELINE]",
 		Aliases: []string{"redrive"},
@@ -80,18 +78,16 @@ func newReplay(caller caller) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	o.target.addFlags(cmd)
-	o.filters.addFlags(cmd)
+	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.rate, "rate", "", "`messages` a second at most, such as 50/s (default: as many as possible)")
 	flags.StringVar(&o.to, "to", "", "`queue` that the messages go to, in place of the one they failed in")
 	flags.StringVar(&o.exportTo, "export", "", "`file` that keeps the messages as they were, which must not exist")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be replayed")
-	addYes(cmd, &o.yes)
 	flags.StringVar(&o.until, "wait", "", "then wait until the pipeline has given up, or for this `duration`, and say how many came back")
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
-	addAuditLog(cmd, &o.auditLog, "the run")
-	addForce(cmd, &o.force)
+	o.addRunFlags(cmd, "the run")
+	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 	return cmd
 }
@@ -137,7 +133,7 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	r := &replay{
 		replayOptions: o, filter: filter, rate: rate, wait: wait, meant: map[string]int{}, skipped: map[string]int{},
-		survey: &survey{place: place, filters: &o.filters, force: o.force, terminal: newTerminal(cmd, o.yes)},
+		survey: o.survey(cmd, place),
 		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newRunID()},
 	}
 	return r.run(cmd.Context())
@@ -151,33 +147,10 @@ func newRunID() string {
 }
 
 func (r *replay) run(ctx context.Context) error {
-	if err := canAudit(r.auditLog); err != nil {
-		return err
-	}
-	return r.saving(func() error { return r.replay(ctx) })
-}
-
-// saving opens the file of --export while the replay lasts. It goes if nothing was begun.
-func (r *replay) saving(do func() error) error {
-	if r.exportTo == "" {
-		return do()
-	}
-	if err := cli.MustBeFile("--export", r.exportTo); err != nil {
-		return err
-	}
-	to, err := newSink("--export", r.exportTo)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		to.forget()
-		to.closeOrRemove()
-	}()
-	if err := canAudit(r.auditLog, to.file); err != nil {
-		return err
-	}
-	r.saved = to
-	return do()
+	return r.saving("--export", r.exportTo, func(to *sink) error {
+		r.saved = to
+		return r.replay(ctx)
+	})
 }
 
 func (r *replay) replay(ctx context.Context) error {
@@ -220,7 +193,7 @@ func (r *replay) replay(ctx context.Context) error {
 		return cli.RuntimeError{Err: err}
 	}
 	record := Record{Run: r.how.ID, Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.how.ID}
-	if err := r.recordBegin(record, total, r.auditLog); err != nil {
+	if err := r.recordBegin(record, total); err != nil {
 		return err
 	}
 	result, err := r.publish(ctx, total)
@@ -318,7 +291,7 @@ func (r *replay) finish(record Record, p pass.Result, again, total int, err erro
 		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,
 	}
 	countUnverified(record, p)
-	err = r.recordEnd(record, r.auditLog, err)
+	err = r.recordEnd(record, err)
 	if err == nil && (p.Confirmed < total || p.Unverified || again > 0 || len(r.skipped) > 0) {
 		err = errors.New("not all messages were replayed for good")
 	}

@@ -27,7 +27,7 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 			var said strings.Builder
 			r := &replay{
 				replayOptions: &replayOptions{}, meant: map[string]int{"orders.created": 9},
-				survey: &survey{place: &place{Queue: pass.Queue{Name: "orders.failed"}}, terminal: &terminal{err: &said}},
+				survey: &survey{options: &options{}, place: &place{Queue: pass.Queue{Name: "orders.failed"}}, terminal: &terminal{err: &said}},
 			}
 			const total = 9
 			r.report(c.result, total)

@@ -34,14 +34,13 @@ const (
 )
 
 type showOptions struct {
-	target
-	filters
-	raw, force bool
-	format     string
+	options
+	raw    bool
+	format string
 }
 
 func newShow(caller caller) *cobra.Command {
-	o := &showOptions{target: newTarget(caller)}
+	o := &showOptions{options: newOptions(caller)}
 	cmd := &cobra.Command{
 		Use:   "show [PIPELINE] ID",
 		Short: "Show one failed message",
@@ -58,7 +57,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags.IntVar(&o.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.BoolVar(&o.raw, "raw", false, "write the body alone, byte by byte, with its encoding")
 	flags.StringVarP(&o.format, "output", "o", asTable, "table or json")
-	addForce(cmd, &o.force)
+	o.addForce(cmd)
 	complete(cmd, "output", asTable, asJSON)
 	return cmd
 }
@@ -75,7 +74,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return errors.New("write the id of a message, at least its first 4 digits, or its message-id: failed list --messages has them")
 	}
 	wanted, prefix := rest[0], strings.ToLower(rest[0])
-	survey := &survey{place: place, filters: &o.filters, force: o.force, terminal: newTerminal(cmd, false)}
+	survey := o.survey(cmd, place)
 	byID, named := map[string]*failed.Entry{}, map[string]*failed.Entry{}
 	result, err := survey.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
 		switch {

@@ -80,12 +80,6 @@ func (s *sink) keep() error {
 	return s.err
 }
 
-// forget leaves out what was not made durable.
-func (s *sink) forget() {
-	s.buffer.Reset(s.file)
-	s.written = s.kept
-}
-
 func (s *sink) close() error {
 	err := s.keep()
 	if err != nil { // what is left out was not taken out, either, and half a line would make the file unreadable
@@ -94,9 +88,9 @@ func (s *sink) close() error {
 	return errors.Join(err, s.file.Close())
 }
 
-// closeOrRemove leaves no empty file.
-func (s *sink) closeOrRemove() {
-	_ = s.close() // what counts was kept before
+// closeKept leaves out what was not made durable, and leaves no empty file.
+func (s *sink) closeKept() {
+	_, _ = s.file.Truncate(s.kept), s.file.Close()
 	s.removeIfEmpty()
 }
 

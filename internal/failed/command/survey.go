@@ -19,10 +19,9 @@ const foreignScan = 100
 
 // survey looks at a queue before anything is done with it.
 type survey struct {
+	options  *options
 	place    *place
-	filters  *filters
 	terminal *terminal
-	force    bool
 	selector *failed.Selector
 	// limited says that the queue may delete what is looked at too often.
 	limited bool
@@ -33,23 +32,34 @@ type survey struct {
 	awaits  bool
 }
 
-// newTerminal talks to the one who runs the command. Yes answers every question.
-func newTerminal(cmd *cobra.Command, yes bool) *terminal {
-	return &terminal{in: cmd.InOrStdin(), err: cmd.ErrOrStderr(), yes: yes}
+// options are those that several commands have.
+type options struct {
+	target
+	filters
+	auditLog   string
+	yes, force bool
 }
 
-func addYes(cmd *cobra.Command, yes *bool) {
-	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask")
+func newOptions(caller caller) options { return options{target: newTarget(caller)} }
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	o.target.addFlags(cmd)
+	o.filters.addFlags(cmd)
 }
 
-// addAuditLog names the runs of which there is a record.
-func addAuditLog(cmd *cobra.Command, path *string, runs string) {
-	cmd.Flags().StringVar(path, "audit-log", "", "`file` for the record of "+runs+" (default: stderr, unless that is a terminal)")
+// addRunFlags are for commands that change something in the runs that are named.
+func (o *options) addRunFlags(cmd *cobra.Command, runs string) {
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().StringVar(&o.auditLog, "audit-log", "", "`file` for the record of "+runs+" (default: stderr, unless that is a terminal)")
 }
 
-func addForce(cmd *cobra.Command, force *bool) {
-	cmd.Flags().BoolVar(force, "force", false,
+func (o *options) addForce(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.force, "force", false,
 		"look although a quorum queue deletes what is looked at too often: its delivery limit is -1, or high enough")
+}
+
+func (o *options) survey(cmd *cobra.Command, place *place) *survey {
+	return &survey{options: o, place: place, terminal: &terminal{in: cmd.InOrStdin(), err: cmd.ErrOrStderr(), yes: o.yes}}
 }
 
 // look hands over the messages that the filter selects. All are put back.
@@ -85,6 +95,28 @@ func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*fai
 	return result, nil
 }
 
+// saving has the file in which messages are kept, nil if none is named, while something is done. It goes if nothing was begun.
+func (s *survey) saving(flag, name string, do func(*sink) error) error {
+	if name == "" {
+		if err := canAudit(s.options.auditLog); err != nil {
+			return err
+		}
+		return do(nil)
+	}
+	if err := cli.MustBeFile(flag, name); err != nil {
+		return err
+	}
+	to, err := newSink(flag, name)
+	if err != nil {
+		return err
+	}
+	defer to.closeKept()
+	if err := canAudit(s.options.auditLog, to.file); err != nil {
+		return err
+	}
+	return do(to)
+}
+
 // notFound is an error if messages that were named are not there.
 func (s *survey) notFound() error {
 	missing := s.selector.Missing()
@@ -109,21 +141,21 @@ func (s *survey) sayNone(seen pass.Result) error {
 }
 
 // recordBegin leaves the record of a run that may be killed. Nothing may be done without.
-func (s *survey) recordBegin(r Record, meant int, auditLog string) error {
+func (s *survey) recordBegin(r Record, meant int) error {
 	r.Event, r.Counts = Begin, map[string]int{"meant": meant}
-	if err := s.record(r, auditLog); err != nil {
+	if err := s.record(r); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
 	return nil
 }
 
 // recordEnd leaves the record of a run that ended like this.
-func (s *survey) recordEnd(r Record, auditLog string, ended error) error {
+func (s *survey) recordEnd(r Record, ended error) error {
 	r.Event = End
 	if ended != nil {
 		r.Error = ended.Error()
 	}
-	return errors.Join(ended, s.record(r, auditLog))
+	return errors.Join(ended, s.record(r))
 }
 
 // countUnverified leaves no number of what nobody knows, but the most that it can be.
@@ -134,17 +166,17 @@ func countUnverified(r Record, p pass.Result) {
 	}
 }
 
-func (s *survey) record(r Record, auditLog string) error {
+func (s *survey) record(r Record) error {
 	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
-	return s.terminal.audit(r, auditLog)
+	return s.terminal.audit(r, s.options.auditLog)
 }
 
 // scan is how many messages are looked at.
 func (s *survey) scan() int {
-	if s.filters.scan == 0 && s.place.Pipeline == "" && s.place.Delayed == "" {
+	if s.options.scan == 0 && s.place.Pipeline == "" && s.place.Delayed == "" {
 		return foreignScan
 	}
-	return s.filters.scan
+	return s.options.scan
 }
 
 func (s *survey) progress(p pass.Progress) {

@@ -270,24 +270,21 @@ func (l *lane) cancel() error {
 	return l.channel.Cancel(consumerTag, false)
 }
 
-// count asks how much is in the queue, through a channel on which messages come: the answer comes after those that were on
-// their way when the broker was asked before.
-func (l *lane) count(ctx context.Context, queue Queue) (Count, error) {
-	return queue.ask(ctx, func() (amqp.Queue, error) {
-		l.asking.Lock()
-		defer l.asking.Unlock()
-		return queue.declared(l.channel)
-	})
-}
-
-// count asks through each lane.
+// count asks how much is in the queue, through each channel on which messages come: the answer comes after those that were on their
+// way when the broker was asked before.
 func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error) {
 	for _, l := range lanes {
-		if c, err = l.count(ctx, queue); err != nil {
-			break
+		declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", queue.Name), func() (amqp.Queue, error) {
+			l.asking.Lock()
+			defer l.asking.Unlock()
+			return l.channel.QueueDeclarePassive(queue.Name, true, false, false, false, nil)
+		}, func(amqp.Queue) {})
+		if err != nil {
+			return c, queue.explain(err)
 		}
+		c = Count{Ready: declared.Messages, Consumers: declared.Consumers}
 	}
-	return c, err
+	return c, nil
 }
 
 // stop asks for no more deliveries. An error says that the channel is closed, which is reported.

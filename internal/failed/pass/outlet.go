@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -65,11 +66,13 @@ type sent struct {
 
 // outlet publishes. It has a connection of its own: during an alarm, the broker stops reading from it.
 type outlet struct {
+	// result counts the outcomes, done is told each; nil for nobody.
+	result *Result
+	done   func(p failed.Publishing, o Outcome)
+
+	amqpconn.Confirming
 	conn     amqpconn.Raw
-	channel  *amqp.Channel
-	returns  chan amqp.Return
 	confirms chan amqp.Confirmation
-	closed   chan *amqp.Error
 	blocked  chan amqp.Blocking
 
 	// outstanding are in the order of publishing, which is that of confirms. The first ones are flying: sent.
@@ -82,8 +85,9 @@ type outlet struct {
 	sending chan *sent
 }
 
-func openOutlet(ctx context.Context, conn amqpconn.Raw) (*outlet, error) {
+func openOutlet(ctx context.Context, conn amqpconn.Raw, result *Result, done func(failed.Publishing, Outcome)) (*outlet, error) {
 	o := &outlet{
+		result: result, done: done,
 		conn:    conn,
 		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
 		sending: make(chan *sent, Window),
@@ -97,19 +101,11 @@ func openOutlet(ctx context.Context, conn amqpconn.Raw) (*outlet, error) {
 
 // open opens a channel. Nothing may be on its way to the one before.
 func (o *outlet) open(ctx context.Context) error {
-	channel, err := amqpconn.OpenChannel(ctx, o.conn.Connection)
+	channel, err := amqpconn.OpenConfirming(ctx, o.conn.Connection, Window)
 	if err != nil {
 		return err
 	}
-	if _, err := amqpconn.Await(ctx, "turn publisher confirms on", func() (any, error) {
-		return nil, channel.Confirm(false)
-	}, func(any) {}); err != nil {
-		return err
-	}
-	o.channel = channel
-	o.returns = channel.NotifyReturn(make(chan amqp.Return, Window))
-	o.confirms = channel.NotifyPublish(make(chan amqp.Confirmation, Window))
-	o.closed = channel.NotifyClose(make(chan *amqp.Error, 1))
+	o.Confirming, o.confirms = channel, channel.NotifyPublish(make(chan amqp.Confirmation, Window))
 	return nil
 }
 
@@ -128,29 +124,54 @@ func (o *outlet) send() {
 	const mandatory, immediate = true, false
 	for s := range o.sending {
 		// An error says that the channel is closed, which is noticed where confirms are awaited.
-		s.confirmation, _ = o.channel.PublishWithDeferredConfirm(s.Exchange, s.RoutingKey, mandatory, immediate,
+		s.confirmation, _ = o.PublishWithDeferredConfirm(s.Exchange, s.RoutingKey, mandatory, immediate,
 			amqp.Publishing{Headers: raw.Headers(s.Properties), Body: s.Body})
 		close(s.onItsWay)
 	}
 }
 
-// settle takes the message that a confirm is for.
-func (o *outlet) settle() (s *sent, outcome Outcome, err error) {
+// confirm takes the message that the broker's answer is for, and counts it.
+func (o *outlet) confirm(ctx context.Context, ok bool) (*sent, Outcome, error) {
+	if !ok {
+		s, reason := o.oversized(ctx)
+		if s == nil {
+			return nil, 0, o.unpublished(o.result.Confirmed+o.result.Returned+o.result.Refused, reason)
+		}
+		o.tooLarge(s.Publishing, s.what)
+		o.proceed()
+		return s, TooLarge, nil
+	}
 	if len(o.outstanding) == 0 {
 		return nil, 0, errors.New("the broker has confirmed what was not published")
 	}
 	o.drainReturns() // a return comes before its confirm
-	s = o.pop()
+	s := o.pop()
 	<-s.onItsWay
 	o.accepted = max(o.accepted, len(s.Body))
 	o.proceed()
+	outcome, n := Confirmed, &o.result.Confirmed
 	switch {
 	case s.confirmation == nil || !s.confirmation.Acked():
-		return s, Refused, nil
+		outcome, n = Refused, &o.result.Refused
 	case s.returned:
-		return s, Returned, nil
-	default:
-		return s, Confirmed, nil
+		outcome, n = Returned, &o.result.Returned
+	}
+	*n++
+	o.tell(s.Publishing, outcome)
+	return s, outcome, nil
+}
+
+// tooLarge notes a message that the broker does not take.
+func (o *outlet) tooLarge(p failed.Publishing, what selected) {
+	o.result.Oversized = append(o.result.Oversized, Oversized{
+		Size: len(p.Body), Max: o.max, Line: p.Line, ID: what.id, MessageID: strings.Clone(what.messageID), Position: what.position,
+	})
+	o.tell(p, TooLarge)
+}
+
+func (o *outlet) tell(p failed.Publishing, outcome Outcome) {
+	if o.done != nil {
+		o.done(p, outcome)
 	}
 }
 
@@ -167,7 +188,7 @@ func (o *outlet) pop() *sent {
 func (o *outlet) drainReturns() {
 	for {
 		select {
-		case r, ok := <-o.returns:
+		case r, ok := <-o.Returns:
 			if !ok {
 				return
 			}

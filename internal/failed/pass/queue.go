@@ -59,18 +59,7 @@ func (q Queue) Count(ctx context.Context) (Count, error) {
 
 // CountOver is [Queue.Count] over a connection that is open, and stays so.
 func (q Queue) CountOver(ctx context.Context, conn amqpconn.Raw) (Count, error) {
-	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
-	if err != nil {
-		return Count{}, err
-	}
-	return q.ask(ctx, func() (amqp.Queue, error) {
-		defer func() { _ = channel.Close() }()
-		return q.declared(channel)
-	})
-}
-
-func (q Queue) ask(ctx context.Context, declare func() (amqp.Queue, error)) (Count, error) {
-	declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", q.Name), declare, func(amqp.Queue) {})
+	declared, err := amqpconn.LookFor(ctx, conn.Connection, q.Name)
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
@@ -101,10 +90,6 @@ func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
 	default:
 		return false, err
 	}
-}
-
-func (q Queue) declared(channel *amqp.Channel) (amqp.Queue, error) {
-	return channel.QueueDeclarePassive(q.Name, true, false, false, false, nil)
 }
 
 // settled counts the messages once that does not change. Those that somebody has just put back come bit by bit, and the consumer is

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -53,7 +52,7 @@ func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
 		if err != nil {
 			return r.result, err
 		}
-		if r.out, err = openOutlet(ctx, conn); err != nil {
+		if r.out, err = openOutlet(ctx, conn, &r.result, job.Done); err != nil {
 			amqpconn.HangUp(conn.Connection)
 			return r.result, err
 		}
@@ -153,8 +152,8 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	switch {
 	case verdict.Publish != nil && r.out.exceeds(len(verdict.Publish.Body)):
 		r.result.Selected++
-		r.oversized(s, *verdict.Publish)
-		r.in.widenIfFull(ctx, r.held)
+		r.out.tooLarge(*verdict.Publish, s)
+		r.hold(ctx)
 	case verdict.Publish != nil:
 		r.result.Selected++
 		r.pace()
@@ -190,50 +189,17 @@ func (r *run) pace() {
 	r.next = r.next.Add(time.Duration(float64(time.Second) / r.job.Rate))
 }
 
-// oversized leaves a message that the broker does not take.
-func (r *run) oversized(s selected, p failed.Publishing) {
-	r.held++
-	r.result.Oversized = append(r.result.Oversized, Oversized{
-		Size: len(p.Body), Max: r.out.max, ID: s.id, MessageID: strings.Clone(s.messageID), Position: s.position,
-	})
-	r.done(p, TooLarge)
-}
-
-func (r *run) done(p failed.Publishing, o Outcome) {
-	if r.job.Done != nil {
-		r.job.Done(p, o)
-	}
-}
-
 // confirm handles the broker's answer to a publish.
 func (r *run) confirm(ctx context.Context, ok bool) error {
-	if !ok {
-		s, reason := r.out.oversized(ctx)
-		if s == nil {
-			return r.out.unpublished(r.result.Confirmed+r.result.Returned+r.result.Refused, reason)
-		}
-		r.oversized(s.what, s.Publishing)
-		r.out.proceed()
-		return nil
-	}
-	s, outcome, err := r.out.settle()
-	if err != nil {
-		return err
-	}
-	switch outcome {
-	case Confirmed:
-		r.result.Confirmed++
+	s, outcome, err := r.out.confirm(ctx, ok)
+	switch {
+	case err != nil:
+	case outcome == Confirmed:
 		s.what.acknowledge()
-	case Returned:
-		r.result.Returned++
+	default:
 		r.held++
-	case Refused:
-		r.result.Refused++
-		r.held++
-	case TooLarge: // the broker has no answer to it
 	}
-	r.done(s.Publishing, outcome)
-	return nil
+	return err
 }
 
 // drop acknowledges what is dropped once it is kept.

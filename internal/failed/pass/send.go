@@ -25,16 +25,15 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out, err := openOutlet(ctx, conn)
-	if err != nil {
+	r := &sender{Sending: s}
+	if r.out, err = openOutlet(ctx, conn, &r.result, s.Done); err != nil {
 		amqpconn.HangUp(conn.Connection)
 		return Result{}, err
 	}
-	defer out.close()
-	r := &sender{Sending: s, out: out}
+	defer r.out.close()
 	err = r.run(ctx)
-	out.forgetUnsent()
-	r.result.Uncertain = len(out.outstanding)
+	r.out.forgetUnsent()
+	r.result.Uncertain = len(r.out.outstanding)
 	r.result.Interrupted = ctx.Err() != nil
 	return r.result, err
 }
@@ -68,7 +67,8 @@ func (r *sender) run(ctx context.Context) error {
 		}
 		select {
 		case _, ok := <-r.out.confirms:
-			err = errors.Join(err, r.confirm(context.WithoutCancel(ctx), ok))
+			_, _, unpublished := r.out.confirm(context.WithoutCancel(ctx), ok)
+			err = errors.Join(err, unpublished)
 		case b, ok := <-r.out.blocked:
 			if r.blocked = b.Reason; !ok {
 				r.out.blocked, r.blocked = nil, ""
@@ -89,7 +89,7 @@ func (r *sender) run(ctx context.Context) error {
 func (r *sender) publish() error {
 	r.result.Selected++
 	if r.out.exceeds(len(r.next.Body)) {
-		r.oversized(*r.next)
+		r.out.tooLarge(*r.next, selected{})
 	} else {
 		r.out.publish(*r.next, selected{})
 	}
@@ -103,45 +103,6 @@ func (r *sender) advance() error {
 		r.next = &p
 	}
 	return err
-}
-
-// oversized leaves a message that the broker does not take.
-func (r *sender) oversized(p failed.Publishing) {
-	r.result.Oversized = append(r.result.Oversized, Oversized{Size: len(p.Body), Max: r.out.max, Line: p.Line})
-	r.done(p, TooLarge)
-}
-
-func (r *sender) done(p failed.Publishing, o Outcome) {
-	if r.Done != nil {
-		r.Done(p, o)
-	}
-}
-
-func (r *sender) confirm(ctx context.Context, ok bool) error {
-	if !ok {
-		s, reason := r.out.oversized(ctx)
-		if s == nil {
-			return r.out.unpublished(r.result.Confirmed+r.result.Returned+r.result.Refused, reason)
-		}
-		r.oversized(s.Publishing)
-		r.out.proceed()
-		return nil
-	}
-	s, outcome, err := r.out.settle()
-	if err != nil {
-		return err
-	}
-	switch outcome {
-	case Confirmed:
-		r.result.Confirmed++
-	case Returned:
-		r.result.Returned++
-	case Refused:
-		r.result.Refused++
-	case TooLarge: // the broker has no answer to it
-	}
-	r.done(s.Publishing, outcome)
-	return nil
 }
 
 func (r *sender) show() {

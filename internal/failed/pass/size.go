@@ -47,7 +47,7 @@ func (o *outlet) exceeds(size int) bool { return o.max > 0 && size > o.max }
 // error is why the channel is closed, if that has another reason, or it is unknown over which message.
 func (o *outlet) oversized(ctx context.Context) (*sent, error) {
 	reason := closedError(nil)
-	if closed := <-o.closed; closed != nil {
+	if closed := <-o.Closed; closed != nil {
 		reason = closed
 	}
 	limit, ok := maxMessageSize(reason)
