@@ -92,7 +92,7 @@ func (s *Session) release(p *publisher) error {
 
 func (s *Session) sendNext(p *publisher) error {
 	m := p.next()
-	if s.rejudged(m) {
+	if s.rejudged(m) || s.to(m.route) != p {
 		p.cleared()
 		return s.publish(m)
 	}

@@ -15,28 +15,39 @@ func (s *Session) confirm(a answer) error {
 	if !a.ok {
 		return s.channelClosed(p)
 	}
-	impeded := p.impeded()
-	m, returned, err := p.settle(a.Confirmation)
-	if impeded && !p.impeded() {
-		s.Log.Info("the exchange is available again", "exchange", p.exchange)
+	m := p.confirmed(a.DeliveryTag)
+	if m == nil {
+		if a.Ack && a.DeliveryTag == p.unheard {
+			s.silence.late(p.unheardOf)
+		}
+		return nil
 	}
-	switch {
-	case err != nil:
-		return err
-	case !m.accepted():
-		err = s.Flow.nacked(p, m)
-	case returned && p.warned && p.exchange != "" && m.deferrals < bindingDeferrals: // the default exchange has no bindings to wait for
-		s.keep(m)
-	case returned:
-		err = s.Flow.returned(p, m)
-	default:
-		err = s.finish(m)
-	}
-	if err != nil {
+	if err := s.answered(p, m); err != nil {
 		return err
 	}
 	s.renew(p)
 	return s.release(p)
+}
+
+// answered handles what the broker says of a message.
+func (s *Session) answered(p *publisher, m *message) error {
+	impeded := p.impeded()
+	returned := p.took(m)
+	if impeded && !p.impeded() {
+		s.Log.Info("the exchange is available again", "exchange", p.exchange)
+	}
+	if !m.accepted() {
+		return s.Flow.nacked(p, m)
+	}
+	s.silence.heard(m)
+	switch {
+	case returned && p.warned && p.exchange != "" && m.deferrals < bindingDeferrals: // the default exchange has no bindings to wait for
+		s.keep(m)
+		return nil
+	case returned:
+		return s.Flow.returned(p, m)
+	}
+	return s.finish(m)
 }
 
 const (
@@ -57,7 +68,7 @@ func (p *publisher) refusedOne(now time.Time) {
 // renew opens a channel again whose refusals may be its own: on RabbitMQ 3.10, one that a full quorum queue has refused is refused
 // even when the limit is gone. It waits for a moment in which nothing is outstanding.
 func (s *Session) renew(p *publisher) {
-	if !p.stale || p.shut || len(p.outstanding) > 0 {
+	if !p.stale && !p.crowded(time.Now()) || p.shut || len(p.outstanding) > 0 {
 		return
 	}
 	old := p.Channel

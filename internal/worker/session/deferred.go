@@ -20,10 +20,8 @@ const (
 		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the configuration that was applied"
 	parkedNoDelay = "messages are parked, or sent back at once if the schedule has a delay of 0s: " +
 		"still no delay of the configuration is bound to the retry exchange; run terraform apply"
-	setAside = "messages go to the refused queue, from where the broker delivers them: a queue behind the exchange refuses them; " +
-		"is it full, or without a majority of its members?"
-	detourRefused = "failed messages go to the pipeline's failed queue: the failed queue of their work queue accepts nothing; " +
-		"is it full, or without a majority of its members?"
+	setAside = "messages go to the refused queue, from where the broker delivers them: a queue behind the exchange refuses them, " +
+		"or does not answer; is it full, or without a majority of its members?"
 	detourMissing = "failed messages go to the pipeline's failed queue: " +
 		"the exchange that leads to those of the work queues is missing; run terraform apply"
 	detourForbidden = "failed messages go to the pipeline's failed queue: " +
@@ -37,5 +35,5 @@ const (
 
 // detourText is by why failed messages take a detour.
 var detourText = map[deadletter.Detour]string{
-	deadletter.DetourRefused: detourRefused, deadletter.DetourMissing: detourMissing, deadletter.DetourForbidden: detourForbidden,
+	deadletter.DetourMissing: detourMissing, deadletter.DetourForbidden: detourForbidden,
 }

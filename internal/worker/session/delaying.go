@@ -80,7 +80,7 @@ func (f *Delaying) returned(p *publisher, m *message) error {
 		m.verdict = next
 		return f.session.publish(m)
 	}
-	if f.leadsToOneQueue(p) {
+	if !p.setsAside {
 		p.obstruct(time.Now())
 	}
 	f.session.unrouted(p, m)
@@ -97,17 +97,17 @@ func (f *Delaying) nacked(p *publisher, m *message) error {
 		m.verdict = v
 		return f.session.publish(m)
 	}
-	if f.leadsToOneQueue(p) {
+	if !p.setsAside {
 		f.session.impede(p)
 	}
 	f.session.keep(m)
 	return nil
 }
 
-// leadsToOneQueue reports whether what befell one message befalls all that go to the exchange. Those that are delivered at once
-// have queues of the application, each with limits and bindings of its own.
-func (f *Delaying) leadsToOneQueue(p *publisher) bool {
-	return p.exchange != f.config.Names.DeliverExchange()
+// setsAside is about what is delivered at once: it has queues of the application, each with limits and bindings of its own. All
+// other exchanges lead to one queue, so that what befell one message befalls all.
+func (f *Delaying) setsAside(exchange string) bool {
+	return exchange == f.config.Names.DeliverExchange()
 }
 
 // accepted counts and logs a message that was acknowledged: a line for each that is refused, none for the others, of which there

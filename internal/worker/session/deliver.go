@@ -53,6 +53,7 @@ func (s *Session) publish(m *message) error {
 		s.keep(m)
 		return nil
 	}
+	m.route = route
 	p := s.to(route)
 	if p.forbidden {
 		return s.Flow.returned(p, m)

@@ -58,6 +58,8 @@ type Flow interface {
 	// left is told of a message that is left to the broker.
 	left(m *message, reason error)
 
+	// setsAside reports whether what a queue behind an exchange does not take goes to the refused queue.
+	setsAside(exchange string) bool
 	// forgoes reports whether messages go elsewhere if the user may not publish to an exchange.
 	forgoes(p *publisher) bool
 	// shut is told that the broker closed the channel to an exchange.

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // message is a delivery that is not acknowledged yet.
@@ -30,6 +32,8 @@ type message struct {
 	publishTag   uint64
 	publishedAt  time.Time
 	confirmation interface{ Acked() bool }
+	// route is where it goes.
+	route deadletter.Route
 
 	// refused says that a queue has refused it, and that another one may have it: publishing it again may double it there.
 	refused bool

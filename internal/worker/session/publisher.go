@@ -26,6 +26,8 @@ type publisher struct {
 	returned map[string]bool
 	// nackedSince is when the broker began to refuse messages, zero after it accepted one.
 	nackedSince time.Time
+	// setsAside says that what a queue behind the exchange does not take goes to the refused queue.
+	setsAside bool
 
 	suspension
 }
@@ -34,6 +36,11 @@ type publisher struct {
 type outlet struct {
 	amqpconn.Confirming
 	confirms chan amqp.Confirmation
+
+	// published is the delivery tag of the latest message, and unheard that of the first one that was given up, 0 if none was, with
+	// its address.
+	published, unheard uint64
+	unheardOf          address
 }
 
 func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet, error) {
@@ -41,7 +48,7 @@ func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet,
 	if err != nil {
 		return outlet{}, err
 	}
-	return outlet{channel, channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
+	return outlet{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
 }
 
 // closeReason is why the channel closed. It may only be called once confirms is closed.
@@ -63,6 +70,7 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 		return fmt.Errorf("publish to exchange %q: %w", route.Exchange, err)
 	default:
 		m.publishTag, m.confirmation = confirmation.DeliveryTag, confirmation
+		p.published = m.publishTag
 	}
 	m.publishedAt = time.Now() // a large message may have taken long to write
 	p.outstanding = append(p.outstanding, m)
@@ -72,15 +80,20 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 	return nil
 }
 
-// settle takes the message that a confirm is for, and reports whether it was returned.
-func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err error) {
+// confirmed takes the message that a confirm is for, nil if it is settled.
+func (p *publisher) confirmed(tag uint64) (m *message) {
 	p.drainReturns()
-	if len(p.outstanding) == 0 || p.outstanding[0].publishTag != c.DeliveryTag {
-		return nil, false, fmt.Errorf("the broker confirmed delivery tag %d, which is not outstanding", c.DeliveryTag)
+	if len(p.outstanding) == 0 || p.outstanding[0].publishTag != tag {
+		return nil
 	}
 	m = p.outstanding[0]
 	p.outstanding[0] = nil // or the body would stay in memory
 	p.outstanding = p.outstanding[1:]
+	return m
+}
+
+// took notes that a message needs no answer from now on, and reports whether it was returned.
+func (p *publisher) took(m *message) (returned bool) {
 	returned = p.returned[m.publishID]
 	delete(p.returned, m.publishID)
 	p.watch.Answered(time.Since(m.publishedAt), m.accepted(), returned)
@@ -96,7 +109,7 @@ func (p *publisher) settle(c amqp.Confirmation) (m *message, returned bool, err 
 	if m.accepted() && !returned {
 		p.nextProbe = time.Time{}
 	}
-	return m, returned, nil
+	return returned
 }
 
 // noteReturn remembers whose a return is. One that does not say may be for any outstanding message, and

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -15,7 +16,7 @@ const mostAnswers = 1024
 // publishers are one per exchange, each with a channel of its own, so that an exchange that is missing, or whose target has no
 // majority, does not silence the others. A channel is opened for the first message.
 type publishers struct {
-	// all are by [deadletter.Route.Channel].
+	// all are by [deadletter.Route.Channel], and more for what does not answer.
 	all map[string]*publisher
 	// open opens a channel.
 	open func() (outlet, error)
@@ -23,11 +24,15 @@ type publishers struct {
 
 // to is the publisher for a route.
 func (s *Session) to(route deadletter.Route) *publisher {
-	p, found := s.publishers.all[route.Channel()]
+	name := route.Channel()
+	if number, silent := s.silence.addresses[addressOf(route)]; silent {
+		name = fmt.Sprint(name, " silent ", number)
+	}
+	p, found := s.publishers.all[name]
 	if !found {
 		p = newPublisher(route.Exchange)
-		p.watch, p.shut = s.watch.Exchange(route.Exchange), true
-		s.publishers.all[route.Channel()] = p
+		p.watch, p.setsAside, p.shut = s.watch.Exchange(route.Exchange), s.Flow.setsAside(route.Exchange), true
+		s.publishers.all[name] = p
 		s.openSoon(p, 0)
 	}
 	return p

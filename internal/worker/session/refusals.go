@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// mostRefusing bounds how many of them are remembered.
+const mostRefusing = 4096
+
 // refusalsOver is how long an exchange takes everything before the log says that its queues refuse nothing more.
 const refusalsOver = 30 * time.Second
 

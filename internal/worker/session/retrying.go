@@ -19,7 +19,7 @@ type Retrying struct {
 
 	// avoided, parking and refusals outlive a session; detours and unbound are about one.
 	avoided  AvoidedDelays
-	parking  *Parking
+	parking  obstacle
 	refusals refusals
 	detours  detours
 	unbound  unbound
@@ -30,7 +30,7 @@ type Retrying struct {
 func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Pipeline, log *slog.Logger) *Retrying {
 	return &Retrying{
 		config: p, rules: rules, watch: watch, log: log,
-		avoided: AvoidedDelays{}, parking: NewParking(), refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
+		avoided: AvoidedDelays{}, refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
 	}
 }
 
@@ -119,7 +119,7 @@ func (f *Retrying) accepted(m *message) {
 	f.detours.accepted(f.config, v)
 	f.unbound.accepted(v)
 	if v.ToOwnFailedQueue() {
-		f.parking.accepted(v.Letter.Queue, f.log)
+		f.parking.accepted(f.log)
 	}
 	if v.Action == deadletter.Fail && !v.Refused {
 		f.refusals.accepted(time.Now(), f.config.Route(v).Exchange, v.Letter.Queue)
@@ -178,6 +178,11 @@ func (f *Retrying) nacked(p *publisher, m *message) error {
 	return nil
 }
 
+// setsAside is about what is parked.
+func (f *Retrying) setsAside(exchange string) bool {
+	return exchange == f.config.Names.FailedExchange() || exchange == f.config.Names.FailedRouteExchange()
+}
+
 // forgoes is about the default exchange: what cannot go straight to its work queue is parked.
 func (*Retrying) forgoes(p *publisher) bool { return p.exchange == "" }
 
@@ -190,11 +195,7 @@ func (f *Retrying) shut(p *publisher, reason *amqp.Error) error {
 }
 
 func (f *Retrying) observe(now time.Time) error {
-	a, names := f.session.alarm, f.config.Names
-	if err := f.detours.observe(f.config, f.session.publishers.outstandingTo(names.RetryExchange()), a, now); err != nil {
-		return err
-	}
-	return f.parking.observe(f.session.publishers.outstandingTo(names.FailedRouteExchange()), a, now)
+	return f.detours.observe(f.config, f.session.publishers.outstandingTo(f.config.Names.RetryExchange()), f.session.alarm, now)
 }
 
 func (f *Retrying) look() error { return f.detourWaiting() }

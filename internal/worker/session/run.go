@@ -50,6 +50,7 @@ func (s *Session) Run(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	defer s.backlog.timer.Stop()
+	defer s.silence.timer.Stop()
 	stop := ctx.Done()
 	defer s.closeWhenStuck(ctx)()
 	s.watch.Enter(metrics.Consuming)
@@ -83,6 +84,8 @@ func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error)
 		err = complete()
 	case <-s.backlog.timer.C:
 		err = s.publishBacklog()
+	case now := <-s.silence.timer.C:
+		err = s.sweep(now)
 	case b, ok := <-s.alarm.notices:
 		err = s.alarmChanged(b, ok)
 	case now := <-ticks:

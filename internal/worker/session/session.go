@@ -73,6 +73,7 @@ type Session struct {
 	backlog    backlog
 	alarm      alarm
 	ids        publishIDs
+	silence    silence
 
 	// oldest is when the oldest delivery since the last report was dead-lettered.
 	oldest   time.Time
@@ -93,6 +94,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		backlog:  backlog{timer: time.NewTimer(0)},
 		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
 
+		silence:     silence{addresses: map[address]int{}, timer: time.NewTimer(tick)},
 		completions: make(chan func() error),
 		answers:     make(chan answer, min(settings.Prefetch, mostAnswers)),
 	}

@@ -55,12 +55,8 @@ func (s *Session) settleOne(a answer) (done bool) {
 		p.outstanding = nil
 		return err != nil
 	}
-	m, returned, err := p.settle(a.Confirmation)
-	if err != nil {
-		p.outstanding = nil
-		return false
-	}
-	return m.accepted() && !returned && s.finish(m) != nil
+	m := p.confirmed(a.DeliveryTag)
+	return m != nil && m.accepted() && !p.took(m) && s.finish(m) != nil
 }
 
 // settleAccepted acknowledges what the broker is known to keep, although the library has not said so: it

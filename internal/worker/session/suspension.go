@@ -56,7 +56,7 @@ func (p *publisher) resume(o outlet) {
 
 // ready reports whether the message can be published now.
 func (p *publisher) ready(m *message) bool {
-	return !p.shut && !p.stale && (len(p.outstanding) == 0 || p.suspects == 0 && !m.goesAlone())
+	return !p.shut && !p.stale && !p.crowded(time.Now()) && (len(p.outstanding) == 0 || p.suspects == 0 && !m.goesAlone())
 }
 
 // goesAlone reports whether the broker may refuse the message for its size: nothing else is under way then.

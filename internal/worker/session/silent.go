@@ -1,0 +1,163 @@
+package session
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+const (
+	// silentAfter is how much longer than a later message one may wait for the broker's answer, until it counts as refused.
+	silentAfter = 5 * time.Second
+	// silentAgain is the same as long as an address does not answer: what waits occupies the window.
+	silentAgain = 250 * time.Millisecond
+	// mostUnheard is how many messages go to a channel since one that is not answered. With 32 for a quorum queue that does not
+	// answer, the broker gives the channel no more credit, and 200 later it reads nothing more from the connection.
+	mostUnheard = 128
+	// mostSilent is how many addresses have a channel of their own at most.
+	mostSilent = 32
+)
+
+// address tells apart what may go to different queues: by the additional key, if there is one, and otherwise by the key.
+type address struct{ exchange, key string }
+
+func addressOf(r deadletter.Route) address {
+	if len(r.CC) > 0 {
+		return address{r.Exchange, r.CC[0]}
+	}
+	return address{r.Exchange, r.Key}
+}
+
+// silence is about queues that do not answer.
+type silence struct {
+	// heardOf is when what the broker has accepted was published last, and gaveUpAt when a message was given up last.
+	heardOf, gaveUpAt time.Time
+	// addresses do not answer. Each has a channel of its own, by this number.
+	addresses map[address]int
+	// timer fires when it is time to look for them.
+	timer *time.Timer
+}
+
+// patience is how much longer than a later message one may wait now.
+func (s *silence) patience(now time.Time) time.Duration {
+	if now.Sub(s.gaveUpAt) < refusalsOver {
+		return silentAgain
+	}
+	return silentAfter
+}
+
+// heard notes that the broker has accepted a message.
+func (s *silence) heard(m *message) {
+	if m.publishedAt.After(s.heardOf) {
+		s.heardOf = m.publishedAt
+	}
+	delete(s.addresses, addressOf(m.route))
+}
+
+// begin notes that an address does not answer, and reports whether that is new.
+func (s *silence) begin(at address) bool {
+	if _, known := s.addresses[at]; known {
+		return false
+	}
+	if len(s.addresses) >= mostSilent {
+		clear(s.addresses)
+	}
+	number, taken := 1, slices.Collect(maps.Values(s.addresses))
+	for slices.Contains(taken, number) {
+		number++
+	}
+	s.addresses[at] = number
+	return true
+}
+
+// late notes that what was given up was accepted: the address was only slow, and if there is no other, so was everything.
+func (s *silence) late(at address) {
+	if delete(s.addresses, at); len(s.addresses) == 0 {
+		s.gaveUpAt = time.Time{}
+	}
+}
+
+// sweep looks for messages without an answer, more often if there were any.
+func (s *Session) sweep(now time.Time) error {
+	defer func() { s.silence.timer.Reset(s.silence.patience(now) / 5) }()
+	if s.alarm.active {
+		return nil
+	}
+	if s.silence.patience(now) == silentAfter {
+		clear(s.silence.addresses)
+	}
+	for _, p := range s.publishers.all {
+		if !p.setsAside {
+			continue
+		}
+		if err := s.settleSilent(p, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleSilent settles what the library says nothing about: it keeps back the confirms of what follows an unanswered message. One that
+// is unanswered while the broker accepts what was published long after it counts as refused. The queues that answer have it, and the
+// refused queue is for the one that does not.
+func (s *Session) settleSilent(p *publisher, now time.Time) error {
+	var accepted, silent, rest []*message
+	for i, m := range p.outstanding {
+		switch {
+		case m.publishTag == 0: // the channel is closed
+			rest = append(rest, m)
+		case m.accepted():
+			accepted = append(accepted, m)
+		case s.isSilent(m, i == 0, now):
+			silent = append(silent, m)
+		default:
+			rest = append(rest, m)
+		}
+	}
+	p.drainReturns() // now, since a return comes before its confirm
+	p.outstanding = rest
+	for _, m := range accepted {
+		if err := s.answered(p, m); err != nil {
+			return err
+		}
+	}
+	for _, m := range silent {
+		if err := s.giveUp(p, m, now); err != nil {
+			return err
+		}
+	}
+	s.renew(p)
+	return s.release(p)
+}
+
+// isSilent reports whether a message has waited for too long. If the broker accepts nothing later, the oldest one tries whether it would.
+func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
+	patience := s.silence.patience(now)
+	return s.alarm.waited(m.publishedAt, s.silence.heardOf) > patience ||
+		oldest && s.alarm.waited(m.publishedAt, now) > patience && now.Sub(s.silence.gaveUpAt) > patience
+}
+
+// giveUp handles a message that was not answered. The first one may be what its channel stands still at: one that first publishes to a
+// queue on a frozen node does. What goes to the same address has another channel from now on, and what waits behind it a new one.
+func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
+	s.silence.gaveUpAt = now
+	if p.unheard == 0 {
+		p.unheard, p.unheardOf = m.publishTag, addressOf(m.route)
+		if s.silence.begin(p.unheardOf) {
+			p.stale = true
+		}
+	}
+	p.took(m)
+	return s.Flow.nacked(p, m)
+}
+
+// crowded reports whether the channel has all that it may get while a queue does not answer.
+func (p *publisher) crowded(now time.Time) bool {
+	first := p.unheard
+	if p.setsAside && first == 0 && len(p.outstanding) > 0 && now.Sub(p.outstanding[0].publishedAt) > silentAgain {
+		first = p.outstanding[0].publishTag
+	}
+	return first > 0 && p.published-first >= mostUnheard
+}

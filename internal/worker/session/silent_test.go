@@ -1,0 +1,154 @@
+package session
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+// silent is a session with a publisher to the failed queue.
+func silent(t *testing.T) (*Session, *publisher) {
+	t.Helper()
+	s, f := detouring(t)
+	s.silence.addresses, s.backlog.timer = map[address]int{}, time.NewTimer(time.Hour)
+	p := newPublisher(f.config.Names.FailedExchange())
+	p.watch, p.setsAside = s.watch.Exchange(p.exchange), true
+	s.publishers.all[p.exchange] = p
+	return s, p
+}
+
+// A message counts as refused once the broker has accepted what was published long after it.
+func TestSilentMessage(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, c := range map[string]struct {
+		published, heard, gaveUp, unblocked time.Duration
+		oldest, want                        bool
+	}{
+		"just now":                      {published: time.Second, gaveUp: time.Hour},
+		"as late as all others":         {published: time.Minute, heard: time.Minute - time.Second, gaveUp: time.Hour},
+		"later ones are accepted":       {published: 6 * time.Second, heard: 500 * time.Millisecond, gaveUp: time.Hour, want: true},
+		"while others are not answered": {published: time.Second, gaveUp: time.Second, want: true},
+		"hardly later, then":            {published: time.Second, heard: 900 * time.Millisecond, gaveUp: time.Second},
+		"after an alarm":                {published: time.Minute, gaveUp: time.Hour, unblocked: 4 * time.Second},
+		"nothing else is published":     {published: 6 * time.Second, heard: time.Hour, gaveUp: time.Hour, oldest: true, want: true},
+		"nothing else, not the oldest":  {published: 6 * time.Second, heard: time.Hour, gaveUp: time.Hour},
+		"the oldest, but it just began": {published: 4 * time.Second, heard: time.Hour, gaveUp: time.Hour, oldest: true},
+		"the oldest, while others wait": {published: time.Second, heard: time.Hour, gaveUp: time.Second, oldest: true, want: true},
+		"one of them tries at a time":   {published: time.Second, heard: time.Hour, gaveUp: 100 * time.Millisecond, oldest: true},
+	} {
+		s, _ := silent(t)
+		s.silence.heardOf, s.silence.gaveUpAt = ago(c.heard), ago(c.gaveUp)
+		if c.unblocked > 0 {
+			s.alarm.clearedAt = ago(c.unblocked)
+		}
+		if got := s.isSilent(&message{publishedAt: ago(c.published)}, c.oldest, now); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// What does not answer has another channel until it does, and what only waits behind it has not.
+func TestSilentAddress(t *testing.T) {
+	t.Parallel()
+	s, p := silent(t)
+	now := time.Now()
+	ended := make(chan struct{})
+	close(ended) // no channel is opened
+	s.ended, s.publishers.open = ended, func() (outlet, error) { return outlet{}, amqp.ErrClosed }
+	route := func(key string) deadletter.Route { return deadletter.Route{Exchange: p.exchange, Key: key} }
+	for i, key := range []string{"first", "behind"} {
+		m := &message{publishTag: uint64(i + 1), route: route(key), confirmation: answered(false), verdict: deadletter.Verdict{Action: deadletter.Fail}}
+		if err := s.giveUp(p, m, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.to(route("first")) == p || s.to(route("behind")) != p || !p.stale {
+		t.Errorf("silent: %v, another channel %t", s.silence.addresses, p.stale)
+	}
+	s.silence.heard(&message{route: route("first")})
+	if s.to(route("first")) != p {
+		t.Error("it is silent although it has answered")
+	}
+}
+
+// One that was given up and is accepted later came from a queue that is only slow.
+func TestSlowQueueIsNotSilent(t *testing.T) {
+	t.Parallel()
+	s, p := silent(t)
+	now := time.Now()
+	m := &message{publishTag: 3, confirmation: answered(false), verdict: deadletter.Verdict{Action: deadletter.Fail, Refused: true}}
+	if err := s.giveUp(p, m, now); err != nil {
+		t.Fatal(err)
+	}
+	confirm := func(c amqp.Confirmation, want time.Duration) {
+		t.Helper()
+		if err := s.confirm(answer{publisher: p, Confirmation: c, ok: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.silence.patience(now); got != want {
+			t.Errorf("after %+v: %s, want %s", c, got, want)
+		}
+	}
+	confirm(amqp.Confirmation{DeliveryTag: 3}, silentAgain)
+	confirm(amqp.Confirmation{DeliveryTag: 4, Ack: true}, silentAgain)
+	s.silence.begin(address{p.exchange, "another"})
+	confirm(amqp.Confirmation{DeliveryTag: 3, Ack: true}, silentAgain)
+	delete(s.silence.addresses, address{p.exchange, "another"})
+	confirm(amqp.Confirmation{DeliveryTag: 3, Ack: true}, silentAfter)
+}
+
+// The broker stops reading from a connection over a channel that goes on publishing to a queue that does not answer.
+func TestCrowdedChannel(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	outstanding := func(since time.Duration) []*message {
+		return []*message{{publishTag: 10, publishedAt: now.Add(-since)}}
+	}
+	for name, c := range map[string]struct {
+		publisher
+		want bool
+	}{
+		"healthy":         {publisher{setsAside: true, outstanding: outstanding(100 * time.Millisecond)}, false},
+		"slow":            {publisher{setsAside: true, outstanding: outstanding(time.Second)}, true},
+		"silent":          {publisher{setsAside: true, outlet: outlet{unheard: 10}}, true},
+		"of another kind": {publisher{outstanding: outstanding(time.Second)}, false},
+	} {
+		c.published = 9 + mostUnheard
+		if c.crowded(now) {
+			t.Errorf("%s: at once", name)
+		}
+		if c.published++; c.crowded(now) != c.want {
+			t.Errorf("%s: %t", name, !c.want)
+		}
+	}
+}
+
+// The library keeps back the confirms of what follows a message without an answer.
+func TestAcceptedBehindASilentMessage(t *testing.T) {
+	t.Parallel()
+	var acks acknowledged
+	s, p := silent(t)
+	now := time.Now()
+	returns := make(chan amqp.Return, 1)
+	p.Returns = returns
+	for tag, accepted := range []bool{false, true, true} {
+		p.outstanding = append(p.outstanding, &message{
+			publishTag: uint64(tag + 1), publishID: string(rune('a' + tag)), publishedAt: now.Add(-time.Second), confirmation: answered(accepted),
+			delivery: amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag + 1)},
+			verdict:  deadletter.Verdict{Action: deadletter.Fail}, sent: deadletter.Verdict{Action: deadletter.Fail},
+		})
+	}
+	returns <- amqp.Return{Headers: amqp.Table{deadletter.HeaderPublishID: "b"}}
+	if err := s.settleSilent(p, now); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(acks, []uint64{3}) || len(p.outstanding) != 1 || len(s.backlog.messages) != 1 {
+		t.Errorf("acknowledged %d, outstanding %d, kept %d", acks, len(p.outstanding), len(s.backlog.messages))
+	}
+}

@@ -1,0 +1,154 @@
+package worker_test
+
+import (
+	"context"
+	endian "encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+)
+
+// silentQueue stands for a queue without a majority: the broker neither confirms nor refuses what is published to the exchange with
+// the key.
+type silentQueue struct {
+	exchange, key string
+
+	mu        sync.Mutex
+	published map[uint16]uint64 // by channel
+	// settled are the tags that were answered, or never are.
+	settled map[uint16]map[uint64]bool
+}
+
+const channelOpen = 20<<16 | 10
+
+// published counts the publishes of a channel.
+func (q *silentQueue) fromWorker(frame []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	channel := endian.BigEndian.Uint16(frame[1:])
+	switch method(frame) {
+	case channelOpen:
+		q.published[channel], q.settled[channel] = 0, map[uint64]bool{}
+	case basicPublish:
+		q.published[channel]++
+		exchange := frame[14 : 14+frame[13]]
+		key := frame[14+len(exchange):]
+		if string(exchange) == q.exchange && string(key[1:1+key[0]]) == q.key {
+			q.settled[channel][q.published[channel]] = true
+		}
+	}
+}
+
+func (q *silentQueue) toWorker(worker io.Writer) io.Writer { return mutedAnswers{worker, q} }
+
+type mutedAnswers struct {
+	io.Writer
+	queue *silentQueue
+}
+
+// Write answers each message by itself.
+func (a mutedAnswers) Write(frame []byte) (int, error) {
+	const nack = 120
+	m := method(frame)
+	if m != basicAck && m != 60<<16|nack {
+		return a.Writer.Write(frame)
+	}
+	a.queue.mu.Lock()
+	defer a.queue.mu.Unlock()
+	channel, tag := endian.BigEndian.Uint16(frame[1:]), endian.BigEndian.Uint64(frame[11:])
+	settled, first := a.queue.settled[channel], tag
+	if frame[19]&1 == 1 {
+		first = 1
+	}
+	for ; first <= tag; first++ {
+		if !settled[first] {
+			settled[first] = true
+			if _, err := a.Writer.Write(answer(channel, uint16(m&0xffff), first, 0)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(frame), nil
+}
+
+// A queue that does not answer holds up no other, and none gets more than two copies.
+func TestQueueThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	const n = 400
+	e := newExchange(t, "1m", "100ms", "good", "silent")
+	p := newPipeline(t, "orders", []string{"100ms"}, 2, "good", "silent")
+	for _, c := range []struct {
+		testVhost
+		name, exchange, inbox string
+		kept                  []string
+		work                  func(t *testing.T, uri string) *running
+		publish               func(t *testing.T, key, id string)
+	}{
+		{
+			e.testVhost, "delivered at once", e.names.DeliverExchange(), e.names.Inbox(),
+			[]string{"good", "silent"},
+			func(t *testing.T, uri string) *running {
+				t.Helper()
+				return e.workOn(t, uri, exchangesOf(t, e.spec.Worker()), func(context.Context, *worker.Options) {})
+			},
+			func(t *testing.T, key, id string) {
+				t.Helper()
+				e.publish(t, key, 0, amqp.Publishing{MessageId: id})
+			},
+		},
+		{
+			p.testVhost, "parked", p.names.FailedRouteExchange(), p.names.Inbox(),
+			[]string{p.names.FailedQueue()},
+			func(t *testing.T, uri string) *running { t.Helper(); return p.workAs(t, uri, p.spec.Worker()) },
+			func(t *testing.T, key, id string) {
+				t.Helper()
+				p.Publish(t, p.names.DeadLetterExchange(), key, amqp.Publishing{MessageId: id, Headers: amqp.Table{
+					"retry-queue": key, "retry": "never",
+				}})
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			q := &silentQueue{exchange: c.exchange, key: "silent", published: map[uint16]uint64{}, settled: map[uint16]map[uint64]bool{}}
+			r := c.work(t, c.throughProxy(t, &proxy{rewrite: q.fromWorker, answers: q.toWorker}))
+			var kept []*consumer
+			for _, queue := range c.kept {
+				kept = append(kept, c.consume(t, queue, acknowledge))
+			}
+			for i := range n {
+				for _, key := range []string{"silent", "good"} {
+					c.publish(t, key, fmt.Sprint(key, i))
+				}
+			}
+			copies := map[string]int{}
+			brokertest.Eventually(t, patience, func() error {
+				clear(copies)
+				for _, queue := range kept {
+					for _, d := range queue.deliveries() {
+						copies[d.MessageId]++
+					}
+				}
+				if len(copies) < 2*n {
+					return fmt.Errorf("%d of %d messages", len(copies), 2*n)
+				}
+				return c.countIs(t, c.inbox, 0)
+			})
+			for id, times := range copies {
+				if times > 2 || times > 1 && strings.HasPrefix(id, "good") {
+					t.Errorf("%s came %d times", id, times)
+				}
+			}
+			if log := r.log.String(); countLines(log, "messages go to the refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
+				t.Errorf("log:\n%.2000s", log)
+			}
+		})
+	}
+}
