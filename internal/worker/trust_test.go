@@ -168,8 +168,8 @@ func TestConsumerAsksForADelay(t *testing.T) {
 		{uint8(200), 300},
 		{int64(math.MaxInt64), 500},
 		{int64(-1), 100},
-		{"300", 100},
-		{300.0, 100},
+		{"300", 300},
+		{300.0, 300},
 	} {
 		p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry-after-ms": test.after}})
 		d := p.await(t, "orders.created")
