@@ -15,6 +15,8 @@ import (
 // BoundError says that objects were not deleted, since bindings of others lead to them.
 type BoundError struct {
 	Bindings []topology.Binding
+	// Unbound are bindings of others that an apply which was killed has left unbound. Only an apply puts them back.
+	Unbound []topology.Binding
 	// releasable says that one of the queues can be left to others.
 	releasable bool
 }
@@ -25,12 +27,21 @@ func (e *BoundError) Error() string {
 	for _, b := range e.Bindings {
 		lines = append(lines, fmt.Sprintf("  - %s", b))
 	}
-	remedy := "Remove these bindings first."
-	if e.releasable {
-		remedy = "To keep a declared queue with its bindings, set declare = false (declare_failed_queue = false for a failed queue), " +
-			"apply, and then destroy or make this change. Or remove these bindings first."
+	for _, b := range e.Unbound {
+		lines = append(lines, fmt.Sprintf("  - %s (unbound by an apply that was killed)", b))
 	}
-	return strings.Join(append(lines, "", remedy), "\n")
+	lines = append(lines, "")
+	if len(e.Unbound) > 0 {
+		lines = append(lines, "An apply with the resource in the configuration puts back what a killed one has unbound.")
+	}
+	switch {
+	case e.releasable:
+		lines = append(lines, "To keep a declared queue with its bindings, set declare = false (declare_failed_queue = false for a failed queue), "+
+			"apply, and then destroy or make this change. Or remove these bindings first.")
+	case len(e.Bindings) > 0:
+		lines = append(lines, "Remove these bindings first.")
+	}
+	return strings.Join(lines, "\n")
 }
 
 func isBound(err error) bool {
@@ -50,18 +61,42 @@ func (c Change) bound(going topology.Topology, bindings []topology.Binding) *Bou
 			found.releasable = found.releasable || !b.ToExchange && slices.Contains(c.SharedQueues, b.Destination)
 		}
 	}
-	if len(found.Bindings) == 0 {
+	if !c.takesBindings() {
+		found.Unbound = c.leftUnbound()
+	}
+	if len(found.Bindings)+len(found.Unbound) == 0 {
 		return nil
 	}
 	return &found
+}
+
+// takesBindings reports whether bindings of others go along.
+func (c Change) takesBindings() bool { return c.Forced && c.ForceTakesBindings }
+
+// leftUnbound are the bindings of others to the owner's exchanges that an apply which was killed has noted and left unbound. A
+// removal would lose them with their notes.
+func (c Change) leftUnbound() []topology.Binding {
+	if c.Noted == nil || len(c.Wanted.Exchanges) > 0 {
+		return nil
+	}
+	var found []topology.Binding
+	for _, note := range c.Live.Bindings {
+		b, isNote := c.Noted(note)
+		_, hasSource := c.All.Exchanges[b.Source]
+		_, exists := c.All.Exchanges[b.Destination]
+		_, own := c.Live.Exchanges[b.Destination]
+		if isNote && b.ToExchange && hasSource && (own || !exists) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+			found = append(found, b)
+		}
+	}
+	return found
 }
 
 // foreign reports whether a binding keeps the object that it leads to from being deleted: somebody else has made it, and not the broker,
 // and it does not go with what is proved to be empty, or by force.
 func (c Change) foreign(b topology.Binding) bool {
 	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal) || c.isNote(b)
-	taken := c.Forced && c.ForceTakesBindings
-	return !own && !taken && len(c.returnsFrom(b)) == 0
+	return !own && !c.takesBindings() && len(c.returnsFrom(b)) == 0
 }
 
 // returnsFrom is ReturnsFrom of a binding that was there when the proof began.

@@ -30,7 +30,7 @@ func (n Names) foreign(vhost topology.Topology, matters func(topology.Binding) b
 // its exchanges, or end at one of its queues. It is not destroyed as long as there are some from the exchange that routes
 // what is due, so those do not go.
 func BindingsThatGo(e Exchange, vhost topology.Topology) []topology.Binding {
-	going := Owned(e, vhost)
+	going := topology.Merge(Owned(e, vhost), topology.Topology{Exchanges: Expand(e).Exchanges}) // one that is missing has notes
 	return e.Names().foreign(vhost, func(b topology.Binding) bool {
 		_, from := going.Exchanges[b.Source]
 		_, to := going.Queues[b.Destination]

@@ -40,6 +40,7 @@ func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipelin
 // exchanges, or end at one of its queues. Those of attachments do not count: a pipeline that has any is not destroyed.
 func BindingsThatGo(p Pipeline, vhost topology.Topology) []topology.Binding {
 	n, going := p.Names(), WithoutReleasedQueues(Owned(p, vhost), p, nil, vhost)
+	going = topology.Merge(going, topology.Topology{Exchanges: Expand(p).Exchanges}) // one that is missing has notes
 	var found []topology.Binding
 	for _, b := range vhost.Bindings {
 		if noted, isNote := n.Noted(b); isNote {

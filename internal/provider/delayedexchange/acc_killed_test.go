@@ -202,7 +202,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 		}
 		bindOthers(t, b)
 		want := acctest.List(t, b)
-		alterDeliver(t, b)
+		alter(t, b, "events.deliver")
 		var due time.Time
 		before := func() {
 			delay(t, b, time.Second, time.Second, "mail.now", "now")
@@ -246,6 +246,30 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 	})
 }
 
+// A re-creation is killed while an exchange of others is bound, or its binding noted. A destroy refuses, and the next apply gives
+// everything back.
+func TestAcc_DestroyAfterAKilledReturnKeepsTheBindingsOfOthers(t *testing.T) {
+	t.Parallel()
+	atEachWrite(t, func(t *testing.T, write int) int {
+		t.Helper()
+		b, c := whole(t, false)
+		if _, err := c.PlanAndApply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.Call(t, http.MethodPut, b.Path("exchanges", "shop"), map[string]any{"type": "topic", "durable": true}, nil)
+		b.Call(t, http.MethodPost, b.Path("bindings", "e", "shop", "e", "events"), map[string]any{"routing_key": "#"}, nil)
+		want := acctest.List(t, b)
+		alter(t, b, "events")
+		writes := killed(t, b, &c, write, nothing, planAndApply(t))
+		if err := c.Destroy(t.Context()); err == nil || !strings.Contains(err.Error(), "shop -> events") {
+			t.Fatalf("the destroy: %v", err)
+		}
+		finish(t, b, &c)
+		settled(t, b, &c, want)
+		return writes
+	})
+}
+
 // arrived takes the messages out of a queue.
 func arrived(t *testing.T, b *brokertest.Broker, queue string) []string {
 	t.Helper()
@@ -270,8 +294,8 @@ func bindOthers(t *testing.T, b *brokertest.Broker) {
 	}
 }
 
-// alterDeliver re-creates the exchange without its alternate exchange, with all its bindings.
-func alterDeliver(t *testing.T, b *brokertest.Broker) {
+// alter re-creates an exchange with another type or without its alternate exchange, and with all its bindings.
+func alter(t *testing.T, b *brokertest.Broker, exchange string) {
 	t.Helper()
 	var bindings []struct {
 		Source      string         `json:"source"`
@@ -281,10 +305,10 @@ func alterDeliver(t *testing.T, b *brokertest.Broker) {
 		Arguments   map[string]any `json:"arguments"`
 	}
 	b.Call(t, http.MethodGet, b.Path("bindings"), nil, &bindings)
-	b.Call(t, http.MethodDelete, b.Path("exchanges", "events.deliver"), nil, nil)
-	b.Call(t, http.MethodPut, b.Path("exchanges", "events.deliver"), map[string]any{"type": "topic"}, nil)
+	b.Call(t, http.MethodDelete, b.Path("exchanges", exchange), nil, nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", exchange), map[string]any{"type": "topic"}, nil)
 	for _, binding := range bindings {
-		if binding.Source != "events.deliver" && binding.Destination != "events.deliver" {
+		if binding.Source != exchange && binding.Destination != exchange {
 			continue
 		}
 		body := map[string]any{"routing_key": binding.Key, "arguments": binding.Arguments}
