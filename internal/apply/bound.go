@@ -36,8 +36,8 @@ func (e *BoundError) Error() string {
 	}
 	switch {
 	case e.releasable:
-		lines = append(lines, "To keep a declared queue with its bindings, set declare = false (declare_failed_queue = false for a failed queue), "+
-			"apply, and then destroy or make this change. Or remove these bindings first.")
+		lines = append(lines, "To keep a declared queue with its bindings, set declare = false (declare_failed_queue = false for a "+
+			"failed queue), apply, and then destroy or make this change. Or remove these bindings first.")
 	case len(e.Bindings) > 0:
 		lines = append(lines, "Remove these bindings first.")
 	}
