@@ -78,17 +78,17 @@ func changed(t *testing.T, program, diff string) string {
 }
 
 // delayed compares what a program prints of messages with so many seconds of delay.
-func delayed(t *testing.T, lines <-chan string, seconds ...int) {
+func delayed(t *testing.T, lines <-chan printed, seconds ...int) {
 	t.Helper()
 	for _, s := range seconds {
 		select {
 		case line, runs := <-lines:
 			var body, waited, delay int
-			if _, err := fmt.Sscanf(line, "%d after %d ms, x-delay %d", &body, &waited, &delay); err != nil || !runs {
-				t.Fatalf("the program says %q (it runs: %t): %v", line, runs, err)
+			if _, err := fmt.Sscanf(line.text, "%d after %d ms, x-delay %d", &body, &waited, &delay); err != nil || !runs {
+				t.Fatalf("the program says %q (it runs: %t): %v", line.text, runs, err)
 			}
 			if body != s || waited < 1000*s || waited > 1000*s+20_000 || delay != -1000*s {
-				t.Errorf("the program says %q, want %d s", line, s)
+				t.Errorf("the program says %q, want %d s", line.text, s)
 			}
 		case <-time.After(time.Minute):
 			t.Fatalf("nothing after %d s", s)

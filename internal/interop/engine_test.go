@@ -64,29 +64,28 @@ func TestConsumerOfTheGuideWithNativeDelays(t *testing.T) {
 
 // attempted compares what a consumer prints with the waits of the pipeline: it says "attempt 1", and so on, when a message
 // fails, and nothing after the last one.
-func attempted(t *testing.T, attempts <-chan string, waits ...time.Duration) {
+func attempted(t *testing.T, attempts <-chan printed, waits ...time.Duration) {
 	t.Helper()
 	var last time.Time
 	for i := range len(waits) + 1 {
 		select {
 		case line, runs := <-attempts:
-			if want := fmt.Sprintf("attempt %d", i+1); !runs || !strings.Contains(line, want) {
-				t.Fatalf("the consumer says %q (it runs: %t), want %q", line, runs, want)
+			if want := fmt.Sprintf("attempt %d", i+1); !runs || !strings.Contains(line.text, want) {
+				t.Fatalf("the consumer says %q (it runs: %t), want %q", line.text, runs, want)
 			}
+			if i > 0 {
+				if waited := line.at.Sub(last); waited < waits[i-1]-50*time.Millisecond || waited > waits[i-1]+3*time.Second {
+					t.Errorf("attempt %d comes after %v, want %v", i+1, waited, waits[i-1])
+				}
+			}
+			last = line.at
 		case <-time.After(30 * time.Second):
 			t.Fatalf("no attempt %d", i+1)
 		}
-		now := time.Now()
-		if i > 0 {
-			if waited := now.Sub(last); waited < waits[i-1]-50*time.Millisecond || waited > waits[i-1]+3*time.Second {
-				t.Errorf("attempt %d comes after %v, want %v", i+1, waited, waits[i-1])
-			}
-		}
-		last = now
 	}
 	select {
 	case line := <-attempts:
-		t.Errorf("after the last attempt the consumer says %q", line)
+		t.Errorf("after the last attempt the consumer says %q", line.text)
 	case <-time.After(2 * waits[len(waits)-1]):
 	}
 }

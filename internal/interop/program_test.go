@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -40,8 +41,14 @@ func code(t *testing.T, text, language string) string {
 	return found + "\n"
 }
 
+// printed is a line of a program's output, and when it came.
+type printed struct {
+	text string
+	at   time.Time
+}
+
 // startProgram runs a program in a language, with more environment, and returns the lines that it prints.
-func startProgram(t *testing.T, b *brokertest.Broker, text, language string, env ...string) <-chan string {
+func startProgram(t *testing.T, b *brokertest.Broker, text, language string, env ...string) <-chan printed {
 	t.Helper()
 	output, input, err := os.Pipe()
 	if err != nil {
@@ -60,11 +67,11 @@ func startProgram(t *testing.T, b *brokertest.Broker, text, language string, env
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); _ = program.Wait(); _ = output.Close() })
-	lines := make(chan string, 100)
+	lines := make(chan printed, 100)
 	go func() {
 		defer close(lines)
 		for scanner := bufio.NewScanner(output); scanner.Scan(); {
-			lines <- scanner.Text()
+			lines <- printed{scanner.Text(), time.Now()}
 		}
 	}()
 	return lines
