@@ -30,7 +30,7 @@ func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	}{
 		"one attachment twice": {func(b *brokertest.Broker) string {
 			return pipeline(b) + attachment(b, reference, "") + strings.Replace(attachment(b, reference, ""), `"work" {`, `"twin" {`, 1)
-		}, `Objects exist already`},
+		}, `Objects exist already|exists\s+and\s+is\s+in\s+use`},
 		"two pipelines": {func(b *brokertest.Broker) string {
 			return with(b, "orders", `work_queues = { work = {} }`) + with(b, "bills", `work_queues = { work = {} }`)
 		}, `at the same\s+time|Queue of another pipeline`},
