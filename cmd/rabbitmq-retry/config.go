@@ -8,7 +8,7 @@ import (
 
 const configExample = `  # Have an editor or a pipeline check a configuration.
   rabbitmq-retry config schema > rabbitmq-retry.schema.json
-  check-jsonschema --schemafile rabbitmq-retry.schema.json orders.json`
+  check-jsonschema --schemafile rabbitmq-retry.schema.json worker.json`
 
 func newConfigCommand() *cobra.Command {
 	config := &cobra.Command{

@@ -43,7 +43,7 @@ func TestExamplesOfHelp(t *testing.T) {
 	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "--reason", "exhausted", "-o", "id")
 	id := strings.TrimSpace(ids)
 	// What differs here: the id, the time to wait, and whether the worker runs and its configuration is there.
-	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait --config", "--wait=1s --config", "--wait ", "--wait=1s ", "--config orders.json ", "")
+	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait --config", "--wait=1s --config", "--wait ", "--wait=1s ")
 	dir := t.TempDir()
 	o.DeclareQueue(t, "orders.retry.5s", "classic", nil)
 	o.DeclareQueue(t, "orders.retry.0.refused", "classic", nil)

@@ -150,7 +150,7 @@ func TestStatusOfTeams(t *testing.T) {
 		o.DeclareQueue(t, queue, "quorum", nil)
 	}
 	o.parkIn(t, "orders.given-up", "order-1")
-	config := filepath.Join(t.TempDir(), "orders.json")
+	config := filepath.Join(t.TempDir(), "worker.json")
 	if err := os.WriteFile(config, []byte(`{"pipelines":[{"version":1,"name":"orders","vhost":"`+o.Vhost+`","delays":["5s"],"max_attempts":2,`+
 		`"work_queues":{"orders.created":{"failed_queue":"orders.given-up"},"orders.paid":{"failed_queue":"orders.given-up"}}}]}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 	}{
 		"unknown command":       {good, []string{"work"}, "unknown command"},
 		"unknown flag":          {good, []string{"worker", "--prefetsch", "1"}, "unknown flag"},
-		"argument":              {good, []string{"worker", "orders.json"}, "unknown command \"orders.json\""},
+		"argument":              {good, []string{"worker", "worker.json"}, "unknown command \"worker.json\""},
 		"no configuration":      {nil, []string{"worker"}, "no configuration: write --config"},
 		"no broker":             {only(cli.EnvConfig, goodConfig), []string{"worker"}, "no broker: set RABBITMQ_URI"},
 		"missing file":          {good, []string{"worker", "--config", "/none"}, "--config: open /none"},
@@ -180,7 +180,7 @@ func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                "Available Commands",
 		"--help":          "rabbitmq-retry [command]",
-		"worker --help":   "rabbitmq-retry worker --config orders.json",
+		"worker --help":   "rabbitmq-retry worker --config worker.json",
 		"audit --help":    "rabbitmq-retry audit --vhost /",
 		"config":          "Available Commands",
 		"config schema":   `"$schema": "https://json-schema.org/draft/2020-12/schema"`,

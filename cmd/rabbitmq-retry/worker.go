@@ -45,12 +45,12 @@ SIGTERM and SIGINT stop the worker after it has finished what is in flight, with
 a second signal stops it at once. Exit codes: 0 stopped, 1 failed or not finished in time, 2 wrong
 configuration, 3 stopped by a second signal.`
 
-const workerExample = `  # orders.json: {"pipelines":[{"version":1,"name":"orders","vhost":"/","delays":["5s","30s","5m"],
+const workerExample = `  # worker.json: {"pipelines":[{"version":1,"name":"orders","vhost":"/","delays":["5s","30s","5m"],
   #   "max_attempts":4,"retry_on":["rejected"],"work_queues":{"orders.created":{}}}]}
-  RABBITMQ_URI=amqp://retry:secret@rabbitmq:5672 rabbitmq-retry worker --config orders.json
+  RABBITMQ_URI=amqp://retry:secret@rabbitmq:5672 rabbitmq-retry worker --config worker.json
 
   # Does the configuration work? Nothing is consumed.
-  rabbitmq-retry worker --config orders.json --uri-file /run/secrets/rabbitmq-uri --check`
+  rabbitmq-retry worker --config worker.json --uri-file /run/secrets/rabbitmq-uri --check`
 
 // workerOptions are what the command line says.
 type workerOptions struct {

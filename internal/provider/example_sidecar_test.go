@@ -57,9 +57,9 @@ func TestAcc_ExampleOfTheSidecarsUser(t *testing.T) {
 		t.Errorf("the password's file: %v, %v", info.Mode(), err)
 	}
 
-	writeFile(t, filepath.Join(e.dir, "orders.json"), e.run(t, e.terraform, "output", "-raw", "worker_config"))
+	writeFile(t, filepath.Join(e.dir, "worker.json"), e.run(t, e.terraform, "output", "-raw", "worker_config"))
 	e.env = append(e.env, "RABBITMQ_URI="+strings.Replace(b.URI, b.Username+":"+b.Password, user+":"+password, 1))
-	if output := e.run(t, terraformtest.BuildSidecar(t), "worker", "--check", "--config", "orders.json"); !strings.Contains(output, "ok: orders.inbox") {
+	if output := e.run(t, terraformtest.BuildSidecar(t), "worker", "--check", "--config", "worker.json"); !strings.Contains(output, "ok: orders.inbox") {
 		t.Errorf("the sidecar's check: %s", output)
 	}
 }

@@ -102,7 +102,7 @@ func write(t *testing.T, path, content string) {
 
 func newFile(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "orders.json")
+	path := filepath.Join(t.TempDir(), "worker.json")
 	write(t, path, config("first"))
 	return path
 }
@@ -170,7 +170,7 @@ func TestSwappedLinks(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(folder, version), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(folder, version, "orders.json"), content)
+		write(t, filepath.Join(folder, version, "worker.json"), content)
 		if err := os.Symlink(version, filepath.Join(folder, "..data_tmp")); err != nil {
 			t.Fatal(err)
 		}
@@ -179,8 +179,8 @@ func TestSwappedLinks(t *testing.T) {
 		}
 	}
 	swap("..1", config("first"))
-	path := filepath.Join(folder, "orders.json")
-	if err := os.Symlink(filepath.Join("..data", "orders.json"), path); err != nil {
+	path := filepath.Join(folder, "worker.json")
+	if err := os.Symlink(filepath.Join("..data", "worker.json"), path); err != nil {
 		t.Fatal(err)
 	}
 	f := follow(t, path)
@@ -202,7 +202,7 @@ func TestFolderThatWasMadeAnew(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, "orders.json")
+	path := filepath.Join(folder, "worker.json")
 	write(t, path, config("first"))
 	f := follow(t, path)
 	if err := os.Rename(folder, folder+".old"); err != nil {

@@ -28,7 +28,7 @@ type configFile struct {
 
 func newConfigFile(t *testing.T, workers ...pipeline.Worker) *configFile {
 	t.Helper()
-	c := &configFile{path: filepath.Join(t.TempDir(), "orders.json")}
+	c := &configFile{path: filepath.Join(t.TempDir(), "worker.json")}
 	c.replace(t, configOf(t, workers...))
 	return c
 }
