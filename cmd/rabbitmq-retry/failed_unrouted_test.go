@@ -329,3 +329,33 @@ func TestUnroutedPermissions(t *testing.T) {
 		})
 	}
 }
+
+// Each command runs with the permissions that operator_permissions of the delayed exchange has for it.
+func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
+	t.Parallel()
+	commands := map[string]string{
+		"list": "failed list", "show": "failed show ID", "export": "failed export", "delete": "failed delete --all --discard --yes",
+		"replay": "failed replay --yes", "import": "failed import FILE --yes", "repair": "failed repair --yes", "status": "status events",
+	}
+	for command, permissions := range delayed.OperatorPermissions("events") {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			o := newEvents(t)
+			o.bind(t, "paid", "#")
+			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
+			o.holds(t, unrouted, 1)
+			lines, _ := o.run(t, exitOK, "failed", "export", "--queue", unrouted)
+			id, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "-o", "id")
+			here := strings.NewReplacer("FILE", write(t, newIDs(lines)), "ID", strings.TrimSpace(id))
+			args := strings.Fields(here.Replace(commands[command]))
+			if command == "status" {
+				if _, err := o.Channel(t).Consume("events.delay.inbox", "", false, false, false, false, nil); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				args = append(args, "--queue", unrouted)
+			}
+			o.as(t, permissions.Write, permissions.Read).run(t, exitOK, args...)
+		})
+	}
+}

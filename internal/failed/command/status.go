@@ -87,9 +87,9 @@ exchange's level is delivered.
 
 Exit code 1: a queue is missing, may not be looked at, or is an inbox without a consumer.
 
-Needs: read on each of these queues, as operator_permissions["status"] of a pipeline has. RabbitMQ before 4.3 needs no
-permission to count, but --look needs read on the failed queues. The management API needs the tag management; its user
-is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
+Needs: read on each of these queues, as operator_permissions["status"] of a pipeline or a delayed exchange has. RabbitMQ
+before 4.3 needs no permission to count, but --look needs read on the failed queues. The management API needs the tag
+management; its user is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
 		Example: statusExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },

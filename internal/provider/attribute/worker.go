@@ -120,9 +120,9 @@ func PermissionsValue(permissions pipeline.Permissions) types.Object {
 }
 
 // OperatorPermissionsValue is by command.
-func OperatorPermissionsValue(p pipeline.Pipeline) types.Map {
+func OperatorPermissionsValue(of map[string]pipeline.Permissions) types.Map {
 	values := map[string]attr.Value{}
-	for command, permissions := range pipeline.OperatorPermissions(p) {
+	for command, permissions := range of {
 		values[command] = PermissionsValue(permissions)
 	}
 	return types.MapValueMust(OperatorPermissionsType, values)

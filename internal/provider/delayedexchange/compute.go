@@ -58,6 +58,7 @@ func (m *model) showNames() {
 	m.InboxQueue, m.UnroutedQueue = types.StringValue(n.Inbox()), types.StringValue(n.UnroutedQueue())
 	m.WorkerPermissions = attribute.PermissionsValue(delayed.WorkerPermissions(n))
 	m.PublisherPermissions = attribute.PermissionsValue(delayed.PublisherPermissions(n))
+	m.OperatorPermissions = attribute.OperatorPermissionsValue(delayed.OperatorPermissions(n))
 	m.ID = types.StringUnknown()
 	if attribute.Known(m.Vhost) {
 		m.ID = types.StringValue(entity.FormatID(m.Vhost.ValueString(), m.Name.ValueString()))
@@ -83,4 +84,5 @@ func (m *model) computePartly() {
 	m.InboxQueue, m.UnroutedQueue = types.StringUnknown(), types.StringUnknown()
 	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
 	m.PublisherPermissions = types.ObjectUnknown(attribute.PermissionsType)
+	m.OperatorPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
 }

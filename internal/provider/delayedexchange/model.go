@@ -33,6 +33,7 @@ type model struct {
 	Worker               types.Object `tfsdk:"worker"`
 	WorkerPermissions    types.Object `tfsdk:"worker_permissions"`
 	PublisherPermissions types.Object `tfsdk:"publisher_permissions"`
+	OperatorPermissions  types.Map    `tfsdk:"operator_permissions"`
 	Levels               types.Map    `tfsdk:"levels"`
 	RetiredLevels        types.Map    `tfsdk:"retired_levels"`
 }

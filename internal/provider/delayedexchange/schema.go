@@ -87,6 +87,13 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 					"Give publishers no more: whoever writes to the levels can have messages delivered early, or hold up those of others.",
 				Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read: none."),
 			},
+			"operator_permissions": schema.MapNestedAttribute{
+				Computed: true,
+				MarkdownDescription: "The least permissions in the vhost of who looks after the delayed exchange, by command of `rabbitmq-retry`: " +
+					"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. " +
+					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
+				NestedObject: schema.NestedAttributeObject{Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read.")},
+			},
 			"levels": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "How long messages stay in each queue of a level, by its name. " +
