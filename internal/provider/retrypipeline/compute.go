@@ -48,7 +48,8 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 	m.Topology = attribute.TopologyValue(objects)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = attribute.WorkerValue(p.Worker())
-	m.OperatorPermissions, m.FailedPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(p)), attribute.FailedQueuePermissionsValue(p)
+	m.OperatorPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(p))
+	m.FailedPermissions = attribute.FailedQueuePermissionsValue(p)
 	m.RetiredQueues, m.DetachedQueues = retiredValue(p, seen.retired), detachedValue(p, seen.detached)
 	m.showNames(p)
 }

@@ -46,7 +46,8 @@ func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.WorkQueue
 			worker.WorkQueues[queue] = pipeline.WorkerQueue{FailedQueue: w.FailedQueue}
 		}
 	}
-	m.OperatorPermissions, m.FailedPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(all)), attribute.FailedQueuePermissionsValue(all)
+	m.OperatorPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(all))
+	m.FailedPermissions = attribute.FailedQueuePermissionsValue(all)
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
 	m.FailedQueue = types.StringValue(n.FailedQueue())
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
