@@ -1,13 +1,24 @@
+// Package amqpconn opens AMQP connections to a broker: addresses and credentials, TLS, one broker after
+// the other until one serves, and calls that end with their context.
+//
+// It knows nothing of what the connection is for. Its connections survive messages that the client
+// library cannot decode (package guard), bound what waits (package intake), and send many small writes together
+// (package coalesce). Others leave the properties of messages encoded (package raw). Those that speak AMQP 1.0 hand over
+// messages undecoded (package verbatim).
 package amqpconn
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	amqp10 "github.com/Azure/go-amqp"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/raw"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/verbatim"
 )
 
 const (
@@ -109,4 +120,152 @@ func (c Client) config(vhost string) amqp.Config {
 // broker does not read. An error says no more than that the connection is closed already.
 func HangUp(conn *amqp.Connection) {
 	_ = conn.CloseDeadline(time.Now().Add(closeTimeout))
+}
+
+// ConnectAMQP10 opens a connection to the vhost that speaks AMQP 1.0, as RabbitMQ does from 4.0 on, at the same
+// address. The data of each message that it receives is the whole original, undecoded. Errors name the
+// broker's address, never the credentials.
+func ConnectAMQP10(ctx context.Context, uri URI, vhost string, client Client) (*amqp10.Conn, error) {
+	options := &amqp10.ConnOptions{
+		ContainerID:  client.Name,
+		HostName:     "vhost:" + vhost,
+		Properties:   map[string]any{"product": client.Product, "version": client.Version},
+		SASLType:     uri.sasl(),
+		WriteTimeout: closeTimeout,
+	}
+	return Await(ctx, "connect to "+uri.String()+" over AMQP 1.0", func() (*amqp10.Conn, error) {
+		conn, err := uri.dial("tcp", uri.hostPort())
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, uri.connectTimeout)
+		defer cancel()
+		opened, err := amqp10.NewConn(ctx, verbatim.New(conn), options)
+		if err != nil {
+			_ = conn.Close()
+		}
+		return opened, err
+	}, func(c *amqp10.Conn) { _ = c.Close() })
+}
+
+// sasl is the mechanism to log in with: by certificate, if the URI names that first.
+func (u URI) sasl() amqp10.SASLType {
+	first, _, _ := strings.Cut(strings.ToLower(u.plain.Query().Get("auth_mechanism")), " ")
+	if first == "external" {
+		return amqp10.SASLTypeExternal("")
+	}
+	return amqp10.SASLTypePlain(u.username, u.password)
+}
+
+// hostPort is the address without the scheme.
+func (u URI) hostPort() string {
+	_, address, _ := strings.Cut(u.address, "://")
+	return address
+}
+
+// OpenChannel opens a channel.
+func OpenChannel(ctx context.Context, conn *amqp.Connection) (*amqp.Channel, error) {
+	// A late channel is closed together with its connection.
+	return Await(ctx, "open a channel", conn.Channel, func(*amqp.Channel) {})
+}
+
+// Confirming is a channel in confirm mode. A broker closes it over a publish that it does not accept.
+//
+// The broker sends a basic.return before the confirm of the same message, and the library's reader hands both on in that order, so
+// whoever has a confirm finds the return in its channel already.
+type Confirming struct {
+	*amqp.Channel
+	Returns chan amqp.Return
+	Closed  chan *amqp.Error
+}
+
+// OpenConfirming opens a channel with room for the returns of this many messages without a confirm: the library drops what it
+// cannot hand over within five seconds, and holds a lock meanwhile that publishing takes.
+func OpenConfirming(ctx context.Context, conn *amqp.Connection, window int) (Confirming, error) {
+	channel, err := OpenChannel(ctx, conn)
+	if err != nil {
+		return Confirming{}, err
+	}
+	c := Confirming{channel, channel.NotifyReturn(make(chan amqp.Return, window)), channel.NotifyClose(make(chan *amqp.Error, 1))}
+	_, err = Await(ctx, "turn publisher confirms on", func() (any, error) { return nil, channel.Confirm(false) }, func(any) {})
+	return c, err
+}
+
+// LookFor is an error if the queue or one of the exchanges is missing. The channel is its own: the broker closes it then.
+func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges ...string) (amqp.Queue, error) {
+	channel, err := OpenChannel(ctx, conn)
+	if err != nil {
+		return amqp.Queue{}, err
+	}
+	return Await(ctx, "look for the queue "+queue, func() (amqp.Queue, error) {
+		defer func() { _ = channel.Close() }()
+		found, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+		for _, exchange := range exchanges {
+			if err == nil { // the broker does not compare the type of an exchange that is only looked for
+				err = channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)
+			}
+		}
+		return found, err
+	}, func(amqp.Queue) {})
+}
+
+const (
+	// ackPoll is how often the consumers are counted.
+	ackPoll = 50 * time.Millisecond
+	// countPatience is how long the first count may take before the consumers are ended.
+	countPatience = time.Second
+)
+
+// AwaitAcks ends a queue's own consumers, and returns once the queue has all acknowledgements of what was delivered to them. AMQP
+// does not confirm them, but a quorum queue counts a consumer that has ended until everything that was delivered to it is
+// acknowledged or put back. A classic queue does not, and drops none. Only consumers of others can make the count rise.
+func AwaitAcks(own int, count func() (int, error), cancel func()) error {
+	unanswered := time.AfterFunc(countPatience, cancel)
+	last, err := count()
+	if unanswered.Stop() {
+		go cancel()
+	}
+	others := last - own
+	for n := last; err == nil && n > max(0, others); n, err = count() {
+		others += max(0, n-last)
+		last = n
+		time.Sleep(ackPoll)
+	}
+	return err
+}
+
+// callTimeout is longer than the 65 s after which a broker itself gives up on a queue that has no
+// majority of its members online, so that its answer, which says more, comes first.
+const callTimeout = 70 * time.Second
+
+// Await runs a call that takes no context. When the context or the time is up it returns without
+// waiting for the call, whose late result goes to discard. Errors begin with what was called.
+func Await[T any](ctx context.Context, what string, call func() (T, error), discard func(T)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("no answer in %s", callTimeout))
+	defer cancel()
+	results := make(chan result, 1)
+	go func() {
+		value, err := call()
+		results <- result{value, err}
+	}()
+
+	select {
+	case r := <-results:
+		if r.err != nil {
+			return r.value, fmt.Errorf("%s: %w", what, r.err)
+		}
+		return r.value, nil
+	case <-ctx.Done():
+		go func() {
+			if r := <-results; r.err == nil {
+				discard(r.value)
+			}
+		}()
+		var none T
+		return none, fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	}
 }

@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -54,4 +56,86 @@ func harmlesslyChanged(policy topology.Policy) topology.Policy {
 	}
 	policy.Definition["max-length"] = length + 1
 	return policy
+}
+
+// writeOrder sorts policies of the owner, new ones and those to be written over, so that no queue is
+// without its policy for a moment, and none takes precedence over a stronger one: either would delete the
+// queue's pending dead letters. So what takes over from another policy comes first, then priorities fall from
+// the weakest policy up, then the rest is written, what receives queues before what may let go of them. All
+// of them want the same priority; live ones differ when a change of it was interrupted.
+func (c Change) writeOrder(policies map[string]topology.Policy) []topology.NamedPolicy {
+	order := byName(policies)
+	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int {
+		phaseA, phaseB := c.phase(a), c.phase(b)
+		weakestFirst := 0
+		if phaseA == falling && phaseB == falling {
+			weakestFirst = cmp.Compare(c.Live.Policies[a.Name].Priority, c.Live.Policies[b.Name].Priority)
+		}
+		return cmp.Or(cmp.Compare(phaseA, phaseB), weakestFirst, c.receivingFirst(a, b))
+	})
+	return order
+}
+
+// receivingFirst sorts policies that are not there yet before those that are, which may let go of
+// queues. Otherwise ranks tell which of them receives what the other lets go of.
+func (c Change) receivingFirst(a, b topology.NamedPolicy) int {
+	_, aExists := c.Live.Policies[a.Name]
+	_, bExists := c.Live.Policies[b.Name]
+	switch {
+	case aExists == bExists:
+		return cmp.Compare(b.Rank, a.Rank)
+	case bExists:
+		return -1
+	}
+	return 1
+}
+
+// Phases of writing policies.
+const (
+	takingOver = iota
+	falling
+	changing
+)
+
+func (c Change) phase(p topology.NamedPolicy) int {
+	have, exists := c.Live.Policies[p.Name]
+	switch {
+	case exists && p.Priority < have.Priority:
+		return falling
+	case exists:
+		return changing
+	}
+	return takingOver
+}
+
+// overtaking divides the policies to delete. Those that stand behind another one now would take precedence
+// as soon as its priority falls, so they have to go before. All others go after what replaces them.
+func (c Change) overtaking(deleted map[string]topology.Policy) (early, late map[string]topology.Policy) {
+	early, late = maps.Clone(deleted), maps.Clone(deleted)
+	overtakes := func(_ string, p topology.Policy) bool {
+		for name, now := range c.Live.Policies {
+			if then, stays := c.Wanted.Policies[name]; stays && p.Priority < now.Priority && p.Priority >= then.Priority {
+				return true
+			}
+		}
+		return false
+	}
+	maps.DeleteFunc(early, func(name string, p topology.Policy) bool { return !overtakes(name, p) })
+	maps.DeleteFunc(late, overtakes)
+	return early, late
+}
+
+// weakestFirst is the order in which policies are deleted, or let go of queues for good.
+func weakestFirst(policies map[string]topology.Policy) []topology.NamedPolicy {
+	order := byName(policies)
+	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int { return cmp.Compare(a.Priority, b.Priority) })
+	return order
+}
+
+func byName(policies map[string]topology.Policy) []topology.NamedPolicy {
+	var all []topology.NamedPolicy
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		all = append(all, topology.NamedPolicy{Name: name, Policy: policies[name]})
+	}
+	return all
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -134,3 +135,108 @@ func (k key) String() string {
 
 // names lists the queues that certainly get the message.
 func (r routes) names() []string { return slices.Sorted(maps.Keys(r.sure)) }
+
+// topicMatches reports whether the binding key of a topic exchange accepts a routing key: "*" is one word,
+// "#" any number of words.
+func topicMatches(pattern, routingKey string) bool {
+	return wordsMatch(words(pattern), words(routingKey))
+}
+
+// words splits a key. The empty key has none, as in the broker.
+func words(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ".")
+}
+
+func wordsMatch(pattern, text []string) bool {
+	// reached[i] means that the pattern so far accepts the first i words. One pass per word of the
+	// pattern: trying all ways would take exponential time for patterns with many "#".
+	reached := make([]bool, len(text)+1)
+	reached[0] = true
+	for _, word := range pattern {
+		next := make([]bool, len(text)+1)
+		for i := range next {
+			switch {
+			case word == "#":
+				next[i] = reached[i] || i > 0 && next[i-1]
+			case i > 0 && (word == "*" || word == text[i-1]):
+				next[i] = reached[i-1]
+			}
+		}
+		reached = next
+	}
+	return reached[len(text)]
+}
+
+// findArrivalKeys collects the keys with which messages arrive in each queue: those of bindings that
+// name one, and those that dead letters keep. A queue of which nothing is known gets its
+// messages through the default exchange, with its name as the key.
+func (g graph) findArrivalKeys() {
+	for _, exchange := range slices.Sorted(maps.Keys(g.bindings)) {
+		for _, k := range g.publishedKeys(exchange) {
+			to := g.route(exchange, k)
+			for queue := range to.sure {
+				g.addArrivalKey(queue, k)
+			}
+			if !k.known {
+				for queue := range to.possible {
+					g.addArrivalKey(queue, k)
+				}
+			}
+		}
+	}
+	for _, queue := range g.classicAndQuorum() {
+		if len(g.arrivalKeys[queue]) == 0 {
+			g.addArrivalKey(queue, known(queue))
+		}
+	}
+}
+
+// publishedKeys lists the keys with which messages are published to an exchange, as far as its bindings
+// show them.
+func (g graph) publishedKeys(exchange string) []key {
+	var keys []key
+	for _, b := range g.bindings[exchange] {
+		keys = append(keys, g.keyThrough(b))
+	}
+	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.text, b.text) })
+	return slices.Compact(keys)
+}
+
+// keyThrough is the key that a message has which the binding has accepted, if there is only one.
+func (g graph) keyThrough(b topology.Binding) key {
+	kind := g.vhost.Exchanges[b.Source].Type
+	if kind == "direct" || kind == "topic" && !strings.ContainsAny(b.RoutingKey, "*#") {
+		return known(b.RoutingKey)
+	}
+	return unknown
+}
+
+// addArrivalKey notes a key, and follows the message through its deaths.
+func (g graph) addArrivalKey(queue string, k key) {
+	if g.arrivalKeys[queue][k] {
+		return
+	}
+	if g.arrivalKeys[queue] == nil {
+		g.arrivalKeys[queue] = map[key]bool{}
+	}
+	g.arrivalKeys[queue][k] = true
+	to, next := g.deadLetter(queue, k)
+	for target := range to.sure {
+		g.addArrivalKey(target, next)
+	}
+	if !next.known {
+		for target := range to.possible {
+			g.addArrivalKey(target, next)
+		}
+	}
+}
+
+// sortedArrivalKeys lists the keys with which messages arrive in a queue.
+func (g graph) sortedArrivalKeys(queue string) []key {
+	keys := slices.Collect(maps.Keys(g.arrivalKeys[queue]))
+	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}

@@ -1,3 +1,6 @@
+// Package broker talks to RabbitMQ's management API: one client on kept-alive connections, typed
+// errors, listings, and topology's objects in and out, one request per write. It decides nothing:
+// in which order objects change, and what has to be proved before, is internal/apply's.
 package broker
 
 import (
@@ -10,11 +13,16 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-cleanhttp"
 	"github.com/hashicorp/go-retryablehttp"
+	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
 // requestTimeout bounds one request. In a cluster without majority a write is answered after 30
@@ -233,4 +241,109 @@ func path(parts ...string) string {
 		joined.WriteString("/" + url.PathEscape(part))
 	}
 	return joined.String()
+}
+
+// idleTimeout is how long an idle connection is kept. A broker closes it after five seconds, by Cowboy's request_timeout, and a
+// write that is sent meanwhile gets no answer.
+const idleTimeout = 2 * time.Second
+
+// Config says where the management API is and how to be let in.
+type Config struct {
+	Endpoint     string
+	Username     string
+	Password     string
+	Insecure     bool
+	Certificates certificates.Set
+	Proxy        string
+	Headers      map[string]string
+}
+
+func (c Config) transport() (*http.Transport, error) {
+	transport := cleanhttp.DefaultPooledTransport()
+	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = requestsAtOnce, idleTimeout
+	if c.Proxy != "" {
+		proxy, err := url.Parse(c.Proxy)
+		if err != nil || proxy.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, proxy.Scheme) {
+			return nil, errors.New("proxy (RABBITMQ_PROXY) must be a URL such as http://proxy.example.com:3128 or socks5://localhost:1080")
+		}
+		transport.Proxy = http.ProxyURL(proxy)
+	}
+	settings, err := c.Certificates.Config()
+	if err != nil {
+		return nil, err
+	}
+	settings.InsecureSkipVerify = c.Insecure // the user's explicit choice, for test environments
+	transport.TLSClientConfig = settings
+	return transport, nil
+}
+
+const (
+	// requestsAtOnce is how many requests a client has in flight, each on a connection that is kept. The
+	// others wait here, where no timeout runs.
+	requestsAtOnce = 10
+	// policyWritesAtOnce is how many of them write policies. A broker matches all policies of the vhost
+	// against all of its queues at each, one write after another or nearly so: with ten in flight each
+	// takes ten times as long, up to where it is not answered in time.
+	policyWritesAtOnce = 2
+)
+
+// errNotSent is a request that was given up before it was sent.
+var errNotSent = errors.New("not sent")
+
+// limiter admits a number of callers at once. The others wait in the order in which they came.
+type limiter chan struct{}
+
+func (t limiter) acquire(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
+	}
+}
+
+func (t limiter) release() { <-t }
+
+// escapedSlash is a slash within a name. RabbitMQ tells it from those between names; proxies often do not.
+const escapedSlash = "%2F"
+
+// explain finds out whether an answer is about something else than what was asked for, since a proxy decodes slashes
+// in names: what is asked for exists nowhere then, and RabbitMQ truthfully answers so.
+func (c *Client) explain(ctx context.Context, err error) error {
+	var answer *Error
+	if !errors.As(err, &answer) || !strings.Contains(answer.Path, escapedSlash) || !answer.mayBeMistaken() {
+		return err
+	}
+	if cause := c.requirePathsKept(ctx); cause != nil {
+		mistaken := *answer
+		mistaken.Reason, mistaken.Foreign = cause.Error(), true
+		return &mistaken
+	}
+	return err
+}
+
+// mayBeMistaken reports whether the answer is one that a changed path gets.
+func (e *Error) mayBeMistaken() bool {
+	return e.Status < http.StatusMultipleChoices || e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed
+}
+
+// requirePathsKept is an error unless slashes in names arrive as they are sent. A path that only exists decoded shows
+// whether they do.
+func (c *Client) requirePathsKept(ctx context.Context) error {
+	if c.pathsKept.Load() {
+		return nil
+	}
+	probe := path("whoami") + escapedSlash
+	var user rabbithole.WhoamiInfo
+	_, err := c.send(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, probe, nil, &user)
+	var answer *Error
+	switch {
+	case err == nil:
+		return mistaken(probe, "%2F is decoded on the way, so RabbitMQ is asked for something else", lookAtPaths)
+	case errors.As(err, &answer) && answer.Status < http.StatusInternalServerError:
+		c.pathsKept.Store(true)
+		return nil
+	default:
+		return err
+	}
 }

@@ -1,10 +1,19 @@
 package broker
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
 // Error is an answer that is no success, or that RabbitMQ did not give to this request.
@@ -63,4 +72,167 @@ var outOfTime = regexp.MustCompile(`((operation|store) timed out|due to( a)? tim
 func hasStatus(err error, status int) bool {
 	var answer *Error
 	return errors.As(err, &answer) && answer.Status == status && !answer.Foreign
+}
+
+// RefusedError is a connection to a vhost that RabbitMQ refused because of limits. The management API connects over AMQP
+// to look into a queue, and to nothing else that is done here.
+type RefusedError struct {
+	Vhost string
+	// Limits are those that are set, in words.
+	Limits []string
+}
+
+// Error names the limits.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("RabbitMQ refused a connection to the vhost %q: %s. Raise the limit, or close connections",
+		e.Vhost, strings.Join(e.Limits, ", "))
+}
+
+// refusedAs is the limit that a connection was refused by, or the error itself. RabbitMQ says no more than this then;
+// a permission that is missing is named.
+func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
+	var answer *Error
+	if !errors.As(err, &answer) || answer.Status != http.StatusUnauthorized || !strings.HasPrefix(answer.Reason, "Access refused.") {
+		return err
+	}
+	var limits []string
+	for _, of := range []struct{ path, name string }{
+		{path("vhost-limits", vhost), "of the vhost"},
+		{path("user-limits", c.username), fmt.Sprintf("of the user %q", c.username)},
+	} {
+		if limit, isSet := c.connectionLimit(ctx, of.path); isSet {
+			limits = append(limits, fmt.Sprintf("the limit max-connections %s is %d", of.name, limit))
+		}
+	}
+	if len(limits) == 0 {
+		return err
+	}
+	return &RefusedError{Vhost: vhost, Limits: limits}
+}
+
+// connectionLimit is a limit of connections, if there is one that the user may see.
+func (c *Client) connectionLimit(ctx context.Context, path string) (limit int64, isSet bool) {
+	var found []struct {
+		Value map[string]int64 `json:"value"`
+	}
+	if c.get(ctx, path, &found) != nil || len(found) == 0 {
+		return 0, false
+	}
+	limit, isSet = found[0].Value["max-connections"]
+	return limit, isSet && limit >= 0
+}
+
+// What to do about requests that get no answer.
+const (
+	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
+	writeHTTPS    = "there is TLS at this port: let the endpoint begin with https://"
+	maybeHTTPS    = "if there is TLS at this port, as at 15671, let the endpoint begin with https://; otherwise "
+	writeHTTP     = "there is no TLS at this port: let the endpoint begin with http://, or name the port that has TLS, such as 15671"
+	notAMQP       = "this is the AMQP port: let the endpoint name that of the management API, such as 15672, or 15671 with TLS"
+	lookAtProxy   = "the proxy cannot be reached: correct proxy in the provider block, or RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY, " +
+		"or list the broker's host in NO_PROXY"
+	loginAtProxy = "the proxy asks for a user and a password: write them into its URL, http://user:password@host:port, " +
+		"in proxy of the provider block, or in RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY"
+)
+
+// UnreachedError is a request that got no answer.
+type UnreachedError struct {
+	cause  error
+	remedy string
+	// Proxy says that it is the proxy's doing, not the endpoint's.
+	Proxy bool
+}
+
+// Error says why, and what to do.
+func (e *UnreachedError) Error() string { return "no answer: " + e.cause.Error() + "; " + e.remedy }
+
+// Unwrap returns why.
+func (e *UnreachedError) Unwrap() error { return e.cause }
+
+// unreached finds what to do about a request that got no answer. Where net/http has no types for it, words tell.
+func (c *Client) unreached(err error) *UnreachedError {
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "proxyconnect" {
+		return &UnreachedError{err, cmp.Or(certificates.Remedy(err), lookAtProxy), true}
+	}
+	text, plain := err.Error(), strings.HasPrefix(c.base, "http://")
+	has := func(words string) bool { return strings.Contains(text, words) }
+	remedy := lookAtNetwork
+	switch {
+	case has(http.StatusText(http.StatusProxyAuthRequired)):
+		return &UnreachedError{err, loginAtProxy, true}
+	case certificates.Remedy(err) != "":
+		remedy = certificates.Remedy(err)
+	case has(`malformed HTTP response "AMQP`):
+		remedy = notAMQP
+	case has("malformed HTTP response") && plain:
+		remedy = writeHTTPS
+	case has("server gave HTTP response to HTTPS client"), has("first record does not look like a TLS handshake"):
+		remedy = writeHTTP
+	case plain && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		remedy = maybeHTTPS + lookAtNetwork
+	}
+	return &UnreachedError{err, remedy, false}
+}
+
+// IsUnreached reports whether a request got no answer although nothing is known to be wrong with the configuration: the
+// broker may be away.
+func IsUnreached(err error) bool {
+	var unreached *UnreachedError
+	return errors.As(err, &unreached) && unreached.remedy == lookAtNetwork
+}
+
+// IsProxys reports whether a proxy is in the way.
+func IsProxys(err error) bool {
+	var unreached *UnreachedError
+	var answer *Error
+	return errors.As(err, &unreached) && unreached.Proxy ||
+		errors.As(err, &answer) && answer.Status == http.StatusProxyAuthRequired
+}
+
+// grantAccess is for requests of which nothing else is known.
+const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: " +
+	"see rabbitmqctl set_user_tags and set_permissions, which replace what the user has"
+
+// grantVhost is for users without any permission in the vhost.
+const grantVhost = "The user has no permissions in the vhost: see rabbitmqctl set_permissions"
+
+// lacking says which permission a request needs that the broker refuses a known user.
+func lacking(method, path string) string {
+	parts := pathParts(path)
+	switch {
+	case len(parts) < 2:
+		return grantAccess
+	case method == http.MethodGet:
+		return fmt.Sprintf("The user needs the tag management, and any permission in the vhost %q, to see what is in it", parts[1])
+	case parts[0] == "policies":
+		return fmt.Sprintf("The user needs the tag policymaker, and any permission in the vhost %q", parts[1])
+	case parts[0] == "bindings" && len(parts) >= 6:
+		return fmt.Sprintf("The user needs the permission read on %q and write on %q in the vhost %q; %s",
+			parts[3], parts[5], parts[1], setPermissions)
+	case len(parts) < 3:
+		return grantAccess
+	case parts[len(parts)-1] == "contents", parts[len(parts)-1] == "get":
+		return fmt.Sprintf("The user needs the permission read on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
+	case parts[0] == "queues" && method == http.MethodPut:
+		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q and, since the queue may name a dead-letter exchange, "+
+			"read on it and write on that exchange; %s", parts[2], parts[1], setPermissions)
+	default:
+		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
+	}
+}
+
+const setPermissions = "rabbitmqctl set_permissions replaces all three patterns of a user, " +
+	"so write those that the user has, too (rabbitmqctl list_user_permissions)"
+
+// pathParts splits a path below /api into the names that it was made of.
+func pathParts(path string) []string {
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "/api/"), "?")
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if name, err := url.PathUnescape(part); err == nil {
+			parts[i] = name
+		}
+	}
+	return parts
 }

@@ -1,14 +1,18 @@
+// Package cli has what the sidecar's commands have in common: where broker, credentials and configuration come from,
+// and what an error means for the exit code.
 package cli
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
 // EnvURI is the environment variable that has the AMQP URIs.
@@ -102,3 +106,85 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	}
 	return uris, nil
 }
+
+// Certificates are where the certificates of TLS are. Flags take precedence over the environment; none takes a secret.
+type Certificates struct {
+	Getenv        func(string) string
+	ca, cert, key string
+}
+
+// AddFlags adds --cacert, --clientcert and --clientkey.
+func (c *Certificates) AddFlags(cmd *cobra.Command) {
+	add := func(value *string, flag, what, variable, pem string) {
+		cmd.Flags().StringVar(value, flag, "", fmt.Sprintf("PEM `file` with %s (default: $%s, or the text in $%s)", what, variable, pem))
+	}
+	add(&c.ca, "cacert", "the certificate authorities to trust", certificates.EnvCA, certificates.EnvCAPEM)
+	add(&c.cert, "clientcert", "the client certificate", certificates.EnvCert, certificates.EnvCertPEM)
+	add(&c.key, "clientkey", "its key", certificates.EnvKey, certificates.EnvKeyPEM)
+	connecting(cmd, "cacert", "clientcert", "clientkey")
+}
+
+// flags are those that were written.
+func (c *Certificates) flags() certificates.Set {
+	return certificates.Set{
+		CA:   certificates.File(c.ca, "--cacert", certificates.EnvCAPEM),
+		Cert: certificates.File(c.cert, "--clientcert", certificates.EnvCertPEM),
+		Key:  certificates.File(c.key, "--clientkey", certificates.EnvKeyPEM),
+	}
+}
+
+// onCommandLine reports whether a flag was written.
+func (c *Certificates) onCommandLine() bool { return c.ca+c.cert+c.key != "" }
+
+// Set is what flags and environment give.
+func (c *Certificates) Set() (certificates.Set, error) {
+	set := c.flags().Or(certificates.Environment(c.Getenv))
+	return set, set.Check()
+}
+
+// ReadSecret reads a file of one line, and nothing if no file is named.
+func ReadSecret(flag, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	data, err := readFile(flag, name)
+	if err != nil {
+		return "", err
+	}
+	secret := strings.TrimRight(string(data), "\r\n")
+	if secret == "" {
+		return "", fmt.Errorf("%s: %s is empty", flag, name)
+	}
+	return secret, nil
+}
+
+func readFile(flag, name string) ([]byte, error) {
+	if err := MustBeFile(flag, name); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(name) //nolint:gosec // the user says which
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return data, nil
+}
+
+// MustBeFile refuses a URI, whose password an error about a missing file would show, and "-", which stands for standard
+// output or input elsewhere.
+func MustBeFile(flag, name string) error {
+	if strings.Contains(name, "://") {
+		return fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
+	}
+	if name == "-" {
+		return fmt.Errorf("%s: must be the name of a file, and is -", flag)
+	}
+	return nil
+}
+
+// A RuntimeError is what went wrong although configuration and command line are right.
+type RuntimeError struct{ Err error }
+
+func (e RuntimeError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e RuntimeError) Unwrap() error { return e.Err }

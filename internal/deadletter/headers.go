@@ -1,5 +1,12 @@
 package deadletter
 
+import (
+	"maps"
+	"math"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
 // Headers that the worker writes. They do not begin with "x-", which belongs to the broker. Times
 // are int64 milliseconds since the epoch, durations int64 milliseconds, counts int64.
 const (
@@ -108,3 +115,72 @@ func IsForgotten(key string) bool {
 	}
 	return false
 }
+
+// DirectReplyTo is the reply-to that a broker replaces by the address of the channel that publishes, if that awaits replies.
+// It closes any other channel over it, and what is under way there would be published once more. Only from other
+// protocols than AMQP 0-9-1 can a queue have a message with it; no consumer could answer to it. The address that
+// took its place is another one, and passes.
+const DirectReplyTo = "amq.rabbitmq.reply-to"
+
+// Republishing is the message of a delivery as it can be published again, with these headers, to which it adds the properties that
+// cannot be. It is persistent, and has no expiration.
+func Republishing(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
+	m := amqp.Publishing{
+		Headers:         headers,
+		ContentType:     d.ContentType,
+		ContentEncoding: d.ContentEncoding,
+		DeliveryMode:    amqp.Persistent,
+		Priority:        d.Priority,
+		CorrelationId:   d.CorrelationId,
+		MessageId:       d.MessageId,
+		Timestamp:       d.Timestamp,
+		Type:            d.Type,
+		AppId:           d.AppId,
+		Body:            d.Body,
+	}
+	setAside(&m, d)
+	return m
+}
+
+// isSetAside reports whether a header has a property that a worker set aside: that of this pipeline, of another one, or of a
+// delayed exchange.
+func isSetAside(key string) bool {
+	return key == HeaderUserID || key == HeaderReplyTo || key == HeaderDeliveryMode
+}
+
+// setAside makes headers of the properties over which the broker would close the channel of whoever did not set them.
+func setAside(m *amqp.Publishing, d *amqp.Delivery) {
+	if d.UserId != "" {
+		m.Headers[HeaderUserID] = d.UserId
+	}
+	if m.ReplyTo = d.ReplyTo; d.ReplyTo == DirectReplyTo {
+		m.ReplyTo, m.Headers[HeaderReplyTo] = "", d.ReplyTo
+	}
+}
+
+// Copy is the message of a delivery as it can be published in the place of one that AMQP 0-9-1 cannot carry. Why it is another
+// becomes its dead-letter-error. It says false if the headers are left out, since they do not fit a frame.
+func Copy(d *amqp.Delivery, why string, frameMax int) (m amqp.Publishing, whole bool) {
+	m = Republishing(d, amqp.Table{})
+	SetError(m.Headers, why)
+	own := m.Headers
+	m.Headers = make(amqp.Table, len(d.Headers)+len(own))
+	for key, value := range d.Headers {
+		if !IsAddress(key) && !isCount(key) {
+			m.Headers[key] = value
+		}
+	}
+	maps.Copy(m.Headers, own)
+	budget := math.MaxInt
+	if frameMax > 0 {
+		budget = frameMax - RedeliveryOverhead
+	}
+	if fit(m, budget) == nil {
+		return m, true
+	}
+	m.Headers = own
+	return m, false
+}
+
+// isCount reports whether a header counts the deliveries of one stay in a queue.
+func isCount(key string) bool { return key == "x-delivery-count" || key == "x-acquired-count" }

@@ -1,11 +1,14 @@
 package delayed
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Names of the objects of one delayed exchange.
@@ -77,3 +80,53 @@ func (l Level) Wait() time.Duration { return l.Unit << l.Bit }
 
 // Longest is how long a message that comes to the level now is under way at most: it may wait in each level below, too.
 func (l Level) Longest() time.Duration { return 2*l.Wait() - l.Unit }
+
+// BitKeyPrefix begins the headers that lead a message through the levels, one for each level below the one that it
+// enters at: true if it waits there, false if it passes.
+const BitKeyPrefix = "delay-"
+
+// BitKey is the header of a level.
+func BitKey(bit int) string { return BitKeyPrefix + strconv.Itoa(bit) }
+
+// LevelCount is how many levels it takes to wait for up to the longest delay.
+func LevelCount(longest, unit time.Duration) int { return bits.Len64(uint64(Units(longest, unit))) } //nolint:gosec // not negative
+
+// Units is a delay in units, rounded up.
+func Units(delay, unit time.Duration) int64 { return int64((delay + unit - 1) / unit) }
+
+// Way is how a message waits for a delay.
+type Way struct {
+	// Entry is the level that it enters at.
+	Entry Level
+	// Bits are the headers by which it finds its way: for each level up to the entry whether it waits there.
+	Bits map[string]bool
+}
+
+// WayOf is the way of a message that waits for the delay, which is positive.
+func WayOf(delay, unit time.Duration) Way {
+	units := Units(delay, unit)
+	top := bits.Len64(uint64(units)) - 1 //nolint:gosec // not negative
+	way := Way{Entry: Level{Unit: unit, Bit: top}, Bits: make(map[string]bool, top+1)}
+	for bit := range top + 1 {
+		way.Bits[BitKey(bit)] = units>>bit&1 == 1
+	}
+	return way
+}
+
+func (n Names) noteExchanges() []string { return []string{n.UnroutedExchange(), n.Exchange()} }
+
+// NoteOf is the binding that notes one of somebody else's while an exchange is going.
+func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
+	return stored.Note(b, n.noteExchanges(), going)
+}
+
+// Noted is the binding that a note is about; false if it is no note of the delayed exchange's, or was changed.
+func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
+	return stored.Noted(b, n.noteExchanges())
+}
+
+// GarbledNotes lists what leads from one of the exchanges as a note does and cannot be read: somebody changed it, and which
+// binding it was about is not known.
+func (n Names) GarbledNotes(vhost topology.Topology) []topology.Binding {
+	return stored.Garbled(vhost, n.Noted, n.OwnsExchange)
+}

@@ -1,6 +1,14 @@
 package failed
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+)
 
 // Filter says which messages are meant; its zero value means all of them. A message has to match each field
 // that is set, and any one element of a list.
@@ -58,4 +66,136 @@ func (f Filter) Selector() *Selector {
 		}
 	}
 	return s
+}
+
+// Selects reports whether the message is meant, and takes its id if ids are listed.
+func (s *Selector) Selects(e *Entry) bool {
+	if !s.filter.matches(e) || !s.inTime(e) {
+		return false
+	}
+	if s.left != nil {
+		switch {
+		case s.left[e.ID] > 0:
+			s.left[e.ID]--
+		case IsID(e.MessageID) || s.left[e.MessageID] == 0:
+			return false
+		}
+	}
+	delete(s.unseen, e.MessageID)
+	return true
+}
+
+// Missing are the listed ids that no message had, each as often as it was missed, and the message-ids.
+func (s *Selector) Missing() []string {
+	missing := slices.Collect(maps.Keys(s.unseen))
+	for id, n := range s.left {
+		if !IsID(id) {
+			continue // is among those that were not seen
+		}
+		for range n {
+			missing = append(missing, id)
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// Selective reports whether the filter leaves anything out.
+func (f *Filter) Selective() bool {
+	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Runs) > 0 || f.IDs != nil ||
+		!f.Since.IsZero() || !f.Until.IsZero() || f.RoutingKey != "" || f.Error != ""
+}
+
+func (s *Selector) inTime(e *Entry) bool {
+	since, until := s.filter.Since, s.filter.Until
+	if since.IsZero() && until.IsZero() {
+		return true
+	}
+	if e.FailedAt.IsZero() {
+		s.Timeless++
+		return false
+	}
+	return !e.FailedAt.Before(since) && (until.IsZero() || !e.FailedAt.After(until))
+}
+
+// matches leaves times and ids to the selector.
+func (f *Filter) matches(e *Entry) bool {
+	return among(f.Reasons, e.Reason) && among(f.FromQueues, e.WorkQueue) && among(f.MessageIDs, e.MessageID) &&
+		among(f.Runs, e.Run) &&
+		(f.RoutingKey == "" || glob(f.RoutingKey, e.FirstRoutingKey)) &&
+		(f.Error == "" || f.matchesError(e)) &&
+		(len(f.Headers) == 0 || f.matchesHeaders(e))
+}
+
+// matchesError is also about what a table shows of an error, which ends where a column does.
+func (f *Filter) matchesError(e *Entry) bool {
+	text := strings.TrimSuffix(f.Error, "…")
+	return contains(e.Error, text) || contains(e.Exception, text) || contains(e.Failure(), text)
+}
+
+func among(list []string, text string) bool { return len(list) == 0 || slices.Contains(list, text) }
+
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+func (f *Filter) matchesHeaders(e *Entry) bool {
+	properties, err := content.Parse(e.Properties)
+	if err != nil {
+		return false
+	}
+	for _, wanted := range f.Headers {
+		value, found := properties.Headers().Get(wanted.Key)
+		if text, ok := Text(value); !found || !ok || text != wanted.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// Text spells a value as people write it; false for tables, arrays and what is no value of one line.
+func Text(v content.Value) (string, bool) {
+	if n, ok := v.Integer(); ok {
+		return strconv.FormatInt(n, 10), true
+	}
+	switch v.Type {
+	case content.TypeText:
+		return string(v.Bytes), true
+	case content.TypeBool:
+		return strconv.FormatBool(v.Bytes[0] != 0), true
+	case content.TypeFloat32, content.TypeFloat64:
+		n, _ := v.Float()
+		return strconv.FormatFloat(n, 'g', -1, 8*len(v.Bytes)), true
+	case content.TypeTimestamp:
+		at, ok := v.Time()
+		return at.Format(time.RFC3339), ok
+	case content.TypeVoid:
+		return "", true
+	}
+	return "", false
+}
+
+// glob matches a pattern in which * stands for any text and ? for any character. It goes back to the last * at
+// most, so that no pattern takes long.
+func glob(pattern, text string) bool {
+	p, t, star, mark := []rune(pattern), []rune(text), -1, 0
+	i, j := 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i, j = i+1, j+1
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
 }

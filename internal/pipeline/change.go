@@ -3,6 +3,7 @@ package pipeline
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -72,4 +73,197 @@ func RestoresDeadLetterRoute(p Pipeline, live topology.Topology) bool {
 		return !p.HasWorker() || b.Source != n.RetryExchange() && b.Source != n.FailedRouteExchange()
 	}
 	return noInbox || noFailed || len(missing.Exchanges)+len(changes.Replace.Exchanges) > 0 || slices.ContainsFunc(missing.Bindings, isRoute)
+}
+
+// AfterApply is the vhost as it will be once the pipeline is applied, without what belongs to other
+// pipelines alone. Prior is the pipeline as it was, nil if it is new.
+func AfterApply(p Pipeline, prior *Pipeline, vhost topology.Vhost) topology.Vhost {
+	planned := withoutOtherPipelines(vhost, p.Name)
+	replaced := Owned(p, planned.Topology)
+	if prior != nil {
+		replaced = topology.Merge(replaced, Owned(*prior, planned.Topology))
+	}
+	planned.Topology = topology.Merge(planned.Without(replaced), Expand(p))
+	if prior != nil {
+		leaveOut(leftToOthers(*prior, p, vhost), &planned.Topology)
+	}
+	for name, w := range p.WorkQueues {
+		if _, exists := planned.Queues[name]; !exists {
+			planned.Queues[name] = topology.Queue{Type: w.Type}
+		}
+		if _, declared := planned.Queues[w.FailedQueue]; !declared && w.FailedQueue != "" {
+			planned.Queues[w.FailedQueue] = foreignFailedQueue(vhost.Queues[w.FailedQueue])
+		}
+	}
+	return planned
+}
+
+// leftToOthers lists the work queues that the pipeline had before, with this change or an earlier one, and that another one
+// has now.
+func leftToOthers(prior, next Pipeline, vhost topology.Vhost) []string {
+	var gone []string
+	others := ForeignTo(vhost, []string{prior.Name, next.Name})
+	for _, name := range slices.AppendSeq(slices.Clone(next.Detached), maps.Keys(prior.WorkQueues)) {
+		_, stays := next.WorkQueues[name]
+		if !stays && slices.ContainsFunc(others.OwnersOf(name), func(o Owner) bool { return o.AsWorkQueue }) {
+			gone = append(gone, name)
+		}
+	}
+	return gone
+}
+
+// leaveOut takes queues, with their bindings, out of a vhost's maps, which nobody else uses.
+func leaveOut(queues []string, from *topology.Topology) {
+	for _, name := range queues {
+		delete(from.Queues, name)
+	}
+	from.Bindings = slices.DeleteFunc(slices.Clone(from.Bindings), func(b topology.Binding) bool {
+		return !b.ToExchange && slices.Contains(queues, b.Destination)
+	})
+}
+
+// foreignFailedQueue is a failed queue that the pipeline does not declare, or not any more: as it is, or one about which nothing
+// is known yet.
+func foreignFailedQueue(live topology.Queue) topology.Queue {
+	if live.Type == "" {
+		return topology.Queue{Type: topology.Classic} // has no default limit
+	}
+	return live
+}
+
+// withoutOtherPipelines leaves out the exchanges, queues, bindings and policies of other pipelines.
+func withoutOtherPipelines(v topology.Vhost, name string) topology.Vhost {
+	others := map[string]bool{}
+	for _, other := range Pipelines(v.Topology) {
+		others[other] = other != name
+	}
+	rest := v
+	rest.Topology = topology.Topology{Exchanges: maps.Clone(v.Exchanges), Queues: maps.Clone(v.Queues), Policies: maps.Clone(v.Policies)}
+	maps.DeleteFunc(rest.Exchanges, func(exchange string, _ topology.Exchange) bool { return others[exchangeOwner(exchange)] })
+	maps.DeleteFunc(rest.Queues, func(queue string, _ topology.Queue) bool { return others[ownerByName(queue)] })
+	maps.DeleteFunc(rest.Policies, func(policy string, p topology.Policy) bool { return others[ofPipeline(policy, p)] })
+	for _, b := range v.Bindings {
+		if !others[exchangeOwner(b.Source)] && (b.ToExchange || !others[ownerByName(b.Destination)]) {
+			rest.Bindings = append(rest.Bindings, b)
+		}
+	}
+	return rest
+}
+
+// exchangeOwner is the pipeline that an exchange would belong to, "" if none.
+func exchangeOwner(exchange string) string {
+	if name, routes := strings.CutSuffix(exchange, Names("").FailedRouteExchange()); routes {
+		return name
+	}
+	i := strings.LastIndex(exchange, ".")
+	if i < 0 || !Names(exchange[:i]).OwnsExchange(exchange) {
+		return ""
+	}
+	return exchange[:i]
+}
+
+// ownerByName is the pipeline that a queue would be one of the own queues of, "" if none.
+func ownerByName(queue string) string {
+	for _, part := range []string{Names("").Inbox(), Names("").FailedQueue(), Names("").retryQueuePrefix()} {
+		if i := strings.LastIndex(queue, part); i > 0 && Names(queue[:i]).OwnsQueue(queue) {
+			return queue[:i]
+		}
+	}
+	return ""
+}
+
+// InterruptedCreation reports whether all that a vhost has of a new pipeline is what a creation makes before its
+// definition, exactly as it would be made, and without a binding. It cannot be imported, and to go on from there
+// takes nothing from anybody.
+func InterruptedCreation(p Pipeline, vhost topology.Topology) bool {
+	made := Identity(p)
+	made.Bindings, made.Policies = nil, Guard(p)
+	return topology.Untouched(Owned(p, vhost), made, vhost)
+}
+
+// TakeOverArgument marks the return binding of a queue that is taken over from another pipeline, which it names: as long
+// as both have the queue, the mark says which of them means to keep it.
+const TakeOverArgument = "retry-take-over-from"
+
+// DetachedArgument marks the return binding of a queue that is no work queue of the pipeline any more, while messages
+// may still wait for their way back to it.
+const DetachedArgument = "retry-detached"
+
+// CannotBeMarked reports whether a binding to the queue can have no mark: RabbitMQ's management API fails over a key
+// with a ~ next to arguments (rabbit_mgmt_format:pack_binding_props).
+func CannotBeMarked(queue string) bool { return strings.Contains(queue, "~") }
+
+// takeOver marks a return binding, if the queue is taken over.
+func (w WorkQueue) takeOver(b topology.Binding) topology.Binding {
+	if w.TakeOverFrom == "" {
+		return b
+	}
+	marked := topology.Arguments{TakeOverArgument: w.TakeOverFrom}
+	maps.Copy(marked, b.Arguments)
+	b.Arguments = marked
+	return b
+}
+
+// takenOverFrom reads the mark of a return binding, and returns the binding without.
+func takenOverFrom(b topology.Binding) (pipeline string, plain topology.Binding) {
+	pipeline, marked := b.Arguments[TakeOverArgument].(string)
+	if !marked {
+		return "", b
+	}
+	rest := maps.Clone(b.Arguments)
+	delete(rest, TakeOverArgument)
+	if len(rest) == 0 {
+		rest = nil
+	}
+	b.Arguments = rest
+	return pipeline, b
+}
+
+// detachedBinding brings messages back to a queue that is no work queue any more.
+func (n Names) detachedBinding(queue string) topology.Binding {
+	b := n.ReturnBinding(queue)
+	b.Arguments = topology.Arguments{DetachedArgument: string(n)}
+	return b
+}
+
+// Detached lists the queues that are no work queues of the pipeline any more, but still bound for what waits.
+func Detached(n Names, objects topology.Topology) []string {
+	var queues []string
+	for _, b := range objects.Bindings {
+		if b.Equal(n.detachedBinding(b.Destination)) {
+			queues = append(queues, b.Destination)
+		}
+	}
+	slices.Sort(queues)
+	return queues
+}
+
+// Leaving lists the work queues that a change from prior to next detaches, and that have to stay bound for what
+// waits. One that was declared is deleted instead; one that cannot be marked is unbound at once, and the worker sends it
+// what comes back by its name. IsBound says which bindings there are: one that is missing went with its queue.
+func Leaving(prior, next Pipeline, isBound func(topology.Binding) bool) []string {
+	var queues []string
+	for name, w := range prior.WorkQueues {
+		_, stays := next.WorkQueues[name]
+		if !stays && !w.Declare && !CannotBeMarked(name) && isBound(w.takeOver(prior.Names().ReturnBinding(name))) {
+			queues = append(queues, name)
+		}
+	}
+	slices.Sort(queues)
+	return queues
+}
+
+// StrongestPolicy finds the policy of a pipeline, or of one of its attachments, among those that match a queue, the
+// strongest first.
+func StrongestPolicy(n Names, matching []topology.NamedPolicy) (strongest topology.NamedPolicy, found bool) {
+	i := slices.IndexFunc(matching, func(p topology.NamedPolicy) bool { return n.namesPolicy(p.Name) })
+	if i < 0 {
+		return strongest, false
+	}
+	return matching[i], true
+}
+
+// PriorityOf is the priority of the policy that attaches a work queue.
+func (p Pipeline) PriorityOf(workQueue string) int {
+	return p.PolicyPriority + p.WorkQueues[workQueue].precedence()
 }

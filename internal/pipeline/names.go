@@ -1,11 +1,14 @@
 package pipeline
 
 import (
+	"hash/fnv"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Separator is reserved: policy names are built with it, so pipeline names may not contain it and
@@ -125,3 +128,80 @@ func (n Names) OwnsExchange(exchange string) bool {
 }
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }
+
+// maxPattern is the longest pattern, in bytes, that RabbitMQ takes from 4.3 on.
+const maxPattern = 1024
+
+// ExactPattern matches these names and no others.
+func ExactPattern(names []string) string {
+	return "^(" + strings.Join(escaped(names), "|") + ")$"
+}
+
+// pattern matches these work queues and the pipeline's own queues.
+func (n Names) pattern(workQueues []string) string {
+	patterns := n.ownPattern()
+	if len(workQueues) > 0 {
+		patterns = append(patterns, ExactPattern(workQueues))
+	}
+	return strings.Join(patterns, "|")
+}
+
+func escaped(names []string) []string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	return quoted
+}
+
+// spread divides names into numbered groups so that a pattern holds each. A name's group depends on nothing
+// but the name and the highest number of groups, which may be 1, 2, 4 and so on: a name that comes or goes
+// moves no other. When the number doubles, each group gives some names to one that is new, and when it
+// halves, two become one: policies that are created first and deleted last leave no name without one in
+// between.
+func spread(names []string) map[int][]string {
+	for n := uint32(1); ; n *= 2 {
+		groups := map[int][]string{}
+		for _, name := range names {
+			i := int(hash(name) % n)
+			groups[i] = append(groups[i], name)
+		}
+		if fit(groups) {
+			return groups
+		}
+	}
+}
+
+func hash(name string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum32()
+}
+
+func fit(groups map[int][]string) bool {
+	for _, names := range groups {
+		if len(names) > 1 && len(ExactPattern(names)) > maxPattern {
+			return false
+		}
+	}
+	return true
+}
+
+// noteExchanges are two that each engine has.
+func (n Names) noteExchanges() []string { return []string{n.ReturnExchange(), n.FailedExchange()} }
+
+// NoteOf is the binding that notes one of somebody else's while an exchange is going.
+func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
+	return stored.Note(b, n.noteExchanges(), going)
+}
+
+// Noted is the binding that a note is about; false if it is no note of the pipeline's, or was changed.
+func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
+	return stored.Noted(b, n.noteExchanges())
+}
+
+// GarbledNotes lists what leads from one of the pipeline's exchanges as a note does and cannot be read: somebody changed
+// it, and which binding it was about is not known.
+func (n Names) GarbledNotes(vhost topology.Topology) []topology.Binding {
+	return stored.Garbled(vhost, n.Noted, n.OwnsExchange)
+}

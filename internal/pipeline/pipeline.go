@@ -1,9 +1,16 @@
+// Package pipeline knows what a retry pipeline, and an attachment to one, is made of on a broker.
+//
+// It is pure: a specification goes in, and the exchanges, queues, bindings and policies that it expands
+// to come out; a vhost goes in, and what belongs to a pipeline, or its specification, comes out.
 package pipeline
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -134,4 +141,126 @@ func (p Pipeline) Worker() Worker {
 		}
 	}
 	return worker
+}
+
+// Ways in which a work queue gets its dead-letter exchange.
+const (
+	// AttachPolicy writes a policy, which needs no redeclaration.
+	AttachPolicy = "policy"
+	// AttachArguments leaves it to whoever declares the queue.
+	AttachArguments = "arguments"
+)
+
+// WorkQueue is a queue whose rejected messages the pipeline retries.
+type WorkQueue struct {
+	Type string
+	// Declare makes the pipeline create and own the queue, with Arguments.
+	Declare   bool
+	Arguments topology.Arguments
+	// Attach is AttachPolicy, also if it is empty, or AttachArguments.
+	Attach string
+	// DeadLetterStrategy is AtLeastOnce for quorum queues and AtMostOnce for others if it is empty.
+	DeadLetterStrategy string
+	// TakeOverFrom is another pipeline that has the queue too, and lets go of it later; "" for none.
+	TakeOverFrom string
+	// MaxAttempts takes the place of the pipeline's for messages that fail in this queue, 0 if there
+	// is none.
+	MaxAttempts int
+	// FailedQueue gets the queue's failed messages in place of the pipeline's, "" if none does. The pipeline declares and
+	// owns it unless it is ForeignFailedQueue.
+	FailedQueue        string
+	ForeignFailedQueue bool
+	// PolicyDefinition has more keys for the queue's policy. They win over those of the pipeline; nil
+	// takes a key away.
+	PolicyDefinition topology.Arguments
+}
+
+// ByPolicy reports whether a policy attaches the queue.
+func (w WorkQueue) ByPolicy() bool { return w.Attach != AttachArguments }
+
+// DeclaresFailedQueue reports whether the queue has a failed queue that is created for it.
+func (w WorkQueue) DeclaresFailedQueue() bool { return w.FailedQueue != "" && !w.ForeignFailedQueue }
+
+// Strategy is how the queue dead-letters.
+func (w WorkQueue) Strategy() string {
+	if w.Type == topology.Quorum {
+		return cmp.Or(w.DeadLetterStrategy, topology.AtLeastOnce)
+	}
+	return cmp.Or(w.DeadLetterStrategy, topology.AtMostOnce)
+}
+
+// deadLettering is what the queue needs to dead-letter to an exchange, as keys of a policy.
+func (w WorkQueue) deadLettering(exchange string) topology.Arguments {
+	keys := topology.Arguments{"dead-letter-exchange": exchange}
+	if w.Strategy() == topology.AtLeastOnce {
+		keys["dead-letter-strategy"] = topology.AtLeastOnce
+		keys["overflow"] = "reject-publish"
+	}
+	return keys
+}
+
+// MaxDelay is the longest TTL a broker takes, ten years (rabbit_misc:check_expiry).
+const MaxDelay = 315_360_000_000 * time.Millisecond
+
+// ParseDelay reads a Go duration that a retry queue can wait: zero, or from 1ms up to MaxDelay in
+// whole milliseconds, which is the resolution of a queue's TTL.
+func ParseDelay(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration, or is longer than 292 years: "+
+			"write a number and a unit, such as \"500ms\", \"1m30s\" or \"24h\"; hours are the longest unit", s)
+	case d < 0:
+		return 0, fmt.Errorf("%q is negative: remove the minus sign", s)
+	case d > MaxDelay:
+		return 0, fmt.Errorf("%q is longer than the broker's limit for a TTL, %s (ten years)", s, FormatDelay(MaxDelay))
+	case d%time.Millisecond != 0:
+		return 0, fmt.Errorf("%q is finer than a millisecond, the resolution of a queue's TTL", s)
+	}
+	return d, nil
+}
+
+// ParseMaxAge reads a Go duration after which a message is too old to be retried, in whole
+// milliseconds, which is the resolution of the times in its headers.
+func ParseMaxAge(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration, or is longer than 292 years: write a number and a unit, such as \"30m\" or \"24h\"", s)
+	case d <= 0:
+		return 0, fmt.Errorf("%q is not positive: no message would ever be retried", s)
+	case d%time.Millisecond != 0:
+		return 0, fmt.Errorf("%q is finer than a millisecond, the resolution of the times in headers", s)
+	}
+	return d, nil
+}
+
+// FormatDelay spells a delay as it stands in names and binding keys: Go's spelling without zero
+// units, so 60 seconds are "1m" and 90 minutes "1h30m".
+func FormatDelay(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// parseCanonicalDelay reads a delay out of a name, where only the canonical spelling counts.
+func parseCanonicalDelay(s string) (time.Duration, error) {
+	d, err := ParseDelay(s)
+	if err == nil && FormatDelay(d) != s {
+		err = errors.New("not the canonical spelling")
+	}
+	return d, err
+}
+
+// FormatMilliseconds spells a number of milliseconds, as brokers count them, like a delay.
+func FormatMilliseconds(n int64) string {
+	if n > MaxDelay.Milliseconds() || n < 0 {
+		return fmt.Sprintf("%dms", n)
+	}
+	return FormatDelay(time.Duration(n) * time.Millisecond)
 }

@@ -1,3 +1,6 @@
+// Package preflight finds every reason why a configuration cannot work before anything is applied:
+// first by itself, then against a live vhost. Each reason comes with the path of the attribute and the
+// remedy, as HCL to paste where there is one.
 package preflight
 
 import (
@@ -7,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	described "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -105,4 +110,145 @@ func largestPart(d pipeline.Definition) (attribute, remedy string) {
 		return "policy_definition", shorterPolicy
 	}
 	return "delays", fewerDelays
+}
+
+// CheckAttachment checks an attachment by itself.
+func CheckAttachment(a pipeline.Attachment) []Problem {
+	problems := workerconfig.CheckName(a.Pipeline)
+	for i := range problems {
+		problems[i].Path = Path{"pipeline"}
+	}
+	if a.Engine == pipeline.EngineNative {
+		problems = append(problems, problem(Path{"engine"}, "Queue cannot be attached from outside", nativeAttachment))
+	}
+	problems = append(problems, checkWorkQueueAt(func(attributes ...any) Path {
+		if len(attributes) == 0 {
+			return Path{"queue"}
+		}
+		return attributes
+	}, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
+	if pipeline.CannotBeMarked(a.Queue) {
+		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
+		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
+	}
+	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
+}
+
+// CheckDelayedExchange checks a delayed exchange by itself.
+func CheckDelayedExchange(e delayed.Exchange) []Problem {
+	if problems := workerconfig.ValidateDelayedExchange(e.Worker()); len(problems) > 0 {
+		return problems
+	}
+	if detail, name := longestRefused(e); detail != "" {
+		return []Problem{workerconfig.NameTooLong(workerconfig.DelayedExchange, name, detail)}
+	}
+	if definition := e.Definition().String(); !stored.Fits(definition) {
+		return []Problem{problem(Path{"max_delay"}, "Definition too long", "It has %d bytes. Write durations more simply.", len(definition))}
+	}
+	return nil
+}
+
+// longestRefused is the longest name that brokers refuse, and why.
+func longestRefused(e delayed.Exchange) (detail, name string) {
+	longest := e.Names().UnroutedQueue()
+	for _, queue := range slices.Sorted(maps.Keys(delayed.Expand(e).Queues)) {
+		if len(queue) > len(longest) {
+			longest = queue
+		}
+	}
+	return tooLong(e.Vhost, longest, topology.Quorum), longest
+}
+
+// Details of what is wrong with a configuration by itself.
+const (
+	unusedDelays = "With max_attempts = %d a message waits %s, but %d delays are listed. " +
+		"Raise max_attempts to %d, or remove the delays at the end."
+
+	tooOldAtOnce = "The first delay is %s, and max_age = %q does not let a message come back so late after it failed: " +
+		"each goes to the failed queue as \"too_old\" at once. " +
+		"Raise max_age, or shorten the first delay."
+
+	definitionTooLong = "The pipeline's definition, which is kept on the broker, has %d bytes; " +
+		"it may have at most %d, and fewer with many quotes in it. " +
+		"%s."
+
+	fewerQueueAttempts = "Set max_attempts of a work queue only where it differs from the pipeline's, " +
+		"or divide the queues among several pipelines"
+
+	shorterPolicy = "Shorten it, or move keys that only some work queues need into the policy_definition of those, which is kept elsewhere"
+
+	fewerDelays = "List fewer delays: the last one repeats"
+
+	unusableKeyHere = "%q cannot be set here: %s."
+
+	unknownPolicyKey = "RabbitMQ knows no policy key %q. " +
+		"Apply fails unless a plugin of the broker does."
+
+	reservedByBrokers = "Brokers reserve names that begin with \"amq.\". " +
+		"Choose another name than %q."
+
+	noPolicyToDefine = "With attach = \"arguments\" the pipeline writes no policy for the queue."
+
+	quorumOnly = "Only quorum queues dead-letter at least once. " +
+		"Write \"at-most-once\", or leave it out."
+
+	argumentsWithoutDeclare = "arguments_json goes with declare = true: a queue that exists already keeps its own arguments."
+
+	removeArgument = "Remove %q: %s."
+
+	limitTurnsAgainstPublishers = "At-least-once dead-lettering needs overflow = reject-publish, " +
+		"which would turn %q against the queue's publishers. " +
+		"Remove it, or write\n\n" +
+		"  dead_letter_strategy = \"at-most-once\""
+
+	nullIsRefused = "Brokers refuse null. " +
+		"Remove %q or give it a value."
+
+	wholeNumbersOnly = "%q is %v; RabbitMQ's arguments take whole numbers, written without a point."
+
+	takenOverFromItself = "take_over_from names the pipeline itself. " +
+		"Name the other pipeline that has the queue, or leave it out."
+
+	takenOverAndDeclared = "Queue %q exists already if another pipeline has it, so it is not for this one to declare. " +
+		"If the other one declares it, set declare = false there first and apply: the queue stays. " +
+		"Then write %q = { take_over_from = ... } here, without declare; the queue %q is then managed by neither."
+
+	noPolicyToTakeOver = "A queue with attach = \"arguments\" dead-letters where it was declared to, whatever a policy says. " +
+		"Declare it without dead-letter arguments, and attach it by policy."
+
+	tildeTakenOver = "The name %q has a ~. " +
+		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
+		"which say where a queue is taken over from. " +
+		"Remove the queue from the other pipeline, then add it here: what is rejected between the two applies is lost."
+
+	tildeInName = "The name %q has a ~. " +
+		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
+		"which mark what belongs to an attachment. " +
+		"List the queue in the work_queues of the pipeline itself, whose bindings have none."
+)
+
+// A plan and the sidecar's configuration describe problems alike.
+type (
+	// Problem is a reason why a specification cannot work, with its place and its remedy.
+	Problem = described.Problem
+	// Path leads to an attribute.
+	Path = described.Path
+	// MapKey is a key of a map in a Path.
+	MapKey = described.MapKey
+)
+
+func problem(path Path, summary, detail string, args ...any) Problem {
+	return described.New(path, summary, detail, args...)
+}
+
+// Bullets lists texts, one in a line.
+func Bullets(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }
+
+// BulletsOf lists bindings, one in a line.
+func BulletsOf(bindings []topology.Binding) string {
+	texts := make([]string, len(bindings))
+	for i, b := range bindings {
+		texts[i] = b.String()
+	}
+	return Bullets(texts)
 }

@@ -86,3 +86,63 @@ func ConsumersCall(engine string) Problem {
 	}
 	return problem(at, "Consumers must call basic.nack(requeue=false)", callWorker)
 }
+
+// Details of what an engine cannot do.
+const (
+	noMaxAge = "With engine = %q nobody compares the age of a message. " +
+		"Leave max_age out, or write engine = \"worker\"."
+
+	noRetryOn = "With engine = %q only what consumers reject is retried; what expires or is displaced is parked. " +
+		"Leave retry_on out, or write engine = \"worker\"."
+
+	noZeroDelay = "With engine = %q every retry waits. " +
+		"Write a delay of 1ms or more, or engine = \"worker\"."
+
+	noQueueAttempts = "With engine = %q all work queues have the max_attempts of the pipeline. " +
+		"Leave it out, give the queue a pipeline of its own, or write engine = \"worker\"."
+
+	noClassicDelay = "Queue %q is classic, and only quorum queues delay and count what is returned to them. " +
+		"Leave it out, or choose engine = \"worker\" or \"consumer\" for the pipeline."
+
+	oneDelayOnly = "With engine = \"consumer\" all retries wait in one queue, and %d delays are listed. " +
+		"List one delay, or write engine = \"worker\"."
+
+	linearOnly = "With engine = \"native\" RabbitMQ computes the delays: the first one, " +
+		"twice, three times it and so on, up to the last one. " +
+		"Write such a schedule, as in delays = [\"5s\", \"10s\", \"15s\"], or engine = \"worker\"."
+)
+
+// Details of a broker that is too old for an engine.
+const (
+	tooOldForNative = "The broker is RabbitMQ %s. " +
+		"Quorum queues delay by a policy from 4.3.1 on. " +
+		"An older broker refuses the policy, or has the queue return messages at once, thousands of times a second. " +
+		"Write engine = \"worker\", which needs 3.10, or upgrade first."
+
+	tooOldForConsumer = "The broker is RabbitMQ %s. " +
+		"Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message would be retried. " +
+		"Write engine = \"worker\", which needs 3.10, or upgrade first."
+
+	engineOfPipeline = "The pipeline %q has engine = %q. " +
+		"Write the same engine here, or attach the queue to another pipeline."
+
+	nativeAttachment = "The delays of engine = \"native\" are in the policy of each work queue, and an attachment does not know them. " +
+		"List the queue in the work_queues of the pipeline."
+)
+
+// What consumers must call.
+const (
+	callWorker = "With requeue=true a message comes back at once, without a delay. The guide \"Which engine\" says what each call does."
+
+	callNative = "With requeue=false a message is parked at its first failure. The guide \"Which engine\" says what each call does."
+
+	callConsumer = "Without the code in the guide \"Which engine\", a message that always fails comes back indefinitely."
+
+	holdWhileMoved = "Consumers of %q call the wrong method from the moment of the take-over from %q on, until they are changed, " +
+		"and what fails meanwhile is parked without a retry. " +
+		"Before this apply, have them keep a message that failed for a second, and then call basic.nack with requeue=true: " +
+		"RabbitMQ 4.3 does not count that, and it is right for both engines. " +
+		"After it, have them call what this pipeline needs. " +
+		"The steps are in the guide \"Which engine\". " +
+		"If nothing is consumed from %q meanwhile, there is nothing to do."
+)

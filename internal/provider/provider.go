@@ -3,20 +3,29 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/deadletteraudit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/delayedexchange"
 	providerfunction "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/function"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipelinedata"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 )
 
 type rabbitMQ struct {
@@ -63,4 +72,106 @@ func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
 // Functions lists the functions.
 func (rabbitMQ) Functions(context.Context) []func() function.Function {
 	return []func() function.Function{providerfunction.NewMergePermissions}
+}
+
+// Configure makes the session that resources and data sources work with. It does not ask the broker: the session does
+// when it is first needed. While the endpoint or a credential is not known yet, resources and data sources wait for it,
+// if the client can do that; otherwise plans are made without looking at the broker.
+func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	if !req.Config.Raw.IsFullyKnown() {
+		handOut(session.Unconnected(), resp)
+		if req.ClientCapabilities.DeferralAllowed {
+			resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
+		}
+		return
+	}
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	config, diags := m.broker(ctx)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	client, err := broker.New(config)
+	if err != nil {
+		resp.Diagnostics.Append(invalid(err))
+		return
+	}
+	handOut(session.New(client, p.times), resp)
+}
+
+func handOut(made *session.Session, resp *provider.ConfigureResponse) {
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = made, made, made
+}
+
+// broker merges the configuration with the environment; what is configured wins.
+func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	config := broker.Config{
+		Endpoint:     orEnvironment(m.Endpoint, "RABBITMQ_ENDPOINT"),
+		Username:     orEnvironment(m.Username, "RABBITMQ_USERNAME"),
+		Password:     orEnvironment(m.Password, "RABBITMQ_PASSWORD"),
+		Insecure:     m.Insecure.ValueBool(),
+		Certificates: m.certificates().Or(certificates.Environment(os.Getenv)),
+		Proxy:        orEnvironment(m.Proxy, "RABBITMQ_PROXY"),
+	}
+	if text := os.Getenv("RABBITMQ_INSECURE"); m.Insecure.IsNull() && text != "" {
+		insecure, err := strconv.ParseBool(text)
+		if err != nil {
+			diags.Append(invalidInsecure(text))
+		}
+		config.Insecure = insecure
+	}
+	if !m.Headers.IsNull() {
+		diags.Append(m.Headers.ElementsAs(ctx, &config.Headers, false)...)
+	}
+	for _, setting := range []struct{ name, value string }{
+		{"endpoint", config.Endpoint}, {"username", config.Username}, {"password", config.Password},
+	} {
+		if setting.value == "" && (setting.name == "endpoint" || !config.Certificates.Cert.Given()) {
+			diags.Append(missing(setting.name))
+		}
+	}
+	return config, diags
+}
+
+// certificates are those of the configuration.
+func (m model) certificates() certificates.Set {
+	return certificates.Set{
+		CA:   source(m.CACertFile, m.CACertPEM, "cacert_file", "cacert_pem"),
+		Cert: source(m.ClientCertFile, m.ClientCertPEM, "clientcert_file", "clientcert_pem"),
+		Key:  source(m.ClientKeyFile, m.ClientKeyPEM, "clientkey_file", "clientkey_pem"),
+	}
+}
+
+func source(file, pem types.String, fileName, pemName string) certificates.Source {
+	return certificates.Source{File: file.ValueString(), PEM: pem.ValueString(), FileName: fileName, PEMName: pemName}
+}
+
+var environment = map[string]string{
+	"endpoint": "RABBITMQ_ENDPOINT",
+	"username": "RABBITMQ_USERNAME",
+	"password": "RABBITMQ_PASSWORD",
+}
+
+func orEnvironment(configured types.String, variable string) string {
+	if configured.IsNull() {
+		return os.Getenv(variable)
+	}
+	return configured.ValueString()
+}
+
+func missing(attribute string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "Missing provider configuration",
+		fmt.Sprintf("Set %s in the provider block, or the environment variable %s.", attribute, environment[attribute]))
+}
+
+func invalidInsecure(value string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("insecure"), "Invalid RABBITMQ_INSECURE",
+		fmt.Sprintf("The environment variable RABBITMQ_INSECURE is %q; write true or false.", value))
+}
+
+func invalid(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Invalid provider configuration",
+		fmt.Sprintf("The connection to RabbitMQ cannot be set up: %s.", err))
 }

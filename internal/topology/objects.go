@@ -1,4 +1,10 @@
+// Package topology is a model of RabbitMQ objects: exchanges, queues, bindings and policies of a
+// vhost, how they differ from one another, how a plan shows them, and which policies apply to them.
+//
+// It is pure: it talks to no broker, knows nothing of Terraform, and nothing of retries.
 package topology
+
+import "slices"
 
 // Queue types that a pipeline can be made of.
 const (
@@ -71,4 +77,66 @@ func New() Topology {
 // Empty reports whether there is no object at all.
 func (t Topology) Empty() bool {
 	return len(t.Exchanges)+len(t.Queues)+len(t.Bindings)+len(t.Policies) == 0
+}
+
+// Strategies of dead-lettering.
+const (
+	// AtLeastOnce keeps a dead letter until its targets have taken it. Quorum queues only, together
+	// with overflow = reject-publish (rabbit_quorum_queue:dead_letter_handler).
+	AtLeastOnce = "at-least-once"
+	// AtMostOnce drops a dead letter whose target does not take it.
+	AtMostOnce = "at-most-once"
+)
+
+// Vhost is what a broker reports of a vhost: its objects and what decides how they behave.
+type Vhost struct {
+	Name string
+	Topology
+	// OperatorPolicies apply on top of policies, and no policy keeps them away.
+	OperatorPolicies map[string]Policy
+	// Nodes is how many nodes the cluster has, running or not.
+	Nodes int
+	// Version of the broker.
+	Version Version
+}
+
+// Version is a broker's version, as far as behaviour depends on it.
+type Version struct{ Major, Minor, Patch int }
+
+// BeforePatch reports whether the version is older than the one given, to the last number.
+func (v Version) BeforePatch(major, minor, patch int) bool {
+	return v.Before(major, minor) || v.Major == major && v.Minor == minor && v.Patch < patch
+}
+
+// Before reports whether the version is older than the one given.
+func (v Version) Before(major, minor int) bool {
+	return v.Major < major || v.Major == major && v.Minor < minor
+}
+
+// Sort sorts by way of pointers: the code for those is in the sidecar's binary once, and that for each struct takes up to
+// eighteen kilobytes.
+func Sort[T any](list []T, compare func(a, b *T) int) {
+	order := make([]*T, len(list))
+	for i := range list {
+		element := list[i]
+		order[i] = &element
+	}
+	slices.SortFunc(order, compare)
+	for i, element := range order {
+		list[i] = *element
+	}
+}
+
+// Untouched reports whether all that an owner has in a vhost is there exactly as it would be made, and nothing is bound to
+// it or from it.
+func Untouched(owned, made, vhost Topology) bool {
+	changes := Diff(owned, made)
+	isBound := func(b Binding) bool {
+		_, from := owned.Exchanges[b.Source]
+		_, toQueue := owned.Queues[b.Destination]
+		_, toExchange := owned.Exchanges[b.Destination]
+		return from || b.Source != "" && (b.ToExchange && toExchange || !b.ToExchange && toQueue)
+	}
+	return !owned.Empty() && changes.Create.Empty() && changes.Replace.Empty() && changes.Update.Empty() &&
+		!slices.ContainsFunc(vhost.Bindings, isBound)
 }

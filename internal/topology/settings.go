@@ -1,6 +1,10 @@
 package topology
 
-import "cmp"
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+)
 
 // UnreachableLength is a length limit that no queue reaches.
 const UnreachableLength = int64(1_000_000_000)
@@ -106,4 +110,71 @@ func first(policies []NamedPolicy, key string) any {
 		return nil
 	}
 	return policies[0].Definition[key]
+}
+
+// policyKeys are those that one of the supported versions takes for queues, by itself or with the federation plugin.
+var policyKeys = []string{
+	"alternate-exchange", "consumer-disconnected-timeout", "consumer-timeout", "dead-letter-exchange", "dead-letter-routing-key",
+	"dead-letter-strategy", "delayed-retry-max", "delayed-retry-min", "delayed-retry-type", "delivery-limit", "expires",
+	"federation-upstream", "federation-upstream-pattern", "federation-upstream-set", "ha-mode", "ha-params", "ha-promote-on-failure",
+	"ha-promote-on-shutdown", "ha-sync-batch-size", "ha-sync-mode", "initial-cluster-size", "max-age", "max-in-memory-bytes",
+	"max-in-memory-length", "max-length", "max-length-bytes", "message-ttl", "overflow", "queue-leader-locator", "queue-master-locator",
+	"queue-mode", "queue-version", "stream-filter-size-bytes", "stream-max-segment-size-bytes", "target-group-size",
+}
+
+// IsPolicyKey reports whether RabbitMQ knows a policy key. Plugins of others may know more.
+func IsPolicyKey(key string) bool { return slices.Contains(policyKeys, key) }
+
+// DecodedArguments turns what encoding/json decoded with UseNumber into arguments: whole numbers
+// become int64, others float64. It is nil where there are none.
+func DecodedArguments(decoded map[string]any) Arguments {
+	if len(decoded) == 0 {
+		return nil
+	}
+	values := make(Arguments, len(decoded))
+	for key, value := range decoded {
+		values[key] = decodedValue(value)
+	}
+	return values
+}
+
+func decodedValue(decoded any) any {
+	switch value := decoded.(type) {
+	case json.Number:
+		if integer, err := value.Int64(); err == nil {
+			return integer
+		}
+		float, err := value.Float64()
+		if err != nil {
+			return value.String()
+		}
+		// A broker that was sent 1.0 stores 1.
+		if whole := int64(float); float64(whole) == float {
+			return whole
+		}
+		return float
+	case []any:
+		list := make([]any, len(value))
+		for i, element := range value {
+			list[i] = decodedValue(element)
+		}
+		return list
+	case map[string]any:
+		table := make(map[string]any, len(value))
+		for key, element := range value {
+			table[key] = decodedValue(element)
+		}
+		return table
+	default:
+		return value
+	}
+}
+
+// Key is a text that is equal for equal arguments: encoding/json sorts keys.
+func (a Arguments) Key() string {
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic("arguments hold JSON values only: " + err.Error())
+	}
+	return string(text)
 }

@@ -1,11 +1,17 @@
 package command
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
@@ -83,4 +89,120 @@ func (r *replay) missingQueue() string {
 	default:
 		return fmt.Sprintf(" to %s: run terraform apply, or write --to", r.place.Pipeline.ReturnExchange())
 	}
+}
+
+// untilGivenUp is the value of --wait without one.
+const untilGivenUp = "gives_up_after"
+
+// waitsFor is how long to wait for what comes back: unless it is said, until the pipeline has given up.
+func (p *place) waitsFor(text string) (time.Duration, error) {
+	const late = 10 * time.Second // messages do not expire, nor are they parked, on the dot
+	switch {
+	case text == "":
+		return 0, nil
+	case text == untilGivenUp && p.Worker != nil:
+		return p.Worker.GivesUpAfter() + late, nil
+	case text == untilGivenUp:
+		return 0, errors.New("--wait: the worker's configuration says how long the pipeline retries: write --config, or --wait=10m")
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 {
+		return 0, fmt.Errorf("--wait=%s: must be a duration, such as 10m", text)
+	}
+	return wait, nil
+}
+
+// sayUnknown says what a wait cannot know of the messages that did not come back.
+func (r *replay) sayUnknown(others int) {
+	switch {
+	case others <= 0 || r.wait == 0:
+	case r.to == "" && r.place.Worker != nil && r.wait < r.place.Worker.GivesUpAfter():
+		r.terminal.say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), r.place.Worker.GivesUpAfter())
+	default:
+		r.terminal.say("%s not back: done, or still waiting in a queue or at a consumer.", failed.Messages(others))
+	}
+}
+
+// waitAndCount counts the messages of this run that are back after a while.
+func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int, err error) {
+	// The broker brings back at once what a delayed exchange cannot route.
+	if r.wait <= 0 && r.place.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
+		return 0, nil
+	}
+	if r.until == untilGivenUp {
+		r.terminal.say("waiting for %s, since the pipeline gives up after %s", r.wait, r.place.Worker.GivesUpAfter())
+	}
+	select {
+	case <-time.After(r.wait):
+	case <-ctx.Done():
+		return 0, errors.New("stopped while waiting: whether messages came back was not looked at")
+	}
+	reasons := map[string]int{}
+	if _, err := r.look(ctx, failed.Filter{}, func(e *failed.Entry) {
+		if replayedBy(e, r.how.ID) {
+			again++
+			reasons[e.Reason]++
+		}
+	}); err != nil {
+		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
+	}
+	r.terminal.say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
+	r.sayUnknown(result.Confirmed - again)
+	if n := r.place.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
+		r.terminal.say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
+	}
+	if n := r.place.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
+		r.terminal.say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
+	}
+	if again < result.Confirmed {
+		return again, r.consumed(ctx)
+	}
+	return again, nil
+}
+
+func explainReasons(reasons map[string]int) string {
+	var text strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		_, _ = fmt.Fprintf(&text, " %d %s.", reasons[reason], cmp.Or(reason, "without a reason"))
+	}
+	return text.String()
+}
+
+// consumed says, and is an error after a wait, that no worker takes the messages that have to come back.
+func (r *replay) consumed(ctx context.Context) error {
+	if r.place.inbox() == "" || r.to != "" {
+		return nil
+	}
+	inbox := pass.Queue{Name: r.place.inbox(), Open: r.place.Open}
+	if count, err := inbox.Count(ctx); err == nil && count.Consumers == 0 {
+		return r.unconsumed(inbox.Name, count.Ready)
+	}
+	return nil
+}
+
+func (r *replay) unconsumed(inbox string, ready int) error {
+	stays := "what has to wait"
+	if r.place.Pipeline != "" {
+		stays = "what fails again or has no binding to " + r.place.Pipeline.ReturnExchange()
+	}
+	r.terminal.say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
+		inbox, failed.Messages(ready), stays)
+	if r.wait > 0 {
+		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox)
+	}
+	return nil
+}
+
+// replayedBy reports whether a message was replayed in this run.
+func replayedBy(e *failed.Entry, id string) bool {
+	if e.Replays == 0 {
+		return false
+	}
+	properties, err := content.Parse(e.Properties)
+	if err != nil {
+		return false
+	}
+	value, _ := properties.Headers().Get(failed.HeaderReplayID)
+	text, ok := value.Text()
+	return ok && text == id
 }

@@ -201,3 +201,138 @@ func (s *survey) sayHidden(r pass.Result) {
 		s.terminal.say("%s not found: %s", failed.Count(len(missing), "id"), strings.Join(missing[:min(shown, len(missing))], ", "))
 	}
 }
+
+// AMQP tells nobody but who may configure a queue whether it has a delivery limit, and nobody at all what a policy says.
+// A message that is put back more often than the limit allows is deleted, or dead-lettered.
+const (
+	// worn is how often a message was put back when it is looked at no more.
+	worn = 3
+	// usualLimit is that of a quorum queue of RabbitMQ 4 that has no other one.
+	usualLimit = 20
+)
+
+// approach finds out whether the queue of others may delete what is looked at.
+func (s *survey) approach(ctx context.Context) error {
+	if err := s.place.recognize(ctx); err != nil {
+		return err
+	}
+	if s.place.isKept() || s.limited || s.options.force && s.place.isOfWorkQueues() {
+		return nil // by force: the user says that the pipeline declares it
+	}
+	kind, err := s.place.Kind(ctx)
+	switch {
+	case err != nil:
+		return err
+	case kind == pass.Stream:
+		return fmt.Errorf("queue %q is a stream, which keeps its messages whoever reads them: there is nothing to replay or to take out",
+			s.place.Name)
+	case kind == pass.Quorum && !s.options.force:
+		s.limited = true
+		s.terminal.say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
+			"A policy with delivery-limit -1 ends that.", s.place.Name)
+	}
+	return nil
+}
+
+// cautious ends a look with an error when a message was put back too often. If it is the first one, no other was delivered.
+func (s *survey) cautious(decide func(*failed.Entry) pass.Verdict, refused *error) func(*failed.Entry) pass.Verdict {
+	return func(e *failed.Entry) pass.Verdict {
+		if e.DeliveryCount < worn {
+			return decide(e)
+		}
+		*refused = fmt.Errorf("a message of %q was put back %d times already, and a delivery limit, which AMQP does not tell, deletes what "+
+			"is put back too often: one of %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), "+
+			"and write --force%s", s.place.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), s.byForce())
+		return pass.Verdict{Last: true}
+	}
+}
+
+// byForce says when no policy is needed.
+func (s *survey) byForce() string {
+	if !s.place.isOfWorkQueues() {
+		return ""
+	}
+	return fmt.Sprintf("; --force alone is enough if pipeline %q declares the queue, as its configuration (--config) would tell",
+		s.place.Pipeline)
+}
+
+// sayOversized names the messages that the broker does not take.
+func (s *survey) sayOversized(p pass.Result) {
+	const shown = 20
+	for i, o := range p.Oversized {
+		if i == shown {
+			s.terminal.say("%s more are too large", failed.Messages(len(p.Oversized)-shown))
+			return
+		}
+		s.terminal.say("%s skipped: its body of %d bytes is larger than the broker's max_message_size, %d", s.named(o), o.Size, o.Max)
+	}
+}
+
+// named is how a message is found.
+func (s *survey) named(o pass.Oversized) string {
+	switch {
+	case o.Line > 0:
+		return fmt.Sprintf("line %d", o.Line)
+	case o.MessageID != "":
+		return fmt.Sprintf("message %s (message-id %s, number %d in %s)", o.ID, pasted(o.MessageID), o.Position, s.place.Name)
+	default:
+		return fmt.Sprintf("message %s (number %d in %s)", o.ID, o.Position, s.place.Name)
+	}
+}
+
+// back says where the messages are that were looked at.
+func (s *survey) back() string {
+	if s.last.NotBack == 0 {
+		return "all put back"
+	}
+	return fmt.Sprintf("%d of them not back: they expired, somebody took them, or the queue has a delivery limit and "+
+		"deletes what is looked at too often", s.last.NotBack)
+}
+
+// notBack is an error if messages that were looked at are not back, or some were counted that did not come.
+func (s *survey) notBack() error {
+	switch {
+	case s.last.NotBack > 0:
+		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.last.NotBack), s.place.Name)}
+	case s.last.Vanished > 0:
+		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(s.last.Vanished), s.place.Name)}
+	}
+	return nil
+}
+
+// waiting is why it does not go on.
+func waiting(p pass.Progress) string {
+	switch {
+	case p.Blocked != "":
+		return "  the broker accepts no messages (" + p.Blocked + "): waiting"
+	case p.Waiting && p.Missing > 0:
+		return fmt.Sprintf("  waiting for %s counted before", failed.Messages(p.Missing))
+	case p.Waiting:
+		return "  waiting for the broker"
+	default:
+		return ""
+	}
+}
+
+// sayWaiting says what is waited for: without a terminal there is no line of progress that would say why nothing happens.
+func (s *survey) sayWaiting(p pass.Progress) {
+	if awaits := p.Waiting && p.Missing > 0; awaits != s.awaits {
+		if s.awaits = awaits; awaits {
+			s.terminal.say("%s", strings.TrimSpace(waiting(p)))
+		}
+	}
+	switch {
+	case p.Blocked != "" && s.blocked == "":
+		s.terminal.say("the broker accepts no messages (%s): waiting", p.Blocked)
+	case p.Blocked == "" && s.blocked != "":
+		s.terminal.say("the broker accepts messages again")
+	}
+	s.blocked = p.Blocked
+}
+
+// sayVanished says that messages were counted and did not come.
+func (s *survey) sayVanished(p pass.Result) {
+	if p.Vanished > 0 {
+		s.terminal.say("%s did not come after all: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))
+	}
+}

@@ -2,10 +2,16 @@ package file
 
 import (
 	"bytes"
+	"encoding/base64"
+	endian "encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
 // node is a value of JSON whose members have kept their order.
@@ -102,4 +108,110 @@ func sameScalar(a, b any) bool {
 	n, err := x.Float64()
 	m, err2 := y.Float64()
 	return errors.Join(err, err2) == nil && n == m
+}
+
+// spell writes a value that is neither text, boolean, void, table nor array; as a number, or quoted.
+func spell(v content.Value) (text string, quoted bool) {
+	if n, ok := v.Integer(); ok {
+		return strconv.FormatInt(n, 10), n > maxExact || n < -maxExact
+	}
+	if n, ok := v.Float(); ok {
+		return strconv.FormatFloat(n, 'g', -1, 8*len(v.Bytes)), math.IsNaN(n) || math.IsInf(n, 0)
+	}
+	switch v.Type {
+	case content.TypeTimestamp:
+		n := endian.BigEndian.Uint64(v.Bytes)
+		return strconv.FormatUint(n, 10), n > maxExact
+	case content.TypeDecimal:
+		return spellDecimal(v.Bytes), true
+	}
+	return base64.StdEncoding.EncodeToString(v.Bytes), true
+}
+
+// spellDecimal writes as many digits after the point as the number has.
+func spellDecimal(data []byte) string {
+	scale := int(data[0])
+	digits := strconv.FormatUint(uint64(endian.BigEndian.Uint32(data[1:])), 10)
+	if scale == 0 {
+		return digits
+	}
+	if missing := scale + 1 - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	return digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+}
+
+// unspell is the reverse of spell.
+func unspell(letter byte, text string) (content.Value, error) {
+	v := content.Value{Type: letter}
+	var err error
+	switch letter {
+	case content.TypeFloat32, content.TypeFloat64:
+		v.Bytes, err = unspellFloat(letter, text)
+	case content.TypeDecimal:
+		v.Bytes, err = unspellDecimal(text)
+	case content.TypeBinary:
+		v.Bytes, err = base64.StdEncoding.DecodeString(text)
+	default:
+		v.Bytes, err = unspellInteger(letter, text)
+	}
+	if err != nil {
+		return v, fmt.Errorf("%.100q is no value of type %c; without its entry in types it would be one of JSON's", text, letter)
+	}
+	return v, nil
+}
+
+func unspellFloat(letter byte, text string) ([]byte, error) {
+	if letter == content.TypeFloat32 {
+		n, err := strconv.ParseFloat(text, 32)
+		return endian.BigEndian.AppendUint32(nil, math.Float32bits(float32(n))), err
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return endian.BigEndian.AppendUint64(nil, math.Float64bits(n)), err
+}
+
+func unspellDecimal(text string) ([]byte, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	n, err := strconv.ParseUint(whole+fraction, 10, 32)
+	if err == nil && len(fraction) > math.MaxUint8 {
+		err = strconv.ErrRange
+	}
+	return endian.BigEndian.AppendUint32([]byte{byte(len(fraction))}, uint32(n)), err //nolint:gosec // checked
+}
+
+// bits are the sizes of integers, negative if they are signed.
+var bits = map[byte]int{
+	content.TypeInt8: -8, content.TypeUint8: 8, content.TypeInt16: -16, content.TypeUint16: 16, content.TypeInt32: -32,
+	content.TypeUint32: 32, content.TypeInt64: -64, content.TypeLongLong: -64, content.TypeTimestamp: 64,
+}
+
+func unspellInteger(letter byte, text string) ([]byte, error) {
+	size, known := bits[letter]
+	if !known {
+		return nil, strconv.ErrSyntax
+	}
+	text = integral(text)
+	var n uint64
+	var err error
+	if size < 0 {
+		var signed int64
+		size = -size
+		signed, err = strconv.ParseInt(text, 10, size)
+		n = uint64(signed) //nolint:gosec // two's complement
+	} else {
+		n, err = strconv.ParseUint(text, 10, size)
+	}
+	return endian.BigEndian.AppendUint64(nil, n)[8-size/8:], err
+}
+
+// integral writes 1.0 and 1e3 as integers: some tools write them so.
+func integral(text string) string {
+	if !strings.ContainsAny(text, ".eE") {
+		return text
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > maxExact {
+		return text
+	}
+	return strconv.FormatInt(int64(n), 10)
 }

@@ -2,8 +2,19 @@
 package attribute
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // MapValue converts a map of anything.
@@ -49,4 +60,65 @@ func TextValue(text string) types.String {
 		return types.StringNull()
 	}
 	return types.StringValue(text)
+}
+
+// nullable is any value of an attribute.
+type nullable interface {
+	IsNull() bool
+	IsUnknown() bool
+}
+
+// Known reports whether a value is set and known.
+func Known(value nullable) bool { return !value.IsNull() && !value.IsUnknown() }
+
+// collection is any value of an attribute that holds others.
+type collection interface {
+	nullable
+	ToTerraformValue(ctx context.Context) (tftypes.Value, error)
+}
+
+// FullyKnown reports whether a collection is set and nothing in it is unknown.
+func FullyKnown(ctx context.Context, collection collection) bool {
+	if !Known(collection) {
+		return false
+	}
+	value, err := collection.ToTerraformValue(ctx)
+	return err == nil && value.IsFullyKnown()
+}
+
+// Shown is the part of a path whose line Terraform shows. Of an attribute within an entry of a map, that is the entry.
+func Shown(at path.Path) path.Path {
+	for len(at.Steps()) > 2 {
+		at = at.ParentPath()
+	}
+	return at
+}
+
+// ParseObject reads a JSON object and keeps integers whole. It is nil where there is none.
+func ParseObject(text jsontypes.Normalized, at path.Path) (topology.Arguments, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	if !Known(text) {
+		return nil, diags
+	}
+	decoder := json.NewDecoder(strings.NewReader(text.ValueString()))
+	decoder.UseNumber()
+	var decoded map[string]any
+	if err := decoder.Decode(&decoded); err != nil || decoded == nil {
+		diags.AddAttributeError(Shown(at), "Not a JSON object",
+			fmt.Sprintf("%s must be a JSON object, such as jsonencode({ \"key\" = \"value\" }).", at))
+		return nil, diags
+	}
+	return topology.DecodedArguments(decoded), diags
+}
+
+// ArgumentsValue is the reverse: arguments came out of JSON, so they go back into it.
+func ArgumentsValue(arguments topology.Arguments) jsontypes.Normalized {
+	if arguments == nil {
+		return jsontypes.NewNormalizedNull()
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return jsontypes.NewNormalizedNull()
+	}
+	return jsontypes.NewNormalizedValue(string(text))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
@@ -49,4 +50,88 @@ func fill(ctx context.Context, m *model, vhost topology.Vhost) diag.Diagnostics 
 	diags := m.Ignore.ElementsAs(ctx, &ignored, false)
 	m.show(audit.Without(audit.Vhost(vhost), ignored))
 	return diags
+}
+
+// model is the data source's configuration and state.
+type model struct {
+	Vhost    types.String `tfsdk:"vhost"`
+	Ignore   types.Set    `tfsdk:"ignore"`
+	Findings []finding    `tfsdk:"findings"`
+	Errors   types.Int64  `tfsdk:"errors"`
+	Warnings types.Int64  `tfsdk:"warnings"`
+}
+
+type finding struct {
+	Severity types.String `tfsdk:"severity"`
+	Rule     types.String `tfsdk:"rule"`
+	Object   object       `tfsdk:"object"`
+	Message  types.String `tfsdk:"message"`
+	Remedy   types.String `tfsdk:"remedy"`
+}
+
+type object struct {
+	Kind types.String `tfsdk:"kind"`
+	Name types.String `tfsdk:"name"`
+}
+
+// show sets what was found.
+func (m *model) show(found []audit.Finding) {
+	errors, warnings := audit.Count(found)
+	m.Errors, m.Warnings = types.Int64Value(int64(errors)), types.Int64Value(int64(warnings))
+	// Not nil, which would be null: no findings are an empty list.
+	m.Findings = []finding{}
+	for _, f := range found {
+		m.Findings = append(m.Findings, finding{
+			Severity: types.StringValue(string(f.Severity)),
+			Rule:     types.StringValue(f.Rule),
+			Object:   object{types.StringValue(f.Object.Kind), types.StringValue(f.Object.Name)},
+			Message:  types.StringValue(f.Message),
+			Remedy:   types.StringValue(f.Remedy),
+		})
+	}
+}
+
+// auditSchema describes the data source.
+func auditSchema() schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "Finds the ways in which a virtual host loses dead letters, whoever made its queues: " +
+			"dead-letter exchanges that do not exist or lead nowhere, cycles, " +
+			"policies that shadow others, limits that empty a queue of failed messages. " +
+			"It only reads. " +
+			"The guide [Dead-letter audit](../guides/dead-letter-audit.md) has every rule.",
+		Attributes: map[string]schema.Attribute{
+			"vhost": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Virtual host. Default: `/`.",
+			},
+			"ignore": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "Ids of rules whose findings are left out, such as `parking-queue-ttl`.",
+			},
+			"findings": schema.ListNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "What was found, errors first.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"severity": computedString("`error` if a message that dies there is lost or trapped, " +
+						"`warning` if that depends on something else, such as a full queue."),
+					"rule": computedString("Id of the rule, which never changes."),
+					"object": schema.SingleNestedAttribute{
+						Computed: true, MarkdownDescription: "What the finding is about.",
+						Attributes: map[string]schema.Attribute{
+							"kind": computedString("`queue`, `policy`, `operator_policy`, `pipeline`, `delayed_exchange` or `vhost`."),
+							"name": computedString("Its name."),
+						},
+					},
+					"message": computedString("What is lost, and why."),
+					"remedy":  computedString("What to do about it."),
+				}},
+			},
+			"errors":   schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are errors."},
+			"warnings": schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are warnings."},
+		},
+	}
+}
+
+func computedString(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }

@@ -3,11 +3,16 @@ package entity
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Create makes a resource out of objects that do not exist yet. If it fails, it removes what it made, unless
@@ -73,4 +78,95 @@ func (e *entity[M, S]) leftBehind(ctx context.Context, plan M, err error) diag.D
 		return diag.Diagnostics{leftoversNotImportable(unimportable)}
 	}
 	return diag.Diagnostics{e.leftoversImportable(e.importID(plan))}
+}
+
+// createdKey is set in a resource's private state as long as it exists. A plan without prior state
+// but with the key is the second half of a replacement.
+const createdKey = "created"
+
+type privateReader interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+type privateWriter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// createdBefore reports whether the resource exists already.
+func createdBefore(ctx context.Context, private privateReader) (bool, diag.Diagnostics) {
+	value, diags := private.GetKey(ctx, createdKey)
+	return len(value) > 0, diags
+}
+
+// markCreated notes that the resource exists.
+func markCreated(ctx context.Context, private privateWriter) diag.Diagnostics {
+	return private.SetKey(ctx, createdKey, []byte("true"))
+}
+
+// checkCreation is checkInService for a plan of which some input is not known yet.
+func (e *entity[M, S]) checkCreation(ctx context.Context, plan M) diag.Diagnostics {
+	if !e.identityKnown(plan) || !e.session.Configured() || e.session.HasWritten() {
+		return nil
+	}
+	user, diags := e.reachForPlan(ctx)
+	if user == nil {
+		return diags
+	}
+	vhost, err := e.listing(ctx, e.key(plan).Vhost, plan)
+	if err != nil {
+		return nil // Create lists it again, and is the one that refuses.
+	}
+	return e.checkInService(ctx, plan, vhost.Topology)
+}
+
+// checkInService refuses to create what the broker has already, and what is in use there. Terraform plans that for a
+// replacement that it was told to make, and then shows errors alone. Messages would be lost between destroy and creation.
+func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topology.Topology) diag.Diagnostics {
+	if lifecycle, _ := e.kind.Lifecycle(ctx, plan); lifecycle.Force {
+		return nil
+	}
+	live, inService := plan, e.kind.InService(plan, vhost)
+	if e.kind.Recover(&live, vhost) == nil {
+		inService = append(inService, e.contents(ctx, live, vhost)...)
+	}
+	if len(inService) == 0 {
+		return nil
+	}
+	spec, diags := e.kind.Specification(ctx, live)
+	_, forcible := e.kind.Schema(ctx).Attributes["force_destroy"]
+	return diag.Diagnostics{e.createdTwice(plan, inService, forcible && !diags.HasError() && e.kind.inUse(spec, vhost) == nil)}
+}
+
+// contents lists the messages in the queues of the resource as the broker has it.
+func (e *entity[M, S]) contents(ctx context.Context, live M, vhost topology.Topology) []string {
+	spec, diags := e.kind.Specification(ctx, live)
+	if diags.HasError() {
+		return nil
+	}
+	contents, err := e.session.Applier.Contents(ctx, e.key(live).Vhost, slices.Collect(maps.Keys(e.kind.Owned(spec, vhost).Queues)), nil)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, queue := range slices.Sorted(maps.Keys(contents)) {
+		found = append(found, queue+": "+contents[queue])
+	}
+	return found
+}
+
+func (e *entity[M, S]) createdTwice(plan M, inService []string, forcible bool) diag.Diagnostic {
+	detail := fmt.Sprintf("%s exists already, and is in use:\n%s\n\n"+
+		"This plan creates it. If Terraform destroys it first, the messages that are rejected or published in between are lost. "+
+		"Remedies:\n"+
+		"  - The plan replaces it: drop -replace, or replace_triggered_by in its lifecycle block.\n"+
+		"  - It is tainted: terraform untaint.\n"+
+		"  - Its address has changed: add a moved block.\n"+
+		"  - The state does not have it: terraform import %s.<name> '%s'.\n"+
+		"    If it is managed already, an earlier apply has left it as a deposed object: terraform state rm first, then import.\n"+
+		"  - To destroy it: terraform destroy -refresh=false, whose plan says what is lost.",
+		e.describe(e.key(plan)), preflight.Bullets(inService), e.resourceType(), e.importID(plan))
+	if forcible {
+		detail += "\n\nIf these messages can be lost, set force_destroy = true."
+	}
+	return diag.NewAttributeErrorDiagnostic(e.lastPath(), e.title()+" exists and is in use", detail)
 }

@@ -1,7 +1,14 @@
+// Package entity is what all resources and data sources have in common: how Terraform's calls lead to the
+// session, to the checks and to the broker, and what users are told when one of them fails.
+//
+// A resource is a Kind: its schema, its model, what the model expands to and owns, and the checks that are
+// particular to it. New makes the resource of it. A data source is a View.
 package entity
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -130,4 +137,21 @@ func (k Kind[M, S]) inUse(spec S, vhost topology.Topology) *InUse {
 		return nil
 	}
 	return k.InUse(spec, vhost)
+}
+
+// DroppedDeadLetters lists those of the queues of which nobody gets what is rejected after a change that detaches them.
+// What others are known to detach from them in this run does not count for them.
+func DroppedDeadLetters(run *session.Session, c apply.Change, queues []string) []string {
+	var dropped []string
+	for _, queue := range queues {
+		going := run.Goes(c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)
+		vhost := c.All
+		vhost.Policies = maps.Clone(vhost.Policies)
+		maps.DeleteFunc(vhost.Policies, func(name string, _ topology.Policy) bool {
+			_, own := c.Live.Policies[name]
+			return !own && slices.Contains(going, name)
+		})
+		dropped = append(dropped, topology.DroppedDeadLetters([]string{queue}, c.Live, c.Wanted, vhost)...)
+	}
+	return dropped
 }

@@ -3,8 +3,13 @@ package entity
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -50,4 +55,80 @@ func (e *entity[M, S]) notUndone(err error) diag.Diagnostics {
 		return nil
 	}
 	return diag.Diagnostics{e.rollbackIncomplete(left)}
+}
+
+// perform makes a change, and once more if it has left queues to others who let go of them meanwhile: of those who stop at the
+// same time, each sees the others use the queue, and the last one has to delete it.
+func (e *entity[M, S]) perform(
+	ctx context.Context, all topology.Vhost, plan func(topology.Vhost) apply.Change, write func(apply.Change) error,
+) error {
+	change := plan(all)
+	left := change.LeftToOthers()
+	if err := write(change); err != nil || len(left) == 0 {
+		return err
+	}
+	now, err := e.session.Fresh(ctx, change.Vhost)
+	if err != nil {
+		return err
+	}
+	change = plan(now)
+	if slices.ContainsFunc(slices.Collect(maps.Keys(change.Live.Queues)), func(queue string) bool { return slices.Contains(left, queue) }) {
+		return write(change)
+	}
+	return nil
+}
+
+// warnOfReleased names queues that have no dead-letter exchange after a change. If another owner's policy should still give
+// them one, it looks once more: of two processes that detach a queue at the same time, each finds the other's policy before
+// its own change, and the last one finds none afterwards.
+func (e *entity[M, S]) warnOfReleased(ctx context.Context, done apply.Change, released []string) diag.Diagnostics {
+	after := done.All
+	after.Topology = topology.Merge(after.Without(done.Live), done.Wanted)
+	released = slices.DeleteFunc(released, func(queue string) bool { _, stays := after.Queues[queue]; return !stays })
+	dropping := topology.WithoutDeadLetterExchange(released, after)
+	if len(dropping) < len(released) {
+		now, err := e.session.Fresh(ctx, done.Vhost)
+		if err != nil {
+			return diag.Diagnostics{report.ReleasedUnread(released, err)}
+		}
+		dropping = topology.WithoutDeadLetterExchange(released, now)
+	}
+	if len(dropping) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{report.DeadLettersAreDropped(dropping)}
+}
+
+// logEvery is how often a wait is logged.
+const logEvery = 10 * time.Second
+
+// logWaiting says in the log what is waited for; Terraform itself only says that it waits.
+func logWaiting(ctx context.Context) func(map[string]string) {
+	var last time.Time
+	return func(contents map[string]string) {
+		if time.Since(last) < logEvery {
+			return
+		}
+		last = time.Now()
+		fields := make(map[string]any, len(contents))
+		for queue, content := range contents {
+			fields[queue] = content
+		}
+		tflog.Info(ctx, "waiting until these queues hold no messages", fields)
+	}
+}
+
+// RefusedRemedy says how a refused queue comes to be empty. A broker goes on waiting for a queue that is gone, or not bound any more.
+func RefusedRemedy(exchange string) string {
+	return fmt.Sprintf("make room in the queue behind %q that refuses messages: the broker then gives it what is here, within six minutes. "+
+		"If that queue or its binding is gone, bind a queue in its place.", exchange)
+}
+
+// FailedQueueRemedy says how a failed queue comes to be empty that others may consume, too.
+const FailedQueueRemedy = "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. " +
+	"Stop its consumers, if there are any."
+
+// CannotReadQueues says that the contents of queues are not known.
+func CannotReadQueues(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot read whether queues are empty", err.Error())
 }

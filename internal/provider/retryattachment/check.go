@@ -1,12 +1,17 @@
 package retryattachment
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
@@ -73,3 +78,71 @@ func inService(m model, vhost topology.Topology) []string {
 }
 
 func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }
+
+// compute sets the computed attributes, which are a function of the configuration alone.
+func compute(_ context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
+	plan.ID = plan.id()
+	diags = checkReplacement(*plan, prior)
+	if !plan.inputsKnown() {
+		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
+		if plan.TakeOverFrom.IsUnknown() {
+			diags.Append(unknownTakeOver())
+		}
+		return false, diags
+	}
+	a, more := plan.attachment()
+	if diags.Append(more...); !diags.HasError() {
+		plan.Topology = attribute.TopologyValue(pipeline.ExpandAttachment(a))
+	}
+	return true, diags
+}
+
+// checkReplacement refuses a change that might replace the attachment: in between, no pipeline has the queue.
+func checkReplacement(plan model, prior *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if prior == nil {
+		return nil
+	}
+	for i, value := range plan.identity() {
+		if value.IsUnknown() {
+			diags.Append(replacedUnknown([]string{"vhost", "pipeline", "queue"}[i], prior.Queue.ValueString()))
+		}
+	}
+	return diags
+}
+
+// refresh sets the computed attributes from what is on the broker.
+func refresh(_ context.Context, _ *session.Session, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
+	state.ID, state.Topology = state.id(), attribute.TopologyValue(owned)
+	return nil
+}
+
+// remedy is for the failed queue: of the work queue, only pending dead letters matter.
+func remedy(pipeline.Attachment, string) string { return entity.FailedQueueRemedy }
+
+var policyUse = entity.PolicyUse{
+	At:      path.Root("attach"),
+	Why:     "Queues are attached by policy",
+	Without: "Without policies, set attach = \"arguments\".",
+}
+
+func movedByReplacement(queue, from string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
+		"A change of pipeline replaces the attachment, and what is rejected in queue %q in between is lost. "+
+			"Keep this attachment as it is, and add a second one, or a work queue of the other pipeline, with take_over_from = %q; apply; "+
+			"then remove this one and apply again. The guide \"Moving work queues\" has the steps.",
+		queue, from))
+}
+
+func replacedUnknown(attribute, queue string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "The attachment might be replaced", fmt.Sprintf(
+		"The value of %s is not known before the apply. If it changes, the attachment is replaced, "+
+			"and what is rejected in queue %q in between is lost. "+
+			"Make the value known to the plan: write it out, or create what it comes from with an apply of its own (-target).",
+		attribute, queue))
+}
+
+func unknownTakeOver() diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "take_over_from is not known yet",
+		"take_over_from must be known when the plan is made: write the pipeline's name out.")
+}

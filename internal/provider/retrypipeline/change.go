@@ -1,6 +1,13 @@
 package retrypipeline
 
 import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -74,4 +81,36 @@ func declared(pipelines ...pipeline.Pipeline) []string {
 		names = append(names, p.DeclaredFailedQueues()...)
 	}
 	return names
+}
+
+// checkReplacement refuses to replace a pipeline that has work queues: whichever of the two Terraform does first, destroy
+// or create, nobody catches for a while what consumers reject.
+func checkReplacement(plan, prior *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if prior == nil {
+		return nil
+	}
+	queues := slices.Sorted(maps.Keys(prior.WorkQueues.Elements()))
+	force := prior.ForceDestroy.ValueBool() && plan.ForceDestroy.ValueBool()
+	for _, a := range []struct {
+		at        path.Path
+		now, then attr.Value
+	}{
+		{path.Root("name"), prior.Name, plan.Name},
+		{path.Root("vhost"), prior.Vhost, plan.Vhost},
+		{path.Root("queue_type"), prior.QueueType, plan.QueueType},
+		{path.Root("engine"), prior.Engine, plan.Engine},
+	} {
+		switch refused := len(queues) > 0 && !force; {
+		case a.now.Equal(a.then):
+		case a.then.IsUnknown() && refused:
+			diags.Append(replacedUnknown(a.at, queues))
+		case a.then.IsUnknown():
+		case refused:
+			diags.Append(replacedWithWorkQueues(a.at, queues))
+		default:
+			diags.Append(replaced(a.at, prior.Name.ValueString(), force && len(queues) > 0))
+		}
+	}
+	return diags
 }

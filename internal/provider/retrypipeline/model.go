@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -14,6 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // model is the resource as Terraform has it.
@@ -106,4 +108,48 @@ func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostic
 	}
 	p.Detached = slices.Sorted(maps.Keys(m.DetachedQueues.Elements()))
 	return p, diags
+}
+
+// recover sets the inputs from the definition that the broker keeps.
+func (m *model) recover(vhost topology.Topology) error {
+	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost)
+	if err != nil {
+		return err
+	}
+	var delays []string
+	for _, delay := range p.Delays {
+		delays = append(delays, delay.Spelling)
+	}
+	m.Engine = types.StringValue(p.EngineName())
+	m.Delays = types.ListValueMust(types.StringType, attribute.StringValues(delays))
+	m.MaxAttempts = types.Int64Value(int64(p.MaxAttempts))
+	m.MaxAge = attribute.TextValue(p.MaxAge.Spelling)
+	m.RetryOn = types.SetValueMust(types.StringType, attribute.StringValues(p.RetryOn))
+	m.QueueType = types.StringValue(p.QueueType)
+	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))
+	m.PolicyDefinition = attribute.ArgumentsValue(p.PolicyDefinition)
+	m.ForceDestroy = types.BoolValue(false)
+	m.WorkQueues = attribute.MapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
+	return nil
+}
+
+// retiredValue lists retired queues; drained says which of them were seen to be empty.
+func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
+	values := map[string]attr.Value{}
+	for _, delay := range p.Retired {
+		queue := p.Names().RetryQueue(delay)
+		values[queue] = types.ObjectValueMust(retiredType.AttrTypes, map[string]attr.Value{
+			"delay": types.StringValue(pipeline.FormatDelay(delay)), "drained": types.BoolValue(drained[queue]),
+		})
+	}
+	return types.MapValueMust(retiredType, values)
+}
+
+// detachedValue lists detached queues; drained says for which of them nothing waits any more.
+func detachedValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
+	values := map[string]attr.Value{}
+	for _, queue := range p.Detached {
+		values[queue] = types.ObjectValueMust(detachedType.AttrTypes, map[string]attr.Value{"drained": types.BoolValue(drained[queue])})
+	}
+	return types.MapValueMust(detachedType, values)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapdefault"
@@ -195,3 +196,48 @@ func workQueueAttributes() map[string]schema.Attribute {
 	maps.Copy(attributes, attribute.FailedQueueAttributes("of the pipeline's `queue_type`"))
 	return attributes
 }
+
+// defaultAttempts plans one attempt more than there are delays where max_attempts is not set.
+type defaultAttempts struct{}
+
+// Description says what is planned.
+func (defaultAttempts) Description(context.Context) string { return "One more than there are delays." }
+
+// MarkdownDescription says what is planned.
+func (d defaultAttempts) MarkdownDescription(ctx context.Context) string { return d.Description(ctx) }
+
+// PlanModifyInt64 counts the planned delays.
+func (defaultAttempts) PlanModifyInt64(ctx context.Context, req planmodifier.Int64Request, resp *planmodifier.Int64Response) {
+	if !req.ConfigValue.IsNull() {
+		return
+	}
+	var delays types.List
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("delays"), &delays)...)
+	if delays.IsUnknown() {
+		resp.PlanValue = types.Int64Unknown()
+		return
+	}
+	resp.PlanValue = types.Int64Value(int64(len(delays.Elements())) + 1)
+}
+
+// The types of the nested attributes.
+var (
+	workQueueType = map[string]attr.Type{
+		"type":           types.StringType,
+		"declare":        types.BoolType,
+		"arguments_json": jsontypes.NormalizedType{},
+		"attach":         types.StringType,
+
+		"dead_letter_strategy": types.StringType,
+		"policy_definition":    jsontypes.NormalizedType{},
+		"max_attempts":         types.Int64Type,
+		"take_over_from":       types.StringType,
+		"failed_queue":         types.StringType,
+		"declare_failed_queue": types.BoolType,
+	}
+	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"delay":   types.StringType,
+		"drained": types.BoolType,
+	}}
+	detachedType = types.ObjectType{AttrTypes: map[string]attr.Type{"drained": types.BoolType}}
+)

@@ -88,3 +88,73 @@ func (s *Session) listing(ctx context.Context, vhost string) *listing {
 	})
 	return l
 }
+
+// Reach asks the broker who the provider's user is, once in an operation and when it is first needed: what needs no broker
+// works without one. It needs a client.
+func (s *Session) Reach(ctx context.Context) (broker.User, error) {
+	return s.reach(ctx, func(error) bool { return false })
+}
+
+// ReachForWrite is Reach for an apply, which asks again after a failure: what came before it in the apply can have started
+// the broker.
+func (s *Session) ReachForWrite(ctx context.Context) (broker.User, error) {
+	return s.reach(ctx, func(err error) bool { return err != nil })
+}
+
+func (s *Session) reach(ctx context.Context, again func(error) bool) (broker.User, error) {
+	s.mutex.Lock()
+	of := s.operation
+	s.mutex.Unlock()
+	select {
+	case of.reaching <- struct{}{}:
+		defer func() { <-of.reaching }()
+	case <-ctx.Done():
+		return broker.User{}, context.Cause(ctx)
+	}
+	if of.reached == nil || again(of.reached.err) {
+		user, err := s.Client.User(ctx)
+		of.reached = &reached{user, err}
+	}
+	return of.reached.user, of.reached.err
+}
+
+// Making waits until no other creation of this process makes one of these objects. Of two that list a vhost at the same
+// moment, neither would find the other's objects, and brokers can tell both that an object is new.
+func (s *Session) Making(ctx context.Context, objects []string) (made func(), err error) {
+	mine := make(chan struct{})
+	for {
+		other := s.begin(objects, mine)
+		if other == nil {
+			return func() { s.end(objects, mine) }, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-other:
+		}
+	}
+}
+
+// begin takes all of the objects, or returns a creation that makes one of them now.
+func (s *Session) begin(objects []string, mine chan struct{}) (other chan struct{}) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, object := range objects {
+		if other, making := s.making[object]; making {
+			return other
+		}
+	}
+	for _, object := range objects {
+		s.making[object] = mine
+	}
+	return nil
+}
+
+func (s *Session) end(objects []string, mine chan struct{}) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, object := range objects {
+		delete(s.making, object)
+	}
+	close(mine)
+}

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -83,3 +85,112 @@ type Parked struct {
 
 // verdict is a flow's own word for what happens to a message. The session only hands it back.
 type verdict any
+
+// message is a delivery that is not acknowledged yet.
+type message struct {
+	delivery amqp.Delivery
+	verdict  verdict
+	// sent is what it was published by: the verdict, or a detour.
+	sent verdict
+	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
+	diedAt time.Time
+	// judgedBy is the configuration that the verdict comes from.
+	judgedBy Config
+
+	// undecodable says why the headers, and with them the verdict, are not known.
+	undecodable error
+	// unreadable says that the broker could not dead-letter the message, and replaced, if a copy takes its place, why.
+	unreadable bool
+	replaced   error
+	// panicked says that the worker panicked over the message, and that the log says so.
+	panicked bool
+
+	// publishID, publishTag, publishedAt and confirmation are those of the latest publish.
+	publishID    string
+	publishTag   uint64
+	publishedAt  time.Time
+	confirmation interface{ Acked() bool }
+	// route is where it goes.
+	route deadletter.Route
+
+	// refused says that a queue has refused it, and that another one may have it: publishing it again may double it there.
+	refused bool
+
+	// deferrals is how often in a row the publish was deferred, and dueAt when it is tried again.
+	deferrals int
+	dueAt     time.Time
+}
+
+// accepted reports whether the broker has confirmed that it keeps the message. What the library notifies of
+// does not: where a nack overtook the confirm of an earlier message and an ack of multiple ones follows,
+// it calls the nack an ack. The deferred confirmation has what the broker said.
+func (m *message) accepted() bool { return m.confirmation.Acked() }
+
+// judge decides what happens to a delivery; one that cannot be judged is parked.
+func (s *Session) judge(m *message) (v verdict) {
+	m.judgedBy = s.Flow.Config()
+	judge := func() { v = s.Flow.judge(&m.delivery, time.Now()) }
+	if m.replaced != nil {
+		judge = func() { v = s.Flow.undeliverable(&m.delivery, m.replaced.Error()) }
+	}
+	if err := s.survive(m, judge); err != nil {
+		return s.Flow.unjudged(&m.delivery)
+	}
+	return v
+}
+
+// build builds what is published for a message. An error that is a [panicError] says that something else
+// may yet be.
+func (s *Session) build(m *message, stamp deadletter.Stamp) (publishing amqp.Publishing, err error) {
+	if panicked := s.survive(m, func() {
+		publishing, err = s.Flow.build(m.sent, &m.delivery, stamp)
+	}); panicked != nil {
+		return amqp.Publishing{}, panicked
+	}
+	return publishing, err
+}
+
+// survive turns a panic over one message into an error: ending the process would take all that is in
+// flight along, again and again.
+func (s *Session) survive(m *message, handle func()) (err error) {
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		err = panicError{fault}
+		if !m.panicked {
+			s.Log.Error("internal error (panic); message parked",
+				"panic", fault, "message_id", m.delivery.MessageId, "stack", string(debug.Stack()))
+		}
+		m.panicked = true
+	}()
+	handle()
+	return nil
+}
+
+// panicError is a panic that was survived.
+type panicError struct{ fault any }
+
+func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.fault) }
+
+// reconfigure puts a new configuration of the session's flow in force. What was sent to the broker
+// keeps its verdict. What the broker does not accept is judged again before it is published again, as it
+// would be if it were delivered again.
+func (s *Session) reconfigure(c Config) {
+	for _, publisher := range s.publishers.all {
+		// What was refused may go elsewhere now, and would never be answered there.
+		publisher.nackedSince = time.Time{}
+	}
+	s.Flow.Configure(c)
+	s.Log.Info("configuration changed")
+}
+
+// rejudged judges a message again if the configuration has changed, and reports whether it has.
+func (s *Session) rejudged(m *message) bool {
+	if m.judgedBy == s.Flow.Config() {
+		return false
+	}
+	m.verdict = s.judge(m)
+	return true
+}

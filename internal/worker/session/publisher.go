@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -136,4 +137,177 @@ func (p *publisher) drainReturns() {
 			return
 		}
 	}
+}
+
+// mostAnswers is how many answers wait for the loop at most.
+const mostAnswers = 1024
+
+// publishers are one per exchange, each with a channel of its own, so that an exchange that is missing, or whose target has no
+// majority, does not silence the others. A channel is opened for the first message.
+type publishers struct {
+	// all are by [deadletter.Route.Channel], and more for what does not answer.
+	all map[string]*publisher
+	// open opens a channel.
+	open func() (outlet, error)
+}
+
+// to is the publisher for a route.
+func (s *Session) to(route deadletter.Route) *publisher {
+	name := route.Channel()
+	if number, silent := s.silence.addresses[addressOf(route)]; silent {
+		name = fmt.Sprint(name, " silent ", number)
+	}
+	p, found := s.publishers.all[name]
+	if !found {
+		p = newPublisher(route.Exchange)
+		p.watch, p.setsAside, p.shut = s.watch.Exchange(route.Exchange), s.Flow.setsAside(route.Exchange), true
+		s.publishers.all[name] = p
+		s.openSoon(p, 0)
+	}
+	return p
+}
+
+// openSoon opens a publisher's channel, without stopping the loop.
+func (s *Session) openSoon(p *publisher, after time.Duration) {
+	time.AfterFunc(after, func() {
+		o, err := s.publishers.open()
+		s.complete(func() error { return s.opened(p, o, err) })
+	})
+}
+
+// opened publishes what had to wait.
+func (s *Session) opened(p *publisher, o outlet, err error) error {
+	if err != nil {
+		return err
+	}
+	p.resume(o)
+	go s.forward(p, o)
+	return s.release(p)
+}
+
+// answer is the broker's answer to a publish, or its last word on a channel.
+type answer struct {
+	*publisher
+	channel *amqp.Channel
+	amqp.Confirmation
+	ok bool
+}
+
+// late reports whether the publisher has another channel meanwhile.
+func (a answer) late() bool { return a.channel != a.Channel }
+
+// forward hands the answers of a channel to the loop, in their order. After the session it only takes them: the library waits for
+// that.
+func (s *Session) forward(p *publisher, o outlet) {
+	for ok := true; ok; {
+		a := answer{publisher: p, channel: o.Channel}
+		a.Confirmation, ok = <-o.confirms
+		a.ok = ok
+		select {
+		case s.answers <- a:
+		case <-s.ended:
+		}
+	}
+}
+
+// outstanding is how many messages have no confirm yet.
+func (ps publishers) outstanding() (n int) {
+	for _, p := range ps.all {
+		n += len(p.outstanding)
+	}
+	return n
+}
+
+// outstandingTo are the messages without a confirm that went to an exchange.
+func (ps publishers) outstandingTo(exchange string) []*message {
+	if p, found := ps.all[exchange]; found {
+		return p.outstanding
+	}
+	return nil
+}
+
+// publishIDs are unique: the prefix is the session's.
+type publishIDs struct {
+	prefix string
+	count  uint64
+}
+
+func (ids *publishIDs) next() string {
+	ids.count++
+	return ids.prefix + strconv.FormatUint(ids.count, 36)
+}
+
+// bindingDeferrals is how often, in nine seconds, a publish is deferred when an exchange that was missing is
+// back and has no binding for the message: whoever created it may be about to create the bindings.
+const bindingDeferrals = 8
+
+// confirm handles the broker's answer to a publish.
+func (s *Session) confirm(a answer) error {
+	p := a.publisher
+	if a.late() {
+		return nil
+	}
+	if !a.ok {
+		return s.channelClosed(p)
+	}
+	m := p.confirmed(a.DeliveryTag)
+	if m == nil {
+		if a.Ack && a.DeliveryTag == p.unheard {
+			s.silence.late(p.unheardOf)
+		}
+		return nil
+	}
+	if err := s.answered(p, m); err != nil {
+		return err
+	}
+	s.renew(p)
+	return s.release(p)
+}
+
+// answered handles what the broker says of a message.
+func (s *Session) answered(p *publisher, m *message) error {
+	impeded := p.impeded()
+	returned := p.took(m)
+	if impeded && !p.impeded() {
+		s.Log.Info("the exchange is available again", "exchange", p.exchange)
+	}
+	if !m.accepted() {
+		return s.Flow.nacked(p, m)
+	}
+	s.silence.heard(m)
+	switch {
+	case returned && p.warned && p.exchange != "" && m.deferrals < bindingDeferrals: // the default exchange has no bindings to wait for
+		s.keep(m)
+		return nil
+	case returned:
+		return s.Flow.returned(p, m)
+	}
+	return s.finish(m)
+}
+
+const (
+	// renewEvery passes between two channels at least that are opened since queues refuse messages.
+	renewEvery = 10 * time.Second
+	// outlivedBy is how long a channel stays open after its successor was asked for. A broker says that one queue has refused a message
+	// while another one may still have to take it from the channel.
+	outlivedBy = 5 * time.Second
+)
+
+// refusedOne notes that a queue refused a message, which may be the channel's fault.
+func (p *publisher) refusedOne(now time.Time) {
+	if now.Sub(p.renewed) > renewEvery {
+		p.stale, p.renewed = true, now
+	}
+}
+
+// renew opens a channel again whose refusals may be its own: on RabbitMQ 3.10, one that a full quorum queue has refused is refused
+// even when the limit is gone. It waits for a moment in which nothing is outstanding.
+func (s *Session) renew(p *publisher) {
+	if !p.stale && !p.crowded(time.Now()) || p.shut || len(p.outstanding) > 0 {
+		return
+	}
+	old := p.Channel
+	time.AfterFunc(outlivedBy, func() { _ = old.Close() }) // what it answers changes nothing
+	p.suspend()
+	s.reopen(p)
 }

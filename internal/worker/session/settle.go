@@ -1,9 +1,12 @@
 package session
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
@@ -84,4 +87,77 @@ func (s *Session) settleAccepted(p *publisher) error {
 	}
 	p.outstanding = rest
 	return nil
+}
+
+// DefaultAckPatience is how long a session that stops waits for acknowledgements that are on their way still.
+const DefaultAckPatience = 5 * time.Second
+
+var errAcksLate = errors.New("the inbox counts more consumers than before: acknowledgements are late, or another worker has just come")
+
+// acks knows whether the inbox has all acknowledgements of a session that stops.
+type acks struct {
+	// count asks how many consumers there are.
+	count func() (int, error)
+	// arrived gets the outcome of [amqpconn.AwaitAcks].
+	arrived chan error
+}
+
+// cancel ends the consumers.
+func (s *Session) cancel() {
+	channel, tags, own := s.intake.channel, s.intake.tags(), s.intake.consumers()
+	go func() {
+		s.acks.arrived <- amqpconn.AwaitAcks(own, s.acks.count, func() { cancelAll(channel, tags) })
+	}()
+}
+
+// awaitAcks waits until the inbox has the acknowledgements of all that was delivered.
+func (s *Session) awaitAcks() {
+	time.Sleep(ackGrace)
+	if s.intake.inFlight > 0 || !s.intake.cancelled() {
+		return // those consumers stay
+	}
+	err := errAcksLate
+	select {
+	case err = <-s.acks.arrived:
+	case <-time.After(time.Until(earlier(time.Now().Add(s.AckPatience), s.drainedBy))):
+	}
+	if err != nil {
+		s.Log.Info("the inbox may not have the last acknowledgements: their messages may be delivered again", "reason", err)
+	}
+}
+
+// What the log says of messages that are kept unacknowledged until they can be published.
+const (
+	deferredUnbound = "publish deferred, message kept unacknowledged: " +
+		"the exchange has no queue; run terraform apply"
+	deferredMissingLast = "publish deferred, messages kept unacknowledged: " +
+		"the failed or unrouted exchange, or its queue, is missing; run terraform apply"
+	deferredMissing = "publish deferred, messages kept unacknowledged: " +
+		"the exchange is missing; run terraform apply"
+	deferredForbidden = "publish deferred, messages kept unacknowledged: " +
+		"this user may not write to the exchange; grant it the permission"
+	deferredRefused = "publish deferred, message kept unacknowledged: " +
+		"the broker refused it"
+	deferredFull = "publish deferred, messages kept unacknowledged: " +
+		"the broker refuses them; is the queue full, or without a majority of its members?"
+	deferredNoDelay = "publish deferred, messages kept unacknowledged: " +
+		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the configuration that was applied"
+	parkedNoDelay = "messages are parked, or sent back at once if the schedule has a delay of 0s: " +
+		"still no delay of the configuration is bound to the retry exchange; run terraform apply"
+	setAside = "messages go to the refused queue, from where the broker delivers them: a queue behind the exchange refuses them, " +
+		"or does not answer; is it full, or without a majority of its members?"
+	detourMissing = "failed messages go to the pipeline's failed queue: " +
+		"the exchange that leads to those of the work queues is missing; run terraform apply"
+	detourForbidden = "failed messages go to the pipeline's failed queue: " +
+		"this user may not write to the exchange that leads to those of the work queues; grant it the permission"
+	// unreadableAfter leads to a consumer with a mistake.
+	unreadableAfter = "the retry-after-ms of a message is not a number of milliseconds, and is ignored: the message waits as the schedule says"
+	// parkedForbidden is the one that need not wait.
+	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
+		"this user may not write to amq.default; grant it the permission"
+)
+
+// detourText is by why failed messages take a detour.
+var detourText = map[deadletter.Detour]string{
+	deadletter.DetourMissing: detourMissing, deadletter.DetourForbidden: detourForbidden,
 }

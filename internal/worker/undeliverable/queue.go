@@ -1,14 +1,25 @@
+// Package undeliverable takes messages off an inbox that the broker cannot deliver over AMQP 0-9-1.
+//
+// A message that was published over AMQP 1.0 can have what AMQP 0-9-1 has not, such as a UUID, or on RabbitMQ 3 with the
+// plugin rabbitmq_amqp1_0 a number for a message-id. The broker closes the connection of whoever should be delivered it,
+// and delivers it again, to the end of the inbox's delivery limit, if there is one. So it is taken over AMQP 1.0, and a
+// copy that 0-9-1 can carry is parked. The original is accepted only after the broker has confirmed the copy.
 package undeliverable
 
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"errors"
 	"strings"
+	"time"
 
 	amqp10 "github.com/Azure/go-amqp"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
 // Queue is one with messages that the broker cannot deliver over AMQP 0-9-1.
@@ -69,4 +80,83 @@ func (l *link) handle(ctx context.Context, message *amqp10.Message, park park) (
 		return false, err
 	}
 	return true, l.receiver.AcceptMessage(ctx, message)
+}
+
+const (
+	// openTimeout bounds the wait for a link to the inbox.
+	openTimeout = 10 * time.Second
+	// parkTimeout bounds the wait for the confirm of a copy.
+	parkTimeout = 15 * time.Second
+	// withoutHeaders begins the error of a message whose headers are left out.
+	withoutHeaders = "all headers left out: they do not fit a frame; "
+)
+
+// Inbox is the inbox of a flow on one broker.
+type Inbox struct {
+	URI    amqpconn.URI
+	Flow   session.Flow
+	Client amqpconn.Client
+}
+
+// Take parks the undeliverable messages at the head of the inbox, and returns how many there were. It ends with
+// as many others as it may look at, which it leaves as they are. An error says why it could not go on; the message
+// is in the inbox then.
+func (i Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
+	config := i.Flow.Config()
+	out := outlet{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
+	defer out.close()
+	const oneByOne = 1
+	q := Queue{URI: i.URI, Vhost: config.ID().Vhost, Name: config.Inbox(), Client: i.Client}
+	return q.take(ctx, looks, oneByOne, func(ctx context.Context, d *amqp.Delivery, why string) error {
+		return i.park(ctx, &out, d, why)
+	})
+}
+
+// park publishes what the delivery says to where it is parked, and waits until the broker keeps it.
+func (i Inbox) park(ctx context.Context, out *outlet, d *amqp.Delivery, why string) error {
+	if err := out.open(ctx); err != nil {
+		return err
+	}
+	stamp := deadletter.Stamp{Now: time.Now(), PublishID: rand.Text(), FrameMax: out.conn.Config.FrameSize}
+	parked, err := i.Flow.Park(d, why, stamp)
+	if err != nil {
+		d.Headers = nil
+		parked, err = i.Flow.Park(d, withoutHeaders+why, stamp)
+	}
+	if err != nil {
+		return err
+	}
+	err = out.publish(ctx, parked.Route, parked.Publishing)
+	if errors.Is(err, errRefused) && parked.SetAside != nil {
+		parked = *parked.SetAside
+		err = out.publish(ctx, parked.Route, parked.Publishing)
+	}
+	if err != nil {
+		return err
+	}
+	parked.Done()
+	return nil
+}
+
+// Replace puts a copy that AMQP 0-9-1 can carry in the place of each message that it cannot, and returns how many there were.
+// Of others it looks at so many at most, and leaves them as they are. The copies go to this exchange, with "" to the queue by
+// its name; an original is accepted only after the broker has confirmed its copy.
+func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replaced int, err error) {
+	out := outlet{uri: q.URI, vhost: q.Vhost, client: q.Client}
+	defer out.close()
+	const batch = 200
+	return q.take(ctx, looks, batch, func(ctx context.Context, d *amqp.Delivery, why string) error {
+		if err := out.open(ctx); err != nil {
+			return err
+		}
+		route := deadletter.Route{Exchange: exchange, Key: d.RoutingKey}
+		if exchange == "" {
+			route.Key = q.Name
+		}
+		m, whole := deadletter.Copy(d, why, out.conn.Config.FrameSize)
+		if !whole {
+			m, _ = deadletter.Copy(d, withoutHeaders+why, out.conn.Config.FrameSize)
+		}
+		return out.publish(ctx, route, m)
+	})
 }

@@ -1,2 +1,0 @@
-// Package probe serves what orchestrators and Prometheus ask a worker.
-package probe

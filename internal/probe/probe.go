@@ -1,0 +1,143 @@
+// Package probe serves what orchestrators and Prometheus ask a worker.
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+)
+
+// lastAnswers is how long a server that stops lets requests finish.
+const lastAnswers = time.Second
+
+// Listen opens a port, see [ParseAddress].
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("the address %s is in use by another program: choose another port, or stop that one", address)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen: %w", err)
+	}
+	return listener, nil
+}
+
+// Serve answers requests until the function that it returns is called. A server that fails is logged:
+// messages matter more than being seen. The end of the context does not stop it.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) (stop func()) {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("health and metrics are not served any more", "error", err)
+		}
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close()
+		}
+		<-done
+	}
+}
+
+// mostScrapes is how many scrapes are answered at a time.
+const mostScrapes = 4
+
+// Handler answers /healthz, /readyz and /metrics. The worker is stopping once the context is done.
+//
+// /healthz says no more than that the process runs: orchestrators kill what fails it, and a worker
+// that waits for its broker holds messages, which a restart would only have delivered again. Whatever
+// is wrong with the broker, /readyz tells.
+func Handler(stopping context.Context, set *metrics.Set) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, judge(stopping.Err() != nil, set.Statuses()))
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(set.Gatherer(), promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
+	return mux
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready            bool             `json:"ready"`
+	Stopping         bool             `json:"stopping,omitempty"`
+	Pipelines        []metrics.Status `json:"pipelines"`
+	DelayedExchanges []metrics.Status `json:"delayed_exchanges,omitempty"`
+}
+
+func judge(stopping bool, statuses []metrics.Status) readiness {
+	r := readiness{Ready: !stopping && len(statuses) > 0, Stopping: stopping, Pipelines: []metrics.Status{}}
+	for _, s := range statuses {
+		r.Ready = r.Ready && s.Ready
+		if s.DelayedExchange != "" {
+			r.DelayedExchanges = append(r.DelayedExchanges, s)
+		} else {
+			r.Pipelines = append(r.Pipelines, s)
+		}
+	}
+	return r
+}
+
+func answer(w http.ResponseWriter, r readiness) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if !r.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(r)
+}
+
+const loopback = "127.0.0.1"
+
+// errAddress says how to write an address. It does not quote what is none: that may be anything.
+var errAddress = errors.New("is not an address: write a port, such as 9419, to listen on this machine's loopback address alone, " +
+	"or host:port, such as 0.0.0.0:9419, to be reached from elsewhere")
+
+// ParseAddress reads where to listen. Without a host that is the loopback address: what a worker tells
+// of itself needs no password.
+func ParseAddress(address string) (string, error) {
+	host, port := "", address
+	if strings.Contains(address, ":") {
+		var err error
+		if host, port, err = net.SplitHostPort(address); err != nil {
+			return "", errAddress
+		}
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.ContainsAny(host, "/@") {
+		return "", errAddress
+	}
+	if host == "" {
+		host = loopback
+	}
+	return net.JoinHostPort(host, port), nil
+}
