@@ -16,30 +16,26 @@ var queueArguments = []string{
 }
 
 // ignoredArguments finds arguments that are stored and ignored, since brokers accept any name.
-func ignoredArguments(g graph) []Finding {
-	var found []Finding
+func ignoredArguments(g graph, report func(Finding)) {
 	for _, name := range g.classicAndQuorum() {
 		for _, argument := range slices.Sorted(maps.Keys(g.settings[name].Arguments)) {
 			// Nothing is lost if the setting is made in another way.
 			if meant := intendedArgument(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
-				found = append(found, onQueue(name,
+				report(onQueue(name,
 					fmt.Sprintf(argumentIgnored, name, argument, meant),
 					fmt.Sprintf(argumentIgnoredRemedy, meant, strings.TrimPrefix(meant, "x-"))))
 			}
 		}
 	}
-	return found
 }
 
 // ignoredDelayedRetries finds queues that are meant to delay messages returned to them and do not.
-func ignoredDelayedRetries(g graph) []Finding {
-	var found []Finding
+func ignoredDelayedRetries(g graph, report func(Finding)) {
 	for _, name := range g.classicAndQuorum() {
 		if why := g.whyNotDelayed(name); why != "" {
-			found = append(found, onQueue(name, fmt.Sprintf(delayedRetryIgnored, name, why), delayedRetryIgnoredRemedy))
+			report(onQueue(name, fmt.Sprintf(delayedRetryIgnored, name, why), delayedRetryIgnoredRemedy))
 		}
 	}
-	return found
 }
 
 // whyNotDelayed returns why the broker ignores the delayed retry of a queue, "" if it does not or if

@@ -23,13 +23,13 @@ func Vhost(vhost topology.Vhost) []Finding { return newGraph(vhost).findings() }
 func (g graph) findings() []Finding {
 	var findings []Finding
 	for _, r := range rules {
-		for _, f := range r.find(g) {
+		r.find(g, func(f Finding) {
 			f.Rule, f.Severity = r.id, r.severity
 			if f.queues == nil && f.Object.Kind == "queue" {
 				f.queues = []string{f.Object.Name}
 			}
 			findings = append(findings, f)
-		}
+		})
 	}
 	return sorted(findings)
 }
@@ -83,11 +83,11 @@ func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool 
 	return reached
 }
 
-// rule finds one kind of fault.
+// rule finds one kind of fault, and reports each.
 type rule struct {
 	id       string
 	severity Severity
-	find     func(graph) []Finding
+	find     func(g graph, report func(Finding))
 }
 
 // rules has every rule, in the order of the guide. Users write the ids: they are never changed or reused.

@@ -9,8 +9,7 @@ import (
 )
 
 // cycles finds ways back to a queue without a rejection: the broker drops a message on its second visit.
-func cycles(g graph) []Finding {
-	var found []Finding
+func cycles(g graph, report func(Finding)) {
 	known := map[string]bool{}
 	for _, name := range g.deadLettering() {
 		way := g.wayBack(name)
@@ -23,44 +22,36 @@ func cycles(g graph) []Finding {
 			continue
 		}
 		known[id] = true
-		f := onQueue(name, fmt.Sprintf(cycle, arrows(way)), cycleRemedy)
-		f.queues = members
-		found = append(found, f)
+		report(group{Object{"queue", name}, members}.finding(fmt.Sprintf(cycle, arrows(way)), cycleRemedy))
 	}
-	return found
 }
 
 // loops finds queues that get their own rejected messages back at once.
-func loops(g graph) []Finding {
-	var found []Finding
+func loops(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
 		if way := g.wayBack(name); len(way) == 2 && !g.diesByItself(name) && !g.parking[name] {
-			found = append(found, onQueue(name, fmt.Sprintf(loop, name), loopRemedy))
+			report(onQueue(name, fmt.Sprintf(loop, name), loopRemedy))
 		}
 	}
-	return found
 }
 
 // deliveryLimitCycles finds ways back on which only the delivery limit sends a message.
-func deliveryLimitCycles(g graph) []Finding {
-	var found []Finding
+func deliveryLimitCycles(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
 		limit, _, limited := g.settings[name].DeliveryLimit()
 		way := g.wayBack(name)
 		if !limited || len(way) < 3 || g.diesByItself(name) {
 			continue
 		}
-		f := onQueue(name, fmt.Sprintf(limitCycle, name, limit, arrows(way)), limitCycleRemedy)
-		f.queues = queuesOn(way)
-		found = append(found, f)
+		on := group{Object{"queue", name}, queuesOn(way)}
+		report(on.finding(fmt.Sprintf(limitCycle, name, limit, arrows(way)), limitCycleRemedy))
 	}
-	return found
 }
 
 // fanOuts finds queues from which messages come back to several others at once: each attempt of one
 // consumer is a new message for all of them. A queue that only listens, without retrying, may be meant
 // to receive everything.
-func fanOuts(g graph) []Finding {
+func fanOuts(g graph, report func(Finding)) {
 	// ways are those of the queues that retry by way of another one.
 	ways := map[string][]place{}
 	for _, name := range g.deadLettering() {
@@ -79,13 +70,11 @@ func fanOuts(g graph) []Finding {
 			}
 		}
 	}
-	var found []Finding
 	for _, group := range groupsOf(members) {
 		f := group.finding(fmt.Sprintf(fanOut, group.object.Name, queueList(group.queues)), fanOutRemedy)
 		f.queues = append(f.queues, group.object.Name)
-		found = append(found, f)
+		report(f)
 	}
-	return found
 }
 
 // limitedWithoutExchange lists quorum queues that drop a message at their delivery limit, either those
@@ -103,32 +92,26 @@ func (g graph) limitedWithoutExchange(wantExplicit bool) []string {
 }
 
 // droppedAtLimit finds delivery limits that somebody chose, on queues without a dead-letter exchange.
-func droppedAtLimit(g graph) []Finding {
-	var found []Finding
+func droppedAtLimit(g graph, report func(Finding)) {
 	for _, group := range g.byOrigin(g.limitedWithoutExchange(true), "delivery-limit") {
 		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
-		found = append(found, group.finding(fmt.Sprintf(limitDrops, limit, queueList(group.queues)), limitDropsRemedy))
+		report(group.finding(fmt.Sprintf(limitDrops, limit, queueList(group.queues)), limitDropsRemedy))
 	}
-	return found
 }
 
 // droppedAtDefaultLimit is one finding for all queues: nobody chose that limit for any of them.
-func droppedAtDefaultLimit(g graph) []Finding {
-	names := g.limitedWithoutExchange(false)
-	if len(names) == 0 {
-		return nil
+func droppedAtDefaultLimit(g graph, report func(Finding)) {
+	if names := g.limitedWithoutExchange(false); len(names) > 0 {
+		limit, _, _ := g.settings[names[0]].DeliveryLimit()
+		all := group{Object{"vhost", g.vhost.Name}, names}
+		report(all.finding(fmt.Sprintf(defaultLimit, limit, queueList(names)), defaultLimitRemedy))
 	}
-	limit, _, _ := g.settings[names[0]].DeliveryLimit()
-	return []Finding{{
-		Object: Object{"vhost", g.vhost.Name}, queues: names,
-		Message: fmt.Sprintf(defaultLimit, limit, queueList(names)), Remedy: defaultLimitRemedy,
-	}}
 }
 
 // negativeLimits finds limits that mean "none" on newer brokers only.
-func negativeLimits(g graph) []Finding {
+func negativeLimits(g graph, report func(Finding)) {
 	if !g.vhost.Version.Before(4, 0) {
-		return nil
+		return
 	}
 	var queues []string
 	for _, name := range g.classicAndQuorum() {
@@ -136,9 +119,7 @@ func negativeLimits(g graph) []Finding {
 			queues = append(queues, name)
 		}
 	}
-	var found []Finding
 	for _, group := range g.byOrigin(queues, "delivery-limit") {
-		found = append(found, group.finding(fmt.Sprintf(negativeLimit, queueList(group.queues)), negativeLimitRemedy))
+		report(group.finding(fmt.Sprintf(negativeLimit, queueList(group.queues)), negativeLimitRemedy))
 	}
-	return found
 }

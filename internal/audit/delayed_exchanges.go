@@ -68,54 +68,49 @@ func (g graph) isOfDelayedExchange(queue string) bool {
 	return false
 }
 
-// onEach makes a rule of one that says at most one thing of a delayed exchange.
-func onEach(say func(graph, delayedExchange) (message, remedy string)) func(graph) []Finding {
-	return func(g graph) []Finding {
-		var found []Finding
+// onEach makes a rule of one about a delayed exchange.
+func onEach(find func(g graph, d delayedExchange, report func(message, remedy string))) func(graph, func(Finding)) {
+	return func(g graph, report func(Finding)) {
 		for _, d := range g.delayed {
-			if message, remedy := say(g, d); message != "" {
-				found = append(found, Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy})
-			}
+			find(g, d, func(message, remedy string) {
+				report(Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy})
+			})
 		}
-		return found
 	}
 }
 
 // bypassedDelays finds delayed exchanges that lead elsewhere than to their inbox.
-func bypassedDelays(g graph, d delayedExchange) (message, remedy string) {
+func bypassedDelays(g graph, d delayedExchange, report func(message, remedy string)) {
 	var others []string
 	for _, b := range g.bindings[d.Exchange()] {
 		if _, isNote := d.Noted(b); !isNote && (b.ToExchange || b.Destination != d.Inbox()) {
 			others = append(others, destination(b))
 		}
 	}
-	if len(others) == 0 {
-		return "", ""
+	if len(others) > 0 {
+		report(fmt.Sprintf(bypassed, d.Exchange(), listed(others)), fmt.Sprintf(bypassedRemedy, d.DeliverExchange()))
 	}
-	return fmt.Sprintf(bypassed, d.Exchange(), listed(others)), fmt.Sprintf(bypassedRemedy, d.DeliverExchange())
 }
 
 // unboundDelayedInboxes finds delayed exchanges that delay nothing.
-func unboundDelayedInboxes(g graph, d delayedExchange) (message, remedy string) {
-	if g.bound(d.Exchange(), d.Inbox(), unknown) {
-		return "", ""
+func unboundDelayedInboxes(g graph, d delayedExchange, report func(message, remedy string)) {
+	if !g.bound(d.Exchange(), d.Inbox(), unknown) {
+		report(fmt.Sprintf(delayedInboxUnbound, d.Inbox(), d.Exchange()), runApply)
 	}
-	return fmt.Sprintf(delayedInboxUnbound, d.Inbox(), d.Exchange()), runApply
 }
 
 // unboundUnrouted finds delayed exchanges that have nowhere to put what cannot be delayed, or routed when it is due.
-func unboundUnrouted(g graph, d delayedExchange) (message, remedy string) {
+func unboundUnrouted(g graph, d delayedExchange, report func(message, remedy string)) {
 	switch {
 	case !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown):
-		return fmt.Sprintf(unroutedUnbound, d.UnroutedQueue(), d.UnroutedExchange()), runApply
+		report(fmt.Sprintf(unroutedUnbound, d.UnroutedQueue(), d.UnroutedExchange()), runApply)
 	case g.alternates[d.DeliverExchange()] != d.UnroutedExchange():
-		return fmt.Sprintf(unroutedNoAlternate, d.UnroutedExchange(), d.DeliverExchange()), runApply
+		report(fmt.Sprintf(unroutedNoAlternate, d.UnroutedExchange(), d.DeliverExchange()), runApply)
 	}
-	return "", ""
 }
 
 // unboundLevels finds delayed exchanges whose levels are not whole.
-func unboundLevels(g graph, d delayedExchange) (message, remedy string) {
+func unboundLevels(g graph, d delayedExchange, report func(message, remedy string)) {
 	var missing []string
 	for _, l := range d.LevelsIn(d.expected) {
 		name := d.Level(l)
@@ -131,14 +126,13 @@ func unboundLevels(g graph, d delayedExchange) (message, remedy string) {
 			}
 		}
 	}
-	if len(missing) == 0 {
-		return "", ""
+	if len(missing) > 0 {
+		report(fmt.Sprintf(levelUnbound, d.Names, listed(missing)), runApply)
 	}
-	return fmt.Sprintf(levelUnbound, d.Names, listed(missing)), runApply
 }
 
 // enteredLevels finds levels with other ways in than those of the sidecar and the levels themselves.
-func enteredLevels(g graph, d delayedExchange) (message, remedy string) {
+func enteredLevels(g graph, d delayedExchange, report func(message, remedy string)) {
 	var from []string
 	for _, queue := range g.deadLettering() {
 		if !d.OwnsQueue(queue) && slices.ContainsFunc(g.targets(queue), d.isLevel) {
@@ -150,10 +144,9 @@ func enteredLevels(g graph, d delayedExchange) (message, remedy string) {
 			from = append(from, quoted("exchange", b.Source))
 		}
 	}
-	if len(from) == 0 {
-		return "", ""
+	if len(from) > 0 {
+		report(fmt.Sprintf(levelEntered, d.Names, listed(from)), fmt.Sprintf(levelEnteredRemedy, d.Exchange()))
 	}
-	return fmt.Sprintf(levelEntered, d.Names, listed(from)), fmt.Sprintf(levelEnteredRemedy, d.Exchange())
 }
 
 // isLevel reports whether it is the name of one of the levels.
@@ -163,17 +156,15 @@ func (d delayedExchange) isLevel(name string) bool {
 }
 
 // unreadableDelayDefinitions finds delayed exchanges that cannot be read back from the broker.
-func unreadableDelayDefinitions(g graph, d delayedExchange) (message, remedy string) {
+func unreadableDelayDefinitions(g graph, d delayedExchange, report func(message, remedy string)) {
 	_, err := delayed.FindDefinition(d.Names, g.vhost.Topology)
-	if err == nil || !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown) {
-		return "", ""
+	if err != nil && g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown) {
+		report(fmt.Sprintf(delayDefinitionUnreadable, d.Names, err), definitionUnreadableRemedy)
 	}
-	return fmt.Sprintf(delayDefinitionUnreadable, d.Names, err), definitionUnreadableRemedy
 }
 
 // freezingDeliveries finds queues that stop the levels of a delayed exchange when they are full.
-func freezingDeliveries(g graph) []Finding {
-	var found []Finding
+func freezingDeliveries(g graph, report func(Finding)) {
 	for _, d := range g.delayed {
 		own, targets := g.ownQueues(d), map[string]bool{}
 		for _, queue := range own {
@@ -190,10 +181,9 @@ func freezingDeliveries(g graph) []Finding {
 		for _, group := range g.byOrigin(full, "overflow") {
 			f := group.finding(fmt.Sprintf(deliveryFreezes, d.Names, queueList(group.queues), d.Refused()), deliveryFreezesRemedy)
 			f.queues = append(f.queues, own...)
-			found = append(found, f)
+			report(f)
 		}
 	}
-	return found
 }
 
 // destination is where a binding leads, in words.
@@ -205,25 +195,23 @@ func destination(b topology.Binding) string {
 }
 
 // deadEnds finds exchanges through which a delayed exchange delivers, and that may have no queue for a message.
-func deadEnds(g graph, d delayedExchange) (message, remedy string) {
+func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
 	var ends []string
 	for _, b := range g.bindings[d.DeliverExchange()] {
 		if b.ToExchange && !g.surelyRoutes(b.Destination, g.keyThrough(b)) {
 			ends = append(ends, quoted("exchange", b.Destination))
 		}
 	}
-	if len(ends) == 0 {
-		return "", ""
+	if len(ends) > 0 {
+		report(fmt.Sprintf(deadEnd, d.Names, listed(distinct(ends)), d.DeliverExchange()), fmt.Sprintf(deadEndRemedy, d.UnroutedExchange()))
 	}
-	return fmt.Sprintf(deadEnd, d.Names, listed(distinct(ends)), d.DeliverExchange()), fmt.Sprintf(deadEndRemedy, d.UnroutedExchange())
 }
 
 // deliveryLoops finds delayed exchanges to which their own messages come back.
-func deliveryLoops(g graph, d delayedExchange) (message, remedy string) {
-	if r := g.route(d.DeliverExchange(), unknown); !r.sure[d.Inbox()] && !r.possible[d.Inbox()] {
-		return "", ""
+func deliveryLoops(g graph, d delayedExchange, report func(message, remedy string)) {
+	if r := g.route(d.DeliverExchange(), unknown); r.sure[d.Inbox()] || r.possible[d.Inbox()] {
+		report(fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange()))
 	}
-	return fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange())
 }
 
 // surelyRoutes reports whether every message that comes to the exchange with the key gets to a queue. Exchanges can lead back

@@ -8,8 +8,7 @@ import (
 )
 
 // alteredDelayedQueues finds own queues of delayed exchanges that behave otherwise than they are made to.
-func alteredDelayedQueues(g graph) []Finding {
-	var found []Finding
+func alteredDelayedQueues(g graph, report func(Finding)) {
 	for _, d := range g.delayed {
 		members, altered := map[Object][]string{}, map[Object][]alteration{}
 		for _, queue := range g.ownQueues(d) {
@@ -27,11 +26,10 @@ func alteredDelayedQueues(g graph) []Finding {
 			if group.object.Kind == "queue" {
 				remedy = delayedQueueOwn
 			}
-			found = append(found, group.finding(fmt.Sprintf(delayedQueueAltered, upperFirst(queueList(group.queues)), d.Names,
+			report(group.finding(fmt.Sprintf(delayedQueueAltered, upperFirst(queueList(group.queues)), d.Names,
 				strings.Join(distinct(settings), ", "), strings.Join(distinct(effects), " ")), remedy))
 		}
 	}
-	return found
 }
 
 // alteration is a setting of an own queue that is another than it is made with, by whom, and what that does.

@@ -6,8 +6,7 @@ import (
 )
 
 // missingExchanges finds dead-letter exchanges that do not exist: declaring a queue does not check.
-func missingExchanges(g graph) []Finding {
-	var found []Finding
+func missingExchanges(g graph, report func(Finding)) {
 	missing := queuesBy{}
 	for _, queue := range g.deadLettering() {
 		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
@@ -17,12 +16,11 @@ func missingExchanges(g graph) []Finding {
 	}
 	for _, exchange := range missing.keys() {
 		for _, group := range g.byOrigin(missing[exchange], "dead-letter-exchange") {
-			found = append(found, group.finding(
+			report(group.finding(
 				fmt.Sprintf(exchangeMissing, exchange, queueList(group.queues), g.consequence(group.queues)),
 				fmt.Sprintf(exchangeMissingRemedy, exchange)))
 		}
 	}
-	return found
 }
 
 // exists reports whether there is an exchange; the default exchange always exists.
@@ -32,8 +30,7 @@ func (g graph) exists(exchange string) bool {
 }
 
 // unsetExchanges finds queues that are set up for dead-lettering but for the exchange.
-func unsetExchanges(g graph) []Finding {
-	var found []Finding
+func unsetExchanges(g graph, report func(Finding)) {
 	for _, setting := range []string{"dead-letter-routing-key", "dead-letter-strategy"} {
 		var queues []string
 		for _, queue := range g.classicAndQuorum() {
@@ -43,16 +40,14 @@ func unsetExchanges(g graph) []Finding {
 			}
 		}
 		for _, group := range g.byOrigin(queues, setting) {
-			found = append(found, group.finding(fmt.Sprintf(exchangeUnset, setting, queueList(group.queues)), exchangeUnsetRemedy))
+			report(group.finding(fmt.Sprintf(exchangeUnset, setting, queueList(group.queues)), exchangeUnsetRemedy))
 		}
 	}
-	return found
 }
 
 // unroutableExchanges finds dead-letter exchanges that exist but lead nowhere for any message.
-func unroutableExchanges(g graph) []Finding {
+func unroutableExchanges(g graph, report func(Finding)) {
 	type target struct{ exchange, key string }
-	var found []Finding
 	lost, targets := queuesBy{}, map[string]target{}
 	for _, queue := range g.deadLettering() {
 		exchange, next, _ := g.afterDeath(queue, unknown)
@@ -68,17 +63,15 @@ func unroutableExchanges(g graph) []Finding {
 	}
 	for _, id := range lost.keys() {
 		for _, group := range g.byOrigin(lost[id], "dead-letter-exchange") {
-			found = append(found, group.finding(
+			report(group.finding(
 				fmt.Sprintf(unroutable, targets[id].exchange, queueList(group.queues), targets[id].key, g.consequence(group.queues)),
 				unroutableRemedy))
 		}
 	}
-	return found
 }
 
 // unboundKeys finds keys with which messages arrive but with which they are not routed when they die.
-func unboundKeys(g graph) []Finding {
-	var found []Finding
+func unboundKeys(g graph, report func(Finding)) {
 	lost, keys := queuesBy{}, map[string][]string{}
 	for _, queue := range g.deadLettering() {
 		if keys[queue] = g.lostKeys(queue); len(keys[queue]) > 0 && g.lasting(queue) {
@@ -93,12 +86,11 @@ func unboundKeys(g graph) []Finding {
 				all = append(all, keys[queue]...)
 			}
 			slices.Sort(all)
-			found = append(found, group.finding(
+			report(group.finding(
 				fmt.Sprintf(keyUnbound, queueList(group.queues), quotedList(slices.Compact(all)), exchange, g.consequence(group.queues)),
 				keyUnboundRemedy))
 		}
 	}
-	return found
 }
 
 // lostKeys lists the keys with which messages arrive in a queue whose dead-letter exchange routes

@@ -34,17 +34,15 @@ func (g graph) sourcesOfRejecting(atLeastOnce bool) queuesBy {
 }
 
 // freezingTargets finds queues that stop the dead letters of others when they are full.
-func freezingTargets(g graph) []Finding {
-	var found []Finding
+func freezingTargets(g graph, report func(Finding)) {
 	sources := g.sourcesOfRejecting(true)
 	for _, target := range sources.keys() {
 		message := fmt.Sprintf(targetFreezes, target, queueList(sources[target]))
 		if kept := slices.DeleteFunc(slices.Clone(sources[target]), notRefused); len(kept) > 0 {
 			message += fmt.Sprintf(targetRefused, queueList(kept))
 		}
-		found = append(found, onTarget(target, sources[target], message, targetFreezesRemedy))
+		report(onTarget(target, sources[target], message, targetFreezesRemedy))
 	}
-	return found
 }
 
 // notRefused reports whether a queue is other than the refused queue of a pipeline.
@@ -54,26 +52,22 @@ func notRefused(queue string) bool {
 
 // losingTargets finds queues that lose dead letters when they are full. A quorum queue accepts what is
 // dead-lettered to it at most once, whatever its limit.
-func losingTargets(g graph) []Finding {
-	var found []Finding
+func losingTargets(g graph, report func(Finding)) {
 	sources := g.sourcesOfRejecting(false)
 	for _, target := range sources.keys() {
 		if g.settings[target].Type == topology.Classic {
-			found = append(found, onTarget(target, sources[target],
+			report(onTarget(target, sources[target],
 				fmt.Sprintf(targetLoses, target, queueList(sources[target])), targetLosesRemedy))
 		}
 	}
-	return found
 }
 
 func onTarget(target string, sources []string, message, remedy string) Finding {
-	f := onQueue(target, message, remedy)
-	f.queues = append([]string{target}, sources...)
-	return f
+	return group{Object{"queue", target}, append([]string{target}, sources...)}.finding(message, remedy)
 }
 
 // ineffectiveAtLeastOnce finds queues that are meant to dead-letter at least once and do not.
-func ineffectiveAtLeastOnce(g graph) []Finding {
+func ineffectiveAtLeastOnce(g graph, report func(Finding)) {
 	var queues []string
 	for _, name := range g.deadLettering() {
 		strategy, _ := g.settings[name].Text("dead-letter-strategy")
@@ -81,9 +75,7 @@ func ineffectiveAtLeastOnce(g graph) []Finding {
 			queues = append(queues, name)
 		}
 	}
-	var found []Finding
 	for _, group := range g.byOrigin(queues, "dead-letter-strategy") {
-		found = append(found, group.finding(fmt.Sprintf(atMostOnce, queueList(group.queues)), atMostOnceRemedy))
+		report(group.finding(fmt.Sprintf(atMostOnce, queueList(group.queues)), atMostOnceRemedy))
 	}
-	return found
 }

@@ -116,24 +116,20 @@ func (g graph) parkingGroups(setting string, empties func(topology.Settings) boo
 	return g.byOrigin(slices.DeleteFunc(g.parkingQueues(), func(name string) bool { return !empties(g.settings[name]) }), setting)
 }
 
-func expiringParking(g graph) []Finding {
-	var found []Finding
+func expiringParking(g graph, report func(Finding)) {
 	for _, group := range g.parkingGroups("expires", isSet("expires")) {
 		expires, _ := g.settings[group.queues[0]].Number("expires")
-		found = append(found, group.finding(
+		report(group.finding(
 			fmt.Sprintf(parkingExpires, queueList(group.queues), pipeline.FormatMilliseconds(expires)), parkingExpiresRemedy))
 	}
-	return found
 }
 
-func parkingWithTTL(g graph) []Finding {
-	var found []Finding
+func parkingWithTTL(g graph, report func(Finding)) {
 	for _, group := range g.parkingGroups("message-ttl", isSet("message-ttl")) {
 		ttl, _ := g.settings[group.queues[0]].Number("message-ttl")
-		found = append(found, group.finding(
+		report(group.finding(
 			fmt.Sprintf(parkingTTL, queueList(group.queues), pipeline.FormatMilliseconds(ttl)), parkingTTLRemedy))
 	}
-	return found
 }
 
 func isSet(setting string) func(topology.Settings) bool {
@@ -143,12 +139,10 @@ func isSet(setting string) func(topology.Settings) bool {
 	}
 }
 
-func limitedParking(g graph) []Finding {
-	var found []Finding
+func limitedParking(g graph, report func(Finding)) {
 	for _, group := range g.parkingGroups("max-length", dropsOldest) {
-		found = append(found, group.finding(fmt.Sprintf(parkingLength, queueList(group.queues)), parkingLengthRemedy))
+		report(group.finding(fmt.Sprintf(parkingLength, queueList(group.queues)), parkingLengthRemedy))
 	}
-	return found
 }
 
 func dropsOldest(s topology.Settings) bool {
@@ -156,15 +150,13 @@ func dropsOldest(s topology.Settings) bool {
 	return s.Limited() && overflow != "reject-publish" && overflow != "reject-publish-dlx"
 }
 
-func parkingWithDeliveryLimit(g graph) []Finding {
-	var found []Finding
+func parkingWithDeliveryLimit(g graph, report func(Finding)) {
 	for _, group := range g.parkingGroups("delivery-limit", canReachLimit) {
 		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
-		found = append(found, group.finding(
+		report(group.finding(
 			fmt.Sprintf(parkingLimit, queueList(group.queues), limit),
 			fmt.Sprintf(parkingLimitRemedy, topology.UnreachableDeliveryLimit)))
 	}
-	return found
 }
 
 func canReachLimit(s topology.Settings) bool {
@@ -173,8 +165,7 @@ func canReachLimit(s topology.Settings) bool {
 }
 
 // expiringRetryQueues finds queues where messages wait for their TTL while nobody uses the queue.
-func expiringRetryQueues(g graph) []Finding {
-	var found []Finding
+func expiringRetryQueues(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
 		ttl, waits := g.settings[name].Number("message-ttl")
 		expires, has := g.settings[name].Number("expires")
@@ -185,7 +176,6 @@ func expiringRetryQueues(g graph) []Finding {
 		if expires <= ttl {
 			message += retryQueueExpiresFirst
 		}
-		found = append(found, onQueue(name, message, retryQueueExpiresRemedy))
+		report(onQueue(name, message, retryQueueExpiresRemedy))
 	}
-	return found
 }

@@ -64,37 +64,31 @@ func (g graph) bound(exchange, queue string, k key) bool {
 }
 
 // unboundInboxes finds pipelines that retry nothing.
-func unboundInboxes(g graph) []Finding {
-	var found []Finding
+func unboundInboxes(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		if p, _ := g.read(n); p.HasWorker() && !g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
-			found = append(found, onPipeline(n, fmt.Sprintf(inboxUnbound, n.Inbox(), n.DeadLetterExchange(), n), runApply))
+			report(onPipeline(n, fmt.Sprintf(inboxUnbound, n.Inbox(), n.DeadLetterExchange(), n), runApply))
 		}
 	}
-	return found
 }
 
 // unboundFailedQueues finds pipelines that have nowhere to park messages.
-func unboundFailedQueues(g graph) []Finding {
-	var found []Finding
+func unboundFailedQueues(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		if !g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
-			found = append(found, onPipeline(n, fmt.Sprintf(failedUnbound, n.FailedQueue(), n.FailedExchange(), n), runApply))
+			report(onPipeline(n, fmt.Sprintf(failedUnbound, n.FailedQueue(), n.FailedExchange(), n), runApply))
 		}
 	}
-	return found
 }
 
 // unboundFailedQueuesOfWorkQueues finds queues that a pipeline declares for failed messages of work queues, and that get none.
-func unboundFailedQueuesOfWorkQueues(g graph) []Finding {
-	var found []Finding
+func unboundFailedQueuesOfWorkQueues(g graph, report func(Finding)) {
 	for _, queue := range g.classicAndQuorum() {
 		n, declared := g.declaresFailedQueue(queue)
 		if declared && !g.parksIn(n, queue) {
-			found = append(found, onQueue(queue, fmt.Sprintf(failedQueueUnbound, queue, n.FailedRouteExchange(), n), runApply))
+			report(onQueue(queue, fmt.Sprintf(failedQueueUnbound, queue, n.FailedRouteExchange(), n), runApply))
 		}
 	}
-	return found
 }
 
 // declaresFailedQueue is the pipeline that declares a queue for failed messages of work queues. Its policy tells: it lets go
@@ -119,8 +113,7 @@ func (g graph) parksIn(n pipeline.Names, queue string) bool {
 }
 
 // unboundDelays finds retry queues that no message comes to.
-func unboundDelays(g graph) []Finding {
-	var found []Finding
+func unboundDelays(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		p, defined := g.read(n)
 		for _, queue := range slices.Sorted(maps.Keys(g.vhost.Queues)) {
@@ -128,13 +121,12 @@ func unboundDelays(g graph) []Finding {
 			switch {
 			case !isRetry:
 			case p.HasWorker() && !g.bound(n.RetryExchange(), queue, known(pipeline.DelayKey(delay))):
-				found = append(found, onQueue(queue, fmt.Sprintf(delayUnbound, queue, n.RetryExchange(), pipeline.DelayKey(delay)), runApply))
+				report(onQueue(queue, fmt.Sprintf(delayUnbound, queue, n.RetryExchange(), pipeline.DelayKey(delay)), runApply))
 			case defined && !p.HasWorker() && slices.Contains(p.Waits(), delay) && !g.letsRejectedIn(n, delay):
-				found = append(found, onQueue(queue, fmt.Sprintf(rejectedUnbound, queue, n.RetryExchange(), n), runApply))
+				report(onQueue(queue, fmt.Sprintf(rejectedUnbound, queue, n.RetryExchange(), n), runApply))
 			}
 		}
 	}
-	return found
 }
 
 // letsRejectedIn reports whether what consumers reject comes to the retry queue of the delay.
@@ -156,8 +148,7 @@ func (g graph) attached(n pipeline.Names) []string {
 
 // ineffectiveRetries finds work queues that the broker does not retry as the pipeline is defined, where it is the broker
 // that does: an argument, a policy or an operator policy has another value.
-func ineffectiveRetries(g graph) []Finding {
-	var found []Finding
+func ineffectiveRetries(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		p, defined := g.read(n)
 		if !defined {
@@ -165,11 +156,10 @@ func ineffectiveRetries(g graph) []Finding {
 		}
 		for _, queue := range g.returnedTo(p) {
 			if different := g.otherThan(p.BrokerKeys(queue), queue); len(different) > 0 {
-				found = append(found, onQueue(queue, fmt.Sprintf(retryIneffective, queue, n, strings.Join(different, ", ")), retryIneffectiveRemedy))
+				report(onQueue(queue, fmt.Sprintf(retryIneffective, queue, n, strings.Join(different, ", ")), retryIneffectiveRemedy))
 			}
 		}
 	}
-	return found
 }
 
 // returnedTo lists the queues of a pipeline that dead-letter to it. One that another pipeline takes over does not.
@@ -203,44 +193,38 @@ func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 }
 
 // unboundReturns finds work queues to which messages do not come back by themselves.
-func unboundReturns(g graph) []Finding {
-	var found []Finding
+func unboundReturns(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		p, _ := g.read(n)
 		for _, queue := range g.attached(n) {
 			k := known(pipeline.ReturnKey(queue))
 			if !g.bound(n.ReturnExchange(), queue, k) && !g.route(n.ReturnExchange(), k).nowhere {
 				message := fmt.Sprintf(returnUnbound, queue, n, n.ReturnExchange(), k) + consequences[p.EngineName()]
-				found = append(found, onQueue(queue, message, returnUnboundRemedy))
+				report(onQueue(queue, message, returnUnboundRemedy))
 			}
 		}
 	}
-	return found
 }
 
 // lostReturns finds work queues to which messages do not come back.
-func lostReturns(g graph) []Finding {
-	var found []Finding
+func lostReturns(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		for _, queue := range g.attached(n) {
 			k := known(pipeline.ReturnKey(queue))
 			if g.route(n.ReturnExchange(), k).nowhere {
-				found = append(found, onQueue(queue, fmt.Sprintf(returnNowhere, queue, n, n.ReturnExchange(), k), runApply))
+				report(onQueue(queue, fmt.Sprintf(returnNowhere, queue, n, n.ReturnExchange(), k), runApply))
 			}
 		}
 	}
-	return found
 }
 
 // unreadableDefinitions finds pipelines that cannot be read back from the broker. A failed queue that is not bound has
 // a finding of its own.
-func unreadableDefinitions(g graph) []Finding {
-	var found []Finding
+func unreadableDefinitions(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		_, err := pipeline.FindDefinition(n, g.vhost.Topology)
 		if err != nil && g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
-			found = append(found, onPipeline(n, fmt.Sprintf(definitionUnreadable, n, err), definitionUnreadableRemedy))
+			report(onPipeline(n, fmt.Sprintf(definitionUnreadable, n, err), definitionUnreadableRemedy))
 		}
 	}
-	return found
 }

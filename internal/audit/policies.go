@@ -33,7 +33,7 @@ func (g graph) withoutDeadLetterExchange() []string {
 
 // inapplicablePolicies finds policies that would set a dead-letter exchange if it were not for a key
 // that the queue's type does not support.
-func inapplicablePolicies(g graph) []Finding {
+func inapplicablePolicies(g graph, report func(Finding)) {
 	members := map[Object][]string{}
 	for _, name := range g.withoutDeadLetterExchange() {
 		for _, policy := range g.settings[name].Inapplicable {
@@ -45,27 +45,21 @@ func inapplicablePolicies(g graph) []Finding {
 			}
 		}
 	}
-	var found []Finding
 	for _, group := range groupsOf(members) {
 		parts := strings.Split(group.object.Name, "\x00")
 		group.object.Name = parts[0]
-		found = append(found, group.finding(
+		report(group.finding(
 			fmt.Sprintf(policyInapplicable, parts[0], queueList(group.queues), parts[1], parts[2]),
 			fmt.Sprintf(policyInapplicableRemedy, parts[1], parts[2])))
 	}
-	return found
 }
 
 // unreadablePolicies finds patterns that cannot be evaluated: no other rule considers them.
-func unreadablePolicies(g graph) []Finding {
-	var found []Finding
+func unreadablePolicies(g graph, report func(Finding)) {
 	for _, policy := range g.lookup.Unreadable() {
-		found = append(found, Finding{
-			Object: Object{"policy", policy.Name}, queues: g.classicAndQuorum(),
-			Message: fmt.Sprintf(policyUnreadable, policy.Name, policy.Pattern), Remedy: policyUnreadableRemedy,
-		})
+		all := group{Object{"policy", policy.Name}, g.classicAndQuorum()}
+		report(all.finding(fmt.Sprintf(policyUnreadable, policy.Name, policy.Pattern), policyUnreadableRemedy))
 	}
-	return found
 }
 
 // deadLetterKeys are the keys of a policy that decide about dead letters.
@@ -76,7 +70,7 @@ var deadLetterKeys = []string{
 
 // tiedPolicies finds policies of equal priority, of which the broker applies any one, where that
 // decides about dead letters.
-func tiedPolicies(g graph) []Finding {
+func tiedPolicies(g graph, report func(Finding)) {
 	members := map[Object][]string{}
 	for _, name := range g.classicAndQuorum() {
 		policies := g.settings[name].Policies
@@ -87,13 +81,11 @@ func tiedPolicies(g graph) []Finding {
 			}
 		}
 	}
-	var found []Finding
 	for _, group := range groupsOf(members) {
 		one, other, _ := strings.Cut(group.object.Name, "\x00")
 		group.object.Name = one
-		found = append(found, group.finding(fmt.Sprintf(policyTie, one, other, queueList(group.queues)), policyTieRemedy))
+		report(group.finding(fmt.Sprintf(policyTie, one, other, queueList(group.queues)), policyTieRemedy))
 	}
-	return found
 }
 
 // tieMatters reports whether the queue dead-letters and two policies differ in how.
@@ -107,7 +99,7 @@ func (g graph) tieMatters(queue string, a, b topology.NamedPolicy) bool {
 
 // shadowingPolicies finds policies that keep a dead-letter exchange away from a queue: only one
 // policy applies.
-func shadowingPolicies(g graph) []Finding {
+func shadowingPolicies(g graph, report func(Finding)) {
 	members := map[Object][]string{}
 	for _, name := range g.withoutDeadLetterExchange() {
 		policies := g.settings[name].Policies
@@ -122,13 +114,11 @@ func shadowingPolicies(g graph) []Finding {
 			}
 		}
 	}
-	var found []Finding
 	for _, group := range groupsOf(members) {
 		stronger, weaker, _ := strings.Cut(group.object.Name, "\x00")
 		group.object.Name = stronger
-		found = append(found, group.finding(
+		report(group.finding(
 			fmt.Sprintf(policyShadows, stronger, queueList(group.queues), weaker),
 			fmt.Sprintf(policyShadowsRemedy, weaker, stronger, weaker)))
 	}
-	return found
 }
