@@ -106,8 +106,8 @@ var rules = []rule{
 	{"delivery-limit-default", Warning, droppedAtDefaultLimit},
 	{"delivery-limit-negative", Warning, negativeLimits},
 
-	{"parking-queue-expires", Error, expiringParking},
-	{"parking-queue-ttl", Warning, parkingWithTTL},
+	{"parking-queue-expires", Error, emptiedAfter("expires", parkingExpires, parkingExpiresRemedy)},
+	{"parking-queue-ttl", Warning, emptiedAfter("message-ttl", parkingTTL, parkingTTLRemedy)},
 	{"parking-queue-length", Warning, limitedParking},
 	{"parking-queue-delivery-limit", Warning, parkingWithDeliveryLimit},
 	{"retry-queue-expires", Warning, expiringRetryQueues},

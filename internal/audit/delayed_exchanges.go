@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -30,20 +31,13 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 	var found []delayedExchange
 	for _, name := range slices.Compact(names) {
 		e, err := delayed.Recover(name, g.vhost.Name, g.vhost.Topology)
-		if err != nil {
-			e = withoutLevels(name)
+		if err != nil { // nothing is known but the name
+			e = delayed.Exchange{Name: name, Precision: pipeline.Delay{Wait: 1}}
 		}
 		e.Retired = e.RetiredUpTo(e.Names().LevelsIn(g.vhost.Topology))
 		found = append(found, delayedExchange{e.Names(), delayed.Expand(e)})
 	}
 	return found
-}
-
-// withoutLevels is a delayed exchange of which nothing is known but the name.
-func withoutLevels(name string) delayed.Exchange {
-	e := delayed.Exchange{Name: name}
-	e.Precision.Wait = 1
-	return e
 }
 
 // ownQueues lists the own queues of the delayed exchange that are there.
@@ -60,12 +54,10 @@ func (g graph) ownQueues(d delayedExchange) []string {
 
 // isOfDelayedExchange reports whether a queue is an own queue of a delayed exchange, which has rules of its own.
 func (g graph) isOfDelayedExchange(queue string) bool {
-	for _, d := range g.delayed {
-		if _, is := d.expected.Queues[queue]; is {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.delayed, func(d delayedExchange) bool {
+		_, is := d.expected.Queues[queue]
+		return is
+	})
 }
 
 // onEach makes a rule of one about a delayed exchange.

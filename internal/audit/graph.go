@@ -52,7 +52,11 @@ func newGraph(vhost topology.Vhost) graph {
 			g.bindings[b.Source] = append(g.bindings[b.Source], b)
 		}
 	}
-	g.readPipelines()
+	for _, n := range g.pipelines() {
+		if p, err := pipeline.Defined(n, vhost.Topology); err == nil {
+			g.defined[n] = p
+		}
+	}
 	g.delayed = g.findDelayedExchanges()
 	g.findArrivalKeys()
 	g.findParking()
@@ -110,14 +114,11 @@ func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 // targets lists the other queues that may get a dead letter of the queue.
 func (g graph) targets(queue string) []string {
 	found := map[string]bool{}
-	for arrived := range g.arrivalKeys[queue] {
+	for _, arrived := range slices.AppendSeq([]key{unknown}, maps.Keys(g.arrivalKeys[queue])) {
 		to, _ := g.deadLetter(queue, arrived)
 		maps.Copy(found, to.sure)
 		maps.Copy(found, to.possible)
 	}
-	to, _ := g.deadLetter(queue, unknown)
-	maps.Copy(found, to.sure)
-	maps.Copy(found, to.possible)
 	delete(found, queue)
 	return slices.Sorted(maps.Keys(found))
 }

@@ -116,26 +116,17 @@ func (g graph) parkingGroups(setting string, empties func(topology.Settings) boo
 	return g.byOrigin(slices.DeleteFunc(g.parkingQueues(), func(name string) bool { return !empties(g.settings[name]) }), setting)
 }
 
-func expiringParking(g graph, report func(Finding)) {
-	for _, group := range g.parkingGroups("expires", isSet("expires")) {
-		expires, _ := g.settings[group.queues[0]].Number("expires")
-		report(group.finding(
-			fmt.Sprintf(parkingExpires, queueList(group.queues), pipeline.FormatMilliseconds(expires)), parkingExpiresRemedy))
-	}
-}
-
-func parkingWithTTL(g graph, report func(Finding)) {
-	for _, group := range g.parkingGroups("message-ttl", isSet("message-ttl")) {
-		ttl, _ := g.settings[group.queues[0]].Number("message-ttl")
-		report(group.finding(
-			fmt.Sprintf(parkingTTL, queueList(group.queues), pipeline.FormatMilliseconds(ttl)), parkingTTLRemedy))
-	}
-}
-
-func isSet(setting string) func(topology.Settings) bool {
-	return func(s topology.Settings) bool {
+// emptiedAfter makes a rule of a setting that empties a parking queue after a time.
+func emptiedAfter(setting, message, remedy string) func(graph, func(Finding)) {
+	isSet := func(s topology.Settings) bool {
 		_, has := s.Number(setting)
 		return has
+	}
+	return func(g graph, report func(Finding)) {
+		for _, group := range g.parkingGroups(setting, isSet) {
+			after, _ := g.settings[group.queues[0]].Number(setting)
+			report(group.finding(fmt.Sprintf(message, queueList(group.queues), pipeline.FormatMilliseconds(after)), remedy))
+		}
 	}
 }
 

@@ -32,15 +32,6 @@ func (g graph) pipelines() []pipeline.Names {
 	return names
 }
 
-// readPipelines reads all pipelines as their definitions have them.
-func (g graph) readPipelines() {
-	for _, n := range g.pipelines() {
-		if p, err := pipeline.Defined(n, g.vhost.Topology); err == nil {
-			g.defined[n] = p
-		}
-	}
-}
-
 // read returns the pipeline as its definition has it. Without a readable one, its exchanges tell the engine.
 func (g graph) read(n pipeline.Names) (p pipeline.Pipeline, defined bool) {
 	if p, defined = g.defined[n]; defined {
@@ -104,12 +95,9 @@ func (g graph) declaresFailedQueue(queue string) (pipeline.Names, bool) {
 
 // parksIn reports whether failed messages of a work queue of the pipeline go to the queue.
 func (g graph) parksIn(n pipeline.Names, queue string) bool {
-	for _, b := range g.bindings[n.FailedRouteExchange()] {
-		if n.Parks(b) && b.Destination == queue {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.bindings[n.FailedRouteExchange()], func(b topology.Binding) bool {
+		return n.Parks(b) && b.Destination == queue
+	})
 }
 
 // unboundDelays finds retry queues that no message comes to.
@@ -149,11 +137,7 @@ func (g graph) attached(n pipeline.Names) []string {
 // ineffectiveRetries finds work queues that the broker does not retry as the pipeline is defined, where it is the broker
 // that does: an argument, a policy or an operator policy has another value.
 func ineffectiveRetries(g graph, report func(Finding)) {
-	for _, n := range g.pipelines() {
-		p, defined := g.read(n)
-		if !defined {
-			continue
-		}
+	for n, p := range g.defined {
 		for _, queue := range g.returnedTo(p) {
 			if different := g.otherThan(p.BrokerKeys(queue), queue); len(different) > 0 {
 				report(onQueue(queue, fmt.Sprintf(retryIneffective, queue, n, strings.Join(different, ", ")), retryIneffectiveRemedy))

@@ -176,15 +176,7 @@ func wordsMatch(pattern, text []string) bool {
 func (g graph) findArrivalKeys() {
 	for _, exchange := range slices.Sorted(maps.Keys(g.bindings)) {
 		for _, k := range g.publishedKeys(exchange) {
-			to := g.route(exchange, k)
-			for queue := range to.sure {
-				g.addArrivalKey(queue, k)
-			}
-			if !k.known {
-				for queue := range to.possible {
-					g.addArrivalKey(queue, k)
-				}
-			}
+			g.addArrivalKeys(g.route(exchange, k), k)
 		}
 	}
 	for _, queue := range g.classicAndQuorum() {
@@ -214,6 +206,18 @@ func (g graph) keyThrough(b topology.Binding) key {
 	return unknown
 }
 
+// addArrivalKeys notes a key of the queues that get messages with it.
+func (g graph) addArrivalKeys(to routes, k key) {
+	for queue := range to.sure {
+		g.addArrivalKey(queue, k)
+	}
+	if !k.known {
+		for queue := range to.possible {
+			g.addArrivalKey(queue, k)
+		}
+	}
+}
+
 // addArrivalKey notes a key, and follows the message through its deaths.
 func (g graph) addArrivalKey(queue string, k key) {
 	if g.arrivalKeys[queue][k] {
@@ -223,15 +227,7 @@ func (g graph) addArrivalKey(queue string, k key) {
 		g.arrivalKeys[queue] = map[key]bool{}
 	}
 	g.arrivalKeys[queue][k] = true
-	to, next := g.deadLetter(queue, k)
-	for target := range to.sure {
-		g.addArrivalKey(target, next)
-	}
-	if !next.known {
-		for target := range to.possible {
-			g.addArrivalKey(target, next)
-		}
-	}
+	g.addArrivalKeys(g.deadLetter(queue, k))
 }
 
 // sortedArrivalKeys lists the keys with which messages arrive in a queue.
