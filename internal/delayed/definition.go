@@ -105,14 +105,8 @@ func Recover(name, vhostName string, vhost topology.Topology) (Exchange, error) 
 		return e, err
 	}
 	e.Type, e.PolicyPriority = definition.Type, cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
-	for _, d := range []struct {
-		delay    *pipeline.Delay
-		spelling string
-	}{{&e.MaxDelay, definition.MaxDelay}, {&e.Precision, definition.Precision}} {
-		d.delay.Spelling = d.spelling
-		if d.delay.Wait, err = pipeline.ParseDelay(d.spelling); err != nil {
-			return e, err
-		}
-	}
+	e.MaxDelay.Spelling, e.Precision.Spelling = definition.MaxDelay, definition.Precision
+	e.MaxDelay.Wait, _ = pipeline.ParseDelay(definition.MaxDelay) // both are valid, see check
+	e.Precision.Wait, _ = pipeline.ParseDelay(definition.Precision)
 	return e, nil
 }

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -57,18 +56,12 @@ func ExpandAttachment(a Attachment) topology.Topology {
 
 // failedBinding leads the failed messages of the queue to a queue of their own.
 func (a Attachment) failedBinding(declared bool) topology.Binding {
-	b := a.Names().FailedBinding(a.Queue, a.WorkQueue.FailedQueue, declared)
-	marked := topology.Arguments{AttachmentArgument: true}
-	maps.Copy(marked, b.Arguments)
-	b.Arguments = marked
-	return b
+	return marked(a.Names().FailedBinding(a.Queue, a.WorkQueue.FailedQueue, declared), AttachmentArgument, true)
 }
 
 // AttachmentBinding brings messages back to a queue that an attachment joined.
 func AttachmentBinding(n Names, queue string) topology.Binding {
-	b := n.ReturnBinding(queue)
-	b.Arguments = topology.Arguments{AttachmentArgument: true}
-	return b
+	return marked(n.ReturnBinding(queue), AttachmentArgument, true)
 }
 
 // attaches reports whether a binding is that of an attachment of the queue, taken over or not.
@@ -164,18 +157,12 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 			continue
 		}
 		a.WorkQueue.FailedQueue = b.Destination
-		a.WorkQueue.ForeignFailedQueue = !a.declaresFailedQueue(vhost)
+		a.WorkQueue.ForeignFailedQueue = !a.Names().isDeclared(b.Destination, a.failedBinding(true), a.failedBinding(false), vhost)
 	}
 	if hasPolicy {
 		a.PolicyPriority = policy.Priority - a.WorkQueue.precedence()
 	}
 	return a, nil
-}
-
-func (a Attachment) declaresFailedQueue(vhost topology.Topology) bool {
-	return a.Names().Declared(vhost.Queues[a.WorkQueue.FailedQueue]) &&
-		slices.ContainsFunc(vhost.Bindings, a.failedBinding(true).Equal) &&
-		!slices.ContainsFunc(vhost.Bindings, a.failedBinding(false).Equal)
 }
 
 // Attached lists the queues that attachments joined to the pipeline. The binding of a queue goes with it

@@ -198,32 +198,30 @@ func (w WorkQueue) takeOver(b topology.Binding) topology.Binding {
 	if w.TakeOverFrom == "" {
 		return b
 	}
-	marked := topology.Arguments{TakeOverArgument: w.TakeOverFrom}
-	maps.Copy(marked, b.Arguments)
-	b.Arguments = marked
+	return marked(b, TakeOverArgument, w.TakeOverFrom)
+}
+
+// marked is a binding with one argument more.
+func marked(b topology.Binding, argument string, value any) topology.Binding {
+	arguments := topology.Arguments{argument: value}
+	maps.Copy(arguments, b.Arguments)
+	b.Arguments = arguments
 	return b
 }
 
 // takenOverFrom reads the mark of a return binding, and returns the binding without.
 func takenOverFrom(b topology.Binding) (pipeline string, plain topology.Binding) {
 	pipeline, marked := b.Arguments[TakeOverArgument].(string)
-	if !marked {
-		return "", b
+	if marked {
+		b.Arguments = maps.Clone(b.Arguments)
+		delete(b.Arguments, TakeOverArgument)
 	}
-	rest := maps.Clone(b.Arguments)
-	delete(rest, TakeOverArgument)
-	if len(rest) == 0 {
-		rest = nil
-	}
-	b.Arguments = rest
 	return pipeline, b
 }
 
 // detachedBinding brings messages back to a queue that is no work queue any more.
 func (n Names) detachedBinding(queue string) topology.Binding {
-	b := n.ReturnBinding(queue)
-	b.Arguments = topology.Arguments{DetachedArgument: string(n)}
-	return b
+	return marked(n.ReturnBinding(queue), DetachedArgument, string(n))
 }
 
 // Detached lists the queues that are no work queues of the pipeline any more, but still bound for what waits.

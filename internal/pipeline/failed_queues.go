@@ -13,7 +13,7 @@ import (
 func (n Names) FailedBinding(workQueue, failedQueue string, declared bool) topology.Binding {
 	b := topology.Binding{Source: n.FailedRouteExchange(), Destination: failedQueue, RoutingKey: FailedKey(workQueue)}
 	if declared && !CannotBeMarked(workQueue) {
-		b.Arguments = topology.Arguments{DeclaredArgument: string(n)}
+		return marked(b, DeclaredArgument, string(n))
 	}
 	return b
 }
@@ -94,16 +94,11 @@ func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
 		w, has := p.WorkQueues[name]
 		if _, ofAttachment := b.Arguments[AttachmentArgument]; parks && has && !ofAttachment {
 			w.FailedQueue = b.Destination
-			w.ForeignFailedQueue = !n.declaresFailedQueue(name, b.Destination, vhost)
+			byUs, byOthers := n.FailedBinding(name, b.Destination, true), n.FailedBinding(name, b.Destination, false)
+			w.ForeignFailedQueue = !n.isDeclared(b.Destination, byUs, byOthers, vhost)
 			p.WorkQueues[name] = w
 		}
 	}
-}
-
-func (n Names) declaresFailedQueue(workQueue, failedQueue string, vhost topology.Topology) bool {
-	return n.Declared(vhost.Queues[failedQueue]) &&
-		slices.ContainsFunc(vhost.Bindings, n.FailedBinding(workQueue, failedQueue, true).Equal) &&
-		!slices.ContainsFunc(vhost.Bindings, n.FailedBinding(workQueue, failedQueue, false).Equal)
 }
 
 // releasedFailedQueues lists the failed queues that the pipeline has declared and that stay although it declares them no more:

@@ -83,11 +83,10 @@ func (n Names) ReturnBinding(workQueue string) topology.Binding {
 // DeclaredBinding brings messages back to a work queue that the pipeline declares. It has no mark where the name has a
 // ~: RabbitMQ's management API fails over such a key next to arguments. An import takes such a queue for released.
 func (n Names) DeclaredBinding(workQueue string) topology.Binding {
-	b := n.ReturnBinding(workQueue)
-	if !CannotBeMarked(workQueue) {
-		b.Arguments = topology.Arguments{DeclaredArgument: string(n)}
+	if CannotBeMarked(workQueue) {
+		return n.ReturnBinding(workQueue)
 	}
-	return b
+	return marked(n.ReturnBinding(workQueue), DeclaredArgument, string(n))
 }
 
 // AttachedBy is the pipeline that has the queue to which a binding leads because of that binding, "" if none, or if it has

@@ -50,25 +50,13 @@ func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definit
 	p.PolicyPriority = cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
 	p.PolicyDefinition = definition.PolicyDefinition
 	for _, spelling := range definition.Delays {
-		wait, err := ParseDelay(spelling)
-		if err != nil {
-			return p, definition, err
-		}
+		wait, _ := ParseDelay(spelling) // is valid, see check
 		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
 	}
-	if p.MaxAge, err = recoverMaxAge(definition); err != nil {
-		return p, definition, err
-	}
+	p.MaxAge.Spelling = definition.MaxAge
+	p.MaxAge.Wait, _ = ParseMaxAge(definition.MaxAge) // is valid or not there
 	p.QueueType = vhost.Queues[n.FailedQueue()].Type
 	return p, definition, nil
-}
-
-func recoverMaxAge(definition Definition) (Delay, error) {
-	if definition.MaxAge == "" {
-		return Delay{}, nil
-	}
-	age, err := ParseMaxAge(definition.MaxAge)
-	return Delay{Wait: age, Spelling: definition.MaxAge}, err
 }
 
 // FindDefinition reads the pipeline's definition. The error names the binding that has it.
@@ -98,12 +86,16 @@ func (n Names) Declared(queue topology.Queue) bool {
 	return queue.Arguments[DeclaredByArgument] == string(n)
 }
 
-// Declares reports whether the pipeline declares a work queue, and has not released it: a change in either
-// direction that was interrupted leaves both return bindings.
+// Declares reports whether the pipeline declares a work queue, and has not released it.
 func (n Names) Declares(workQueue string, vhost topology.Topology) bool {
-	return n.Declared(vhost.Queues[workQueue]) &&
-		slices.ContainsFunc(vhost.Bindings, n.DeclaredBinding(workQueue).Equal) &&
-		!slices.ContainsFunc(vhost.Bindings, n.ReturnBinding(workQueue).Equal)
+	return n.isDeclared(workQueue, n.DeclaredBinding(workQueue), n.ReturnBinding(workQueue), vhost)
+}
+
+// isDeclared reports whether the pipeline declares a queue, and has not released it: a change in either direction that was
+// interrupted leaves both bindings.
+func (n Names) isDeclared(queue string, declared, released topology.Binding, vhost topology.Topology) bool {
+	return n.Declared(vhost.Queues[queue]) &&
+		slices.ContainsFunc(vhost.Bindings, declared.Equal) && !slices.ContainsFunc(vhost.Bindings, released.Equal)
 }
 
 func recoverFrom(p Pipeline, name string, live topology.Queue, policy topology.Policy, hasPolicy bool) WorkQueue {
