@@ -13,8 +13,8 @@ func Expand(e Exchange) topology.Topology {
 	n, t := e.Names(), Identity(e)
 	maps.Copy(t.Policies, Guard(e))
 	// What the inbox does not get is kept.
-	t.Exchanges[n.Exchange()] = topology.Exchange{Type: "fanout", Arguments: alternate(n.UnroutedExchange())}
-	t.Exchanges[n.DeliverExchange()] = topology.Exchange{Type: e.Type, Arguments: alternate(n.UnroutedExchange())}
+	t.Exchanges[n.Exchange()] = topology.Exchange{Type: "fanout", Arguments: pipeline.Alternate(n.UnroutedExchange())}
+	t.Exchanges[n.DeliverExchange()] = topology.Exchange{Type: e.Type, Arguments: pipeline.Alternate(n.UnroutedExchange())}
 	t.Queues[n.Inbox()] = ownQueue(n.UnroutedExchange(), pipeline.InboxDeliveryLimit, nil)
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.Exchange(), Destination: n.Inbox()})
 	t.Exchanges[n.Refused()] = topology.Exchange{Type: "fanout"}
@@ -57,10 +57,6 @@ func waits(l Level, there bool) topology.Arguments {
 
 func ownQueue(deadLetterExchange string, deliveryLimit int64, more topology.Arguments) topology.Queue {
 	return pipeline.OwnQueue(topology.Quorum, deadLetterExchange, deliveryLimit, more)
-}
-
-func alternate(exchange string) topology.Arguments {
-	return topology.Arguments{"alternate-exchange": exchange}
 }
 
 // DefaultPolicyPriority is the priority of a delayed exchange's policy unless it is configured.

@@ -18,9 +18,9 @@ func TestFormatDelayIsCanonical(t *testing.T) {
 		if got := FormatDelay(delay); got != want {
 			t.Errorf("%s is spelled %q, want %q", spelling, got, want)
 		}
-		again, err := parseCanonicalDelay(FormatDelay(delay))
-		if err != nil || again != delay {
-			t.Errorf("%s: the canonical spelling reads back as %v, %v", spelling, again, err)
+		again, is := Names("orders").DelayOf(Names("orders").retryQueuePrefix() + FormatDelay(delay))
+		if !is || again != delay {
+			t.Errorf("%s: the canonical spelling reads back as %v, %t", spelling, again, is)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -34,9 +35,6 @@ type engine interface {
 	// workQueueKeys are those of a work queue's policy that only this engine needs. The name is empty for what all
 	// work queues have in common.
 	workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments
-	// hasWorker reports whether a worker counts attempts. If not, there is no inbox, nor a configuration or
-	// permissions of a worker.
-	hasWorker() bool
 }
 
 var engines = map[string]engine{
@@ -53,14 +51,11 @@ func (p Pipeline) engine() engine {
 
 // HasWorker reports whether a worker counts the pipeline's attempts: only then it has an inbox, and a
 // configuration and permissions of a worker.
-func (p Pipeline) HasWorker() bool { return p.engine().hasWorker() }
+func (p Pipeline) HasWorker() bool { return p.engine() == workerEngine{} }
 
 // EngineName is the engine, written out.
 func (p Pipeline) EngineName() string {
-	if p.Engine == "" {
-		return EngineWorker
-	}
-	return p.Engine
+	return cmp.Or(p.Engine, EngineWorker)
 }
 
 // DeadLetterExchange is where the pipeline's work queues dead-letter to, unless they have a failed queue of their own.
@@ -81,18 +76,16 @@ func (p Pipeline) DeadLettersTo(exchange string) bool {
 // workerEngine retries by a worker, which counts attempts, and by retry queues whose messages expire.
 type workerEngine struct{}
 
-func (workerEngine) hasWorker() bool { return true }
-
 func (workerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		n.DeadLetterExchange():  {Type: "fanout", Arguments: alternate(n.FailedExchange())},
+		n.DeadLetterExchange():  {Type: "fanout", Arguments: Alternate(n.FailedExchange())},
 		n.FailedExchange():      failedExchange(),
 		n.FailedRouteExchange(): failedRouteExchange(n),
 		// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
 		// that is not bound.
 		n.RetryExchange(): {Type: "direct"},
 		// A message whose work queue lost its binding goes back to the worker, which saves it.
-		n.ReturnExchange(): {Type: "direct", Arguments: alternate(n.DeadLetterExchange())},
+		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.DeadLetterExchange())},
 	}
 }
 
@@ -119,16 +112,14 @@ func (workerEngine) workQueueKeys(Pipeline, string, WorkQueue) topology.Argument
 // waits in the one retry queue, and returns to the queue that rejected it; whatever else dies is parked.
 type consumerEngine struct{}
 
-func (consumerEngine) hasWorker() bool { return false }
-
 func (consumerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
 		n.FailedExchange():      failedExchange(),
 		n.FailedRouteExchange(): failedRouteExchange(n),
-		n.RetryExchange():       {Type: "headers", Arguments: alternate(n.FailedExchange())},
+		n.RetryExchange():       {Type: "headers", Arguments: Alternate(n.FailedExchange())},
 		// What comes back to a work queue that is gone is parked. An at-least-once retry queue would keep it, and
 		// everything after it.
-		n.ReturnExchange(): {Type: "direct", Arguments: alternate(n.FailedExchange())},
+		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.FailedExchange())},
 	}
 }
 
@@ -172,14 +163,12 @@ type nativeEngine struct{}
 // (basic.nack with requeue) or what failed (basic.reject with requeue) comes back at once, again and again.
 const delayedRetryType = "all"
 
-func (nativeEngine) hasWorker() bool { return false }
-
 func (nativeEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
 		n.FailedExchange():      failedExchange(),
 		n.FailedRouteExchange(): failedRouteExchange(n),
 		// Replays are published here. One whose work queue lost its binding is parked again.
-		n.ReturnExchange(): {Type: "direct", Arguments: alternate(n.FailedExchange())},
+		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.FailedExchange())},
 	}
 }
 

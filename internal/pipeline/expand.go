@@ -50,11 +50,11 @@ func failedExchange() topology.Exchange { return topology.Exchange{Type: "fanout
 
 // failedRouteExchange leads to the failed queues of work queues. What has none goes to the pipeline's.
 func failedRouteExchange(n Names) topology.Exchange {
-	return topology.Exchange{Type: "direct", Arguments: alternate(n.FailedExchange())}
+	return topology.Exchange{Type: "direct", Arguments: Alternate(n.FailedExchange())}
 }
 
-// alternate are the arguments of an exchange whose messages go elsewhere if it leads them nowhere.
-func alternate(exchange string) topology.Arguments {
+// Alternate are the arguments of an exchange whose messages go elsewhere if it leads them nowhere.
+func Alternate(exchange string) topology.Arguments {
 	return topology.Arguments{"alternate-exchange": exchange}
 }
 

@@ -158,13 +158,10 @@ func (s *surroundings) addQueue(name string) {
 
 func (s *surroundings) addDefinition(name string) {
 	if own, defined := s.own[name]; defined && !s.added[name] {
-		s.near.Bindings = append(s.near.Bindings, definitionsIn(Names(name), own.Bindings)...)
+		for _, b := range own.Bindings {
+			if definedBy(b) == name {
+				s.near.Bindings = append(s.near.Bindings, b)
+			}
+		}
 	}
-}
-
-// definitionsIn are the bindings that hold the pipeline's definition.
-func definitionsIn(n Names, bindings []topology.Binding) []topology.Binding {
-	return slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool {
-		return definedBy(b) != string(n)
-	})
 }

@@ -94,8 +94,8 @@ func (n Names) DelayOf(queue string) (time.Duration, bool) {
 	if !found {
 		return 0, false
 	}
-	delay, err := parseCanonicalDelay(spelled)
-	return delay, err == nil
+	delay, err := ParseDelay(spelled)
+	return delay, err == nil && FormatDelay(delay) == spelled
 }
 
 // WorkerExchanges lists those that the sidecar publishes to.

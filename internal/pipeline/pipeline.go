@@ -6,7 +6,6 @@ package pipeline
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -246,15 +245,6 @@ func FormatDelay(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// parseCanonicalDelay reads a delay out of a name, where only the canonical spelling counts.
-func parseCanonicalDelay(s string) (time.Duration, error) {
-	d, err := ParseDelay(s)
-	if err == nil && FormatDelay(d) != s {
-		err = errors.New("not the canonical spelling")
-	}
-	return d, err
 }
 
 // FormatMilliseconds spells a number of milliseconds, as brokers count them, like a delay.

@@ -185,23 +185,10 @@ const (
 	attachmentFailedPolicy policyKind = "attachment-failed-queue"
 )
 
-// covers is how many queues a policy of a kind is for.
-type covers int
-
-const (
-	oneObject covers = iota
-	severalQueues
-)
-
-var policyKinds = map[policyKind]covers{
-	queuesPolicy:     severalQueues,
-	quorumPolicy:     severalQueues,
-	classicPolicy:    severalQueues,
-	queuePolicy:      oneObject,
-	attachmentPolicy: oneObject,
-
-	failedQueuesPolicy:     severalQueues,
-	attachmentFailedPolicy: oneObject,
+// coversSeveral says of each kind whether a policy is for several queues, or for one.
+var coversSeveral = map[policyKind]bool{
+	queuesPolicy: true, quorumPolicy: true, classicPolicy: true, failedQueuesPolicy: true,
+	queuePolicy: false, attachmentPolicy: false, attachmentFailedPolicy: false,
 }
 
 // policyName is the name of a policy by its parts: retry/<pipeline>/<kind>/<queue or number>. Number 0 is
@@ -216,7 +203,7 @@ type policyName struct {
 func (n policyName) String() string {
 	parts := []string{policyPrefix, string(n.pipeline), string(n.kind)}
 	switch {
-	case policyKinds[n.kind] == oneObject:
+	case !coversSeveral[n.kind]:
 		parts = append(parts, n.object)
 	case n.number > 0:
 		parts = append(parts, strconv.Itoa(n.number))
@@ -234,15 +221,17 @@ func parsePolicyName(name string) (policyName, bool) {
 	if len(parts) == 4 {
 		rest = parts[3]
 	}
-	switch each, known := policyKinds[parsed.kind]; {
+	switch several, known := coversSeveral[parsed.kind]; {
 	case !known || parsed.pipeline == "":
 		return policyName{}, false
-	case each == oneObject:
-		parsed.object = rest
-	default:
+	case several:
 		parsed.number, _ = strconv.Atoi(rest)
+	case rest == "":
+		return policyName{}, false
+	default:
+		parsed.object = rest
 	}
-	return parsed, parsed.String() == name && (parsed.object != "" || policyKinds[parsed.kind] == severalQueues)
+	return parsed, parsed.String() == name
 }
 
 // QueuesPolicy is the policy of the pipeline's own queues, and of the work queues that need the same content.
@@ -293,7 +282,7 @@ func (n Names) ownsPolicy(policy string) bool {
 // isSharedPolicy reports whether a policy of this name covers work queues of the pipeline together.
 func (n Names) isSharedPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
-	return is && parsed.pipeline == n && policyKinds[parsed.kind] == severalQueues
+	return is && parsed.pipeline == n && coversSeveral[parsed.kind]
 }
 
 // namesPolicy reports whether a policy of this name is the pipeline's or one of its attachments'. Whatever
