@@ -245,8 +245,7 @@ func (g graph) byOrigin(queues []string, setting string) []group {
 func groupsOf(members map[Object][]string) []group {
 	var groups []group
 	for object, queues := range members {
-		slices.Sort(queues)
-		groups = append(groups, group{object, slices.Compact(queues)})
+		groups = append(groups, group{object, topology.Distinct(queues)})
 	}
 	topology.Sort(groups, func(a, b *group) int {
 		return cmp.Or(strings.Compare(a.object.Kind, b.object.Kind), strings.Compare(a.object.Name, b.object.Name))

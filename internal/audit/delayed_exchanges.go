@@ -27,9 +27,8 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
 	var found []delayedExchange
-	for _, name := range slices.Compact(names) {
+	for _, name := range topology.Distinct(names) {
 		e, err := delayed.Recover(name, g.vhost.Name, g.vhost.Topology)
 		if err != nil { // nothing is known but the name
 			e = delayed.Exchange{Name: name, Precision: pipeline.Delay{Wait: 1}}
@@ -195,7 +194,8 @@ func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
 		}
 	}
 	if len(ends) > 0 {
-		report(fmt.Sprintf(deadEnd, d.Names, listed(distinct(ends)), d.DeliverExchange()), fmt.Sprintf(deadEndRemedy, d.UnroutedExchange()))
+		report(fmt.Sprintf(deadEnd, d.Names, listed(topology.Distinct(ends)), d.DeliverExchange()),
+			fmt.Sprintf(deadEndRemedy, d.UnroutedExchange()))
 	}
 }
 

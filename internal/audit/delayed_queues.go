@@ -27,7 +27,7 @@ func alteredDelayedQueues(g graph, report func(Finding)) {
 				remedy = delayedQueueOwn
 			}
 			report(group.finding(fmt.Sprintf(delayedQueueAltered, upperFirst(queueList(group.queues)), d.Names,
-				strings.Join(distinct(settings), ", "), strings.Join(distinct(effects), " ")), remedy))
+				strings.Join(topology.Distinct(settings), ", "), strings.Join(topology.Distinct(effects), " ")), remedy))
 		}
 	}
 }

@@ -2,7 +2,8 @@ package audit
 
 import (
 	"fmt"
-	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // missingExchanges finds dead-letter exchanges that do not exist: declaring a queue does not check.
@@ -85,9 +86,8 @@ func unboundKeys(g graph, report func(Finding)) {
 			for _, queue := range group.queues {
 				all = append(all, keys[queue]...)
 			}
-			slices.Sort(all)
 			report(group.finding(
-				fmt.Sprintf(keyUnbound, queueList(group.queues), quotedList(slices.Compact(all)), exchange, g.consequence(group.queues)),
+				fmt.Sprintf(keyUnbound, queueList(group.queues), quotedList(topology.Distinct(all)), exchange, g.consequence(group.queues)),
 				keyUnboundRemedy))
 		}
 	}

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -296,12 +295,6 @@ func listed(texts []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// distinct sorts texts, and leaves out those that are there twice.
-func distinct(texts []string) []string {
-	slices.Sort(texts)
-	return slices.Compact(texts)
 }
 
 // upperFirst begins a sentence with a list of queues.

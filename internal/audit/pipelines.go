@@ -24,9 +24,8 @@ func (g graph) pipelines() []pipeline.Names {
 			found = append(found, name)
 		}
 	}
-	slices.Sort(found)
 	var names []pipeline.Names
-	for _, name := range slices.Compact(found) {
+	for _, name := range topology.Distinct(found) {
 		names = append(names, pipeline.Names(name))
 	}
 	return names
@@ -155,8 +154,7 @@ func (g graph) returnedTo(p pipeline.Pipeline) []string {
 			queues = append(queues, b.Destination)
 		}
 	}
-	slices.Sort(queues)
-	return slices.Compact(queues)
+	return topology.Distinct(queues)
 }
 
 // otherThan says which of these keys have another value in force on a queue.

@@ -1,29 +1,15 @@
 package delayed
 
 import (
-	"slices"
-
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Foreign lists the bindings of others from one of the exchanges, those included that an apply has deleted for a while.
 func (n Names) Foreign(source string, vhost topology.Topology) []topology.Binding {
-	return n.foreign(vhost, func(b topology.Binding) bool { return b.Source == source })
-}
-
-// foreign lists the bindings of others of which this is true.
-func (n Names) foreign(vhost topology.Topology, matters func(topology.Binding) bool) []topology.Binding {
-	var found []topology.Binding
-	for _, b := range vhost.Bindings {
-		if noted, isNote := n.Noted(b); isNote {
-			b = noted
-		}
-		if b.Source != "" && !n.OwnsBinding(b) && matters(b) {
-			found = append(found, b)
-		}
-	}
-	topology.SortBindings(found)
-	return slices.CompactFunc(found, topology.Binding.Equal)
+	return stored.WithNoted(vhost, n.Noted, func(b topology.Binding) bool {
+		return b.Source == source && !n.OwnsBinding(b)
+	})
 }
 
 // BindingsThatGo lists the bindings of others that are deleted with the delayed exchange, since they begin or end at one of
@@ -31,13 +17,9 @@ func (n Names) foreign(vhost topology.Topology, matters func(topology.Binding) b
 // what is due, so those do not go.
 func BindingsThatGo(e Exchange, vhost topology.Topology) []topology.Binding {
 	going := topology.Merge(Owned(e, vhost), topology.Topology{Exchanges: Expand(e).Exchanges}) // one that is missing has notes
-	return e.Names().foreign(vhost, func(b topology.Binding) bool {
-		_, from := going.Exchanges[b.Source]
-		_, to := going.Queues[b.Destination]
-		if b.ToExchange {
-			_, to = going.Exchanges[b.Destination]
-		}
-		return (from || to) && b.Source != e.Names().DeliverExchange()
+	n := e.Names()
+	return stored.WithNoted(vhost, n.Noted, func(b topology.Binding) bool {
+		return going.Meets(b) && b.Source != n.DeliverExchange() && !n.OwnsBinding(b)
 	})
 }
 

@@ -82,8 +82,7 @@ func Found(vhost topology.Topology) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return topology.Distinct(names)
 }
 
 // FindDefinition reads the definition. The error names the binding that has it.

@@ -180,8 +180,7 @@ func Attached(n Names, vhost topology.Topology) []string {
 			queues = append(queues, b.Destination)
 		}
 	}
-	slices.Sort(queues)
-	return slices.Compact(queues)
+	return topology.Distinct(queues)
 }
 
 // engineOf is the engine of an attachment: that of its pipeline, or of the policy if there is no pipeline.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -42,23 +43,10 @@ func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipelin
 func BindingsThatGo(p Pipeline, vhost topology.Topology) []topology.Binding {
 	n, going := p.Names(), WithoutReleasedQueues(Owned(p, vhost), p, nil, vhost)
 	going = topology.Merge(going, topology.Topology{Exchanges: Expand(p).Exchanges}) // one that is missing has notes
-	var found []topology.Binding
-	for _, b := range vhost.Bindings {
-		if noted, isNote := n.Noted(b); isNote {
-			b = noted
-		}
-		_, fromOwn := going.Exchanges[b.Source]
-		_, toOwn := going.Queues[b.Destination]
-		if b.ToExchange {
-			_, toOwn = going.Exchanges[b.Destination]
-		}
+	return stored.WithNoted(vhost, n.Noted, func(b topology.Binding) bool {
 		_, ofAttachment := b.Arguments[AttachmentArgument]
-		if b.Source != "" && (fromOwn || toOwn) && !n.OwnsBinding(b) && !ofAttachment {
-			found = append(found, b)
-		}
-	}
-	topology.SortBindings(found)
-	return slices.CompactFunc(found, topology.Binding.Equal)
+		return going.Meets(b) && !n.OwnsBinding(b) && !ofAttachment
+	})
 }
 
 // RestoresDeadLetterRoute reports whether dead letters may be pending because they had no way to go, and have one again

@@ -38,8 +38,7 @@ func (p Pipeline) DeclaredFailedQueues() []string {
 			names = append(names, w.FailedQueue)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return topology.Distinct(names)
 }
 
 // FailedQueues are those of the pipeline's work queues, whoever declares them, each with one of the work queues.
@@ -157,8 +156,7 @@ func parkedExcept(own func(topology.Binding) bool, vhost topology.Topology) map[
 		}
 	}
 	for queue, names := range found {
-		slices.Sort(names)
-		found[queue] = slices.Compact(names)
+		found[queue] = topology.Distinct(names)
 	}
 	return found
 }

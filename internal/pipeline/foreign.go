@@ -96,8 +96,7 @@ func Pipelines(vhost topology.Topology) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return topology.Distinct(names)
 }
 
 // ofPipeline is the pipeline that a policy belongs to, "" if none. The name alone does not decide.

@@ -100,12 +100,10 @@ func (x *Index) Near(pipelines, workQueues []string) topology.Vhost {
 	for _, name := range pipelines {
 		s.addPipeline(name)
 	}
-	slices.Sort(s.queues)
-	for _, queue := range slices.Compact(s.queues) {
+	for _, queue := range topology.Distinct(s.queues) {
 		s.addQueue(queue)
 	}
-	slices.Sort(s.others)
-	for _, name := range slices.Compact(s.others) {
+	for _, name := range topology.Distinct(s.others) {
 		s.addDefinition(name)
 	}
 	return s.near

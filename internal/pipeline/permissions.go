@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // NoName is a pattern that matches no name.
@@ -31,8 +33,7 @@ func OperatorPermissions(p Pipeline) map[string]Permissions {
 	if !p.HasWorker() {
 		counted = append(counted, n.DeadLetterExchange())
 	}
-	slices.Sort(counted)
-	status.Read = mergePatterns([]string{ExactPattern(slices.Compact(counted)), "^" + regexp.QuoteMeta(n.retryQueuePrefix())})
+	status.Read = mergePatterns([]string{ExactPattern(topology.Distinct(counted)), "^" + regexp.QuoteMeta(n.retryQueuePrefix())})
 	return map[string]Permissions{
 		"list": read, "show": read, "export": read, "delete": read, "replay": replay, "import": imports, "repair": imports, "status": status,
 	}
@@ -67,8 +68,7 @@ func MergePermissions(all []Permissions) Permissions {
 
 // mergePatterns matches what any of these does. Brokers take an empty pattern for one that matches nothing.
 func mergePatterns(patterns []string) string {
-	slices.Sort(patterns)
-	patterns = slices.DeleteFunc(slices.Compact(patterns), func(p string) bool { return p == "" || p == NoName })
+	patterns = slices.DeleteFunc(topology.Distinct(patterns), func(p string) bool { return p == "" || p == NoName })
 	if len(patterns) == 0 {
 		return NoName
 	}

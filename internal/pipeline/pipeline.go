@@ -80,8 +80,7 @@ func (p Pipeline) Waits() []time.Duration {
 			waits = append(waits, delay.Wait)
 		}
 	}
-	slices.Sort(waits)
-	return slices.Compact(waits)
+	return topology.Distinct(waits)
 }
 
 // GivesUpAfter is the sum of all waits of a message that fails every time, at once, in a work queue

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"slices"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // WorkerVersion is the version of the worker object's shape.
@@ -106,6 +108,5 @@ func (w Worker) FailedQueues() []string {
 			names = append(names, queue.FailedQueue)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return topology.Distinct(names)
 }

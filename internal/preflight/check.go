@@ -245,10 +245,4 @@ func problem(path Path, summary, detail string, args ...any) Problem {
 func Bullets(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }
 
 // BulletsOf lists bindings, one in a line.
-func BulletsOf(bindings []topology.Binding) string {
-	texts := make([]string, len(bindings))
-	for i, b := range bindings {
-		texts[i] = b.String()
-	}
-	return Bullets(texts)
-}
+func BulletsOf(bindings []topology.Binding) string { return Bullets(topology.Texts(bindings)) }

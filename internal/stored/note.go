@@ -76,6 +76,23 @@ func Noted(b topology.Binding, exchanges []string) (topology.Binding, bool) {
 	return binding, noteKey(noteText(binding)) == b.RoutingKey
 }
 
+// WithNoted lists the bindings of which this is true, those that are deleted for a while and have a note included.
+func WithNoted(
+	vhost topology.Topology, noted func(topology.Binding) (topology.Binding, bool), matters func(topology.Binding) bool,
+) []topology.Binding {
+	var found []topology.Binding
+	for _, b := range vhost.Bindings {
+		if original, isNote := noted(b); isNote {
+			b = original
+		}
+		if matters(b) {
+			found = append(found, b)
+		}
+	}
+	topology.SortBindings(found)
+	return slices.CompactFunc(found, topology.Binding.Equal)
+}
+
 // Garbled lists what leads from an exchange of the owner's as a note does, and is none that the owner can read.
 func Garbled(
 	vhost topology.Topology, noted func(topology.Binding) (topology.Binding, bool), owns func(exchange string) bool,

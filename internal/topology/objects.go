@@ -4,7 +4,10 @@
 // It is pure: it talks to no broker, knows nothing of Terraform, and nothing of retries.
 package topology
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Queue types that a pipeline can be made of.
 const (
@@ -131,12 +134,22 @@ func Sort[T any](list []T, compare func(a, b *T) int) {
 // it or from it.
 func Untouched(owned, made, vhost Topology) bool {
 	changes := Diff(owned, made)
-	isBound := func(b Binding) bool {
-		_, from := owned.Exchanges[b.Source]
-		_, toQueue := owned.Queues[b.Destination]
-		_, toExchange := owned.Exchanges[b.Destination]
-		return from || b.Source != "" && (b.ToExchange && toExchange || !b.ToExchange && toQueue)
-	}
 	return !owned.Empty() && changes.Create.Empty() && changes.Replace.Empty() && changes.Update.Empty() &&
-		!slices.ContainsFunc(vhost.Bindings, isBound)
+		!slices.ContainsFunc(vhost.Bindings, owned.Meets)
+}
+
+// Meets reports whether a binding begins or ends at one of the objects. Those of the default exchange do not count.
+func (t Topology) Meets(b Binding) bool {
+	_, from := t.Exchanges[b.Source]
+	_, to := t.Queues[b.Destination]
+	if b.ToExchange {
+		_, to = t.Exchanges[b.Destination]
+	}
+	return b.Source != "" && (from || to)
+}
+
+// Distinct sorts a list, and leaves out what is in it twice. It reuses the memory of the list.
+func Distinct[T cmp.Ordered](list []T) []T {
+	slices.Sort(list)
+	return slices.Compact(list)
 }

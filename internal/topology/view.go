@@ -37,11 +37,16 @@ type View struct {
 
 // Render shows a topology.
 func Render(t Topology) View {
-	v := View{Exchanges: lines(t.Exchanges), Queues: lines(t.Queues), Policies: lines(t.Policies)}
-	for _, b := range t.Bindings {
-		v.Bindings = append(v.Bindings, b.String())
+	return View{Exchanges: lines(t.Exchanges), Queues: lines(t.Queues), Policies: lines(t.Policies), Bindings: Texts(t.Bindings)}
+}
+
+// Texts shows bindings.
+func Texts(bindings []Binding) []string {
+	var texts []string
+	for _, b := range bindings {
+		texts = append(texts, b.String())
 	}
-	return v
+	return texts
 }
 
 func lines[T fmt.Stringer](objects map[string]T) map[string]string {
@@ -183,16 +188,12 @@ func escaped(encoded string) string {
 
 // ValueText is a value as messages show it.
 func ValueText(value any) string {
-	switch v := value.(type) {
-	case string:
-		return v
-	case int64:
-		return strconv.FormatInt(v, 10)
-	default:
-		text, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Sprint(v)
-		}
-		return strings.TrimSpace(string(text))
+	if text, isText := value.(string); isText {
+		return text
 	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
 }

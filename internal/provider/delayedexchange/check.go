@@ -50,11 +50,8 @@ func checkPlan(
 
 // inService lists the bindings through which others get what is due.
 func inService(m model, vhost topology.Topology) []string {
-	n, bindings := delayed.Names(m.Name.ValueString()), []string(nil)
-	for _, b := range n.Foreign(n.DeliverExchange(), vhost) {
-		bindings = append(bindings, b.String())
-	}
-	return bindings
+	n := delayed.Names(m.Name.ValueString())
+	return topology.Texts(n.Foreign(n.DeliverExchange(), vhost))
 }
 
 // inUse keeps a delayed exchange that others get what is due from, or that may owe somebody a binding.

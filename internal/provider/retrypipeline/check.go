@@ -93,8 +93,7 @@ func leaving(prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vh
 			}
 		}
 	}
-	slices.Sort(queues)
-	return slices.Compact(queues)
+	return topology.Distinct(queues)
 }
 
 // auditPlan follows the messages of the pipeline through the vhost as it is planned. What it finds lies with
@@ -155,6 +154,5 @@ func inService(m model, vhost topology.Topology) []string {
 			queues = append(queues, b.Destination)
 		}
 	}
-	slices.Sort(queues)
-	return slices.Compact(queues)
+	return topology.Distinct(queues)
 }
