@@ -146,11 +146,17 @@ func (p Pipeline) DeadLetterArguments(workQueue string) topology.Arguments {
 	return arguments
 }
 
-// ExtraKeys are those that the user wrote.
-func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
+// WrittenKeys are those that the user wrote, those included that are null.
+func (p Pipeline) WrittenKeys(w WorkQueue) topology.Arguments {
 	keys := topology.Arguments{}
 	maps.Copy(keys, p.PolicyDefinition)
 	maps.Copy(keys, w.PolicyDefinition)
+	return keys
+}
+
+// ExtraKeys are those that the user wrote.
+func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
+	keys := p.WrittenKeys(w)
 	maps.DeleteFunc(keys, func(_ string, value any) bool { return value == nil })
 	return keys
 }

@@ -56,17 +56,14 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 
 // CheckLengths checks that the broker takes the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
-	longest, queues := p.Names().ReturnExchange(), pipeline.Expand(p).Queues
-	for _, queue := range slices.Sorted(maps.Keys(queues)) {
-		_, isWork := p.WorkQueues[queue]
-		_, isFailed := p.FailedQueues()[queue] // see CheckFailedQueues
-		if !isWork && !isFailed && len(queue) > len(longest) {
-			longest = queue
-		}
+	queues := p.OwnQueues()
+	for name := range p.FailedQueues() { // see CheckFailedQueues
+		delete(queues, name)
 	}
 	var problems []Problem
-	if detail := tooLong(p.Vhost, longest, cmp.Or(queues[longest].Type, p.QueueType)); detail != "" {
-		problems = append(problems, workerconfig.NameTooLong(workerconfig.Pipeline, longest, detail))
+	name := longestName(p.Names().ReturnExchange(), queues)
+	if detail := tooLong(p.Vhost, name, cmp.Or(queues[name].Type, p.QueueType)); detail != "" {
+		problems = append(problems, workerconfig.NameTooLong(workerconfig.Pipeline, name, detail))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		if detail := tooLong(p.Vhost, name, p.WorkQueues[name].Type); detail != "" && len(name) <= workerconfig.MaxName { // see CheckWorkQueue
@@ -121,12 +118,7 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 	if a.Engine == pipeline.EngineNative {
 		problems = append(problems, problem(Path{"engine"}, "Queue cannot be attached from outside", nativeAttachment))
 	}
-	problems = append(problems, checkWorkQueueAt(func(attributes ...any) Path {
-		if len(attributes) == 0 {
-			return Path{"queue"}
-		}
-		return attributes
-	}, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
+	problems = append(problems, checkWorkQueueAt(attachmentPlace, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
 	if pipeline.CannotBeMarked(a.Queue) {
 		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
 		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
@@ -139,7 +131,8 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 	if problems := workerconfig.ValidateDelayedExchange(e.Worker()); len(problems) > 0 {
 		return problems
 	}
-	if detail, name := longestRefused(e); detail != "" {
+	name := longestName(e.Names().UnroutedQueue(), delayed.Expand(e).Queues)
+	if detail := tooLong(e.Vhost, name, topology.Quorum); detail != "" {
 		return []Problem{workerconfig.NameTooLong(workerconfig.DelayedExchange, name, detail)}
 	}
 	if definition := e.Definition().String(); !stored.Fits(definition) {
@@ -148,15 +141,10 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 	return nil
 }
 
-// longestRefused is the longest name that brokers refuse, and why.
-func longestRefused(e delayed.Exchange) (detail, name string) {
-	longest := e.Names().UnroutedQueue()
-	for _, queue := range slices.Sorted(maps.Keys(delayed.Expand(e).Queues)) {
-		if len(queue) > len(longest) {
-			longest = queue
-		}
-	}
-	return tooLong(e.Vhost, longest, topology.Quorum), longest
+// longestName is the longest name of a queue, or the one that comes first if none is longer.
+func longestName(first string, queues map[string]topology.Queue) string {
+	names := append([]string{first}, slices.Sorted(maps.Keys(queues))...)
+	return slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
 // Details of what is wrong with a configuration by itself.

@@ -47,20 +47,19 @@ func onlyWithWorker(p pipeline.Pipeline) []Problem {
 
 // checkEngineOf finds what the engine cannot do for one work queue.
 func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
-	at, w := Path{"work_queues", MapKey(name)}, p.WorkQueues[name]
+	at, w := workQueuePlace(name), p.WorkQueues[name]
 	var problems []Problem
 	if w.MaxAttempts != 0 {
-		problems = append(problems, problem(append(slices.Clone(at), "max_attempts"), "max_attempts of a work queue without a sidecar",
-			noQueueAttempts, p.Engine))
+		problems = append(problems, problem(at("max_attempts"), "max_attempts of a work queue without a sidecar", noQueueAttempts, p.Engine))
 	}
 	if p.Engine == pipeline.EngineNative && w.Type == topology.Classic {
-		problems = append(problems, problem(append(slices.Clone(at), "type"), "Classic queue cannot delay by itself", noClassicDelay, name))
+		problems = append(problems, problem(at("type"), "Classic queue cannot delay by itself", noClassicDelay, name))
 	}
 	keys := p.BrokerKeys(name)
 	for _, argument := range slices.Sorted(maps.Keys(w.Arguments)) {
 		key, isX := strings.CutPrefix(argument, "x-")
 		if _, needed := keys[key]; isX && needed && key != "dead-letter-routing-key" { // which checkArguments refuses
-			problems = append(problems, problem(append(slices.Clone(at), "arguments_json"), "Reserved argument", removeArgument, argument,
+			problems = append(problems, problem(at("arguments_json"), "Reserved argument", removeArgument, argument,
 				"the pipeline's policy sets it"))
 		}
 	}

@@ -95,16 +95,15 @@ func (q liveWorkQueue) checkParkedIn(f *Findings) {
 	}
 }
 
-// existingFailedQueues finds failed queues that are to be declared for the first time and exist already.
-func existingFailedQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
+// existingFailedQueues finds failed queues that are to be declared for the first time and exist already, otherwise than wanted.
+func existingFailedQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, wanted, live map[string]topology.Queue) []string {
 	var had, found []string
 	if prior != nil {
 		had = prior.DeclaredFailedQueues()
 	}
-	wanted := pipeline.Expand(p).Queues
 	for _, name := range p.DeclaredFailedQueues() {
-		live, exists := vhost.Queues[name]
-		if _, before := slices.BinarySearch(had, name); exists && !before && !sameQueue(name, wanted[name], live) {
+		is, exists := live[name]
+		if _, before := slices.BinarySearch(had, name); exists && !before && !sameQueue(name, wanted[name], is) {
 			found = append(found, name)
 		}
 	}

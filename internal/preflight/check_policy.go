@@ -18,16 +18,9 @@ func CheckPolicies(p pipeline.Pipeline) []Problem {
 		if w.PolicyDefinition == nil {
 			at = Path{"policy_definition"}
 		}
-		problems = append(problems, CheckPolicyDefinition(at, p, name, withNulls(p, w))...)
+		problems = append(problems, CheckPolicyDefinition(at, p, name, p.WrittenKeys(w))...)
 	}
 	return problems
-}
-
-func withNulls(p pipeline.Pipeline, w pipeline.WorkQueue) topology.Arguments {
-	keys := topology.Arguments{}
-	maps.Copy(keys, p.PolicyDefinition)
-	maps.Copy(keys, w.PolicyDefinition)
-	return keys
 }
 
 // CheckPolicyDefinition checks the keys that the user adds to the policy of a work queue.

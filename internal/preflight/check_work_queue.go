@@ -13,9 +13,20 @@ import (
 
 // CheckWorkQueue checks one work queue. The pipeline's name may be empty where it is not known yet.
 func CheckWorkQueue(pipeline pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
-	return checkWorkQueueAt(func(attributes ...any) Path {
-		return append(Path{"work_queues", MapKey(name)}, attributes...)
-	}, pipeline, name, workQueue)
+	return checkWorkQueueAt(workQueuePlace(name), pipeline, name, workQueue)
+}
+
+// workQueuePlace leads to a work queue of a pipeline, or to one of its attributes.
+func workQueuePlace(name string) func(attributes ...any) Path {
+	return func(attributes ...any) Path { return append(Path{"work_queues", MapKey(name)}, attributes...) }
+}
+
+// attachmentPlace is workQueuePlace of an attachment.
+func attachmentPlace(attributes ...any) Path {
+	if len(attributes) == 0 {
+		return Path{"queue"}
+	}
+	return attributes
 }
 
 func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {

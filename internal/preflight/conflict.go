@@ -45,10 +45,10 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 		}
 		q.check(&f)
 	}
-	f.FailedQueues = existingFailedQueues(p, prior, vhost.Topology)
+	f.FailedQueues = existingFailedQueues(p, prior, pipeline.Expand(p).Queues, vhost.Queues)
 	own := ownerOf(p, all)
 	checkOwnQueues(&f, own)
-	checkCoveredQueues(&f, p, own, vhost)
+	checkCoveredQueues(&f, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)
 	checkNotes(&f, own.kind, p.Names().GarbledNotes(vhost.Topology))
@@ -60,20 +60,23 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return f
 }
 
-// checkExisting finds what is to be created and exists already. What an interrupted creation left is either
-// taken over or can be imported.
+// checkExisting finds what is to be created and exists already.
 func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
 	f.Exists, f.Declared = existing(p, prior, vhost), existingWorkQueues(p, prior, vhost)
-	if prior != nil || len(f.Exists) == 0 {
-		return
+	if prior == nil && len(f.Exists) > 0 {
+		_, notImportable := pipeline.Recover(p.Name, p.Vhost, vhost)
+		f.explainExisting("pipeline", pipeline.InterruptedCreation(p, vhost), notImportable)
 	}
-	if pipeline.InterruptedCreation(p, vhost) {
-		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, "pipeline", Bullets(f.Exists))
+}
+
+// explainExisting says how objects come to be there. What an interrupted creation left is either taken over or can be imported.
+func (f *Findings) explainExisting(kind string, interrupted bool, notImportable error) {
+	switch {
+	case interrupted:
+		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, kind, Bullets(f.Exists))
 		f.Exists = nil
-		return
-	}
-	if _, err := pipeline.Recover(p.Name, p.Vhost, vhost); err != nil {
-		f.NotImportable = err.Error()
+	case notImportable != nil:
+		f.NotImportable = notImportable.Error()
 	}
 }
 

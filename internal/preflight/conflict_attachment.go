@@ -13,9 +13,7 @@ import (
 func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) Findings {
 	var f Findings
 	n := a.Names()
-	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
-		f.MissingPipeline = true
-	}
+	f.MissingPipeline = !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline)
 	f.checkEngineOf(a, vhost)
 	p, before := a.AsPipeline(), (*pipeline.Pipeline)(nil)
 	if prior != nil {
@@ -35,13 +33,10 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		q.checkHandOver(&f, theirs, exists, "the pipeline")
 	}
 	q.check(&f)
-	if live, exists := vhost.Queues[a.WorkQueue.FailedQueue]; exists && a.WorkQueue.DeclaresFailedQueue() &&
-		(prior == nil || prior.WorkQueue.FailedQueue != a.WorkQueue.FailedQueue || !prior.WorkQueue.DeclaresFailedQueue()) &&
-		!sameQueue(a.Queue, pipeline.ExpandAttachment(a).Queues[a.WorkQueue.FailedQueue], live) {
-		f.FailedQueues = []string{a.WorkQueue.FailedQueue}
-	}
+	wanted := pipeline.ExpandAttachment(a)
+	f.FailedQueues = existingFailedQueues(p, before, wanted.Queues, vhost.Queues)
 	if prior == nil {
-		f.Exists = appendCommon(nil, "policy", pipeline.ExpandAttachment(a).Policies, vhost.Policies)
+		f.Exists = appendCommon(nil, "policy", wanted.Policies, vhost.Policies)
 		if slices.Contains(all.attached, a.Queue) {
 			f.Exists = append(f.Exists, fmt.Sprintf("binding %q", pipeline.AttachmentBinding(n, a.Queue)))
 		}

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -18,7 +17,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	var f Findings
 	n, own := e.Names(), ownerOfDelayed(e, vhost)
 	checkOwnQueues(&f, own)
-	checkCoveredByDelayed(&f, e, own, vhost)
+	checkCoveredQueues(&f, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkExistingDelayed(&f, e, prior, vhost.Topology)
 	if len(f.Exists) == 0 { // else they are bindings of another exchange of that name
@@ -36,11 +35,14 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 
 // ownerOfDelayed is a delayed exchange as the owner of its objects. What a level cannot route has to stay above it.
 func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
-	expanded, others := delayed.Expand(e), maps.Clone(vhost.Policies)
-	delete(others, e.Names().OwnPolicy())
+	n, expanded, others := e.Names(), delayed.Expand(e), maps.Clone(vhost.Policies)
+	delete(others, n.OwnPolicy())
 	o := owner{
 		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority,
-		others: topology.NewMatcher(others), operator: topology.NewMatcher(vhost.OperatorPolicies),
+		others: topology.NewMatcher(others), operator: topology.NewMatcher(vhost.OperatorPolicies), alike: "levels",
+		covers: func(name string, queue topology.Queue) bool {
+			return n.CoversQueue(name) && !n.IsLevelQueue(name, queue)
+		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(expanded.Exchanges)) {
 		if expanded.Exchanges[name].Arguments == nil {
@@ -48,22 +50,6 @@ func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
 		}
 	}
 	return o
-}
-
-// checkCoveredByDelayed finds queues of others whose names are like those of levels, so that the policy would apply to them.
-func checkCoveredByDelayed(f *Findings, e delayed.Exchange, own owner, vhost topology.Vhost) {
-	n := e.Names()
-	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
-		queue := vhost.Queues[name]
-		if _, isOwn := own.queues[name]; isOwn || !n.CoversQueue(name) || n.IsLevelQueue(name, queue) {
-			continue
-		}
-		instead := "No other policy applies to it"
-		if policies, _ := own.others.Queue(name, queue.Type); len(policies) > 0 {
-			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
-		}
-		f.refuse(Path{"name"}, "Queue of others under the delayed exchange's policy", coveredQueue, name, "levels", instead, own.kind)
-	}
 }
 
 // checkBindingsOfDelayed finds bindings of others from and to exchanges and queues by which a message is early, or held for
@@ -97,8 +83,7 @@ func checkChangeOfType(f *Findings, n delayed.Names, vhost topology.Topology) {
 	}
 }
 
-// checkExistingDelayed finds what is to be created and exists already. What an interrupted creation left is either taken
-// over or can be imported.
+// checkExistingDelayed finds what is to be created and exists already.
 func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Topology) {
 	wanted := delayed.Expand(e)
 	if prior != nil {
@@ -109,15 +94,8 @@ func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchan
 	f.Exists = appendCommon(f.Exists, "exchange", wanted.Exchanges, vhost.Exchanges)
 	f.Exists = appendCommon(f.Exists, "policy", wanted.Policies, vhost.Policies)
 	f.Exists = appendCommon(f.Exists, "queue", wanted.Queues, vhost.Queues)
-	if prior != nil || len(f.Exists) == 0 {
-		return
-	}
-	if delayed.InterruptedCreation(e, vhost) {
-		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, delayedExchange, Bullets(f.Exists))
-		f.Exists = nil
-		return
-	}
-	if _, err := delayed.Recover(e.Name, e.Vhost, vhost); err != nil {
-		f.NotImportable = err.Error()
+	if prior == nil && len(f.Exists) > 0 {
+		_, notImportable := delayed.Recover(e.Name, e.Vhost, vhost)
+		f.explainExisting(delayedExchange, delayed.InterruptedCreation(e, vhost), notImportable)
 	}
 }

@@ -47,17 +47,25 @@ type owner struct {
 	exchanges []string
 	// others are the policies of others, and operator are operator policies.
 	others, operator topology.Matcher
+	// covers reports whether the policy applies to a queue, by its name, that is not the owner's. Messages call the queues
+	// with such names alike.
+	covers func(name string, queue topology.Queue) bool
+	alike  string
 }
 
 // ownerOf is a pipeline as the owner of its objects. The worker learns from a returned message that its delay or the failed
-// queue is not bound.
+// queue is not bound. The inbox of a pipeline that had another engine goes with that one.
 func ownerOf(p pipeline.Pipeline, vhost liveVhost) owner {
+	n := p.Names()
 	o := owner{
 		kind: "pipeline", queues: p.OwnQueues(), priority: p.PolicyPriority, others: vhost.policies, operator: vhost.operator,
-		exchanges: []string{p.Names().FailedExchange()},
+		exchanges: []string{n.FailedExchange()}, alike: "retry queues",
+		covers: func(name string, queue topology.Queue) bool {
+			return n.CoversQueue(name) && !n.IsOwnQueue(name, queue) && !n.IsInbox(name, queue)
+		},
 	}
 	if p.HasWorker() {
-		o.exchanges = append(o.exchanges, p.Names().RetryExchange())
+		o.exchanges = append(o.exchanges, n.RetryExchange())
 	}
 	return o
 }
@@ -113,21 +121,18 @@ func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
 	return policies
 }
 
-// checkCoveredQueues finds queues of others whose names are like those of the pipeline's retry queues, so that
-// its policy would apply to them. The inbox of a pipeline that had another engine goes with that one.
-func checkCoveredQueues(f *Findings, p pipeline.Pipeline, o owner, vhost topology.Vhost) {
-	n := p.Names()
+// checkCoveredQueues finds queues of others whose names are like those of the owner's, so that its policy would apply to them.
+func checkCoveredQueues(f *Findings, o owner, vhost topology.Vhost) {
 	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
 		queue := vhost.Queues[name]
-		if _, isOwn := o.queues[name]; isOwn || !n.CoversQueue(name) || n.IsOwnQueue(name, queue) || n.IsInbox(name, queue) {
+		if _, isOwn := o.queues[name]; isOwn || !o.covers(name, queue) {
 			continue
 		}
 		instead := "No other policy applies to it"
 		if policies, _ := o.others.Queue(name, queue.Type); len(policies) > 0 {
 			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
 		}
-		f.refuse(Path{"name"}, "Queue of others under the pipeline's policy", coveredQueue,
-			name, "retry queues", instead, "pipeline")
+		f.refuse(Path{"name"}, "Queue of others under the "+o.kind+"'s policy", coveredQueue, name, o.alike, instead, o.kind)
 	}
 }
 

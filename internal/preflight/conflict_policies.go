@@ -31,9 +31,7 @@ func (q liveWorkQueue) checkPolicies(f *Findings) {
 // checkShadowed finds the keys of another policy that no longer apply because of ours. A queue that
 // was attached before has lost them already, so that is only a warning then.
 func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy) {
-	ours, accounted := q.pipeline.PolicyContent(q.name), topology.Arguments{}
-	maps.Copy(accounted, q.pipeline.PolicyDefinition)
-	maps.Copy(accounted, q.PolicyDefinition)
+	ours, accounted := q.pipeline.PolicyContent(q.name), q.pipeline.WrittenKeys(q.WorkQueue)
 	lost, different := topology.Arguments{}, []string{}
 	for _, key := range slices.Sorted(maps.Keys(shadowed.Definition)) {
 		value := shadowed.Definition[key]

@@ -86,13 +86,10 @@ func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string
 
 // at is the path of the queue's configuration, or of one of its attributes.
 func (q liveWorkQueue) at(attributes ...any) Path {
-	if !q.attachment {
-		return append(Path{"work_queues", MapKey(q.name)}, attributes...)
+	if q.attachment {
+		return attachmentPlace(attributes...)
 	}
-	if len(attributes) == 0 {
-		return Path{"queue"}
-	}
-	return attributes
+	return workQueuePlace(q.name)(attributes...)
 }
 
 // write is the HCL that configures the queue like this.
@@ -117,12 +114,8 @@ func (q liveWorkQueue) check(f *Findings) {
 		theirs, exists := q.vhost.Policies[q.pipeline.Names().AttachmentPolicy(q.name)]
 		q.checkHandOver(f, theirs, exists, "a rabbitmq_retry_attachment")
 	}
-	if q.exists && !q.Declare {
-		unusable := q.checkKind()
-		f.Problems = append(f.Problems, unusable...)
-		if len(unusable) > 0 {
-			return
-		}
+	if q.exists && !q.Declare && !q.checkKind(f) {
+		return
 	}
 	q.checkLoop(f)
 	if q.ByPolicy() {
@@ -148,20 +141,22 @@ func (q liveWorkQueue) checkLoop(f *Findings) {
 	}
 }
 
-// checkKind finds queues that cannot be work queues at all.
-func (q liveWorkQueue) checkKind() []Problem {
+// checkKind finds queues that cannot be work queues at all. It reports whether the queue can be one.
+func (q liveWorkQueue) checkKind(f *Findings) bool {
 	switch {
 	case q.live.Type == "stream":
-		return []Problem{problem(q.at(), "Streams cannot be retried", streamQueue, q.name)}
+		f.refuse(q.at(), "Streams cannot be retried", streamQueue, q.name)
 	case q.live.Exclusive:
-		return []Problem{problem(q.at(), "Exclusive work queue", exclusiveQueue, q.name)}
+		f.refuse(q.at(), "Exclusive work queue", exclusiveQueue, q.name)
 	case q.live.AutoDelete:
-		return []Problem{problem(q.at(), "Auto-delete work queue", autoDeleteQueue, q.name)}
+		f.refuse(q.at(), "Auto-delete work queue", autoDeleteQueue, q.name)
 	case q.live.Type != q.Type:
-		return []Problem{problem(q.at("type"), "Work queue has another type", differentType,
-			q.name, q.live.Type, q.Type, q.write(withType(q.WorkQueue, q.live.Type)))}
+		f.refuse(q.at("type"), "Work queue has another type", differentType,
+			q.name, q.live.Type, q.Type, q.write(withType(q.WorkQueue, q.live.Type)))
+	default:
+		return true
 	}
-	return nil
+	return false
 }
 
 // checkOwnArguments finds dead-letter arguments of a queue's own, which take precedence over a policy.
@@ -232,7 +227,9 @@ func (q liveWorkQueue) otherThanDeclaration() string {
 	if len(byPolicy.Problems) > 0 {
 		return noPolicyEither
 	}
-	return fmt.Sprintf(attachByPolicy, q.write(withAttach(q.WorkQueue, pipeline.AttachPolicy)))
+	attached := q.WorkQueue
+	attached.Attach = pipeline.AttachPolicy
+	return fmt.Sprintf(attachByPolicy, q.write(attached))
 }
 
 func withType(w pipeline.WorkQueue, queueType string) pipeline.WorkQueue {
@@ -240,11 +237,6 @@ func withType(w pipeline.WorkQueue, queueType string) pipeline.WorkQueue {
 	if queueType == topology.Classic {
 		w.DeadLetterStrategy = ""
 	}
-	return w
-}
-
-func withAttach(w pipeline.WorkQueue, attach string) pipeline.WorkQueue {
-	w.Attach = attach
 	return w
 }
 
