@@ -41,9 +41,7 @@ type model struct {
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	l, diags := entity.Waits(ctx, m.Timeouts)
-	l.Force = m.ForceDestroy.ValueBool()
-	return l, diags
+	return entity.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
 // exchange turns known inputs into a specification. The retired levels are those that the model lists.

@@ -44,8 +44,8 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 		resp.Diagnostics.Append(e.leftBehind(ctx, plan, err)...)
 		return
 	}
-	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
-	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, e.kind.Identity(plan))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, e.kind.Identity(plan))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
@@ -80,28 +80,11 @@ func (e *entity[M, S]) leftBehind(ctx context.Context, plan M, err error) diag.D
 	return diag.Diagnostics{e.leftoversImportable(e.importID(plan))}
 }
 
-// createdKey is set in a resource's private state as long as it exists. A plan without prior state
-// but with the key is the second half of a replacement.
+// createdKey is set in a resource's private state as long as it exists, to createdValue. A plan without prior state but with
+// the key is the second half of a replacement.
 const createdKey = "created"
 
-type privateReader interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
-type privateWriter interface {
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
-// createdBefore reports whether the resource exists already.
-func createdBefore(ctx context.Context, private privateReader) (bool, diag.Diagnostics) {
-	value, diags := private.GetKey(ctx, createdKey)
-	return len(value) > 0, diags
-}
-
-// markCreated notes that the resource exists.
-func markCreated(ctx context.Context, private privateWriter) diag.Diagnostics {
-	return private.SetKey(ctx, createdKey, []byte("true"))
-}
+var createdValue = []byte("true")
 
 // checkCreation is checkInService for a plan of which some input is not known yet.
 func (e *entity[M, S]) checkCreation(ctx context.Context, plan M) diag.Diagnostics {
@@ -134,7 +117,7 @@ func (e *entity[M, S]) checkInService(ctx context.Context, plan M, vhost topolog
 	}
 	spec, diags := e.kind.Specification(ctx, live)
 	_, forcible := e.kind.Schema(ctx).Attributes["force_destroy"]
-	return diag.Diagnostics{e.createdTwice(plan, inService, forcible && !diags.HasError() && e.kind.inUse(spec, vhost) == nil)}
+	return diag.Diagnostics{e.createdTwice(plan, inService, forcible && !diags.HasError() && e.kind.InUse(spec, vhost) == nil)}
 }
 
 // contents lists the messages in the queues of the resource as the broker has it.

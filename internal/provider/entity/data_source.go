@@ -64,16 +64,20 @@ func (v *view[M]) ValidateConfig(ctx context.Context, req datasource.ValidateCon
 	resp.Diagnostics.Append(v.view.Validate(ctx, req.Config)...)
 }
 
+// reachForData is reach for what only reads. It is an error, too, if the provider is not configured yet.
+func reachForData(ctx context.Context, s *session.Session) diag.Diagnostics {
+	if !s.Configured() {
+		return diag.Diagnostics{notConnectedForData()}
+	}
+	return reach(ctx, s)
+}
+
 // Read lists the vhost, as it is now, and shows what is in it.
 func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	defer v.session.Call()()
 	var m M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if v.session.Configured() {
-		resp.Diagnostics.Append(reach(ctx, v.session)...)
-	} else {
-		resp.Diagnostics.Append(notConnectedForData())
-	}
+	resp.Diagnostics.Append(reachForData(ctx, v.session)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -84,10 +88,10 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 	vhost, err := v.session.Fresh(ctx, name.ValueString())
 	switch {
 	case broker.IsNotFound(err):
-		resp.Diagnostics.Append(vhostNotThereForData(name.ValueString()))
+		resp.Diagnostics.Append(vhostNotThere(name.ValueString(), ""))
 		return
 	case err != nil:
-		resp.Diagnostics.Append(cannotList(name.ValueString(), err))
+		resp.Diagnostics.Append(cannotList(name.ValueString(), "", err))
 		return
 	}
 	resp.Diagnostics.Append(v.view.Fill(ctx, &m, vhost)...)

@@ -20,17 +20,20 @@ func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	lifecycle, diags := e.kind.Lifecycle(ctx, state)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	spec, diags := e.kind.Specification(ctx, state)
+	spec, lifecycle, diags := e.going(ctx, state)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(e.requireConnection(ctx)...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(e.delete(ctx, e.key(state).Vhost, spec, lifecycle)...)
 	}
+}
+
+// going is what a resource that goes is, and how it goes.
+func (e *entity[M, S]) going(ctx context.Context, state M) (spec S, lifecycle Lifecycle, diags diag.Diagnostics) {
+	spec, diags = e.kind.Specification(ctx, state)
+	lifecycle, more := e.kind.Lifecycle(ctx, state)
+	diags.Append(more...)
+	return spec, lifecycle, diags
 }
 
 func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle) diag.Diagnostics {
@@ -40,9 +43,9 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	case broker.IsNotFound(err) && e.vhostGone(ctx, vhost):
 		return nil
 	case err != nil:
-		return diag.Diagnostics{cannotListForWrite(vhost, err)}
+		return diag.Diagnostics{cannotList(vhost, soNothingChanged, err)}
 	}
-	if use := e.kind.inUse(spec, all.Topology); use != nil {
+	if use := e.kind.InUse(spec, all.Topology); use != nil {
 		return diag.Diagnostics{diag.NewErrorDiagnostic(use.Summary, use.Applied)}
 	}
 	var change apply.Change
@@ -62,7 +65,7 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 	case errors.As(err, &refused):
 		diags.Append(e.destroyLosesMessages(spec, refused.Queues))
 	default:
-		diags.Append(e.cannotDelete(err))
+		diags.Append(e.cannot("delete", err.Error()))
 	}
 	diags.Append(e.notUndone(err)...)
 	return diags
@@ -95,7 +98,7 @@ func (e *entity[M, S]) unused(vhost string, spec S) func(context.Context) error 
 
 // usedMeanwhile is an error if others have begun to use the resource.
 func (e *entity[M, S]) usedMeanwhile(spec S, vhost topology.Topology) error {
-	if use := e.kind.inUse(spec, vhost); use != nil {
+	if use := e.kind.InUse(spec, vhost); use != nil {
 		return errors.New(use.Waited)
 	}
 	return nil

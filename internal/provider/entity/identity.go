@@ -16,7 +16,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
@@ -60,10 +59,15 @@ func (e *entity[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySche
 	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
 }
 
-func (e *entity[M, S]) setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, values []types.String) diag.Diagnostics {
+// attributes are an identity, a state or a listed resource.
+type attributes interface {
+	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
+}
+
+func (e *entity[M, S]) setParts(ctx context.Context, to attributes, values []types.String) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for i, part := range e.kind.Parts {
-		diags.Append(identity.SetAttribute(ctx, path.Root(part.Name), values[i])...)
+		diags.Append(to.SetAttribute(ctx, path.Root(part.Name), values[i])...)
 	}
 	return diags
 }
@@ -84,10 +88,8 @@ func (e *entity[M, S]) ImportState(ctx context.Context, req resource.ImportState
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, values)...)
-	for i, part := range e.kind.Parts {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(part.Name), values[i])...)
-	}
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, values)...)
+	resp.Diagnostics.Append(e.setParts(ctx, &resp.State, values)...)
 }
 
 // imported reads the values of the parts from the id, or else from the identity.

@@ -88,15 +88,15 @@ type Kind[M, S any] struct {
 	CheckPlan func(run *session.Session, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
 	// CheckLive compares what is about to be applied with the vhost as it is.
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
-	// InUse finds what stands in the way of a destroy besides messages; nil if nothing can.
+	// InUse finds what stands in the way of a destroy besides messages; nil for nothing.
 	InUse func(S, topology.Topology) *InUse
-	// UsedThrough is the exchange whose bindings tell InUse of those who begin to use the resource; nil without InUse.
+	// UsedThrough is the exchange whose bindings tell InUse of those who begin to use the resource; nil if nobody can.
 	UsedThrough func(S) string
 	// LetsGo says what is lost with the queues that a destroy detaches.
 	LetsGo func(run *session.Session, prior S, vhost topology.Vhost) diag.Diagnostics
 	// Released lists the queues that a change detaches. Next is nil for a destroy.
 	Released func(prior S, next *S, vhost topology.Vhost) []string
-	// BindingsThatGo finds bindings of others that a destroy deletes; nil if there can be none.
+	// BindingsThatGo finds bindings of others that a destroy deletes.
 	BindingsThatGo func(S, topology.Topology) []topology.Binding
 
 	// Change leads from prior to next: either is nil where there is none.
@@ -113,12 +113,12 @@ type Lifecycle struct {
 	Update, Delete time.Duration
 }
 
-// Waits is the lifecycle of a resource that waits as long as its attribute `timeouts` says.
-func Waits(ctx context.Context, configured timeouts.Value) (Lifecycle, diag.Diagnostics) {
+// LifecycleOf is what the attributes `timeouts` and `force_destroy` say; a resource without the latter has null.
+func LifecycleOf(ctx context.Context, configured timeouts.Value, force types.Bool) (Lifecycle, diag.Diagnostics) {
 	update, diags := configured.Update(ctx, 0)
 	remove, more := configured.Delete(ctx, 0)
 	diags.Append(more...)
-	return Lifecycle{Update: update, Delete: remove}, diags
+	return Lifecycle{Force: force.ValueBool(), Update: update, Delete: remove}, diags
 }
 
 // PolicyUse says what needs a policy: at which attribute, why, and how to do without, if that is possible.
@@ -131,13 +131,6 @@ type PolicyUse struct {
 // plan and for an apply who they are, and what to do; Waited says the same of those who came while a destroy
 // waited for its queues to drain.
 type InUse struct{ Summary, Planned, Applied, Waited string }
-
-func (k Kind[M, S]) inUse(spec S, vhost topology.Topology) *InUse {
-	if k.InUse == nil {
-		return nil
-	}
-	return k.InUse(spec, vhost)
-}
 
 // DroppedDeadLetters lists those of the queues of which nobody gets what is rejected after a change that detaches them.
 // What others are known to detach from them in this run does not count for them.

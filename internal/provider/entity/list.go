@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -47,11 +46,7 @@ func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *
 	defer l.session.Call()()
 	var config listModel
 	diags := req.Config.Get(ctx, &config)
-	if l.session.Configured() {
-		diags.Append(reach(ctx, l.session)...)
-	} else {
-		diags.Append(notConnectedForData())
-	}
+	diags.Append(reachForData(ctx, l.session)...)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
@@ -61,7 +56,7 @@ func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *
 	}
 	vhost, err := l.session.Fresh(ctx, config.Vhost.ValueString())
 	if err != nil {
-		stream.Results = list.ListResultsStreamDiagnostics(diag.Diagnostics{cannotList(config.Vhost.ValueString(), err)})
+		stream.Results = list.ListResultsStreamDiagnostics(diag.Diagnostics{cannotList(config.Vhost.ValueString(), "", err)})
 		return
 	}
 	found := l.kind.Found(vhost.Topology)
@@ -86,7 +81,7 @@ func (l *listing[M, S]) result(ctx context.Context, req list.ListRequest, parts 
 	for i, part := range parts {
 		values[i] = types.StringValue(part)
 	}
-	result.Diagnostics.Append(l.setIdentity(ctx, result.Identity, values)...)
+	result.Diagnostics.Append(l.setParts(ctx, result.Identity, values)...)
 	if req.IncludeResource {
 		result.Diagnostics.Append(l.include(ctx, result.Resource, values, vhost)...)
 	}
@@ -96,10 +91,7 @@ func (l *listing[M, S]) result(ctx context.Context, req list.ListRequest, parts 
 func (l *listing[M, S]) include(
 	ctx context.Context, resource *tfsdk.Resource, values []types.String, vhost topology.Topology,
 ) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for i, part := range l.kind.Parts {
-		diags.Append(resource.SetAttribute(ctx, path.Root(part.Name), values[i])...)
-	}
+	diags := l.setParts(ctx, resource, values)
 	var m M
 	diags.Append(resource.Get(ctx, &m)...)
 	if diags.HasError() {

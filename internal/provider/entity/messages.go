@@ -114,13 +114,8 @@ func missingVhost(vhost string) string {
 	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
 }
 
-func vhostNotThere(vhost string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist",
-		missingVhost(vhost)+" Nothing was changed.")
-}
-
-func vhostNotThereForData(vhost string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost))
+func vhostNotThere(vhost, consequence string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost)+consequence)
 }
 
 func vhostNotThereYet(vhost string) diag.Diagnostic {
@@ -135,20 +130,11 @@ func vhostNotAccessible(vhost string) diag.Diagnostic {
 		"if the vhost is really gone, remove the resource from the state: terraform state rm.")
 }
 
-func cannotList(vhost string, err error) diag.Diagnostic {
-	return cannotRead(fmt.Sprintf("Vhost %q could not be listed: %s", vhost, err))
-}
+// soNothingChanged is what follows for a change from a vhost that could not be listed.
+const soNothingChanged = ", so nothing was changed"
 
-func cannotListForPlan(vhost string, err error) diag.Diagnostic {
-	return cannotRead(fmt.Sprintf("Vhost %q could not be listed to check the plan: %s", vhost, err))
-}
-
-func cannotListForWrite(vhost string, err error) diag.Diagnostic {
-	return cannotRead(fmt.Sprintf("Vhost %q could not be listed, so nothing was changed: %s", vhost, err))
-}
-
-func cannotRead(detail string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Cannot read the vhost", detail)
+func cannotList(vhost, consequence string, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed%s: %s", vhost, consequence, err))
 }
 
 // Plans and imports.
@@ -158,7 +144,7 @@ func invalidID(err error) diag.Diagnostic {
 }
 
 func (e *entity[M, S]) cannotImport(key session.Key, err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot import the %s", e.kind.Kind), fmt.Sprintf("%s: %s.", e.describe(key), err))
+	return e.cannot("import", fmt.Sprintf("%s: %s.", e.describe(key), err))
 }
 
 func (e *entity[M, S]) describe(key session.Key) string {
@@ -180,21 +166,20 @@ func (e *entity[M, S]) cannotCreate(key session.Key, spec S, err error) diag.Dia
 		return diag.NewErrorDiagnostic("The change would lose messages",
 			fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), e.notEmpty(spec, kept.Queues)))
 	}
-	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot create the %s", e.kind.Kind),
-		fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), err))
+	return e.cannot("create", fmt.Sprintf("%s was not created.\n\n%s", e.describe(key), err))
 }
 
 func (e *entity[M, S]) cannotUpdate(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot update the %s", e.kind.Kind), fmt.Sprintf(
+	return e.cannot("update", fmt.Sprintf(
 		"The change was begun but not finished; the next plan shows what is left to do.\n\n%s", err))
 }
 
 func (e *entity[M, S]) cannotBeginUpdate(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot update the %s", e.kind.Kind), fmt.Sprintf("Nothing was changed.\n\n%s", err))
+	return e.cannot("update", fmt.Sprintf("Nothing was changed.\n\n%s", err))
 }
 
-func (e *entity[M, S]) cannotDelete(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot delete the %s", e.kind.Kind), err.Error())
+func (e *entity[M, S]) cannot(verb, detail string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot %s the %s", verb, e.kind.Kind), detail)
 }
 
 func (e *entity[M, S]) changeLosesMessages(spec S, queues map[string]string) diag.Diagnostic {

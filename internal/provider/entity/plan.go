@@ -37,12 +37,12 @@ func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	known, diags := e.kind.Compute(ctx, &plan, prior)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
-	created, diags := createdBefore(ctx, req.Private)
+	created, diags := req.Private.GetKey(ctx, createdKey)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if prior != nil || !created {
+	if prior != nil || len(created) == 0 {
 		e.notePlan(plan)
 	}
 	switch {
@@ -97,7 +97,7 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 	case broker.IsNotFound(err):
 		diags.Append(vhostNotThereYet(name))
 	case err != nil:
-		diags.Append(cannotListForPlan(name, err))
+		diags.Append(cannotList(name, " to check the plan", err))
 	default:
 		diags.Append(e.compare(ctx, plan, next, prior, vhost, lifecycle)...)
 	}

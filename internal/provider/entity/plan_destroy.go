@@ -22,20 +22,19 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 	if diags.HasError() {
 		return diags
 	}
-	spec, more := e.kind.Specification(ctx, state)
-	diags.Append(more...)
-	lifecycle, more := e.kind.Lifecycle(ctx, state)
-	diags.Append(more...)
-	if diags.HasError() {
-		return diags
-	}
 	user, more := e.reachForPlan(ctx)
 	diags.Append(more...)
-	if user == nil {
-		return diags
+	if user != nil {
+		diags.Append(e.warnOfEnd(ctx, state)...)
 	}
-	vhost, err := e.listing(ctx, e.key(state).Vhost, state)
-	if err != nil {
+	return diags
+}
+
+// warnOfEnd says what makes the end of a resource fail, or loses messages.
+func (e *entity[M, S]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics {
+	spec, lifecycle, diags := e.going(ctx, goes)
+	vhost, err := e.listing(ctx, e.key(goes).Vhost, goes)
+	if err != nil || diags.HasError() {
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
 	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
@@ -43,7 +42,10 @@ func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.
 }
 
 func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {
-	diags := e.warnOfUse(spec, vhost.Topology)
+	var diags diag.Diagnostics
+	if use := e.kind.InUse(spec, vhost.Topology); use != nil {
+		diags.AddWarning(use.Summary, use.Planned)
+	}
 	change := e.kind.Change(&spec, nil, vhost)
 	diags.Append(e.warnOfBindings(spec, change, lifecycle.Force)...)
 	queues := slices.Collect(maps.Keys(e.kind.Expand(spec).Queues))
@@ -88,33 +90,13 @@ func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagn
 	if _, err := e.session.Reach(ctx); err != nil {
 		return nil // The plan of what replaces it says so.
 	}
-	spec, diags := e.kind.Specification(ctx, goes)
-	lifecycle, more := e.kind.Lifecycle(ctx, goes)
-	diags.Append(more...)
-	vhost, err := e.listing(ctx, e.key(goes).Vhost, goes)
-	if err != nil || diags.HasError() {
-		return diags
-	}
-	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
-	return append(diags, e.kind.LetsGo(e.session, spec, vhost)...)
-}
-
-// warnOfUse says who uses the resource, and so keeps it from being destroyed.
-func (e *entity[M, S]) warnOfUse(spec S, vhost topology.Topology) diag.Diagnostics {
-	use := e.kind.inUse(spec, vhost)
-	if use == nil {
-		return nil
-	}
-	return diag.Diagnostics{diag.NewWarningDiagnostic(use.Summary, use.Planned)}
+	return e.warnOfEnd(ctx, goes)
 }
 
 // warnOfBindings names the bindings of others that keep a destroy from being made, and those that are deleted with the resource.
 func (e *entity[M, S]) warnOfBindings(spec S, change apply.Change, force bool) (diags diag.Diagnostics) {
 	change.Forced = force
-	var going []topology.Binding
-	if e.kind.BindingsThatGo != nil {
-		going = e.kind.BindingsThatGo(spec, change.All.Topology)
-	}
+	going := e.kind.BindingsThatGo(spec, change.All.Topology)
 	if bound := change.Bound(); bound != nil {
 		diags.Append(queuesBound(bound))
 		going = slices.DeleteFunc(going, func(b topology.Binding) bool { return slices.ContainsFunc(bound.Bindings, b.Equal) })

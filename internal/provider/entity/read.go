@@ -16,7 +16,7 @@ func (e *entity[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp 
 	var state M
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	// Terraform versions without identities require it to be set even when the resource is gone.
-	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, e.kind.Identity(state))...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, e.kind.Identity(state))...)
 	if resp.Diagnostics.HasError() || !e.session.Configured() {
 		return
 	}
@@ -51,7 +51,7 @@ func (e *entity[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp 
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	resp.Diagnostics.Append(markCreated(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
 
@@ -94,7 +94,7 @@ func (e *entity[M, S]) refresh(ctx context.Context, state *M, vhost topology.Top
 // the same answer, and taking that for gone would plan to create everything again.
 func (e *entity[M, S]) readFailed(ctx context.Context, vhost string, err error) (gone bool, diags diag.Diagnostics) {
 	if !broker.IsNotFound(err) {
-		return false, diag.Diagnostics{cannotList(vhost, err)}
+		return false, diag.Diagnostics{cannotList(vhost, "", err)}
 	}
 	if e.vhostGone(ctx, vhost) {
 		return true, nil

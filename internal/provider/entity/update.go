@@ -24,7 +24,7 @@ func (e *entity[M, S]) Update(ctx context.Context, req resource.UpdateRequest, r
 	resp.Diagnostics.Append(diags...)
 	lifecycle, diags := e.kind.Lifecycle(ctx, plan)
 	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(e.setIdentity(ctx, resp.Identity, e.kind.Identity(plan))...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, e.kind.Identity(plan))...)
 	resp.Diagnostics.Append(e.requireConnection(ctx)...)
 	if resp.Diagnostics.HasError() {
 		return

@@ -41,9 +41,9 @@ func (e *entity[M, S]) listForWrite(ctx context.Context, vhost string, next S, p
 	all, err := e.session.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{vhostNotThere(vhost)}
+		return all, diag.Diagnostics{vhostNotThere(vhost, " Nothing was changed.")}
 	case err != nil:
-		return all, diag.Diagnostics{cannotListForWrite(vhost, err)}
+		return all, diag.Diagnostics{cannotList(vhost, soNothingChanged, err)}
 	}
 	return all, report.Applied(e.kind.CheckLive(next, prior, all), e.kind.Places)
 }

@@ -86,7 +86,7 @@ func (m model) near() (pipelines, workQueues []string) {
 }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	return entity.Waits(ctx, m.Timeouts)
+	return entity.LifecycleOf(ctx, m.Timeouts, types.BoolNull())
 }
 
 // recover sets the inputs from what the broker keeps.

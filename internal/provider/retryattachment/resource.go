@@ -60,8 +60,11 @@ func kind() entity.Kind[model, pipeline.Attachment] {
 		Policies:  policyUse,
 		CheckPlan: checkPlan,
 		CheckLive: checkLive,
+		InUse:     func(pipeline.Attachment, topology.Topology) *entity.InUse { return nil },
 		LetsGo:    letsGo,
 		Released:  released,
+
+		BindingsThatGo: func(pipeline.Attachment, topology.Topology) []topology.Binding { return nil },
 
 		Change:  change,
 		Destroy: destroy,

@@ -62,9 +62,7 @@ func (m model) near() (pipelines, workQueues []string) {
 }
 
 func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	l, diags := entity.Waits(ctx, m.Timeouts)
-	l.Force = m.ForceDestroy.ValueBool()
-	return l, diags
+	return entity.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
 // pipeline turns known inputs, which were validated, into a specification. The retired delays are
