@@ -125,11 +125,13 @@ func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 	if !m.Headers.IsNull() {
 		diags.Append(m.Headers.ElementsAs(ctx, &config.Headers, false)...)
 	}
-	for _, setting := range []struct{ name, value string }{
-		{"endpoint", config.Endpoint}, {"username", config.Username}, {"password", config.Password},
+	for _, setting := range []struct{ name, value, variable string }{
+		{"endpoint", config.Endpoint, "RABBITMQ_ENDPOINT"},
+		{"username", config.Username, "RABBITMQ_USERNAME"},
+		{"password", config.Password, "RABBITMQ_PASSWORD"},
 	} {
 		if setting.value == "" && (setting.name == "endpoint" || !config.Certificates.Cert.Given()) {
-			diags.Append(missing(setting.name))
+			diags.Append(missing(setting.name, setting.variable))
 		}
 	}
 	return config, diags
@@ -148,12 +150,6 @@ func source(file, pem types.String, fileName, pemName string) certificates.Sourc
 	return certificates.Source{File: file.ValueString(), PEM: pem.ValueString(), FileName: fileName, PEMName: pemName}
 }
 
-var environment = map[string]string{
-	"endpoint": "RABBITMQ_ENDPOINT",
-	"username": "RABBITMQ_USERNAME",
-	"password": "RABBITMQ_PASSWORD",
-}
-
 func orEnvironment(configured types.String, variable string) string {
 	if configured.IsNull() {
 		return os.Getenv(variable)
@@ -161,9 +157,9 @@ func orEnvironment(configured types.String, variable string) string {
 	return configured.ValueString()
 }
 
-func missing(attribute string) diag.Diagnostic {
+func missing(attribute, variable string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "Missing provider configuration",
-		fmt.Sprintf("Set %s in the provider block, or the environment variable %s.", attribute, environment[attribute]))
+		fmt.Sprintf("Set %s in the provider block, or the environment variable %s.", attribute, variable))
 }
 
 func invalidInsecure(value string) diag.Diagnostic {

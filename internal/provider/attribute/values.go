@@ -37,11 +37,8 @@ func Drained(of types.Map) map[string]bool {
 	return all
 }
 
-// textMap is a map of texts, null for nil.
+// textMap is a map of texts.
 func textMap(from map[string]string) types.Map {
-	if from == nil {
-		return types.MapNull(types.StringType)
-	}
 	return MapValue(types.StringType, from, func(text string) attr.Value { return types.StringValue(text) })
 }
 
@@ -116,9 +113,5 @@ func ArgumentsValue(arguments topology.Arguments) jsontypes.Normalized {
 	if arguments == nil {
 		return jsontypes.NewNormalizedNull()
 	}
-	text, err := json.Marshal(arguments)
-	if err != nil {
-		return jsontypes.NewNormalizedNull()
-	}
-	return jsontypes.NewNormalizedValue(string(text))
+	return jsontypes.NewNormalizedValue(arguments.Key())
 }

@@ -121,11 +121,7 @@ func PermissionsValue(permissions pipeline.Permissions) types.Object {
 
 // OperatorPermissionsValue is by command.
 func OperatorPermissionsValue(of map[string]pipeline.Permissions) types.Map {
-	values := map[string]attr.Value{}
-	for command, permissions := range of {
-		values[command] = PermissionsValue(permissions)
-	}
-	return types.MapValueMust(OperatorPermissionsType, values)
+	return MapValue(OperatorPermissionsType, of, func(p pipeline.Permissions) attr.Value { return PermissionsValue(p) })
 }
 
 // FailedQueuePermissionsValue is by failed queue.

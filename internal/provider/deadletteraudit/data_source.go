@@ -112,26 +112,22 @@ func auditSchema() schema.Schema {
 				Computed:            true,
 				MarkdownDescription: "What was found, errors first.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"severity": computedString("`error` if a message that dies there is lost or trapped, " +
+					"severity": entity.ComputedString("`error` if a message that dies there is lost or trapped, " +
 						"`warning` if that depends on something else, such as a full queue."),
-					"rule": computedString("Id of the rule, which never changes."),
+					"rule": entity.ComputedString("Id of the rule, which never changes."),
 					"object": schema.SingleNestedAttribute{
 						Computed: true, MarkdownDescription: "What the finding is about.",
 						Attributes: map[string]schema.Attribute{
-							"kind": computedString("`queue`, `policy`, `operator_policy`, `pipeline`, `delayed_exchange` or `vhost`."),
-							"name": computedString("Its name."),
+							"kind": entity.ComputedString("`queue`, `policy`, `operator_policy`, `pipeline`, `delayed_exchange` or `vhost`."),
+							"name": entity.ComputedString("Its name."),
 						},
 					},
-					"message": computedString("What is lost, and why."),
-					"remedy":  computedString("What to do about it."),
+					"message": entity.ComputedString("What is lost, and why."),
+					"remedy":  entity.ComputedString("What to do about it."),
 				}},
 			},
 			"errors":   schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are errors."},
 			"warnings": schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are warnings."},
 		},
 	}
-}
-
-func computedString(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }

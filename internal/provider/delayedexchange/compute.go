@@ -22,7 +22,7 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 		return false, nil
 	}
 	plan.RetiredLevels = types.MapNull(retiredType)
-	e, diags := plan.exchange()
+	e, diags := specification(ctx, *plan)
 	if diags.HasError() {
 		return true, diags
 	}

@@ -44,8 +44,8 @@ func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics
 	return entity.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
-// exchange turns known inputs into a specification. The retired levels are those that the model lists.
-func (m model) exchange() (delayed.Exchange, diag.Diagnostics) {
+// specification reads known inputs. The retired levels are those that the model lists.
+func specification(_ context.Context, m model) (delayed.Exchange, diag.Diagnostics) {
 	e := delayed.Exchange{
 		Name: m.Name.ValueString(), Vhost: m.Vhost.ValueString(), Type: m.Type.ValueString(),
 		PolicyPriority: int(m.PolicyPriority.ValueInt64()),

@@ -2,7 +2,7 @@
 package delayedexchange
 
 import (
-	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -72,13 +72,5 @@ var places = report.Places{Exists: path.Root("name")}
 
 // found lists the delayed exchanges of a vhost.
 func found(vhost topology.Topology) [][]string {
-	var names [][]string
-	for _, name := range delayed.Found(vhost) {
-		names = append(names, []string{name})
-	}
-	return names
-}
-
-func specification(_ context.Context, m model) (delayed.Exchange, diag.Diagnostics) {
-	return m.exchange()
+	return slices.Collect(slices.Chunk(delayed.Found(vhost), 1))
 }

@@ -52,7 +52,7 @@ func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *
 	if timeout == 0 || diags.HasError() {
 		return false, diags
 	}
-	before, diags := prior.exchange()
+	before, diags := specification(ctx, *prior)
 	if !slices.ContainsFunc(before.Levels(), e.Uses) {
 		diags.Append(precisionReplaced())
 		return false, diags

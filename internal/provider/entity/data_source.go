@@ -28,6 +28,11 @@ type View[M any] struct {
 	Fill func(ctx context.Context, m *M, vhost topology.Vhost) diag.Diagnostics
 }
 
+// ComputedString describes a text that a data source shows.
+func ComputedString(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
 // view is a data source.
 type view[M any] struct {
 	view    View[M]

@@ -17,32 +17,26 @@ import (
 
 // Errors reports problems at their attributes.
 func Errors(problems []problem.Problem) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, p := range problems {
-		at, detail := shown(p)
-		diags.AddAttributeError(at, p.Summary, detail)
-	}
-	return diags
+	return diagnostics(problems, diag.NewAttributeErrorDiagnostic)
 }
 
 // Warnings reports problems that do not stand in the way.
 func Warnings(problems []problem.Problem) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, p := range problems {
-		at, detail := shown(p)
-		diags.AddAttributeWarning(at, p.Summary, detail)
-	}
-	return diags
+	return diagnostics(problems, diag.NewAttributeWarningDiagnostic)
 }
 
-// shown is the place and the detail as Terraform can show them. It finds the line of an entry of a map, and not that of an
-// attribute within the entry, so the detail names the attribute.
-func shown(p problem.Problem) (path.Path, string) {
-	at := attributePath(p.Path)
-	if shown := attribute.Shown(at); !shown.Equal(at) {
-		return shown, p.String()
+// diagnostics have the place and the detail as Terraform can show them. It finds the line of an entry of a map, and not that of
+// an attribute within the entry, so the detail names the attribute.
+func diagnostics(problems []problem.Problem, of func(path.Path, string, string) diag.DiagnosticWithPath) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, p := range problems {
+		at, detail := attributePath(p.Path), p.Detail
+		if shown := attribute.Shown(at); !shown.Equal(at) {
+			at, detail = shown, p.String()
+		}
+		diags.Append(of(at, p.Summary, detail))
 	}
-	return at, p.Detail
+	return diags
 }
 
 func attributePath(steps problem.Path) path.Path {

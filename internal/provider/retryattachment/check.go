@@ -65,10 +65,6 @@ func released(prior pipeline.Attachment, next *pipeline.Attachment, _ topology.V
 	return nil
 }
 
-func checkLive(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) preflight.Findings {
-	return preflight.CheckLiveAttachment(a, prior, vhost)
-}
-
 // inService is the queue, if it is attached.
 func inService(m model, vhost topology.Topology) []string {
 	if queue := m.Queue.ValueString(); slices.Contains(pipeline.Attached(pipeline.Names(m.Pipeline.ValueString()), vhost), queue) {
@@ -80,7 +76,7 @@ func inService(m model, vhost topology.Topology) []string {
 func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }
 
 // compute sets the computed attributes, which are a function of the configuration alone.
-func compute(_ context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
+func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
 	plan.ID = plan.id()
 	diags = checkReplacement(*plan, prior)
 	if !plan.inputsKnown() {
@@ -90,7 +86,7 @@ func compute(_ context.Context, plan, prior *model) (known bool, diags diag.Diag
 		}
 		return false, diags
 	}
-	a, more := plan.attachment()
+	a, more := specification(ctx, *plan)
 	if diags.Append(more...); !diags.HasError() {
 		plan.Topology = attribute.TopologyValue(pipeline.ExpandAttachment(a))
 	}

@@ -35,8 +35,8 @@ type model struct {
 	Topology types.Object `tfsdk:"topology"`
 }
 
-// attachment turns known inputs into a specification.
-func (m model) attachment() (pipeline.Attachment, diag.Diagnostics) {
+// specification reads known inputs.
+func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagnostics) {
 	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
 	return pipeline.Attachment{
 		Pipeline: m.Pipeline.ValueString(),

@@ -59,7 +59,7 @@ func kind() entity.Kind[model, pipeline.Attachment] {
 		},
 		Policies:  policyUse,
 		CheckPlan: checkPlan,
-		CheckLive: checkLive,
+		CheckLive: preflight.CheckLiveAttachment,
 		InUse:     func(pipeline.Attachment, topology.Topology) *entity.InUse { return nil },
 		LetsGo:    letsGo,
 		Released:  released,
@@ -83,10 +83,6 @@ func found(vhost topology.Topology) [][]string {
 }
 
 var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue")}
-
-func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagnostics) {
-	return m.attachment()
-}
 
 // validate checks what is known.
 func validate(_ context.Context, m model) diag.Diagnostics {

@@ -14,45 +14,33 @@ import (
 )
 
 func change(prior, next *pipeline.Pipeline, vhost topology.Vhost) (c apply.Change) {
-	var p pipeline.Pipeline
+	p := next
 	switch {
 	case prior == nil:
-		c, p = creation(*next, vhost), *next
+		c = apply.Change{
+			Live: pipeline.Owned(*p, vhost.Topology), Wanted: pipeline.Expand(*p), Identity: pipeline.Identity(*p),
+			CatchAll: p.Names().FailedQueue(),
+		}
 	case next == nil:
-		c, p = removal(*prior, vhost), *prior
+		p = prior
+		owned := pipeline.Owned(*p, vhost.Topology)
+		c = apply.Change{
+			Live: pipeline.WithoutReleasedQueues(owned, *p, nil, vhost.Topology), CatchAll: p.Names().FailedQueue(),
+		}
 	default:
-		c, p = alteration(*prior, *next, vhost), *next
+		both := topology.Merge(pipeline.Owned(*prior, vhost.Topology), pipeline.Owned(*next, vhost.Topology))
+		live := pipeline.WithoutReleasedQueues(both, *prior, next, vhost.Topology)
+		c = apply.Change{
+			Live: live, Wanted: wantedBeside(live, *next),
+			RestoresDeadLetterRoute: pipeline.RestoresDeadLetterRoute(*prior, vhost.Topology),
+		}
 	}
 	n := p.Names()
+	c.Vhost, c.All, c.Guard, c.SharedQueues = p.Vhost, vhost, pipeline.Guard(*p), declared(prior, next)
 	c.NoteOf, c.Noted = n.NoteOf, n.Noted
 	c.AttachedBy, c.FallsBack = pipeline.AttachedBy, n.Parks
 	c.ReturnsFrom, c.ForceTakesBindings = pipeline.ReturnsFrom, true
 	return c
-}
-
-func creation(p pipeline.Pipeline, vhost topology.Vhost) apply.Change {
-	return apply.Change{
-		Vhost: p.Vhost, All: vhost, Live: pipeline.Owned(p, vhost.Topology), Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p),
-		SharedQueues: declared(p), CatchAll: p.Names().FailedQueue(), Guard: pipeline.Guard(p),
-	}
-}
-
-func alteration(prior, next pipeline.Pipeline, vhost topology.Vhost) apply.Change {
-	both := topology.Merge(pipeline.Owned(prior, vhost.Topology), pipeline.Owned(next, vhost.Topology))
-	live := pipeline.WithoutReleasedQueues(both, prior, &next, vhost.Topology)
-	return apply.Change{
-		Vhost: next.Vhost, All: vhost, Live: live, Wanted: wantedBeside(live, next),
-		SharedQueues: declared(prior, next), Guard: pipeline.Guard(next),
-		RestoresDeadLetterRoute: pipeline.RestoresDeadLetterRoute(prior, vhost.Topology),
-	}
-}
-
-func removal(p pipeline.Pipeline, vhost topology.Vhost) apply.Change {
-	live := pipeline.WithoutReleasedQueues(pipeline.Owned(p, vhost.Topology), p, nil, vhost.Topology)
-	return apply.Change{
-		Vhost: p.Vhost, All: vhost, Live: live,
-		SharedQueues: declared(p), CatchAll: p.Names().FailedQueue(), Guard: pipeline.Guard(p),
-	}
 }
 
 // wantedBeside is what the pipeline expands to. A retired queue is left as it is: it goes as soon as it is
@@ -70,9 +58,12 @@ func wantedBeside(live topology.Topology, p pipeline.Pipeline) topology.Topology
 
 // declared lists the work queues that the pipelines declare, to which others publish, and their failed queues, which others
 // empty.
-func declared(pipelines ...pipeline.Pipeline) []string {
+func declared(pipelines ...*pipeline.Pipeline) []string {
 	var names []string
 	for _, p := range pipelines {
+		if p == nil {
+			continue
+		}
 		for name, workQueue := range p.WorkQueues {
 			if workQueue.Declare {
 				names = append(names, name)

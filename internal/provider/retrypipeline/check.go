@@ -130,10 +130,6 @@ func warnOfDropped(run *session.Session, prior pipeline.Pipeline, next *pipeline
 	}
 }
 
-func checkLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) preflight.Findings {
-	return preflight.CheckLive(p, prior, vhost)
-}
-
 // inUse keeps a pipeline that queues of other configurations need, or that may owe somebody a binding.
 func inUse(p pipeline.Pipeline, vhost topology.Topology) *entity.InUse {
 	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {

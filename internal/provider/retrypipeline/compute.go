@@ -23,7 +23,7 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 		return false, append(replacement, plan.unknownTakeOvers(ctx)...)
 	}
 	plan.RetiredQueues, plan.DetachedQueues = types.MapNull(retiredType), types.MapNull(detachedType)
-	p, diags := plan.pipeline(ctx)
+	p, diags := specification(ctx, *plan)
 	diags.Append(replacement...)
 	if diags.HasError() {
 		return true, diags
@@ -102,7 +102,7 @@ func (m *model) computeGivesUpAfter(ctx context.Context) {
 	schedule := *m
 	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
 	schedule.PolicyDefinition = jsontypes.NewNormalizedNull()
-	if p, diags := schedule.pipeline(ctx); !diags.HasError() {
+	if p, diags := specification(ctx, schedule); !diags.HasError() {
 		m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	}
 }

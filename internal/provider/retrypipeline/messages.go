@@ -25,7 +25,7 @@ func remedy(p pipeline.Pipeline, queue string) string {
 		return entity.RefusedRemedy(n.FailedExchange())
 	case n.OwnsQueue(queue):
 		return "let the retries finish, with the sidecar running where the pipeline has one."
-	case !slices.Contains(declared(p), queue):
+	case !slices.Contains(declared(&p), queue):
 		return "from there, messages of another pipeline come back to a queue that would be deleted. Let its retries finish, " +
 			"or set declare = false for that queue, which then stays."
 	}

@@ -65,9 +65,8 @@ func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics
 	return entity.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
-// pipeline turns known inputs, which were validated, into a specification. The retired delays are
-// those that the model lists.
-func (m model) pipeline(ctx context.Context) (pipeline.Pipeline, diag.Diagnostics) {
+// specification reads known inputs, which were validated. The retired delays are those that the model lists.
+func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagnostics) {
 	p := pipeline.Pipeline{
 		Name:        m.Name.ValueString(),
 		Vhost:       m.Vhost.ValueString(),

@@ -2,14 +2,14 @@
 package retrypipeline
 
 import (
-	"context"
+	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
@@ -54,7 +54,7 @@ func kind() entity.Kind[model, pipeline.Pipeline] {
 		Replaces:    replaces,
 		Policies:    entity.PolicyUse{At: path.Root("policy_priority"), Why: "A pipeline has a policy"},
 		CheckPlan:   checkPlan,
-		CheckLive:   checkLive,
+		CheckLive:   preflight.CheckLive,
 		InUse:       inUse,
 		LetsGo:      letsGo,
 		UsedThrough: func(p pipeline.Pipeline) string { return p.Names().ReturnExchange() },
@@ -69,19 +69,11 @@ func kind() entity.Kind[model, pipeline.Pipeline] {
 
 // found lists the pipelines of a vhost.
 func found(vhost topology.Topology) [][]string {
-	var names [][]string
-	for _, name := range pipeline.Pipelines(vhost) {
-		names = append(names, []string{name})
-	}
-	return names
+	return slices.Collect(slices.Chunk(pipeline.Pipelines(vhost), 1))
 }
 
 // places are where the objects stand that are missing, or in the way.
 var places = report.Places{Missing: path.Root("work_queues"), Exists: path.Root("name")}
-
-func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagnostics) {
-	return m.pipeline(ctx)
-}
 
 func replaces(prior, next pipeline.Pipeline) bool {
 	return !replacedBy(prior, next).Equal(path.Empty())

@@ -27,7 +27,7 @@ func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior 
 	if timeout == 0 || diags.HasError() {
 		return false, diags
 	}
-	before, diags := prior.pipeline(ctx)
+	before, diags := specification(ctx, *prior)
 	stays := func(wait time.Duration) bool { return slices.Contains(p.Waits(), wait) }
 	if old := before.Waits(); p.HasWorker() && len(old) > 0 && !slices.ContainsFunc(old, stays) {
 		diags.Append(scheduleReplaced())
@@ -115,7 +115,7 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 	if !prior.isOf(p) {
 		return nil, nil
 	}
-	before, diags := prior.pipeline(ctx)
+	before, diags := specification(ctx, *prior)
 	if diags.HasError() {
 		return nil, diags
 	}

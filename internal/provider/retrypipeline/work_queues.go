@@ -1,6 +1,7 @@
 package retrypipeline
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -40,12 +41,8 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 	if !w.MaxAttempts.IsNull() {
 		diags.Append(report.Errors(workerconfig.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
 	}
-	queueType := topology.Quorum
-	if !w.Type.IsNull() {
-		queueType = w.Type.ValueString()
-	}
 	return pipeline.WorkQueue{
-		Type:               queueType,
+		Type:               cmp.Or(w.Type.ValueString(), topology.Quorum),
 		Declare:            w.Declare.ValueBool(),
 		Arguments:          arguments,
 		Attach:             w.Attach.ValueString(),

@@ -132,13 +132,13 @@ func pipelineSchema() schema.Schema {
 				Optional: true, Computed: true,
 				MarkdownDescription: "Virtual host. Default: `/`.",
 			},
-			"engine":               text("Who counts the attempts and delays: `worker`, `native` or `consumer`."),
+			"engine":               entity.ComputedString("Who counts the attempts and delays: `worker`, `native` or `consumer`."),
 			"work_queues":          textSet("Queues of the pipeline's own configuration."),
 			"attachments":          textSet("Queues that are attached by a `rabbitmq_retry_attachment`."),
-			"dead_letter_exchange": text("Exchange that work queues dead-letter to."),
-			"inbox_queue":          text("Queue that the sidecar consumes, null without one."),
-			"failed_queue":         text("Queue that holds the messages that are not retried any more."),
-			"gives_up_after":       text("Sum of all delays of a message that fails every time, as soon as it is back."),
+			"dead_letter_exchange": entity.ComputedString("Exchange that work queues dead-letter to."),
+			"inbox_queue":          entity.ComputedString("Queue that the sidecar consumes, null without one."),
+			"failed_queue":         entity.ComputedString("Queue that holds the messages that are not retried any more."),
+			"gives_up_after":       entity.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back."),
 			"worker": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.WorkerType,
 				MarkdownDescription: "The sidecar's configuration of this pipeline, attached queues included: " +
@@ -161,10 +161,6 @@ func pipelineSchema() schema.Schema {
 			},
 		},
 	}
-}
-
-func text(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
 func textSet(description string) schema.SetAttribute {
