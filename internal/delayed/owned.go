@@ -1,6 +1,7 @@
 package delayed
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -96,12 +97,7 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 // LevelsIn lists the levels of which there is a queue or an exchange among these objects.
 func (n Names) LevelsIn(objects topology.Topology) []Level {
 	var levels []Level
-	for name := range objects.Exchanges {
-		if l, is := n.LevelOf(name); is {
-			levels = append(levels, l)
-		}
-	}
-	for name := range objects.Queues {
+	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(objects.Exchanges)), maps.Keys(objects.Queues)) {
 		if l, is := n.LevelOf(name); is {
 			levels = append(levels, l)
 		}

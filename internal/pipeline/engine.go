@@ -20,10 +20,10 @@ const (
 // Engines lists all engines, the default one first.
 func Engines() []string { return []string{EngineWorker, EngineNative, EngineConsumer} }
 
-// engine is a way to retry messages: what a pipeline takes besides the failed exchange, the failed queue and the
+// engine is a way to retry messages: what a pipeline takes besides the failed exchanges, the failed queue and the
 // bindings by which messages return, which all of them have.
 type engine interface {
-	// exchanges are those of the pipeline. They depend on nothing but its name.
+	// exchanges are those of the pipeline, but for the failed ones. They depend on nothing but its name.
 	exchanges(Names) map[string]topology.Exchange
 	// addQueues adds the own queues, but for the failed queue, and what leads to them.
 	addQueues(*topology.Topology, Pipeline)
@@ -78,9 +78,7 @@ type workerEngine struct{}
 
 func (workerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		n.DeadLetterExchange():  {Type: "fanout", Arguments: Alternate(n.FailedExchange())},
-		n.FailedExchange():      failedExchange(),
-		n.FailedRouteExchange(): failedRouteExchange(n),
+		n.DeadLetterExchange(): {Type: "fanout", Arguments: Alternate(n.FailedExchange())},
 		// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
 		// that is not bound.
 		n.RetryExchange(): {Type: "direct"},
@@ -114,9 +112,7 @@ type consumerEngine struct{}
 
 func (consumerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		n.FailedExchange():      failedExchange(),
-		n.FailedRouteExchange(): failedRouteExchange(n),
-		n.RetryExchange():       {Type: "headers", Arguments: Alternate(n.FailedExchange())},
+		n.RetryExchange(): {Type: "headers", Arguments: Alternate(n.FailedExchange())},
 		// What comes back to a work queue that is gone is parked. An at-least-once retry queue would keep it, and
 		// everything after it.
 		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.FailedExchange())},
@@ -165,8 +161,6 @@ const delayedRetryType = "all"
 
 func (nativeEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		n.FailedExchange():      failedExchange(),
-		n.FailedRouteExchange(): failedRouteExchange(n),
 		// Replays are published here. One whose work queue lost its binding is parked again.
 		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.FailedExchange())},
 	}

@@ -36,7 +36,7 @@ func Expand(p Pipeline) topology.Topology {
 // imported. They have the definition, and are the same for every engine.
 func Identity(p Pipeline) topology.Topology {
 	n, t := p.Names(), topology.New()
-	t.Exchanges[n.FailedExchange()] = failedExchange()
+	t.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
 	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
 	t.Queues[n.FailedQueue()] = OwnQueue(p.QueueType, n.FailedExchange(), topology.UnreachableDeliveryLimit, nil)
 	t.Bindings = []topology.Binding{p.definitionBinding()}
@@ -44,13 +44,12 @@ func Identity(p Pipeline) topology.Topology {
 }
 
 // ExpandExchanges returns the exchanges alone, which depend on nothing but the name and the engine.
-func ExpandExchanges(p Pipeline) map[string]topology.Exchange { return p.engine().exchanges(p.Names()) }
-
-func failedExchange() topology.Exchange { return topology.Exchange{Type: "fanout"} }
-
-// failedRouteExchange leads to the failed queues of work queues. What has none goes to the pipeline's.
-func failedRouteExchange(n Names) topology.Exchange {
-	return topology.Exchange{Type: "direct", Arguments: Alternate(n.FailedExchange())}
+func ExpandExchanges(p Pipeline) map[string]topology.Exchange {
+	n, exchanges := p.Names(), p.engine().exchanges(p.Names())
+	exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
+	// It leads to the failed queues of work queues. What has none goes to the pipeline's.
+	exchanges[n.FailedRouteExchange()] = topology.Exchange{Type: "direct", Arguments: Alternate(n.FailedExchange())}
+	return exchanges
 }
 
 // Alternate are the arguments of an exchange whose messages go elsewhere if it leads them nowhere.

@@ -134,7 +134,11 @@ const maxPattern = 1024
 
 // ExactPattern matches these names and no others.
 func ExactPattern(names []string) string {
-	return "^(" + strings.Join(escaped(names), "|") + ")$"
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	return "^(" + strings.Join(quoted, "|") + ")$"
 }
 
 // pattern matches these work queues and the pipeline's own queues.
@@ -144,14 +148,6 @@ func (n Names) pattern(workQueues []string) string {
 		patterns = append(patterns, ExactPattern(workQueues))
 	}
 	return strings.Join(patterns, "|")
-}
-
-func escaped(names []string) []string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = regexp.QuoteMeta(name)
-	}
-	return quoted
 }
 
 // spread divides names into numbered groups so that a pattern holds each. A name's group depends on nothing

@@ -40,11 +40,8 @@ func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
 // IsOwnQueue reports whether a queue, and not only its name, is one that the pipeline makes besides those of its
 // specification: a retry queue out of the schedule, or what was refused under another engine.
 func (n Names) IsOwnQueue(name string, queue topology.Queue) bool {
-	return n.IsRetryQueue(name, queue) || n.isRefusedQueue(name, queue)
-}
-
-func (n Names) isRefusedQueue(name string, queue topology.Queue) bool {
-	return name == n.RefusedQueue() && queue.Arguments["x-dead-letter-exchange"] == n.FailedExchange()
+	return n.IsRetryQueue(name, queue) ||
+		name == n.RefusedQueue() && queue.Arguments["x-dead-letter-exchange"] == n.FailedExchange()
 }
 
 // IsInbox reports whether a queue, and not only its name, is the inbox of a pipeline of this name.

@@ -111,11 +111,4 @@ func Merge(a, b Topology) Topology {
 }
 
 // Without returns the objects that the other set does not have.
-func (t Topology) Without(other Topology) Topology {
-	rest := Topology{Exchanges: maps.Clone(t.Exchanges), Queues: maps.Clone(t.Queues), Policies: maps.Clone(t.Policies)}
-	maps.DeleteFunc(rest.Exchanges, func(name string, _ Exchange) bool { _, drop := other.Exchanges[name]; return drop })
-	maps.DeleteFunc(rest.Queues, func(name string, _ Queue) bool { _, drop := other.Queues[name]; return drop })
-	maps.DeleteFunc(rest.Policies, func(name string, _ Policy) bool { _, drop := other.Policies[name]; return drop })
-	rest.Bindings = bindingsWithout(t.Bindings, other.Bindings)
-	return rest
-}
+func (t Topology) Without(other Topology) Topology { return Diff(other, t).Delete }
