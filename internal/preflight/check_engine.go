@@ -16,7 +16,9 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 		return nil
 	}
 	problems := onlyWithWorker(p)
+	var waits []time.Duration
 	for i, delay := range p.Delays {
+		waits = append(waits, delay.Wait)
 		if delay.Wait == 0 {
 			problems = append(problems, problem(Path{"delays", i}, "Delay of zero without a sidecar", noZeroDelay, p.Engine))
 		}
@@ -24,7 +26,7 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		problems = append(problems, checkEngineOf(p, name)...)
 	}
-	switch waits := waitsOf(p); {
+	switch {
 	case p.Engine == pipeline.EngineConsumer && len(waits) != 1:
 		problems = append(problems, problem(Path{"delays"}, "More than one delay without a sidecar", oneDelayOnly, len(waits)))
 	case p.Engine == pipeline.EngineNative && len(waits) > 0 && !pipeline.IsLinear(waits):
@@ -64,14 +66,6 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 		}
 	}
 	return problems
-}
-
-func waitsOf(p pipeline.Pipeline) []time.Duration {
-	waits := make([]time.Duration, len(p.Delays))
-	for i, delay := range p.Delays {
-		waits[i] = delay.Wait
-	}
-	return waits
 }
 
 // ConsumersCall says what consumers must call when they cannot process a message.

@@ -117,14 +117,17 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 	return found
 }
 
-// existingWorkQueues finds work queues that are to be declared for the first time and exist already.
+// existingWorkQueues finds work queues that are to be declared for the first time and exist already, but for those that the
+// pipeline declared before, exactly as it would now: their mark is one of their arguments. A creation that was interrupted
+// leaves them without a return binding, by which an import would find them.
 func existingWorkQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
-	others := withoutDeclared(p, pipeline.Expand(p).Queues, vhost.Queues)
+	wanted := pipeline.Expand(p).Queues
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		w := p.WorkQueues[name]
-		live, exists := others[name]
-		if exists && w.Declare && (prior == nil || !prior.WorkQueues[name].Declare) {
+		live, exists := vhost.Queues[name]
+		isNew := w.Declare && (prior == nil || !prior.WorkQueues[name].Declare)
+		if exists && isNew && !sameQueue(name, wanted[name], live) {
 			w.Declare, w.Arguments = false, nil
 			found = append(found, writeWorkQueue(name, withType(w, live.Type)))
 		}
@@ -139,17 +142,4 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 		}
 	}
 	return found
-}
-
-// withoutDeclared leaves out the work queues that the pipeline declared before, exactly as it would now: their
-// mark is one of their arguments. A creation that was interrupted leaves them without a return binding, by which
-// an import would find them.
-func withoutDeclared(p pipeline.Pipeline, wanted, live map[string]topology.Queue) map[string]topology.Queue {
-	rest := maps.Clone(live)
-	for name, w := range p.WorkQueues {
-		if have, exists := live[name]; w.Declare && exists && sameQueue(name, wanted[name], have) {
-			delete(rest, name)
-		}
-	}
-	return rest
 }

@@ -146,12 +146,10 @@ func checkAlternateExchanges(f *Findings, o owner, vhost topology.Vhost) {
 	maps.DeleteFunc(ofExchanges, func(_ string, policy topology.Policy) bool { return !policy.MeantForExchanges() })
 	lookup := topology.NewLookup(topology.Vhost{Topology: topology.Topology{Policies: ofExchanges}})
 	for _, exchange := range o.exchanges {
-		policy, has := lookup.AlternatePolicy(exchange)
-		if !has {
-			continue
+		if policy, has := lookup.AlternatePolicy(exchange); has {
+			f.refuse(Path{"name"}, "A policy gives the "+o.kind+"'s exchange an alternate exchange", alternateExchangeByPolicy,
+				policy.Name, exchange, topology.ValueText(policy.Definition["alternate-exchange"]), o.kind)
 		}
-		f.refuse(Path{"name"}, "A policy gives the "+o.kind+"'s exchange an alternate exchange", alternateExchangeByPolicy,
-			policy.Name, exchange, topology.ValueText(policy.Definition["alternate-exchange"]), o.kind)
 	}
 }
 

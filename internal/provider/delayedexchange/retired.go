@@ -10,7 +10,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -20,13 +19,11 @@ var retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{"wait": types
 
 // levelsValue is how long messages wait in each level, by queue.
 func levelsValue(e delayed.Exchange) types.Map {
-	waits := map[string]delayed.Level{}
+	waits := map[string]attr.Value{}
 	for _, l := range e.Levels() {
-		waits[e.Names().Level(l)] = l
+		waits[e.Names().Level(l)] = types.StringValue(pipeline.FormatDelay(l.Wait()))
 	}
-	return attribute.MapValue(types.StringType, waits, func(l delayed.Level) attr.Value {
-		return types.StringValue(pipeline.FormatDelay(l.Wait()))
-	})
+	return types.MapValueMust(types.StringType, waits)
 }
 
 // retiredValue lists the retired levels by queue, and says which were seen to be empty.

@@ -42,21 +42,15 @@ func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if prior != nil || len(created) == 0 {
-		e.notePlan(plan)
+	// The creation that ends a replacement is planned a second time.
+	if (prior != nil || len(created) == 0) && e.identityKnown(plan) {
+		e.session.Plans(e.wholeKey(plan))
 	}
 	switch {
 	case known:
 		resp.Diagnostics.Append(e.checkPlan(ctx, plan, prior)...)
 	case prior == nil:
 		resp.Diagnostics.Append(e.checkCreation(ctx, plan)...)
-	}
-}
-
-// notePlan notes in the session what is planned. The creation that ends a replacement is planned a second time.
-func (e *entity[M, S]) notePlan(plan M) {
-	if e.identityKnown(plan) {
-		e.session.Plans(e.wholeKey(plan))
 	}
 }
 
