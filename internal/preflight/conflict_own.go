@@ -47,8 +47,8 @@ type owner struct {
 	exchanges []string
 	// others are the policies of others, and operator are operator policies.
 	others, operator topology.Matcher
-	// covers reports whether the policy applies to a queue, by its name, that is not the owner's. Messages call the queues
-	// with such names alike.
+	// covers reports whether the policy would apply to a queue of others, whose name is like those of some of its own queues.
+	// Messages call these as alike says.
 	covers func(name string, queue topology.Queue) bool
 	alike  string
 }
