@@ -1,7 +1,9 @@
 package failed
 
 import (
+	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +47,8 @@ type Selector struct {
 	Timeless int
 
 	filter Filter
+	// routingKey is the filter's pattern.
+	routingKey *regexp.Regexp
 	// unseen are the message-ids that no message had.
 	unseen map[string]bool
 	// left is how often each id may still be taken.
@@ -53,7 +57,7 @@ type Selector struct {
 
 // Selector begins a pass.
 func (f Filter) Selector() *Selector {
-	s := &Selector{filter: f, unseen: make(map[string]bool, len(f.MessageIDs))}
+	s := &Selector{filter: f, routingKey: pattern(cmp.Or(f.RoutingKey, "*")), unseen: make(map[string]bool, len(f.MessageIDs))}
 	for _, id := range f.MessageIDs {
 		s.unseen[id] = true
 	}
@@ -70,7 +74,7 @@ func (f Filter) Selector() *Selector {
 
 // Selects reports whether the message is meant, and takes its id if ids are listed.
 func (s *Selector) Selects(e *Entry) bool {
-	if !s.filter.matches(e) || !s.inTime(e) {
+	if !s.filter.matches(e) || !s.routingKey.MatchString(runes(e.FirstRoutingKey)) || !s.inTime(e) {
 		return false
 	}
 	if s.left != nil {
@@ -118,11 +122,10 @@ func (s *Selector) inTime(e *Entry) bool {
 	return !e.FailedAt.Before(since) && (until.IsZero() || !e.FailedAt.After(until))
 }
 
-// matches leaves times and ids to the selector.
+// matches leaves the routing key, times and ids to the selector.
 func (f *Filter) matches(e *Entry) bool {
 	return among(f.Reasons, e.Reason) && among(f.FromQueues, e.WorkQueue) && among(f.MessageIDs, e.MessageID) &&
 		among(f.Runs, e.Run) &&
-		(f.RoutingKey == "" || glob(f.RoutingKey, e.FirstRoutingKey)) &&
 		(f.Error == "" || f.matchesError(e)) &&
 		(len(f.Headers) == 0 || f.matchesHeaders(e))
 }
@@ -175,27 +178,11 @@ func Text(v content.Value) (string, bool) {
 	return "", false
 }
 
-// glob matches a pattern in which * stands for any text and ? for any character. It goes back to the last * at
-// most, so that no pattern takes long.
-func glob(pattern, text string) bool {
-	p, t, star, mark := []rune(pattern), []rune(text), -1, 0
-	i, j := 0, 0
-	for j < len(t) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
-			i, j = i+1, j+1
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
+// pattern reads one in which * stands for any text and ? for any character.
+func pattern(text string) *regexp.Regexp {
+	quoted := regexp.QuoteMeta(runes(text))
+	return regexp.MustCompile("(?s)^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(quoted) + "$")
 }
+
+// runes has a character for each byte that is none.
+func runes(text string) string { return string([]rune(text)) }

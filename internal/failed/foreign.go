@@ -102,9 +102,9 @@ func (e *Entry) readForeign(f fields, deaths []death) {
 // failure is the death of the message in a queue of an application, the newest one: where the consumers of a pipeline count,
 // the last death is the end of a wait.
 func (e *Entry) failure(deaths []death) death {
-	owner := pipeline.Names(strings.TrimSuffix(e.Queue, pipeline.Names("").FailedQueue()))
+	owner := pipelineOf(e.Queue)
 	for _, d := range deaths {
-		if !d.isWait() && (string(owner) == e.Queue || !owner.OwnsQueue(d.queue)) {
+		if !d.isWait() && (owner == "" || !owner.OwnsQueue(d.queue)) {
 			return d
 		}
 	}

@@ -39,39 +39,32 @@ type Group struct {
 
 // Groups counts messages.
 type Groups struct {
-	reason, queue, error bool
-	groups               map[Kind]*Group
+	columns []string
+	groups  map[Kind]*Group
 }
 
 // NewGroups groups by these columns.
 func NewGroups(columns []string) (*Groups, error) {
-	g := &Groups{groups: make(map[Kind]*Group)}
 	for _, column := range columns {
-		switch column {
-		case ByReason:
-			g.reason = true
-		case ByQueue:
-			g.queue = true
-		case ByError:
-			g.error = true
-		default:
+		if !slices.Contains(Columns(), column) {
 			return nil, fmt.Errorf("%q: must be %s, %s or %s", column, ByReason, ByQueue, ByError)
 		}
 	}
-	return g, nil
+	return &Groups{columns: columns, groups: make(map[Kind]*Group)}, nil
 }
 
 // Add counts a message.
 func (g *Groups) Add(e *Entry) {
 	var kind Kind
-	if g.reason {
-		kind.Reason = e.Reason
-	}
-	if g.queue {
-		kind.Queue = e.WorkQueue
-	}
-	if g.error {
-		kind.Error = e.Failure()
+	for _, column := range g.columns {
+		switch column {
+		case ByReason:
+			kind.Reason = e.Reason
+		case ByQueue:
+			kind.Queue = e.WorkQueue
+		case ByError:
+			kind.Error = e.Failure()
+		}
 	}
 	group := g.groups[kind]
 	if group == nil {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	endian "encoding/binary"
 	"encoding/hex"
-	"hash"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -53,30 +52,22 @@ func digest(m Message, properties *content.Properties, readable bool) string {
 	}
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(m.Exchange), []byte(m.RoutingKey), encoded, m.Body} {
-		add(h, part)
+		_, _ = h.Write(endian.BigEndian.AppendUint64(nil, uint64(len(part))))
+		_, _ = h.Write(part)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:idDigits]
-}
-
-func add(h hash.Hash, part []byte) {
-	_, _ = h.Write(endian.BigEndian.AppendUint64(nil, uint64(len(part))))
-	_, _ = h.Write(part)
 }
 
 // canonical is the spelling that does not depend on the broker and the delivery. Whoever counts deliveries
 // adds headers to a message that had none.
 func canonical(p content.Properties) []byte {
-	headers := withoutCounts(p.Headers()).AppendCanonical(nil)
+	headers := p.Headers().Keep(func(name []byte) bool { return !isCount(name) }).AppendCanonical(nil)
 	if p.Remove(content.Headers); len(headers) > 0 {
 		p.SetHeaders(headers)
 	}
 	encoded := p.Encode()
 	encoded[1] &^= content.ReservedFlags
 	return encoded
-}
-
-func withoutCounts(t content.Table) content.Table {
-	return t.Keep(func(name []byte) bool { return !isCount(name) })
 }
 
 func isCount(name []byte) bool {

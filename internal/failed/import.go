@@ -136,8 +136,7 @@ func (i Import) moveUserID(p *content.Properties) bool {
 	if !p.Has(content.UserID) || user == i.User {
 		return false
 	}
-	p.Remove(content.UserID)
-	p.SetHeaders(set(p.Headers(), deadletter.HeaderUserID, content.Text(user)))
+	move(p, content.UserID, deadletter.HeaderUserID)
 	return true
 }
 
@@ -146,9 +145,14 @@ func moveReplyTo(p *content.Properties) bool {
 	if p.Text(content.ReplyTo) != deadletter.DirectReplyTo {
 		return false
 	}
-	p.Remove(content.ReplyTo)
-	p.SetHeaders(set(p.Headers(), deadletter.HeaderReplyTo, content.Text(deadletter.DirectReplyTo)))
+	move(p, content.ReplyTo, deadletter.HeaderReplyTo)
 	return true
+}
+
+// move makes a header of a property.
+func move(p *content.Properties, property content.Property, header string) {
+	p.SetHeaders(set(p.Headers(), header, content.Text(p.Text(property))))
+	p.Remove(property)
 }
 
 // dropHeaders also drops the table of headers if nothing else is in it.

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -40,12 +41,12 @@ func Read(m Message) Entry {
 		e.DeliveryCount = f.positive(headerDeliveryCount)
 	}
 	e.Pipeline = f.text(deadletter.HeaderPipeline)
-	deaths := f.deaths(m.Queue)
+	owner, deaths := pipelineOf(m.Queue), f.deaths(m.Queue)
 	switch {
 	case e.isUnrouted(deaths):
 		e.readUnrouted(f, deaths)
-	case len(deaths) > 0 && inboxOf(m.Queue) == deaths[0].queue:
-		e.readInbox(f, deaths)
+	case owner != "" && len(deaths) > 0 && deaths[0].queue == owner.Inbox():
+		e.readInbox(f, owner, deaths)
 	case f.text(deadletter.HeaderDeadLetterReason) != "":
 		e.readWorker(f, deaths)
 	default:
@@ -54,13 +55,13 @@ func Read(m Message) Entry {
 	return e
 }
 
-// inboxOf is the inbox of the pipeline whose failed queue it is, "" if it is none.
-func inboxOf(queue string) string {
+// pipelineOf is the pipeline whose failed queue it is by its name, "" if it is none.
+func pipelineOf(queue string) pipeline.Names {
 	name, found := strings.CutSuffix(queue, pipeline.Names("").FailedQueue())
-	if !found || name == "" {
+	if !found {
 		return ""
 	}
-	return pipeline.Names(name).Inbox()
+	return pipeline.Names(name)
 }
 
 // readWorker reads what a worker has parked, or a consumer that counts. The latter does not say how the message was
@@ -73,9 +74,7 @@ func (e *Entry) readWorker(f fields, deaths []death) {
 	if f.text(deadletter.HeaderPipeline) == "" && len(deaths) > 0 {
 		d := e.failure(deaths)
 		e.FirstExchange, e.FirstRoutingKey = d.exchange, d.key
-		if e.WorkQueue == "" {
-			e.WorkQueue = d.queue
-		}
+		e.WorkQueue = cmp.Or(e.WorkQueue, d.queue)
 	}
 	e.readProgress(f)
 }
@@ -97,8 +96,7 @@ func (e *Entry) readProgress(f fields) {
 // readInbox reads what a broker has moved from the inbox to the failed queue, because a worker could not
 // republish it or ended over it. The retry headers are about the round before, if they are this pipeline's and
 // about the queue that the message failed in.
-func (e *Entry) readInbox(f fields, deaths []death) {
-	names := pipeline.Names(strings.TrimSuffix(e.Queue, pipeline.Names("").FailedQueue()))
+func (e *Entry) readInbox(f fields, names pipeline.Names, deaths []death) {
 	e.System, e.Reason, e.FailedAt = SystemInbox, deadletter.ReasonMalformed, deaths[0].at
 	wrote := f.text(deadletter.HeaderQueue)
 	for _, d := range deaths[1:] {

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"time"
@@ -51,9 +52,6 @@ type Replay struct {
 // Publishing builds what is published. What the message says of earlier attempts is left out, so that a worker
 // counts from 1; what says where it came from stays.
 func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
-	if e.Unreadable != nil {
-		return Publishing{}, e.Unreadable
-	}
 	properties, err := content.Parse(e.Properties)
 	if err != nil {
 		return Publishing{}, err
@@ -61,10 +59,7 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	if r.To == "" && r.Delayed != "" {
 		return r.goesOn(e, properties, now)
 	}
-	queue := e.WorkQueue
-	if r.To != "" {
-		queue = r.To
-	}
+	queue := cmp.Or(r.To, e.WorkQueue)
 	if queue == "" {
 		return Publishing{}, ErrNoWorkQueue
 	}
