@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -25,15 +26,11 @@ func build(n *node, letters types) (*content.Properties, error) {
 
 func setProperty(p *content.Properties, m member, letters types) error {
 	at := pointer("", m.name)
-	property, known := content.Property(0), false
-	for candidate, name := range names {
-		if name == m.name {
-			property, known = candidate, true
-		}
-	}
-	if !known {
+	i := slices.Index(names[:], m.name)
+	if i < 0 {
 		return fmt.Errorf("%s: there is no such property", at)
 	}
+	property := content.Property(i) //nolint:gosec // an index of names
 	if property == content.Headers {
 		if !m.value.isObject {
 			return fmt.Errorf("%s: is no object", at)

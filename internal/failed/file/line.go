@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -164,21 +163,21 @@ func (l *line) read(decoder *json.Decoder) error {
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
 		return cmp.Or(err, errNoObject)
 	}
-	for seen := ""; decoder.More(); {
+	values, seen := l.values(), map[string]bool{}
+	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
 			return err
 		}
 		key, _ := token.(string)
-		value := l.value(key)
-		switch word := " " + key + " "; {
-		case value == nil:
+		value, known := values[key]
+		if !known {
 			return fmt.Errorf("there is no key %.100q", key)
-		case strings.Contains(seen, word):
-			return fmt.Errorf("duplicate key %q", key)
-		default:
-			seen += word
 		}
+		if seen[key] {
+			return fmt.Errorf("duplicate key %q", key)
+		}
+		seen[key] = true
 		if err := decoder.Decode(value); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -187,35 +186,14 @@ func (l *line) read(decoder *json.Decoder) error {
 	return err
 }
 
-// value is where that of a key goes, nil if there is no such key.
-func (l *line) value(key string) any {
-	switch key {
-	case "v":
-		return &l.Version
-	case "id":
-		return &l.ID
-	case "queue":
-		return &l.Queue
-	case "exchange":
-		return &l.Exchange
-	case "routing_key":
-		return &l.RoutingKey
-	case "routing_key_base64":
-		return &l.RawKey
-	case "properties":
-		return &l.Properties
-	case "types":
-		return &l.Types
-	case "raw":
-		return &l.Raw
-	case "decoded":
-		return &l.Decoded
-	case "body":
-		return &l.Body
-	case "body_base64":
-		return &l.BodyBase64
+// values are where those of the keys go.
+func (l *line) values() map[string]any {
+	return map[string]any{
+		"v": &l.Version, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
+		"routing_key": &l.RoutingKey, "routing_key_base64": &l.RawKey,
+		"properties": &l.Properties, "types": &l.Types, "raw": &l.Raw,
+		"decoded": &l.Decoded, "body": &l.Body, "body_base64": &l.BodyBase64,
 	}
-	return nil
 }
 
 func (l *line) body() ([]byte, error) {
@@ -260,7 +238,7 @@ func appendBase64(data, bytes []byte) []byte {
 }
 
 // names of the properties, in the order of the wire.
-var names = map[content.Property]string{
+var names = [...]string{
 	content.ContentType: "content_type", content.ContentEncoding: "content_encoding", content.Headers: "headers",
 	content.DeliveryMode: "delivery_mode", content.Priority: "priority", content.CorrelationID: "correlation_id",
 	content.ReplyTo: "reply_to", content.Expiration: "expiration", content.MessageID: "message_id", content.Timestamp: "timestamp",

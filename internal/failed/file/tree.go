@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,30 +72,17 @@ func readNode(decoder *json.Decoder, at string) (*node, error) {
 
 // equals ignores the order of an object's members, and how numbers are written.
 func (n *node) equals(other *node) bool {
-	if n.isObject != other.isObject || n.isArray != other.isArray || len(n.members) != len(other.members) {
+	if n.isObject != other.isObject || n.isArray != other.isArray || !sameScalar(n.scalar, other.scalar) {
 		return false
 	}
-	if !n.isObject && !n.isArray {
-		return sameScalar(n.scalar, other.scalar)
+	mine, theirs := n.members, other.members
+	if n.isObject {
+		mine, theirs = slices.SortedFunc(slices.Values(mine), byName), slices.SortedFunc(slices.Values(theirs), byName)
 	}
-	theirs := make(map[string]*node, len(other.members))
-	for i, m := range other.members {
-		theirs[other.key(i, m)] = m.value
-	}
-	for i, m := range n.members {
-		if their := theirs[n.key(i, m)]; their == nil || !m.value.equals(their) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(mine, theirs, func(a, b member) bool { return a.name == b.name && a.value.equals(b.value) })
 }
 
-func (n *node) key(i int, m member) string {
-	if n.isArray {
-		return strconv.Itoa(i)
-	}
-	return m.name
-}
+func byName(a, b member) int { return strings.Compare(a.name, b.name) }
 
 func sameScalar(a, b any) bool {
 	if a == b {

@@ -33,12 +33,12 @@ func viewOf(encoded []byte) *view {
 		return v
 	}
 	v.properties = append(v.properties, '{')
-	for property := content.ContentType; property <= content.ClusterID; property++ {
+	for i, name := range names {
+		property := content.Property(i)
 		if !p.Has(property) {
 			continue
 		}
 		v.comma()
-		name := names[property]
 		v.properties = append(appendString(v.properties, name), ':')
 		switch {
 		case property == content.Headers:
