@@ -139,21 +139,23 @@ func (i *intake) forward(l *lane) {
 
 // watch reports when the broker ends a lane.
 func (i *intake) watch(l *lane) {
-	var err error
 	select {
 	case <-i.quit:
-		return
 	case _, ok := <-l.cancelled:
 		if ok {
-			err = errCancelled
-			break
+			i.breaks(errCancelled)
+		} else {
+			i.breaks(closedError(<-l.closed))
 		}
-		err = closedError(<-l.closed)
 	case reason := <-l.closed:
-		err = closedError(reason)
+		i.breaks(closedError(reason))
 	}
+}
+
+// breaks keeps the first reason.
+func (i *intake) breaks(reason error) {
 	select {
-	case i.broken <- err:
+	case i.broken <- reason:
 	default:
 	}
 }
@@ -173,10 +175,7 @@ func (i *intake) widenIfFull(ctx context.Context, held int) {
 		}
 		l, err := i.openLane(ctx, prefetch)
 		if err != nil {
-			select {
-			case i.broken <- err:
-			default:
-			}
+			i.breaks(err)
 			return
 		}
 		select {
@@ -285,13 +284,6 @@ func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error)
 		c = Count{Ready: declared.Messages, Consumers: declared.Consumers}
 	}
 	return c, nil
-}
-
-// stop asks for no more deliveries. An error says that the channel is closed, which is reported.
-func (i *intake) stop() {
-	for _, l := range i.lanes {
-		_ = l.channel.Cancel(consumerTag, true)
-	}
 }
 
 // requeue ends the consumers, waits until everything that was delivered has been handed over, and returns it.

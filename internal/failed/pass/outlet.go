@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,7 +76,9 @@ type outlet struct {
 	amqpconn.Confirming
 	conn     amqpconn.Raw
 	confirms chan amqp.Confirmation
-	blocked  chan amqp.Blocking
+	alarms   chan amqp.Blocking
+	// blocked is why the broker accepts no messages.
+	blocked string
 
 	// outstanding are in the order of publishing, which is that of confirms. The first ones are flying: sent.
 	outstanding []*sent
@@ -87,14 +90,19 @@ type outlet struct {
 	sending chan *sent
 }
 
-func openOutlet(ctx context.Context, conn amqpconn.Raw, result *Result, done func(failed.Publishing, Outcome)) (*outlet, error) {
+func openOutlet(ctx context.Context, queue Queue, result *Result, done func(failed.Publishing, Outcome)) (*outlet, error) {
+	conn, err := queue.Open(ctx, "publish")
+	if err != nil {
+		return nil, err
+	}
 	o := &outlet{
 		result: result, done: done,
 		conn:    conn,
-		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
+		alarms:  conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
 		sending: make(chan *sent, Window),
 	}
 	if err := o.open(ctx); err != nil {
+		amqpconn.HangUp(conn.Connection)
 		return nil, err
 	}
 	go o.send()
@@ -113,7 +121,16 @@ func (o *outlet) open(ctx context.Context) error {
 
 // full says that no more may be published now.
 func (o *outlet) full() bool {
-	return len(o.outstanding) >= Window || o.bytes > windowBytes || o.flying < len(o.outstanding)
+	return o.blocked != "" || len(o.outstanding) >= Window || o.bytes > windowBytes || o.flying < len(o.outstanding)
+}
+
+// alarm notes whether the broker accepts messages.
+func (o *outlet) alarm(b amqp.Blocking, ok bool) {
+	if !ok {
+		o.alarms = nil // the confirms are closed, too, and say why
+		return
+	}
+	o.blocked = b.Reason
 }
 
 func (o *outlet) publish(p failed.Publishing, what selected) {
@@ -207,14 +224,9 @@ func (o *outlet) noteReturn(r amqp.Return) {
 	id := identity(failed.Publishing{
 		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
 	})
-	found := false
+	known := slices.ContainsFunc(o.outstanding, func(s *sent) bool { return s.identity() == id })
 	for _, s := range o.outstanding {
-		if s.identity() == id {
-			s.returned, found = true, true
-		}
-	}
-	for _, s := range o.outstanding {
-		s.returned = s.returned || !found
+		s.returned = s.returned || !known || s.identity() == id
 	}
 }
 
@@ -231,13 +243,13 @@ func (o *outlet) unpublished(answers int, reason error) error {
 	if len(o.outstanding) > 0 {
 		name = o.outstanding[0].Exchange
 	}
-	if answers == 0 && (isCode(reason, accessRefused) || isCode(reason, notFound)) {
+	if answers == 0 && (isCode(reason, amqp.AccessRefused) || isCode(reason, amqp.NotFound)) {
 		o.outstanding, o.flying = nil, 0 // nothing can have arrived
 	}
 	switch {
-	case isCode(reason, accessRefused):
+	case isCode(reason, amqp.AccessRefused):
 		return fmt.Errorf("this user may not publish; needs: write on %q (%w)", cmp.Or(name, "amq.default"), reason)
-	case isCode(reason, notFound):
+	case isCode(reason, amqp.NotFound):
 		return fmt.Errorf("exchange %q does not exist: run terraform apply (%w)", name, reason)
 	default:
 		return fmt.Errorf("publish: %w%s", reason, o.unanswered())
@@ -317,7 +329,7 @@ func (o *outlet) oversized(ctx context.Context) (*sent, error) {
 // than configured max size 16777216".
 func maxMessageSize(reason error) (int, bool) {
 	var closed *amqp.Error
-	if !errors.As(reason, &closed) || closed.Code != preconditionFailed {
+	if !errors.As(reason, &closed) || closed.Code != amqp.PreconditionFailed {
 		return 0, false
 	}
 	found := tooLarge.FindStringSubmatch(closed.Reason)

@@ -66,30 +66,33 @@ func (q Queue) CountOver(ctx context.Context, conn amqpconn.Raw) (Count, error) 
 // HasExchange asks whether there is an exchange, in the vhost of the queue. The error is [ErrMayNotRead] for a user without a
 // permission for it, whom RabbitMQ 4.3 does not tell.
 func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
-	conn, err := q.Open(ctx, "look")
-	if err != nil {
+	answer, err := q.ask(ctx, "look", fmt.Sprintf("look at exchange %q", name), func(channel *amqp.Channel) error {
+		return channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
+	})
+	switch {
+	case err != nil:
 		return false, err
+	case isCode(answer, amqp.NotFound):
+		return false, nil
+	case isCode(answer, amqp.AccessRefused):
+		return false, fmt.Errorf("%w exchange; needs: read on %q (%w)", ErrMayNotRead, name, answer)
+	}
+	return answer == nil, answer
+}
+
+// ask asks a question whose answer may close the channel. The other error is why it could not be asked.
+func (q Queue) ask(ctx context.Context, purpose, what string, question func(*amqp.Channel) error) (answer, err error) {
+	conn, err := q.Open(ctx, purpose)
+	if err != nil {
+		return nil, err
 	}
 	defer amqpconn.HangUp(conn.Connection)
 	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	_, err = amqpconn.Await(ctx, fmt.Sprintf("look at exchange %q", name), func() (struct{}, error) {
-		defer func() { _ = channel.Close() }()
-		return struct{}{}, channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
-	}, func(struct{}) {})
-	var reason *amqp.Error
-	switch {
-	case !errors.As(err, &reason):
-		return err == nil, err
-	case reason.Code == amqp.NotFound:
-		return false, nil
-	case reason.Code == amqp.AccessRefused:
-		return false, fmt.Errorf("%w exchange; needs: read on %q (%w)", ErrMayNotRead, name, err)
-	default:
-		return false, err
-	}
+	_, answer = amqpconn.Await(ctx, what, func() (any, error) { return nil, question(channel) }, func(any) {})
+	return answer, nil
 }
 
 // settled counts the messages once that does not change. Those that somebody has just put back come bit by bit, and the consumer is
@@ -145,28 +148,21 @@ const (
 // wrong argument of a consumer, and the refusal names their type. Nothing is delivered by it, and the permission read
 // is enough.
 func (q Queue) Kind(ctx context.Context) (Kind, error) {
-	conn, err := q.Open(ctx, "ask for the type")
-	if err != nil {
-		return "", err
-	}
-	defer amqpconn.HangUp(conn.Connection)
-	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
-	if err != nil {
-		return "", err
-	}
-	_, err = amqpconn.Await(ctx, fmt.Sprintf("ask for the type of queue %q", q.Name), func() (any, error) {
+	answer, err := q.ask(ctx, "ask for the type", fmt.Sprintf("ask for the type of queue %q", q.Name), func(channel *amqp.Channel) error {
 		if err := channel.Qos(1, 0, false); err != nil {
-			return nil, err
+			return err
 		}
 		_, err := channel.Consume(q.Name, consumerTag, false, false, false, false, amqp.Table{"x-stream-offset": "next"})
-		return nil, err
-	}, func(any) {})
+		return err
+	})
 	var reason *amqp.Error
 	switch {
-	case err == nil:
+	case err != nil:
+		return "", err
+	case answer == nil:
 		return Stream, nil
-	case !errors.As(err, &reason) || reason.Code != amqp.PreconditionFailed:
-		return "", q.explain(err)
+	case !errors.As(answer, &reason) || reason.Code != amqp.PreconditionFailed:
+		return "", q.explain(answer)
 	case strings.HasSuffix(reason.Reason, " of queue type rabbit_classic_queue"):
 		return Classic, nil
 	default:

@@ -53,8 +53,6 @@ type round struct {
 	began time.Time
 	// dropped are to be acknowledged once they are kept.
 	dropped []selected
-	// blocked is why the broker accepts no messages.
-	blocked string
 	// again says that another round follows.
 	again bool
 	// lost is why the broker has ended the round.

@@ -9,7 +9,6 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -48,19 +47,13 @@ type selected struct {
 // Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
 // the pass in good order.
 func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
-	r := &run{queue: queue, job: job}
+	r := &run{queue: queue, job: job, out: &outlet{}}
 	if job.Publishes {
-		conn, err := queue.Open(ctx, "publish")
-		if err != nil {
-			return r.result, err
-		}
-		if r.out, err = openOutlet(ctx, conn, &r.result, job.Done); err != nil {
-			amqpconn.HangUp(conn.Connection)
+		var err error
+		if r.out, err = openOutlet(ctx, queue, &r.result, job.Done); err != nil {
 			return r.result, err
 		}
 		defer r.out.close()
-	} else {
-		r.out = &outlet{}
 	}
 	err := r.rounds(ctx)
 	if r.result.Interrupted = ctx.Err() != nil; r.result.Interrupted && errors.Is(err, ctx.Err()) {
@@ -110,8 +103,9 @@ func (r *run) consume(ctx context.Context) error {
 			return nil
 		case _, ok := <-r.out.confirms:
 			err = r.confirm(context.WithoutCancel(ctx), ok)
-		case b, ok := <-r.out.blocked:
-			r.alarm(b.Reason, b.Active, ok)
+		case b, ok := <-r.out.alarms:
+			r.out.alarm(b, ok)
+			r.show(Reading)
 		case c := <-r.counts:
 			r.counted(c)
 		case <-pace:
@@ -131,7 +125,7 @@ func (r *run) limited() bool { return r.job.Limit > 0 && r.result.Selected >= r.
 
 // mayTake says that another message may be selected.
 func (r *run) mayTake() bool {
-	return r.blocked == "" && !r.out.full() && !time.Now().Before(r.next)
+	return !r.out.full() && !time.Now().Before(r.next)
 }
 
 func (r *run) taking() <-chan arrival {
@@ -149,7 +143,9 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	verdict := r.job.Decide(&entry)
 	if verdict.Last {
 		r.ended = true
-		r.in.stop()
+		for _, l := range r.in.lanes {
+			_ = l.channel.Cancel(consumerTag, true) // an error says that the channel is closed, which is reported
+		}
 	}
 	switch {
 	case verdict.Publish != nil && r.out.exceeds(len(verdict.Publish.Body)):
@@ -223,18 +219,6 @@ func (r *run) drop() error {
 	return nil
 }
 
-func (r *run) alarm(reason string, active, ok bool) {
-	switch {
-	case !ok:
-		r.out.blocked = nil // the confirms are closed, too, and say why
-	case active:
-		r.blocked = reason
-	default:
-		r.blocked = ""
-	}
-	r.show(Reading)
-}
-
 // tick looks whether anything comes, and says how far the pass is.
 func (r *run) tick(ctx context.Context) error {
 	if !r.mayTake() || len(r.out.outstanding) > 0 {
@@ -266,7 +250,7 @@ func (r *run) show(phase Phase) {
 	if r.job.Progress == nil {
 		return
 	}
-	p := Progress{Result: r.result, Phase: phase, Blocked: r.blocked}
+	p := Progress{Result: r.result, Phase: phase, Blocked: r.out.blocked}
 	p.Seen = max(p.Seen, r.seen)
 	if phase == Reading && time.Since(r.last) > time.Second {
 		p.Waiting, p.Missing = true, max(0, r.atMost-r.seen)
@@ -274,13 +258,7 @@ func (r *run) show(phase Phase) {
 	r.job.Progress(p)
 }
 
-// Codes with which a broker closes a channel.
-const (
-	accessRefused      = amqp.AccessRefused
-	notFound           = amqp.NotFound
-	preconditionFailed = amqp.PreconditionFailed
-)
-
+// isCode reports whether a broker has closed the channel with this code.
 func isCode(err error, code int) bool {
 	var reason *amqp.Error
 	return errors.As(err, &reason) && reason.Code == code

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -21,16 +20,13 @@ type Sending struct {
 
 // Send publishes. The result is that of what was done, also with an error.
 func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
-	conn, err := queue.Open(ctx, "publish")
+	r := &sender{Sending: s}
+	out, err := openOutlet(ctx, queue, &r.result, s.Done)
 	if err != nil {
 		return Result{}, err
 	}
-	r := &sender{Sending: s}
-	if r.out, err = openOutlet(ctx, conn, &r.result, s.Done); err != nil {
-		amqpconn.HangUp(conn.Connection)
-		return Result{}, err
-	}
-	defer r.out.close()
+	defer out.close()
+	r.out = out
 	err = r.run(ctx)
 	r.out.forgetUnsent()
 	r.result.Uncertain = len(r.out.outstanding)
@@ -43,7 +39,6 @@ type sender struct {
 	Sending
 	out     *outlet
 	result  Result
-	blocked string
 	// next is to be published, nil if there is nothing more.
 	next *failed.Publishing
 }
@@ -55,7 +50,7 @@ func (r *sender) run(ctx context.Context) error {
 	var deadline <-chan time.Time
 	stopped := ctx.Done()
 	for err == nil && (r.next != nil || len(r.out.outstanding) > 0) {
-		if r.next != nil && !r.out.full() && r.blocked == "" {
+		if r.next != nil && !r.out.full() {
 			err = r.publish()
 			select {
 			case <-stopped: // is looked at below, before more is published
@@ -69,10 +64,8 @@ func (r *sender) run(ctx context.Context) error {
 		case _, ok := <-r.out.confirms:
 			_, _, unpublished := r.out.confirm(context.WithoutCancel(ctx), ok)
 			err = errors.Join(err, unpublished)
-		case b, ok := <-r.out.blocked:
-			if r.blocked = b.Reason; !ok {
-				r.out.blocked, r.blocked = nil, ""
-			}
+		case b, ok := <-r.out.alarms:
+			r.out.alarm(b, ok)
 			r.show()
 		case <-tick.C:
 			r.show()
@@ -107,6 +100,6 @@ func (r *sender) advance() error {
 
 func (r *sender) show() {
 	if r.Progress != nil {
-		r.Progress(Progress{Result: r.result, Phase: Reading, Blocked: r.blocked})
+		r.Progress(Progress{Result: r.result, Phase: Reading, Blocked: r.out.blocked})
 	}
 }
