@@ -97,10 +97,7 @@ func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		options.Configs = o.follow(ctx, config, hangups, options)
 		err = work(ctx, options, o.observation)
 	}
-	if err != nil {
-		return cli.RuntimeError{Err: err}
-	}
-	return nil
+	return cli.Runtime(err)
 }
 
 // work runs the worker where it can be seen until it has finished what is in flight.

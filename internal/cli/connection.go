@@ -186,5 +186,13 @@ type RuntimeError struct{ Err error }
 
 func (e RuntimeError) Error() string { return e.Err.Error() }
 
+// Runtime makes a [RuntimeError] of an error, and nothing of none.
+func Runtime(err error) error {
+	if err == nil {
+		return nil
+	}
+	return RuntimeError{err}
+}
+
 // Unwrap returns what went wrong.
 func (e RuntimeError) Unwrap() error { return e.Err }

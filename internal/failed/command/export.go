@@ -145,7 +145,6 @@ type sinkFile interface {
 
 // newSink creates a file. One that exists may be the only copy of what is in it.
 func newSink(flag, name string) (*sink, error) {
-	const onlyOwner = 0o600
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s %s: exists already: choose another name", flag, name)

@@ -89,8 +89,9 @@ type imports struct {
 	kept int
 	sent map[int]string
 	// notes are what was changed or left out, and of how many messages.
-	notes   map[string]int
-	skipped int
+	notes map[string]int
+	// total is how many messages the file has, read how many were read of it last, skipped how many are in the queue already.
+	total, read, skipped int
 }
 
 func (o *importOptions) run(cmd *cobra.Command, args []string) error {
@@ -137,28 +138,28 @@ func (i *imports) open(stdin io.Reader) (err error) {
 }
 
 // prepare reads the file and looks at the queue. Meant are the messages that are imported.
-func (i *imports) prepare(ctx context.Context) (total, meant int, err error) {
+func (i *imports) prepare(ctx context.Context) (meant int, err error) {
 	// The broker says how large a frame may be.
 	conn, err := i.place.Open(ctx, "import")
 	if err != nil {
-		return 0, 0, cli.RuntimeError{Err: err}
+		return 0, cli.RuntimeError{Err: err}
 	}
 	amqpconn.HangUp(conn.Connection)
 	if err := i.place.recognize(ctx); err != nil {
-		return 0, 0, cli.RuntimeError{Err: err}
+		return 0, cli.RuntimeError{Err: err}
 	}
 	i.how = failed.Import{Exchange: i.place.entrance(), Queue: i.place.Name, User: i.place.user, Run: i.back.ID}
 	i.back.Delayed = i.place.Delayed
-	if total, meant, err = i.check(); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", i.name, err)
+	if meant, err = i.check(); err != nil {
+		return 0, fmt.Errorf("%s: %w", i.name, err)
 	}
 	if len(i.ids) > 0 {
 		if err := i.count(ctx); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 	}
 	i.skipped = i.present()
-	return total, meant - i.skipped, i.conflicts()
+	return meant - i.skipped, i.conflicts()
 }
 
 // where is where the messages go.
@@ -173,11 +174,11 @@ func (i *imports) where() string {
 }
 
 func (i *imports) run(ctx context.Context) error {
-	total, meant, err := i.prepare(ctx)
+	meant, err := i.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	where := i.where()
+	total, where := i.total, i.where()
 	if i.dryRun {
 		i.terminal.say("would import %d of %s into %s%s", meant, failed.Messages(total), where, i.inPlace())
 		i.say()
@@ -188,7 +189,7 @@ func (i *imports) run(ctx context.Context) error {
 		i.say()
 		return nil
 	}
-	if err := i.terminal.ask(ctx, i.question(meant, total, where)); err != nil {
+	if err := i.terminal.ask(ctx, i.question(meant, where)); err != nil {
 		return err
 	}
 	i.skipped = 0
@@ -210,59 +211,63 @@ func (i *imports) run(ctx context.Context) error {
 	i.say()
 	i.sayReplaced(removed)
 	i.sayOversized(result)
-	i.sayHowToContinue(result, total)
-	return i.finish(record, result, removed, total, err)
+	i.sayHowToContinue(result)
+	return i.finish(record, result, removed, err)
 }
 
-func (i *imports) question(meant, total int, where string) string {
+func (i *imports) question(meant int, where string) string {
 	if i.replay {
 		return fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), i.name)
 	}
-	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(total), where, i.inPlace())
+	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(i.total), where, i.inPlace())
 }
 
 // check reads the whole file, and notes what an import will change. Meant are the messages that are not left out.
-func (i *imports) check() (total, meant int, err error) {
+func (i *imports) check() (meant int, err error) {
 	next := i.messages(i.from, func(id string, m failed.Message, line int) bool {
 		if !i.replay && !i.duplicates {
 			i.noteLine(id, m, line)
 		}
 		return true
 	})
-	for ; ; total++ {
-		_, ok, err := next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return total, meant, nil
-		case err != nil:
-			return 0, 0, err
-		case ok:
-			meant++
+	for ; ; meant++ {
+		if _, ok, err := next(); err != nil || !ok {
+			i.total = i.read
+			return meant, err
 		}
 	}
 }
 
-// messages reads from the first one, and leaves out what could not be published, and what the function does not take.
+// messages reads from the first one, and leaves out what could not be published, and what the function does not take. It is
+// false after the last one.
 func (i *imports) messages(
 	from io.Reader, takes func(id string, m failed.Message, line int) bool,
 ) func() (failed.Publishing, bool, error) {
 	reader := file.NewReader(from)
+	i.read = 0
 	return func() (p failed.Publishing, ok bool, err error) {
-		m, err := reader.Next()
-		if err != nil {
-			return p, false, err
-		}
-		p, changes, ok, err := i.publishing(m, reader.ID)
-		if err != nil {
-			return p, false, fmt.Errorf("line %d: %w", reader.Line, err)
-		}
-		if ok = ok && takes(reader.ID, m, reader.Line); ok {
+		for {
+			m, err := reader.Next()
+			if errors.Is(err, io.EOF) {
+				return p, false, nil
+			}
+			if err != nil {
+				return p, false, err
+			}
+			i.read++
+			p, changes, ok, err := i.publishing(m, reader.ID)
+			if err != nil {
+				return p, false, fmt.Errorf("line %d: %w", reader.Line, err)
+			}
+			if !ok || !takes(reader.ID, m, reader.Line) {
+				continue
+			}
 			for _, change := range changes {
 				i.notes[change]++
 			}
+			p.Line = reader.Line
+			return p, true, nil
 		}
-		p.Line = reader.Line
-		return p, ok, nil
 	}
 }
 
@@ -306,31 +311,17 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 		}
 		return true
 	})
-	result, err := pass.Send(ctx, i.place.Queue, pass.Sending{
-		Next: func() (failed.Publishing, bool, error) {
-			for {
-				p, ok, err := next()
-				switch {
-				case errors.Is(err, io.EOF):
-					return p, false, nil
-				case err != nil || ok:
-					return p, ok, err
-				}
-			}
-		},
+	defer i.terminal.line("")
+	return pass.Send(ctx, i.place.Queue, pass.Sending{
+		Next: next,
 		Done: func(p failed.Publishing, o pass.Outcome) {
 			if id := i.sent[p.Line]; id != "" && o == pass.Confirmed {
 				i.ids[id].confirmed++
 			}
 			delete(i.sent, p.Line)
 		},
-		Progress: func(p pass.Progress) {
-			i.sayWaiting(p)
-			i.terminal.line(fmt.Sprintf("%d/%d%s", p.Confirmed, meant, waiting(p)))
-		},
+		Progress: i.progress(func(p pass.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) }),
 	})
-	i.terminal.line("")
-	return result, err
 }
 
 func (i *imports) say() {
@@ -343,8 +334,8 @@ func (i *imports) say() {
 }
 
 // sayHowToContinue says how what is not imported can be, without importing the rest twice.
-func (i *imports) sayHowToContinue(p pass.Result, total int) {
-	if p.Confirmed+i.skipped < total && p.Confirmed+p.Uncertain > 0 && !i.replay && !i.duplicates {
+func (i *imports) sayHowToContinue(p pass.Result) {
+	if p.Confirmed+i.skipped < i.total && p.Confirmed+p.Uncertain > 0 && !i.replay && !i.duplicates {
 		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.place.Name)
 	}
 	if p.Confirmed > 0 && !i.replay && !i.replace {
@@ -353,22 +344,18 @@ func (i *imports) sayHowToContinue(p pass.Result, total int) {
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (i *imports) finish(record Record, p, removed pass.Result, total int, err error) error {
+func (i *imports) finish(record Record, p, removed pass.Result, err error) error {
 	record.Counts = map[string]int{
-		"read": total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
+		"read": i.total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": 0,
 	}
-	countUnverified(record, removed)
-	err = i.recordEnd(record, err)
-	if err == nil && p.Confirmed+i.skipped < total {
-		err = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
+	var unfinished error
+	switch {
+	case p.Confirmed+i.skipped < i.total:
+		unfinished = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
 			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)
+	case removed.Dropped < i.toReplace() || removed.Unverified:
+		unfinished = errors.New("not all messages were replaced for good")
 	}
-	if err == nil && (removed.Dropped < i.toReplace() || removed.Unverified) {
-		err = errors.New("not all messages were replaced for good")
-	}
-	if err != nil {
-		return cli.RuntimeError{Err: i.place.unknown(err)}
-	}
-	return nil
+	return i.recordEnd(record, removed, err, unfinished)
 }

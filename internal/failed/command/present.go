@@ -239,10 +239,8 @@ func (i *imports) removeReplaced(ctx context.Context) (pass.Result, error) {
 		}
 		left.add(digest, -1)
 		return pass.Verdict{Drop: true}
-	}, Progress: i.progress}
-	result, err := pass.Run(ctx, i.place.Queue, job)
-	i.terminal.line("")
-	return result, err
+	}}
+	return i.goOver(ctx, job, seen)
 }
 
 // noteLine notes that the file has a message of this id.

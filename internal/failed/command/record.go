@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -96,10 +97,7 @@ func (t *terminal) audit(r Record, file string) error {
 		return err
 	}
 	_, err = f.Write(line)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = cmp.Or(err, f.Close()); err != nil {
 		return fmt.Errorf("--audit-log: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
 )
@@ -62,10 +62,6 @@ func (r *removal) remove(ctx context.Context, meant int, to *sink) (pass.Result,
 	job := pass.Job{
 		Drops: true, Scan: r.scan(), Limit: meant,
 		Decide: func(e *failed.Entry) pass.Verdict { return pass.Verdict{Drop: selector.Selects(e)} },
-		Progress: func(p pass.Progress) {
-			r.sayWaiting(p)
-			r.terminal.line(fmt.Sprintf("%d/%d  %s%s", p.Dropped, meant, p.Phase, waiting(p)))
-		},
 	}
 	if to != nil {
 		job.Keep = to.keep
@@ -73,9 +69,7 @@ func (r *removal) remove(ctx context.Context, meant int, to *sink) (pass.Result,
 			return pass.Verdict{Drop: selector.Selects(e) && to.write(e)}
 		}
 	}
-	result, err := pass.Run(ctx, r.place.Queue, job)
-	r.terminal.line("")
-	return result, err
+	return r.goOver(ctx, job, func(p pass.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
 }
 
 func (r *removal) report(p pass.Result, meant int) {
@@ -95,18 +89,12 @@ func (r *removal) report(p pass.Result, meant int) {
 
 // finish leaves the record, and says by its error whether all is done.
 func (r *removal) finish(record Record, p pass.Result, meant int, err error) error {
-	record.Counts = map[string]int{
-		"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0,
+	record.Counts = map[string]int{"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0}
+	var unfinished error
+	if p.Dropped < meant || p.Unverified {
+		unfinished = errors.New("not all messages were deleted for good")
 	}
-	countUnverified(record, p)
-	err = r.recordEnd(record, err)
-	if err == nil && (p.Dropped < meant || p.Unverified) {
-		err = errors.New("not all messages were deleted for good")
-	}
-	if err != nil {
-		return cli.RuntimeError{Err: r.place.unknown(err)}
-	}
-	return r.notFound()
+	return cmp.Or(r.recordEnd(record, p, err, unfinished), r.notFound())
 }
 
 const deleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed

@@ -94,10 +94,7 @@ func (s *survey) repair(ctx context.Context) error {
 	}
 	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
 	record.Counts = map[string]int{"replaced": replaced}
-	if err := s.recordEnd(record, err); err != nil {
-		return cli.RuntimeError{Err: err}
-	}
-	return nil
+	return s.recordEnd(record, pass.Result{}, err, nil)
 }
 
 // serving is the first broker that serves, and its release.

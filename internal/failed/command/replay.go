@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -191,8 +192,10 @@ func (r *replay) replay(ctx context.Context) error {
 	if err := r.terminal.ask(ctx, "Replay "+plan+r.pace(total)+saved+"?"); err != nil {
 		return err
 	}
-	if err := r.save(); err != nil {
-		return cli.RuntimeError{Err: err}
+	if r.saved != nil {
+		if err := r.saved.keep(); err != nil {
+			return cli.RuntimeError{Err: err}
+		}
 	}
 	record := Record{Run: r.how.ID, Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.how.ID}
 	if err := r.recordBegin(record, total); err != nil {
@@ -227,14 +230,6 @@ func (r *replay) sayLost() {
 	}
 }
 
-// save makes durable what is meant.
-func (r *replay) save() error {
-	if r.saved == nil {
-		return nil
-	}
-	return r.saved.keep()
-}
-
 // onward is where a message of a delayed exchange goes on, and when.
 func (r *replay) onward(e *failed.Entry) string {
 	exchange := r.how.Exchange(e, time.Now())
@@ -262,14 +257,8 @@ func (r *replay) publish(ctx context.Context, total int) (pass.Result, error) {
 	job := pass.Job{
 		Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
 		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
-		Progress: func(p pass.Progress) {
-			r.sayWaiting(p)
-			r.terminal.line(progressLine(p, total, time.Since(began)))
-		},
 	}
-	result, err := pass.Run(ctx, r.place.Queue, job)
-	r.terminal.line("")
-	return result, err
+	return r.goOver(ctx, job, func(p pass.Progress) string { return progressLine(p, total, time.Since(began)) })
 }
 
 // decide leaves what this run has replayed already, and what failed again since.
@@ -292,15 +281,11 @@ func (r *replay) finish(record Record, p pass.Result, again, total int, err erro
 		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,
 	}
-	countUnverified(record, p)
-	err = r.recordEnd(record, err)
-	if err == nil && (p.Confirmed < total || p.Unverified || again > 0 || len(r.skipped) > 0) {
-		err = errors.New("not all messages were replayed for good")
+	var unfinished error
+	if p.Confirmed < total || p.Unverified || again > 0 || len(r.skipped) > 0 {
+		unfinished = errors.New("not all messages were replayed for good")
 	}
-	if err != nil {
-		return cli.RuntimeError{Err: r.place.unknown(err)}
-	}
-	return r.unfound
+	return cmp.Or(r.recordEnd(record, p, err, unfinished), r.unfound)
 }
 
 // parseRate reads messages a second, such as 50/s or 50.
@@ -332,5 +317,5 @@ func progressLine(p pass.Progress, total int, since time.Duration) string {
 	if p.Phase != pass.Reading {
 		eta = "  " + string(p.Phase)
 	}
-	return fmt.Sprintf("%d/%d  %.0f/s  %d returned%s%s", p.Confirmed, total, rate, p.Returned, eta, waiting(p))
+	return fmt.Sprintf("%d/%d  %.0f/s  %d returned%s", p.Confirmed, total, rate, p.Returned, eta)
 }

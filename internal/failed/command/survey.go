@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,34 +66,36 @@ func (o *options) survey(cmd *cobra.Command, place *place) *survey {
 // look hands over the messages that the filter selects. All are put back.
 func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (pass.Result, error) {
 	s.selector = filter.Selector()
-	job := pass.Job{Scan: s.scan(), Progress: s.progress, Decide: func(e *failed.Entry) pass.Verdict {
+	if err := s.approach(ctx); err != nil {
+		return pass.Result{}, cli.RuntimeError{Err: s.place.unknown(err)}
+	}
+	var refused error
+	job := pass.Job{Scan: s.scan(), OneFirst: s.limited, Decide: func(e *failed.Entry) pass.Verdict {
+		if s.limited && e.DeliveryCount >= worn {
+			refused = s.wornOut(e)
+			return pass.Verdict{Last: true}
+		}
 		if s.selector.Selects(e) {
 			visit(e)
 		}
 		return pass.Verdict{}
 	}}
-	if err := s.approach(ctx); err != nil {
-		return pass.Result{}, cli.RuntimeError{Err: s.place.unknown(err)}
-	}
-	var refused error
-	if s.limited {
-		job.Decide = s.cautious(job.Decide, &refused)
-	}
-	queue := s.place.Queue
-	queue.OneFirst = s.limited
-	result, err := pass.Run(ctx, queue, job)
+	result, err := s.goOver(ctx, job, seen)
 	s.last = result
-	s.terminal.line("")
 	if refused != nil {
 		return pass.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
 	}
 	if err == nil && result.Interrupted {
 		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
 	}
-	if err != nil {
-		return result, cli.RuntimeError{Err: s.place.unknown(err)}
-	}
-	return result, nil
+	return result, cli.Runtime(s.place.unknown(err))
+}
+
+// goOver runs a job, and shows how far it is.
+func (s *survey) goOver(ctx context.Context, job pass.Job, line func(pass.Progress) string) (pass.Result, error) {
+	job.Progress = s.progress(line)
+	defer s.terminal.line("")
+	return pass.Run(ctx, s.place.Queue, job)
 }
 
 // saving has the file in which messages are kept, nil if none is named, while something is done. It goes if nothing was begun.
@@ -143,27 +146,21 @@ func (s *survey) sayNone(seen pass.Result) error {
 // recordBegin leaves the record of a run that may be killed. Nothing may be done without.
 func (s *survey) recordBegin(r Record, meant int) error {
 	r.Event, r.Counts = Begin, map[string]int{"meant": meant}
-	if err := s.record(r); err != nil {
-		return cli.RuntimeError{Err: err}
-	}
-	return nil
+	return cli.Runtime(s.record(r))
 }
 
-// recordEnd leaves the record of a run that ended like this.
-func (s *survey) recordEnd(r Record, ended error) error {
+// recordEnd leaves the record of a run that ended like this. Without another error, the last one says that not all is done.
+func (s *survey) recordEnd(r Record, p pass.Result, ended, unfinished error) error {
 	r.Event = End
 	if ended != nil {
 		r.Error = ended.Error()
 	}
-	return errors.Join(ended, s.record(r))
-}
-
-// countUnverified leaves no number of what nobody knows, but the most that it can be.
-func countUnverified(r Record, p pass.Result) {
-	if p.Unverified {
+	if p.Unverified { // no number of what nobody knows, but the most that it can be
 		delete(r.Counts, "duplicated")
 		r.Counts["duplicated_at_most"] = p.MostDoubled()
 	}
+	err := cmp.Or(errors.Join(ended, s.record(r)), unfinished)
+	return cli.Runtime(s.place.unknown(err))
 }
 
 func (s *survey) record(r Record) error {
@@ -179,10 +176,16 @@ func (s *survey) scan() int {
 	return s.options.scan
 }
 
-func (s *survey) progress(p pass.Progress) {
-	s.sayWaiting(p)
-	s.terminal.line(fmt.Sprintf("%s %d/%d%s", p.Phase, p.Seen, p.Ready, waiting(p)))
+// progress shows a line, and why it does not go on.
+func (s *survey) progress(line func(pass.Progress) string) func(pass.Progress) {
+	return func(p pass.Progress) {
+		s.sayWaiting(p)
+		s.terminal.line(line(p) + waiting(p))
+	}
 }
+
+// seen is how far a look is.
+func seen(p pass.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, p.Seen, p.Ready) }
 
 // sayHidden says what a look cannot show.
 func (s *survey) sayHidden(r pass.Result) {
@@ -234,26 +237,16 @@ func (s *survey) approach(ctx context.Context) error {
 	return nil
 }
 
-// cautious ends a look with an error when a message was put back too often. If it is the first one, no other was delivered.
-func (s *survey) cautious(decide func(*failed.Entry) pass.Verdict, refused *error) func(*failed.Entry) pass.Verdict {
-	return func(e *failed.Entry) pass.Verdict {
-		if e.DeliveryCount < worn {
-			return decide(e)
-		}
-		*refused = fmt.Errorf("a message of %q was put back %d times already, and a delivery limit, which AMQP does not tell, deletes what "+
-			"is put back too often: one of %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), "+
-			"and write --force%s", s.place.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), s.byForce())
-		return pass.Verdict{Last: true}
+// wornOut is an error about a message that was put back too often. If it is the first one, no other was delivered.
+func (s *survey) wornOut(e *failed.Entry) error {
+	alone := ""
+	if s.place.isOfWorkQueues() {
+		alone = fmt.Sprintf("; --force alone is enough if pipeline %q declares the queue, as its configuration (--config) would tell",
+			s.place.Pipeline)
 	}
-}
-
-// byForce says when no policy is needed.
-func (s *survey) byForce() string {
-	if !s.place.isOfWorkQueues() {
-		return ""
-	}
-	return fmt.Sprintf("; --force alone is enough if pipeline %q declares the queue, as its configuration (--config) would tell",
-		s.place.Pipeline)
+	return fmt.Errorf("a message of %q was put back %d times already, and a delivery limit, which AMQP does not tell, deletes what "+
+		"is put back too often: one of %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), "+
+		"and write --force%s", s.place.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), alone)
 }
 
 // sayOversized names the messages that the broker does not take.

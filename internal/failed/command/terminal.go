@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -21,8 +20,6 @@ type terminal struct {
 	err io.Writer
 	// yes says that nothing is asked.
 	yes bool
-
-	mu sync.Mutex
 	// width is that of the line of progress which is on the screen.
 	width int
 }
@@ -76,8 +73,6 @@ func (t *terminal) line(text string) {
 		return
 	}
 	text = failed.Printable(text)
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	padding := max(0, t.width-len(text))
 	if text != "" || t.width > 0 {
 		_, _ = fmt.Fprintf(t.err, "\r%s%s", text, strings.Repeat(" ", padding))

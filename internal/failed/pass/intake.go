@@ -78,13 +78,13 @@ const consumerTag = "rabbitmq-retry-failed"
 
 // openIntake begins to consume. Other lanes are opened while messages are taken: an answer of the broker may come
 // behind more of them than are read ahead.
-func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int) (*intake, error) {
+func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int, oneFirst bool) (*intake, error) {
 	i := &intake{
 		queue: queue, conn: conn,
 		arriving: make(chan arrival), broken: make(chan error, 1), opened: make(chan *lane, 1), quit: make(chan struct{}),
 		hungUp: conn.NotifyClose(make(chan *amqp.Error, 1)),
 	}
-	if queue.OneFirst {
+	if oneFirst {
 		i.next, prefetch = prefetch, 1
 	}
 	first, err := i.openLane(ctx, prefetch)

@@ -18,7 +18,7 @@ type Verdict struct {
 	Publish *failed.Publishing
 	// Drop acknowledges it without a copy.
 	Drop bool
-	// Last ends the pass. If the queue says OneFirst, and this is the first message, then no other was delivered.
+	// Last ends the pass. If the job says OneFirst, and this is the first message, then no other was delivered.
 	Last bool
 }
 
@@ -37,6 +37,8 @@ type Job struct {
 	Keep func() error
 	// Scan is how many messages are looked at, Limit how many are published or dropped; 0 for all.
 	Scan, Limit int
+	// OneFirst says that one message is delivered before others, so that a pass which ends over it has touched no other.
+	OneFirst bool
 	// Rate is how many are published a second at most, 0 for as many as possible.
 	Rate float64
 	// Progress is told every second how far the pass is; nil for nobody.

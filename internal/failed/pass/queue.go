@@ -35,8 +35,6 @@ type Queue struct {
 	Name string
 	// Open opens a connection for one purpose, such as "publish".
 	Open func(ctx context.Context, purpose string) (amqpconn.Raw, error)
-	// OneFirst says that one message is delivered before others, so that a pass which ends over it has touched no other.
-	OneFirst bool
 }
 
 // Count is what the broker says of a queue.

@@ -88,7 +88,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	if r.job.Scan > 0 {
 		atMost = min(atMost, r.job.Scan)
 	}
-	in, err := openIntake(ctx, r.queue, conn, r.job.prefetch(atMost))
+	in, err := openIntake(ctx, r.queue, conn, r.job.prefetch(atMost), r.job.OneFirst)
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 // sender is a sending under way.
 type sender struct {
 	Sending
-	out     *outlet
-	result  Result
+	out    *outlet
+	result Result
 	// next is to be published, nil if there is nothing more.
 	next *failed.Publishing
 }
