@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -152,10 +151,7 @@ func (r results) print(w io.Writer, format string) error {
 	if format == formatTable {
 		return r.table(w)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	return cli.WriteJSON(w, r, "  ")
 }
 
 // table writes a line per finding, and what it says below it: sentences do not fit into columns.

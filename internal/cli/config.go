@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -50,6 +52,14 @@ func (c *Config) Read() (workerconfig.Config, []byte, error) {
 		return workerconfig.Config{}, nil, fmt.Errorf("$%s: %w", EnvConfig, err)
 	}
 	return config, data, nil
+}
+
+// WriteJSON writes a value, and leaves HTML as it is.
+func WriteJSON(w io.Writer, value any, indent string) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	return encoder.Encode(value)
 }
 
 // connection marks the flags that say where the brokers are and who logs in.

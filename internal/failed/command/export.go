@@ -189,14 +189,6 @@ func (s *sink) keep() error {
 	return s.err
 }
 
-func (s *sink) close() error {
-	err := s.keep()
-	if err != nil { // what is left out was not taken out, either, and half a line would make the file unreadable
-		err = errors.Join(err, s.file.Truncate(s.kept))
-	}
-	return errors.Join(err, s.file.Close())
-}
-
 // closeKept leaves out what was not made durable, and leaves no empty file.
 func (s *sink) closeKept() {
 	_, _ = s.file.Truncate(s.kept), s.file.Close()
@@ -205,7 +197,11 @@ func (s *sink) closeKept() {
 
 // closeAfter leaves no empty file after an error: the next run could not create it.
 func (s *sink) closeAfter(err error) error {
-	if err = errors.Join(err, s.close()); err != nil {
+	kept := s.keep()
+	if kept != nil { // what is left out was not taken out, either, and half a line would make the file unreadable
+		kept = errors.Join(kept, s.file.Truncate(s.kept))
+	}
+	if err = errors.Join(err, kept, s.file.Close()); err != nil {
 		s.removeIfEmpty()
 	}
 	return err

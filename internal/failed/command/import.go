@@ -148,7 +148,7 @@ func (i *imports) prepare(ctx context.Context) (meant int, err error) {
 	if err := i.place.recognize(ctx); err != nil {
 		return 0, cli.RuntimeError{Err: err}
 	}
-	i.how = failed.Import{Exchange: i.place.entrance(), Queue: i.place.Name, User: i.place.user, Run: i.back.ID}
+	i.how = failed.Import{Exchange: i.place.entrance(), Queue: i.place.Name, User: i.place.serving.Username(), Run: i.back.ID}
 	i.back.Delayed = i.place.Delayed
 	if meant, err = i.check(); err != nil {
 		return 0, fmt.Errorf("%s: %w", i.name, err)
@@ -276,7 +276,7 @@ func (i *imports) publishing(m failed.Message, id string) (p failed.Publishing, 
 	if err := failed.Publishable(m.Properties); err != nil {
 		return p, nil, false, err
 	}
-	i.how.FrameMax, i.back.FrameMax, i.how.User = i.place.frameMax, i.place.frameMax, i.place.user
+	i.how.FrameMax, i.back.FrameMax, i.how.User = i.place.frameMax, i.place.frameMax, i.place.serving.Username()
 	if i.replay {
 		e := failed.Read(m)
 		p, err := i.back.Publishing(&e, time.Now())

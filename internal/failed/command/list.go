@@ -58,14 +58,14 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
 	flags.StringVarP(&o.format, "output", "o", asTable, "table, json, jsonl or id")
 	o.addForce(cmd)
-	complete(cmd, "output", formats()...)
+	complete(cmd, "output", formats...)
 	complete(cmd, "group-by", failed.Columns()...)
 	return cmd
 }
 
 func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	now := time.Now()
-	if err := checkFormat(o.format, formats()...); err != nil {
+	if err := checkFormat(o.format, formats...); err != nil {
 		return err
 	}
 	groups, err := failed.NewGroups(o.groupBy)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,28 +29,20 @@ type place struct {
 	Worker   *pipeline.Worker
 	Delaying *delayed.Worker
 
-	// named says that the command line names the vhost, and otherwise is the one if nothing but the AMQP URI does.
-	named     bool
-	otherwise string
-	brokers   amqpconn.Brokers
-	// frameMax is that of the last connection.
+	// named says that the command line names the vhost.
+	named   bool
+	brokers amqpconn.Brokers
+	// serving is the broker of the last connection, and frameMax what it takes.
+	serving  amqpconn.URI
 	frameMax int
-	// user is who logs in.
-	user    string
-	version string
+	version  string
 }
 
 // choose finds the pipeline in the configuration, if there is one, and the delayed exchange of the same name.
-func (p *place) choose(name string, config workerconfig.Config) error {
-	for i := range config.Pipelines {
-		worker := &config.Pipelines[i]
-		if worker.Name != name || p.Vhost != "" && worker.Vhost != p.Vhost {
-			continue
-		}
-		if p.Worker != nil {
-			return fmt.Errorf("there is a pipeline %q in several vhosts: write --vhost", name)
-		}
-		p.Worker = worker
+func (p *place) choose(name string, config workerconfig.Config) (err error) {
+	p.Pipeline = pipeline.Names(name)
+	if p.Worker, err = only(config.Pipelines, workerconfig.PipelineID, kindPipeline, name, p.Vhost); err != nil {
+		return err
 	}
 	if p.Worker != nil {
 		p.Vhost = p.Worker.Vhost
@@ -63,26 +54,30 @@ func (p *place) choose(name string, config workerconfig.Config) error {
 		return fmt.Errorf("there is no pipeline or delayed exchange %q in the configuration, which has: %s",
 			name, strings.Join(namesIn(config), ", "))
 	}
-	p.Vhost = cmp.Or(p.Vhost, p.otherwise)
 	return nil
 }
 
 // chooseDelayed finds the delayed exchange in the configuration, if there is one.
-func (p *place) chooseDelayed(name string, config workerconfig.Config) error {
-	for i := range config.DelayedExchanges {
-		worker := &config.DelayedExchanges[i]
-		if worker.Name != name || p.Vhost != "" && worker.Vhost != p.Vhost {
-			continue
-		}
-		if p.Delaying != nil {
-			return fmt.Errorf("there is a delayed exchange %q in several vhosts: write --vhost", name)
-		}
-		p.Delaying = worker
-	}
+func (p *place) chooseDelayed(name string, config workerconfig.Config) (err error) {
+	p.Delaying, err = only(config.DelayedExchanges, workerconfig.DelayedExchangeID, kindDelayed, name, p.Vhost)
 	if p.Delaying != nil {
 		p.Vhost = p.Delaying.Vhost
 	}
-	return nil
+	return err
+}
+
+// only finds the one of this name, in the vhost if there is one; nil if there is none.
+func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost string) (found *W, err error) {
+	for i, w := range elements {
+		if id := id(w); id.Name != name || vhost != "" && id.Vhost != vhost {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("there is a %s %q in several vhosts: write --vhost", kind, name)
+		}
+		found = &elements[i]
+	}
+	return found, nil
 }
 
 // hasFailedQueue is an error for the name of a delayed exchange, unless a pipeline has it, too.
@@ -94,15 +89,14 @@ func (p *place) hasFailedQueue() error {
 }
 
 // ofPipeline makes of a place with a queue one that has failed messages of work queues of a pipeline.
-func (p *place) ofPipeline(args []string, config workerconfig.Config) (*place, []string, error) {
-	if err := p.choose(args[0], config); err != nil {
-		return nil, nil, err
+func (p *place) ofPipeline(name string, config workerconfig.Config) error {
+	if err := p.choose(name, config); err != nil {
+		return err
 	}
-	p.Pipeline = pipeline.Names(args[0])
 	if p.Pipeline.OwnsQueue(p.Name) && p.Name != p.Pipeline.FailedQueue() {
-		return nil, nil, fmt.Errorf("--queue: %q is one of the own queues of pipeline %q, and has no failed messages", p.Name, p.Pipeline)
+		return fmt.Errorf("--queue: %q is one of the own queues of pipeline %q, and has no failed messages", p.Name, p.Pipeline)
 	}
-	return p, args[1:], nil
+	return nil
 }
 
 // isOfWorkQueues reports whether the queue has the failed messages of some work queues of the pipeline alone.
@@ -145,22 +139,17 @@ func (p *place) recognize(ctx context.Context) error {
 // checkTarget refuses a queue that a replay must not send to: the one that it reads, or one of the pipeline's own, where
 // the message would be without the reason that it failed for.
 func (p *place) checkTarget(queue string) error {
-	switch {
+	switch unroutedOf := failed.UnroutedOf(p.Name); {
 	case strings.Contains(queue, "://"):
 		return errors.New("--to: the name of a queue is needed, and is a URI")
 	case queue != "" && queue == p.Name:
 		return fmt.Errorf("--to: %q is the queue that is replayed from", queue)
 	case p.Pipeline != "" && p.Pipeline.OwnsQueue(queue):
 		return fmt.Errorf("--to: %q is one of the pipeline's own queues: name the queue of an application", queue)
-	case ownsQueue(failed.UnroutedOf(p.Name), queue):
+	case unroutedOf != "" && unroutedOf.OwnsQueue(queue):
 		return fmt.Errorf("--to: %q is one of the delayed exchange's own queues: name the queue of an application", queue)
 	}
 	return nil
-}
-
-// ownsQueue reports whether the name is one that a delayed exchange, if it is one, gives to its queues.
-func ownsQueue(n delayed.Names, queue string) bool {
-	return n != "" && n.OwnsQueue(queue)
 }
 
 // open connects to the first broker that serves.
@@ -168,7 +157,7 @@ func (p *place) open(ctx context.Context, purpose string) (conn amqpconn.Raw, er
 	client := p.client(purpose)
 	_, err = p.brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
 		conn, err = amqpconn.ConnectRaw(ctx, uri, p.Vhost, client)
-		p.user = uri.Username()
+		p.serving = uri
 		return err
 	})
 	if err == nil {

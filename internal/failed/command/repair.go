@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -64,11 +63,13 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 }
 
 func (s *survey) repair(ctx context.Context) error {
-	serving, release, err := s.place.serving(ctx)
+	conn, err := s.place.Open(ctx, "count")
 	if err != nil {
 		return cli.RuntimeError{Err: err}
 	}
-	count, err := s.place.Count(ctx)
+	release, _ := conn.Connection.Properties["version"].(string)
+	count, err := s.place.CountOver(ctx, conn)
+	amqpconn.HangUp(conn.Connection)
 	if err != nil {
 		return cli.RuntimeError{Err: s.place.unknown(err)}
 	}
@@ -83,7 +84,7 @@ func (s *survey) repair(ctx context.Context) error {
 	if err := s.recordBegin(record, count.Ready); err != nil {
 		return err
 	}
-	queue := undeliverable.Queue{URI: serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
+	queue := undeliverable.Queue{URI: s.place.serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
 	replaced, err := queue.Replace(ctx, count.Ready, s.place.entrance())
 	var refused *amqp.Error
 	switch {
@@ -95,21 +96,6 @@ func (s *survey) repair(ctx context.Context) error {
 	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
 	record.Counts = map[string]int{"replaced": replaced}
 	return s.recordEnd(record, pass.Result{}, err, nil)
-}
-
-// serving is the first broker that serves, and its release.
-func (p *place) serving(ctx context.Context) (serving amqpconn.URI, release string, err error) {
-	_, err = p.brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
-		conn, err := amqpconn.Connect(ctx, uri, p.Vhost, p.client("ask for the version"))
-		if err != nil {
-			return p.elsewhere(err)
-		}
-		serving, p.user = uri, uri.Username()
-		release, _ = conn.Properties["version"].(string)
-		amqpconn.HangUp(conn)
-		return nil
-	})
-	return serving, release, err
 }
 
 // readable adds to an error over a message that cannot be read what helps.

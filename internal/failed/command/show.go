@@ -145,5 +145,5 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 	} else {
 		message.BodyBase64 = body
 	}
-	return encode(w, message, "  ")
+	return cli.WriteJSON(w, message, "  ")
 }

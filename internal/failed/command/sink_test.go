@@ -50,7 +50,7 @@ func TestSinkOfAFullDisk(t *testing.T) {
 	if s.write(&e) {
 		t.Error("a message after an error was written")
 	}
-	if err := s.close(); err == nil {
+	if err := s.closeAfter(nil); err == nil {
 		t.Error("the end has no error")
 	}
 	text, err := os.ReadFile(name)

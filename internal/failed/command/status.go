@@ -111,36 +111,26 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 		}
 		return o.overview(cmd, o.format, o.look)
 	}
-	if err := checkFormat(o.format, asTable, asJSON); err != nil {
-		return err
-	}
-	subjects, err := o.subjectsNamed(cmd.Context(), args)
-	if err != nil {
-		return err
-	}
-	summaries, err := count(cmd.Context(), subjects, o.look)
-	if err != nil {
-		return err
-	}
-	statuses := []queueStatus{}
-	for _, s := range summaries {
-		if !o.levels {
-			s.queues = withoutLevels(s)
-		}
-		statuses = append(statuses, s.queues...)
-	}
-	if err := o.write(cmd.OutOrStdout(), statuses); err != nil {
-		return cli.RuntimeError{Err: err}
-	}
-	return verdict(summaries)
+	named := func(ctx context.Context) ([]subject, error) { return o.subjectsNamed(ctx, args) }
+	return showStatus(cmd, o.format, o.look, named, o.writeQueues)
 }
 
 // overview has a line for each pipeline and delayed exchange.
 func (t *target) overview(cmd *cobra.Command, format string, look bool) error {
+	return showStatus(cmd, format, look, t.subjects, func(w io.Writer, summaries []summary) error {
+		return writeSummaries(w, summaries, format, look)
+	})
+}
+
+// showStatus counts what is found, and writes it.
+func showStatus(
+	cmd *cobra.Command, format string, look bool,
+	find func(context.Context) ([]subject, error), write func(io.Writer, []summary) error,
+) error {
 	if err := checkFormat(format, asTable, asJSON); err != nil {
 		return err
 	}
-	subjects, err := t.subjects(cmd.Context())
+	subjects, err := find(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -148,7 +138,7 @@ func (t *target) overview(cmd *cobra.Command, format string, look bool) error {
 	if err != nil {
 		return err
 	}
-	if err := writeSummaries(cmd.OutOrStdout(), summaries, format, look); err != nil {
+	if err := write(cmd.OutOrStdout(), summaries); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
 	return verdict(summaries)
@@ -221,18 +211,17 @@ func (s subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (queu
 		status.Note = needsRead(w.name)
 		return status, nil
 	case errors.Is(err, pass.ErrNoQueue) && w.optional:
-		has, err := s.place.HasExchange(ctx, s.place.Pipeline.DeadLetterExchange())
+		exchange := s.place.Pipeline.DeadLetterExchange()
+		has, err := s.place.HasExchange(ctx, exchange)
 		switch {
 		case errors.Is(err, pass.ErrMayNotRead):
-			status.Note = fmt.Sprintf("does not exist; whether it should is not known; needs: read on %q", s.place.Pipeline.DeadLetterExchange())
-		case err != nil:
-			return status, err
-		case has:
-			status.Note = "does not exist"
-		default:
+			status.Note = fmt.Sprintf("does not exist; whether it should is not known; needs: read on %q", exchange)
+			return status, nil
+		case err == nil && !has:
 			return queueStatus{}, nil
 		}
-		return status, nil
+		status.Note = "does not exist"
+		return status, err
 	case errors.Is(err, pass.ErrNoQueue):
 		status.Note = "does not exist"
 		return status, nil
@@ -329,9 +318,17 @@ func number(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-func (o *statusOptions) write(w io.Writer, statuses []queueStatus) error {
+// writeQueues has a line for each queue.
+func (o *statusOptions) writeQueues(w io.Writer, summaries []summary) error {
+	statuses := []queueStatus{}
+	for _, s := range summaries {
+		if !o.levels {
+			s.queues = withoutLevels(s)
+		}
+		statuses = append(statuses, s.queues...)
+	}
 	if o.format == asJSON {
-		return encode(w, statuses, "  ")
+		return cli.WriteJSON(w, statuses, "  ")
 	}
 	waiting := slices.ContainsFunc(statuses, func(s queueStatus) bool { return !s.DueBy.IsZero() })
 	lines := [][]string{{"QUEUE", "READY", "CONSUMERS", "OLDEST", "DUE BY", "NOTE"}}
@@ -357,7 +354,7 @@ func oldestOf(messages *int, at time.Time) string {
 
 func writeSummaries(w io.Writer, summaries []summary, format string, look bool) error {
 	if format == asJSON {
-		return encode(w, summaries, "  ")
+		return cli.WriteJSON(w, summaries, "  ")
 	}
 	several := slices.ContainsFunc(summaries, func(s summary) bool { return s.Vhost != summaries[0].Vhost })
 	lines := [][]string{{"VHOST", "NAME", "KIND", "INBOX", "CONSUMERS", "WAITING", "FAILED", "OLDEST", "NOTE"}}

@@ -164,7 +164,7 @@ func (s *survey) recordEnd(r Record, p pass.Result, ended, unfinished error) err
 }
 
 func (s *survey) record(r Record) error {
-	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.user, s.place.Vhost, s.place.Name
+	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.serving.Username(), s.place.Vhost, s.place.Name
 	return s.terminal.audit(r, s.options.auditLog)
 }
 

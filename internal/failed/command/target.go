@@ -11,7 +11,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -59,37 +58,30 @@ func (t *target) locate(args []string, others int) (*place, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := t.place(t.vhost)
-	p.otherwise = uris[0].Vhost()
 	for _, name := range append([]string{t.queue}, args[:min(1, len(args))]...) {
 		if strings.Contains(name, "://") {
 			return nil, nil, errors.New("the name of a pipeline or a queue is needed, and is a URI")
 		}
 	}
-	if t.queue != "" {
-		p.Name = t.queue
-		unroutedOf := string(failed.UnroutedOf(t.queue))
-		if len(args) > others {
-			if args[0] != unroutedOf {
-				return p.ofPipeline(args, config)
-			}
-			args = args[1:] // the delayed exchange's name, which the queue's has, too
-		}
-		if err := p.chooseDelayed(unroutedOf, config); err != nil {
-			return nil, nil, err
-		}
-		p.Vhost = cmp.Or(p.Vhost, p.otherwise)
-		return p, args, nil
+	p := t.place(t.vhost)
+	p.Name = t.queue
+	named, name, rest := len(args) > others || t.queue == "" && len(args) > 0, "", args
+	if named {
+		name, rest = args[0], args[1:]
 	}
-	if len(args) == 0 {
+	switch unroutedOf := string(failed.UnroutedOf(t.queue)); {
+	case t.queue == "" && !named:
 		return nil, nil, noPipeline(config)
+	case t.queue == "":
+		err = p.choose(name, config)
+		p.Name = p.Pipeline.FailedQueue()
+	case !named || name == unroutedOf: // the delayed exchange's name, which the queue's has, too
+		err = p.chooseDelayed(unroutedOf, config)
+	default:
+		err = p.ofPipeline(name, config)
 	}
-	if err := p.choose(args[0], config); err != nil {
-		return nil, nil, err
-	}
-	p.Pipeline = pipeline.Names(args[0])
-	p.Name = p.Pipeline.FailedQueue()
-	return p, args[1:], nil
+	p.Vhost = cmp.Or(p.Vhost, uris[0].Vhost())
+	return p, rest, err
 }
 
 // find is locate for commands about failed messages.

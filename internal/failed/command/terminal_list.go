@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -22,7 +22,7 @@ const (
 )
 
 // formats are those of a list.
-func formats() []string { return []string{asTable, asJSON, asJSONL, asID} }
+var formats = []string{asTable, asJSON, asJSONL, asID}
 
 // listing is what a look at a queue shows.
 type listing struct {
@@ -72,7 +72,7 @@ func (l listing) write(w io.Writer, format string, now time.Time) error {
 	switch format {
 	case asJSON:
 		l.Groups, l.Rows = append([]failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
-		return encode(w, l, "  ")
+		return cli.WriteJSON(w, l, "  ")
 	case asJSONL:
 		return l.lines(w)
 	case asID:
@@ -97,23 +97,16 @@ func checkFormat(format string, known ...string) error {
 
 func (l listing) lines(w io.Writer) error {
 	for _, group := range l.Groups {
-		if err := encode(w, group, ""); err != nil {
+		if err := cli.WriteJSON(w, group, ""); err != nil {
 			return err
 		}
 	}
 	for _, row := range l.Rows {
-		if err := encode(w, row, ""); err != nil {
+		if err := cli.WriteJSON(w, row, ""); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func encode(w io.Writer, value any, indent string) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", indent)
-	return encoder.Encode(value)
 }
 
 func (l listing) table(w io.Writer, now time.Time) error {
