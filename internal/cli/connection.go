@@ -98,11 +98,9 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	if c.certificates.onCommandLine() && !slices.ContainsFunc(uris, amqpconn.URI.HasTLS) {
 		return nil, fmt.Errorf("%s: certificates are named for a connection without TLS: write amqps://", name)
 	}
-	for _, uri := range uris {
-		if len(c.uris) > 0 && uri.HasPassword() {
-			return nil, errors.New("--uri: a password on the command line can be read by every user of this machine: " +
-				"use $" + EnvURI + ", --uri-file or --password-file")
-		}
+	if len(c.uris) > 0 && slices.ContainsFunc(uris, amqpconn.URI.HasPassword) {
+		return nil, errors.New("--uri: a password on the command line can be read by every user of this machine: " +
+			"use $" + EnvURI + ", --uri-file or --password-file")
 	}
 	return uris, nil
 }
@@ -124,21 +122,17 @@ func (c *Certificates) AddFlags(cmd *cobra.Command) {
 	connecting(cmd, "cacert", "clientcert", "clientkey")
 }
 
-// flags are those that were written.
-func (c *Certificates) flags() certificates.Set {
-	return certificates.Set{
-		CA:   certificates.File(c.ca, "--cacert", certificates.EnvCAPEM),
-		Cert: certificates.File(c.cert, "--clientcert", certificates.EnvCertPEM),
-		Key:  certificates.File(c.key, "--clientkey", certificates.EnvKeyPEM),
-	}
-}
-
 // onCommandLine reports whether a flag was written.
 func (c *Certificates) onCommandLine() bool { return c.ca+c.cert+c.key != "" }
 
 // Set is what flags and environment give.
 func (c *Certificates) Set() (certificates.Set, error) {
-	set := c.flags().Or(certificates.Environment(c.Getenv))
+	flags := certificates.Set{
+		CA:   certificates.File(c.ca, "--cacert", certificates.EnvCAPEM),
+		Cert: certificates.File(c.cert, "--clientcert", certificates.EnvCertPEM),
+		Key:  certificates.File(c.key, "--clientkey", certificates.EnvKeyPEM),
+	}
+	set := flags.Or(certificates.Environment(c.Getenv))
 	return set, set.Check()
 }
 

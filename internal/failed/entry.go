@@ -87,6 +87,8 @@ type Entry struct {
 	DelayMS int64
 	// Replays is how often it was replayed before.
 	Replays int64
+	// ReplayID is that of the run that replayed it last.
+	ReplayID string
 	// DeliveryCount is how often the queue counts that it was put back, which it compares with its delivery limit.
 	DeliveryCount int64
 	// Unreadable is why nothing can be read of the properties, nil if it can.

@@ -307,20 +307,13 @@ type member struct {
 // members finds those of the outermost object. The body is valid JSON.
 func members(body []byte) (found []member) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	if _, err := decoder.Token(); err != nil {
-		return nil
-	}
-	for decoder.More() {
+	_, err := decoder.Token() // the brace
+	for err == nil && decoder.More() {
 		before := int(decoder.InputOffset())
-		name, err := decoder.Token()
-		if err != nil {
-			return nil
-		}
+		name, _ := decoder.Token()
 		text, _ := name.(string)
 		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil
-		}
+		err = decoder.Decode(&value)
 		to := int(decoder.InputOffset())
 		from := before + bytes.IndexByte(body[before:], '"')
 		found = append(found, member{text, from, to - len(value), to})

@@ -36,7 +36,7 @@ func Read(m Message) Entry {
 		e.Run = f.text(HeaderRun)
 	}
 	e.MessageID = properties.Text(content.MessageID)
-	e.Replays = f.positive(HeaderReplayCount)
+	e.Replays, e.ReplayID = f.positive(HeaderReplayCount), f.text(HeaderReplayID)
 	if m.Redelivered { // or the header is that of another queue
 		e.DeliveryCount = f.positive(headerDeliveryCount)
 	}

@@ -68,9 +68,14 @@ func checkNameLength(w pipeline.Worker) []problem.Problem {
 			queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
 		}
 	}
-	for _, queue := range queues {
-		if len(queue) > MaxName {
-			return []problem.Problem{NameTooLong(Pipeline, queue, NamesAreShort)}
+	return checkLengths(Pipeline, queues...)
+}
+
+// checkLengths finds the first name that is too long, of those that the name expands to.
+func checkLengths(kind Kind, expanded ...string) []problem.Problem {
+	for _, name := range expanded {
+		if len(name) > MaxName {
+			return []problem.Problem{NameTooLong(kind, name, NamesAreShort)}
 		}
 	}
 	return nil

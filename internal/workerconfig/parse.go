@@ -117,20 +117,19 @@ func (v value) refuse(problems []problem.Problem) error {
 
 // decodeMaxAge and decodeAttempts refuse what would read as not set.
 func decodeMaxAge(target *string) func(value) error {
-	return func(v value) error {
-		if err := decode(target, "a string")(v); err != nil {
-			return err
-		}
-		return v.refuse(checkMaxAgeAt(nil, *target))
-	}
+	return decodeChecked(target, "a string", func() []problem.Problem { return checkMaxAgeAt(nil, *target) })
 }
 
 func decodeAttempts(target *int) func(value) error {
+	return decodeChecked(target, "a whole number", func() []problem.Problem { return checkAttemptsAt(nil, int64(*target)) })
+}
+
+func decodeChecked(target any, kind string, check func() []problem.Problem) func(value) error {
 	return func(v value) error {
-		if err := decode(target, "a whole number")(v); err != nil {
+		if err := decode(target, kind)(v); err != nil {
 			return err
 		}
-		return v.refuse(checkAttemptsAt(nil, int64(*target)))
+		return v.refuse(check())
 	}
 }
 
@@ -226,15 +225,13 @@ func (v value) repeatedKey() (key string, found bool) {
 	_, err := decoder.Token() // the brace
 	seen := map[json.Token]bool{}
 	for err == nil && decoder.More() {
-		var token json.Token
-		if token, err = decoder.Token(); seen[token] {
+		token, _ := decoder.Token()
+		if seen[token] {
 			return fmt.Sprint(token), true
 		}
 		seen[token] = true
 		var member json.RawMessage
-		if err == nil {
-			err = decoder.Decode(&member)
-		}
+		err = decoder.Decode(&member)
 	}
 	return "", false
 }

@@ -34,7 +34,7 @@ func Validate(w pipeline.Worker) []problem.Problem {
 		at := problem.Path{"work_queues", problem.MapKey(queue)}
 		problems = append(problems, CheckQueueName(at, pipeline.Names(w.Name), queue)...)
 		if attempts := w.WorkQueues[queue].MaxAttempts; attempts != 0 {
-			problems = append(problems, checkAttemptsAt(append(at, "max_attempts"), int64(attempts))...)
+			problems = append(problems, CheckQueueAttempts(queue, int64(attempts))...)
 		}
 	}
 	return problems
@@ -189,10 +189,5 @@ func checkWait(key, spelled string) (time.Duration, []problem.Problem) {
 func checkLevelNames(name string, longest, unit time.Duration) []problem.Problem {
 	names := delayed.Names(name)
 	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(longest, unit) - 1}
-	for _, expanded := range []string{names.UnroutedQueue(), names.Level(top)} {
-		if len(expanded) > MaxName {
-			return []problem.Problem{NameTooLong(DelayedExchange, expanded, NamesAreShort)}
-		}
-	}
-	return nil
+	return checkLengths(DelayedExchange, names.UnroutedQueue(), names.Level(top))
 }

@@ -61,13 +61,12 @@ func (r *removal) remove(ctx context.Context, meant int, to *sink) (pass.Result,
 	selector := r.filter.Selector()
 	job := pass.Job{
 		Drops: true, Scan: r.scan(), Limit: meant,
-		Decide: func(e *failed.Entry) pass.Verdict { return pass.Verdict{Drop: selector.Selects(e)} },
+		Decide: func(e *failed.Entry) pass.Verdict {
+			return pass.Verdict{Drop: selector.Selects(e) && (to == nil || to.write(e))}
+		},
 	}
 	if to != nil {
 		job.Keep = to.keep
-		job.Decide = func(e *failed.Entry) pass.Verdict {
-			return pass.Verdict{Drop: selector.Selects(e) && to.write(e)}
-		}
 	}
 	return r.goOver(ctx, job, func(p pass.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
 }

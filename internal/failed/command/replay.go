@@ -263,7 +263,7 @@ func (r *replay) publish(ctx context.Context, total int) (pass.Result, error) {
 
 // decide leaves what this run has replayed already, and what failed again since.
 func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict {
-	if replayedBy(e, r.how.ID) || !selector.Selects(e) {
+	if r.hasReplayed(e) || !selector.Selects(e) {
 		return pass.Verdict{}
 	}
 	r.how.FrameMax = r.place.frameMax

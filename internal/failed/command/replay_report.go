@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
@@ -135,7 +134,7 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 	}
 	reasons := map[string]int{}
 	if _, err := r.look(ctx, failed.Filter{}, func(e *failed.Entry) {
-		if replayedBy(e, r.how.ID) {
+		if r.hasReplayed(e) {
 			again++
 			reasons[e.Reason]++
 		}
@@ -186,16 +185,5 @@ func (r *replay) consumed(ctx context.Context) error {
 	return nil
 }
 
-// replayedBy reports whether a message was replayed in this run.
-func replayedBy(e *failed.Entry, id string) bool {
-	if e.Replays == 0 {
-		return false
-	}
-	properties, err := content.Parse(e.Properties)
-	if err != nil {
-		return false
-	}
-	value, _ := properties.Headers().Get(failed.HeaderReplayID)
-	text, ok := value.Text()
-	return ok && text == id
-}
+// hasReplayed reports whether a message was replayed in this run.
+func (r *replay) hasReplayed(e *failed.Entry) bool { return e.Replays > 0 && e.ReplayID == r.how.ID }

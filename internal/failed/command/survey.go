@@ -193,9 +193,6 @@ func (s *survey) sayHidden(r pass.Result) {
 		s.terminal.say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
 	s.sayVanished(r)
-	if s.selector == nil {
-		return
-	}
 	if n := s.selector.Timeless; n > 0 {
 		s.terminal.say("%s without a time of failure: not within any time.", failed.Messages(n))
 	}

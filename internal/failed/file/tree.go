@@ -30,6 +30,7 @@ type member struct {
 	value *node
 }
 
+// readTree reads what is valid JSON.
 func readTree(text []byte) (*node, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -51,10 +52,7 @@ func readNode(decoder *json.Decoder, at string) (*node, error) {
 	for decoder.More() {
 		var m member
 		if n.isObject {
-			name, err := decoder.Token()
-			if err != nil {
-				return nil, err
-			}
+			name, _ := decoder.Token()
 			m.name, _ = name.(string)
 			if seen[m.name] {
 				return nil, fmt.Errorf("duplicate key %s", pointer(at, m.name))

@@ -91,23 +91,33 @@ func (v *view) array(a content.Array, at string, depth int) {
 }
 
 func (v *view) value(value content.Value, at string, depth int) {
-	switch value.Type {
-	case content.TypeTable, content.TypeArray:
-		v.compound(value, at, depth)
-		return
-	case content.TypeText:
-		v.properties = appendString(v.properties, value.Bytes)
-		return
-	case content.TypeVoid:
+	table, isTable := value.Table()
+	array, isArray := value.Array()
+	switch {
+	case value.Type == content.TypeVoid, (isTable || isArray) && depth > maxDepth:
 		v.properties = append(v.properties, "null"...)
-		return
-	case content.TypeBool:
+	case isTable:
+		v.table(table, at, depth)
+	case isArray:
+		v.array(array, at, depth)
+	case value.Type == content.TypeText:
+		v.properties = appendString(v.properties, value.Bytes)
+	case value.Type == content.TypeBool:
 		v.properties = strconv.AppendBool(v.properties, value.Bytes[0] != 0)
-		return
+	default:
+		v.other(value, at)
 	}
+}
+
+// other shows a value for which JSON may have no type.
+func (v *view) other(value content.Value, at string) {
 	text, quoted := spell(value)
-	if quoted || value.Type != content.TypeInt64 {
-		v.letter(at, value.Type)
+	if letter := string(value.Type); quoted || value.Type != content.TypeInt64 {
+		if len(v.types) > 0 {
+			v.types = append(v.types, ',')
+		}
+		v.letters[at] = letter
+		v.types = appendString(append(appendString(v.types, at), ':'), letter)
 	}
 	if quoted {
 		v.properties = appendString(v.properties, text)
@@ -116,32 +126,9 @@ func (v *view) value(value content.Value, at string, depth int) {
 	}
 }
 
-func (v *view) compound(value content.Value, at string, depth int) {
-	table, isTable := value.Table()
-	switch {
-	case depth > maxDepth:
-		v.properties = append(v.properties, "null"...)
-	case isTable:
-		v.table(table, at, depth)
-	default:
-		v.array(content.Array(value.Bytes), at, depth)
-	}
-}
-
-func (v *view) letter(at string, letter byte) {
-	if len(v.types) > 0 {
-		v.types = append(v.types, ',')
-	}
-	v.letters[at] = string(letter)
-	v.types = appendString(append(appendString(v.types, at), ':'), string(letter))
-}
-
 // saysTheSame reports whether nobody has edited the view. Tools may have sorted it, and written numbers in
 // their own way.
 func (v *view) saysTheSame(mine, theirs *node, letters types) bool {
-	if letters == nil {
-		letters = types{}
-	}
 	return maps.Equal(v.letters, letters) && mine.equals(theirs)
 }
 

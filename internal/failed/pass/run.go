@@ -147,24 +147,23 @@ func (r *run) take(ctx context.Context, a arrival) error {
 			_ = l.channel.Cancel(consumerTag, true) // an error says that the channel is closed, which is reported
 		}
 	}
-	switch {
-	case verdict.Publish != nil && r.out.exceeds(len(verdict.Publish.Body)):
-		r.result.Selected++
-		r.out.tooLarge(*verdict.Publish, s)
+	if verdict.Publish == nil && !verdict.Drop {
 		r.hold(ctx)
-	case verdict.Publish != nil:
-		r.result.Selected++
-		r.pace()
-		s.Body, s.Properties = nil, nil
-		r.out.publish(*verdict.Publish, s)
-	case verdict.Drop:
-		r.result.Selected++
-		s.Body, s.Properties = nil, nil
+		return nil
+	}
+	r.result.Selected++
+	s.Body, s.Properties = nil, nil // or they would stay in memory
+	switch p := verdict.Publish; {
+	case p == nil:
 		if r.dropped = append(r.dropped, s); len(r.dropped) >= Window {
 			return r.drop()
 		}
-	default:
+	case r.out.exceeds(len(p.Body)):
+		r.out.tooLarge(*p, s)
 		r.hold(ctx)
+	default:
+		r.pace()
+		r.out.publish(*p, s)
 	}
 	return nil
 }
