@@ -83,17 +83,11 @@ func (g *Groups) Add(e *Entry) {
 }
 
 // Sorted are the groups, the largest first.
-func (g *Groups) Sorted() []Group {
-	// Pointers are sorted by code that is in the binary anyway.
-	order := slices.SortedFunc(maps.Values(g.groups), func(a, b *Group) int {
+func (g *Groups) Sorted() []*Group {
+	return slices.SortedFunc(maps.Values(g.groups), func(a, b *Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Queue, b.Queue),
 			strings.Compare(a.Error, b.Error))
 	})
-	sorted := make([]Group, len(order))
-	for i, group := range order {
-		sorted[i] = *group
-	}
-	return sorted
 }
 
 // Columns are all of them.

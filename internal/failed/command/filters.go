@@ -22,25 +22,26 @@ import (
 
 // filters say which messages are meant.
 type filters struct {
-	reasons, queues, headers, messageIDs, runs []string
-	since, until, olderThan                    string
-	routingKey, error, ids                     string
+	// plain are those that are taken as they are written.
+	plain                        failed.Filter
+	headers                      []string
+	since, until, olderThan, ids string
 	// scan is how many are looked at, limit how many are acted on.
 	scan, limit int
 }
 
 func (f *filters) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.reasons, "reason", nil, "only messages that failed for one of these `reasons`")
-	flags.StringSliceVar(&f.queues, "from-queue", nil, "only messages that failed in one of these `queues`")
+	flags.StringSliceVar(&f.plain.Reasons, "reason", nil, "only messages that failed for one of these `reasons`")
+	flags.StringSliceVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in one of these `queues`")
 	flags.StringVar(&f.since, "since", "", "only what failed since this `time`: RFC 3339, or a duration ago such as 2h")
 	flags.StringVar(&f.until, "until", "", "only what failed until this `time`: RFC 3339, or a duration ago")
 	flags.StringVar(&f.olderThan, "older-than", "", "only what failed longer ago than this `duration`, such as 48h")
 	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; may be repeated")
-	flags.StringVar(&f.routingKey, "routing-key", "", "only messages whose routing key matches this `pattern`, in which * is any text")
-	flags.StringSliceVar(&f.messageIDs, "message-id", nil, "only messages with one of these message-`ids`")
-	flags.StringVar(&f.error, "error", "", "only messages with this `text` in their error or exception")
-	flags.StringSliceVar(&f.runs, "run", nil, "only messages that one of these `runs` of import has put there")
+	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`, in which * is any text")
+	flags.StringSliceVar(&f.plain.MessageIDs, "message-id", nil, "only messages with one of these message-`ids`")
+	flags.StringVar(&f.plain.Error, "error", "", "only messages with this `text` in their error or exception")
+	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put there")
 	flags.StringVar(&f.ids, "ids", "",
 		"only messages whose ids or message-ids are in this `file`, one per line or lines of an export; - is stdin")
 	flags.IntVar(&f.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
@@ -52,8 +53,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 
 // given reports whether any of them is.
 func (f *filters) given() bool {
-	return len(f.reasons)+len(f.queues)+len(f.headers)+len(f.messageIDs)+len(f.runs)+f.scan+f.limit > 0 ||
-		f.since+f.until+f.olderThan+f.routingKey+f.error+f.ids != ""
+	return f.plain.Selective() || len(f.headers)+f.scan+f.limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
 }
 
 // words are the flags as they are written on a command line, but for the reasons and the limit.
@@ -81,9 +81,7 @@ func words(flags *pflag.FlagSet) string {
 
 // filter reads the flags.
 func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
-	filter = failed.Filter{
-		Reasons: f.reasons, FromQueues: f.queues, RoutingKey: f.routingKey, MessageIDs: f.messageIDs, Error: f.error, Runs: f.runs,
-	}
+	filter = f.plain
 	if filter.Since, err = moment("--since", f.since, now); err != nil {
 		return filter, err
 	}

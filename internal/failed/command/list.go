@@ -127,7 +127,7 @@ func (o *listOptions) summary(s *survey, result pass.Result, list listing, filte
 }
 
 // next is what one does next, with the same messages.
-func (o *listOptions) next(groups []failed.Group, queue, filters string) string {
+func (o *listOptions) next(groups []*failed.Group, queue, filters string) string {
 	text := "Next: rabbitmq-retry failed show " + queue + " ID"
 	if o.source.File != "" {
 		text += " --config " + pasted(o.source.File)
@@ -135,7 +135,7 @@ func (o *listOptions) next(groups []failed.Group, queue, filters string) string 
 	if o.scan > 0 {
 		text += fmt.Sprint(" --scan ", o.scan)
 	}
-	i := slices.IndexFunc(groups, func(g failed.Group) bool { return g.Reason != "" })
+	i := slices.IndexFunc(groups, func(g *failed.Group) bool { return g.Reason != "" })
 	if i < 0 || o.ids == "-" { // which cannot be read twice
 		return text
 	}

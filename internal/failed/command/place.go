@@ -80,14 +80,6 @@ func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost str
 	return found, nil
 }
 
-// hasFailedQueue is an error for the name of a delayed exchange, unless a pipeline has it, too.
-func (p *place) hasFailedQueue() error {
-	if p.Pipeline == "" || p.Worker != nil || p.Delaying == nil {
-		return nil
-	}
-	return fmt.Errorf("%q is a delayed exchange: write --queue %s", p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
-}
-
 // ofPipeline makes of a place with a queue one that has failed messages of work queues of a pipeline.
 func (p *place) ofPipeline(name string, config workerconfig.Config) error {
 	if err := p.choose(name, config); err != nil {

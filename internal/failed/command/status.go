@@ -149,7 +149,7 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 	const atMost = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	connections := map[*place]amqpconn.Raw{}
+	connections := map[string]amqpconn.Raw{}
 	defer func() {
 		for _, conn := range connections {
 			amqpconn.HangUp(conn.Connection)
@@ -157,7 +157,7 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 	}()
 	summaries := make([]summary, len(subjects))
 	for i, s := range subjects {
-		conn, connected := connections[s.place]
+		conn, connected := connections[s.place.Vhost]
 		if !connected {
 			var err error
 			var refused *amqp.Error
@@ -169,7 +169,7 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 			if err != nil {
 				return nil, cli.RuntimeError{Err: err}
 			}
-			connections[s.place] = conn
+			connections[s.place.Vhost] = conn
 		}
 		summaries[i] = summary{Vhost: s.place.Vhost, Name: s.name, Kind: s.kind}
 		for _, w := range s.queues {

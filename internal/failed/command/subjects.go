@@ -73,21 +73,14 @@ func (t *target) subjects(ctx context.Context) ([]subject, error) {
 		return nil, noPipeline(config)
 	}
 	var all []subject
-	places := map[string]*place{}
-	at := func(vhost string) *place {
-		if places[vhost] == nil {
-			places[vhost] = t.place(vhost)
-		}
-		return places[vhost]
-	}
 	for i := range config.Pipelines {
 		if w := &config.Pipelines[i]; t.vhost == "" || t.vhost == w.Vhost {
-			all = append(all, subject{at(w.Vhost), w.Name, kindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)})
+			all = append(all, subject{t.place(w.Vhost), w.Name, kindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)})
 		}
 	}
 	for i := range config.DelayedExchanges {
 		if w := &config.DelayedExchanges[i]; t.vhost == "" || t.vhost == w.Vhost {
-			all = append(all, subject{at(w.Vhost), w.Name, kindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)})
+			all = append(all, subject{t.place(w.Vhost), w.Name, kindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)})
 		}
 	}
 	if len(all) == 0 {

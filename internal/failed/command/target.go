@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -84,13 +85,13 @@ func (t *target) locate(args []string, others int) (*place, []string, error) {
 	return p, rest, err
 }
 
-// find is locate for commands about failed messages.
+// find is locate for commands about failed messages. A delayed exchange has a failed queue only if a pipeline has its name, too.
 func (t *target) find(args []string, others int) (*place, []string, error) {
-	place, rest, err := t.locate(args, others)
-	if err == nil {
-		err = place.hasFailedQueue()
+	p, rest, err := t.locate(args, others)
+	if err == nil && p.Pipeline != "" && p.Worker == nil && p.Delaying != nil {
+		err = fmt.Errorf("%q is a delayed exchange: write --queue %s", p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
 	}
-	return place, rest, err
+	return p, rest, err
 }
 
 // findOnly is find for commands that have no other argument.

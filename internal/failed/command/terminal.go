@@ -40,26 +40,15 @@ func (t *terminal) ask(ctx context.Context, question string) error {
 	}
 	t.line("")
 	_, _ = fmt.Fprintf(t.err, "%s [y/N] ", failed.Printable(question))
-	type line struct {
-		text string
-		err  error
-	}
-	lines := make(chan line, 1)
-	go func() {
-		text, err := bufio.NewReader(t.in).ReadString('\n')
-		lines <- line{text, err}
-	}()
-	var answer string
-	select {
-	case <-ctx.Done():
+	answer, ended, err := await(ctx, func() (string, error) { return bufio.NewReader(t.in).ReadString('\n') })
+	if err != nil || ended {
 		_, _ = fmt.Fprintln(t.err)
+	}
+	switch {
+	case ended:
 		return errDeclined
-	case l := <-lines:
-		if l.err != nil {
-			_, _ = fmt.Fprintln(t.err)
-			return errNobody
-		}
-		answer = l.text
+	case err != nil:
+		return errNobody
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return errDeclined
@@ -98,6 +87,25 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// await waits for the call, unless the context has ended before.
+func await[T any](ctx context.Context, call func() (T, error)) (value T, ended bool, err error) {
+	type result struct {
+		value T
+		err   error
+	}
+	results := make(chan result, 1)
+	go func() {
+		value, err := call()
+		results <- result{value, err}
+	}()
+	select {
+	case r := <-results:
+		return r.value, false, r.err
+	case <-ctx.Done():
+		return value, true, nil
+	}
+}
+
 // output writes to stdout for as long as the context lasts, also if nobody reads it. After an error nothing more may be
 // written.
 type output struct {
@@ -107,22 +115,12 @@ type output struct {
 
 // Write is an [io.Writer].
 func (o output) Write(data []byte) (int, error) {
-	type result struct {
-		n   int
-		err error
+	n, ended, err := await(o.Context, func() (int, error) { return o.To.Write(data) })
+	switch {
+	case ended:
+		err = errors.New("stopped before all of the output was read")
+	case errors.Is(err, syscall.EPIPE):
+		err = fmt.Errorf("whoever read the output has ended before all of it was written (%w)", err)
 	}
-	done := make(chan result, 1)
-	go func() {
-		n, err := o.To.Write(data)
-		done <- result{n, err}
-	}()
-	select {
-	case r := <-done:
-		if errors.Is(r.err, syscall.EPIPE) {
-			r.err = fmt.Errorf("whoever read the output has ended before all of it was written (%w)", r.err)
-		}
-		return r.n, r.err
-	case <-o.Context.Done():
-		return 0, errors.New("stopped before all of the output was read")
-	}
+	return n, err
 }

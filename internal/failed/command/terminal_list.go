@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -34,8 +33,8 @@ type listing struct {
 	// Consumers is how many others hold messages that were not seen.
 	Consumers int `json:"other_consumers"`
 	// Groups and Rows are arrays also if they are empty: who reads JSON goes over them.
-	Groups []failed.Group `json:"groups"`
-	Rows   []row          `json:"rows"`
+	Groups []*failed.Group `json:"groups"`
+	Rows   []row           `json:"rows"`
 }
 
 // row is a message.
@@ -71,7 +70,7 @@ func newRow(e *failed.Entry) row {
 func (l listing) write(w io.Writer, format string, now time.Time) error {
 	switch format {
 	case asJSON:
-		l.Groups, l.Rows = append([]failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
+		l.Groups, l.Rows = append([]*failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
 		return cli.WriteJSON(w, l, "  ")
 	case asJSONL:
 		return l.lines(w)
@@ -110,33 +109,27 @@ func (l listing) lines(w io.Writer) error {
 }
 
 func (l listing) table(w io.Writer, now time.Time) error {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var lines [][]string
 	if len(l.Groups) > 0 {
-		_, _ = fmt.Fprintln(columns, "COUNT\tREASON\tQUEUE\tERROR\tOLDEST\tNEWEST")
+		lines = [][]string{{"COUNT", "REASON", "QUEUE", "ERROR", "OLDEST", "NEWEST"}}
 	}
 	for _, g := range l.Groups {
-		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%s\n",
-			g.Count, cell(g.Reason), clipped(g.Queue, groupQueue), clipped(g.Error, groupError), age(g.Oldest, now), age(g.Newest, now))
+		lines = append(lines, []string{
+			fmt.Sprint(g.Count), cell(g.Reason), clipped(g.Queue, groupQueue), clipped(g.Error, groupError), age(g.Oldest, now), age(g.Newest, now),
+		})
 	}
-	// Messages of a delayed exchange failed in no queue.
-	keyed := !slices.ContainsFunc(l.Rows, func(r row) bool { return r.WorkQueue != "" })
 	if len(l.Rows) > 0 {
-		origin := "QUEUE"
-		if keyed {
-			origin = "ROUTING KEY"
-		}
-		_, _ = fmt.Fprintf(columns, "ID\tFAILED AT\tATTEMPTS\tREASON\t%s\tMESSAGE ID\tERROR, OR BODY\n", origin)
+		lines = [][]string{{"ID", "FAILED AT", "ATTEMPTS", "REASON", "QUEUE", "ROUTING KEY", "MESSAGE ID", "ERROR, OR BODY"}}
 	}
 	for _, r := range l.Rows {
-		origin := r.WorkQueue
-		if keyed {
-			origin = r.RoutingKey
-		}
-		_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, shownTime(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(origin, rowOrigin),
-			clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError))
+		lines = append(lines, []string{
+			r.ID, shownTime(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowOrigin),
+			clipped(r.RoutingKey, rowOrigin), clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError),
+		})
 	}
-	return columns.Flush()
+	// Messages of a delayed exchange failed in no queue.
+	inQueue := len(l.Groups) > 0 || slices.ContainsFunc(l.Rows, func(r row) bool { return r.WorkQueue != "" })
+	return writeColumns(w, lines, map[string]bool{"QUEUE": inQueue, "ROUTING KEY": !inQueue})
 }
 
 // Widths of columns, so that a table fits 120 columns of a terminal.

@@ -86,11 +86,8 @@ func sameScalar(a, b any) bool {
 	if a == b {
 		return true
 	}
-	x, isNumber := a.(json.Number)
-	y, areNumbers := b.(json.Number)
-	if !isNumber || !areNumbers {
-		return false
-	}
+	x, _ := a.(json.Number) // "", which has no value, for what is none
+	y, _ := b.(json.Number)
 	n, err := x.Float64()
 	m, err2 := y.Float64()
 	return errors.Join(err, err2) == nil && n == m
@@ -117,12 +114,9 @@ func spell(v content.Value) (text string, quoted bool) {
 // spellDecimal writes as many digits after the point as the number has.
 func spellDecimal(data []byte) string {
 	scale := int(data[0])
-	digits := strconv.FormatUint(uint64(endian.BigEndian.Uint32(data[1:])), 10)
+	digits := fmt.Sprintf("%0*d", scale+1, endian.BigEndian.Uint32(data[1:]))
 	if scale == 0 {
 		return digits
-	}
-	if missing := scale + 1 - len(digits); missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
 	}
 	return digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
 }

@@ -208,16 +208,14 @@ func (i *intake) putBack(ctx context.Context, held *int) (Count, error) {
 			return Count{}, ctx.Err()
 		}
 	}
-	type answer struct {
-		left Count
-		err  error
-	}
-	done := make(chan answer, 1)
+	var left Count
+	done := make(chan error, 1)
 	var holds atomic.Int64
 	holds.Store(int64(*held))
 	go func() {
-		left, err := i.settle(ctx, &holds)
-		done <- answer{left, err}
+		var err error
+		left, err = i.settle(ctx, &holds)
+		done <- err
 	}()
 	for {
 		select {
@@ -229,8 +227,8 @@ func (i *intake) putBack(ctx context.Context, held *int) (Count, error) {
 			return Count{}, err
 		case <-ctx.Done():
 			return Count{}, errAcksLate
-		case a := <-done:
-			return a.left, a.err
+		case err := <-done:
+			return left, err
 		}
 	}
 }
