@@ -160,6 +160,8 @@ func TestDamagedLines(t *testing.T) {
 	}
 	for _, c := range []struct{ old, new, want string }{
 		{`""}`, `"`, "is not a message"},
+		{`,"body":""}`, ``, "is not a message: unexpected EOF"},
+		{`""}`, ``, "is not a message: unexpected EOF"},
 		{`""}`, `""}{}`, "more than one message"},
 		{`"57f49eb29bd4307c"`, `"57f4"`, `id: "57f4" is not an id`},
 		{`"body"`, `"decoded":"gzip","body"`, `decoded: the body gets the encoding "gzip", and properties/content_encoding says another`},
@@ -198,7 +200,7 @@ func TestDamagedLines(t *testing.T) {
 		}
 		r := file.NewReader(strings.NewReader("\n" + good + "\r\n" + text))
 		_, _ = r.Next()
-		if _, err = r.Next(); err == nil || !strings.HasPrefix(err.Error(), "line 3: ") || !strings.Contains(err.Error(), c.want) {
+		if _, err = r.Next(); err == nil || errors.Is(err, io.EOF) || !strings.HasPrefix(err.Error(), "line 3: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.200s\nerror %v, want %s", text, err, c.want)
 		}
 	}

@@ -140,7 +140,11 @@ func parse(text []byte) (line, error) {
 		return l, errors.New("is not UTF-8")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	if err := l.read(decoder); err != nil {
+	err := l.read(decoder)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // the other one is the end of the file
+	}
+	if err != nil {
 		return l, fmt.Errorf("is not a message: %w", err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
