@@ -20,7 +20,7 @@ const (
 	HeaderRun = "failed-import-run"
 )
 
-func isImports(name []byte) bool { return string(name) == HeaderID || string(name) == HeaderRun }
+func isImports(name string) bool { return name == HeaderID || name == HeaderRun }
 
 // isImported reports whether the message came on the way of an import. On the way of what the worker of a pipeline
 // parks, publishers could choose the id.
@@ -61,7 +61,7 @@ func digest(m Message, properties *content.Properties, readable bool) string {
 // canonical is the spelling that does not depend on the broker and the delivery. Whoever counts deliveries
 // adds headers to a message that had none.
 func canonical(p content.Properties) []byte {
-	headers := p.Headers().Keep(func(name []byte) bool { return !isCount(name) }).AppendCanonical(nil)
+	headers := p.Headers().Keep(func(name []byte) bool { return !isCount(string(name)) }).AppendCanonical(nil)
 	if p.Remove(content.Headers); len(headers) > 0 {
 		p.SetHeaders(headers)
 	}
@@ -70,6 +70,4 @@ func canonical(p content.Properties) []byte {
 	return encoded
 }
 
-func isCount(name []byte) bool {
-	return string(name) == headerDeliveryCount || string(name) == headerAcquiredCount
-}
+func isCount(name string) bool { return name == headerDeliveryCount || name == headerAcquiredCount }

@@ -53,7 +53,7 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 		{moveReplyTo(&properties), ChangedReplyTo},
 		{dropHeaders(&properties, isCount), ChangedCounts},
 		{fixDeliveryMode(&properties), ChangedDeliveryMode},
-		{i.Exchange == "" && dropHeaders(&properties, isCC), ChangedCC},
+		{i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress), ChangedCC},
 	} {
 		if change.done {
 			changes = append(changes, change.text)
@@ -156,9 +156,9 @@ func move(p *content.Properties, property content.Property, header string) {
 }
 
 // dropHeaders also drops the table of headers if nothing else is in it.
-func dropHeaders(p *content.Properties, drop func(name []byte) bool) bool {
+func dropHeaders(p *content.Properties, drop func(name string) bool) bool {
 	before := p.Headers()
-	kept := before.Keep(func(name []byte) bool { return !drop(name) })
+	kept := before.Keep(func(name []byte) bool { return !drop(string(name)) })
 	if len(kept) == len(before) {
 		return false
 	}
@@ -167,8 +167,6 @@ func dropHeaders(p *content.Properties, drop func(name []byte) bool) bool {
 	}
 	return true
 }
-
-func isCC(name []byte) bool { return string(name) == "CC" || string(name) == "BCC" }
 
 func fixDeliveryMode(p *content.Properties) bool {
 	wrong := p.Has(content.DeliveryMode) && p.Number(content.DeliveryMode) == 0

@@ -2,6 +2,7 @@ package failed
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,11 +117,8 @@ func (e *Entry) readInbox(f fields, names pipeline.Names, deaths []death) {
 
 // HasRead reports whether the entry has all of this header, and in better shape.
 func (e *Entry) HasRead(header string) bool {
-	switch header {
-	case deadletter.HeaderDeadLetterError, deadletter.HeaderDeadLetterException, deadletter.HeaderHistory:
-		return e.System == SystemWorker
-	}
-	return false
+	read := []string{deadletter.HeaderDeadLetterError, deadletter.HeaderDeadLetterException, deadletter.HeaderHistory}
+	return e.System == SystemWorker && slices.Contains(read, header)
 }
 
 const headerDeath = "x-death"

@@ -137,10 +137,10 @@ func (r Replay) address(t content.Table, e *Entry, p *content.Properties, queue 
 
 // drops reports whether a header is left out: what a broker, a worker or a library wrote about failures.
 func (r Replay) drops(e *Entry, name string, value content.Value) bool {
-	if isCC([]byte(name)) && r.Delayed != "" && r.To == "" {
+	if deadletter.IsAddress(name) && r.Delayed != "" && r.To == "" {
 		return false // still the keys that it is routed by
 	}
-	if isImports([]byte(name)) || deadletter.IsBrokers(name) || deadletter.IsForgotten(name) {
+	if isImports(name) || deadletter.IsBrokers(name) || deadletter.IsForgotten(name) {
 		return true
 	}
 	if name == deadletter.HeaderHint { // any other value is the publisher's own

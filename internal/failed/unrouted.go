@@ -2,6 +2,7 @@ package failed
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,14 +33,9 @@ func (e *Entry) isUnrouted(deaths []death) bool {
 	if n == "" {
 		return false
 	}
-	switch e.Exchange {
-	case n.Exchange(), n.DeliverExchange(), n.UnroutedExchange():
-		return true
-	}
-	if _, isLevel := n.LevelOf(e.Exchange); isLevel { // a message that passes a level keeps its exchange
-		return true
-	}
-	return len(deaths) > 0 && deaths[0].queue == n.Inbox()
+	own := []string{n.Exchange(), n.DeliverExchange(), n.UnroutedExchange()}
+	_, isLevel := n.LevelOf(e.Exchange) // a message that passes a level keeps its exchange
+	return isLevel || slices.Contains(own, e.Exchange) || len(deaths) > 0 && deaths[0].queue == n.Inbox()
 }
 
 // readUnrouted reads what a delayed exchange could not delay or, when it was due, not route.

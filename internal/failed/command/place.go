@@ -152,32 +152,33 @@ func (p *place) open(ctx context.Context, purpose string) (conn amqpconn.Raw, er
 		p.serving = uri
 		return err
 	})
-	if err == nil {
-		p.frameMax = conn.Config.FrameSize
-	}
-	return conn, p.elsewhere(err)
-}
-
-// elsewhere adds to the refusal of a vhost how another one is named.
-func (p *place) elsewhere(err error) error {
 	var refused *amqp.Error
-	if errors.As(err, &refused) && refused.Code == amqp.NotAllowed {
-		return fmt.Errorf("%w; --vhost names another vhost than %q", err, p.Vhost)
+	switch {
+	case err == nil:
+		p.frameMax = conn.Config.FrameSize
+	case errors.As(err, &refused) && refused.Code == amqp.NotAllowed:
+		err = fmt.Errorf("%w; --vhost names another vhost than %q", err, p.Vhost)
 	}
-	return err
+	return conn, err
 }
 
 func (p *place) client(purpose string) amqpconn.Client {
 	return amqpconn.Client{Name: "rabbitmq-retry failed " + p.Name + " " + purpose, Product: "rabbitmq-retry", Version: p.version}
 }
 
-// unknown adds to an error about a queue of a pipeline what may be wrong.
-func (p *place) unknown(err error) error {
-	if p.Pipeline != "" && errors.Is(err, pass.ErrNoQueue) {
+// advise adds to an error about a queue what may be wrong, and to one over a message that cannot be read what helps.
+func (p *place) advise(err error) error {
+	var unreadable *pass.UnreadableError
+	switch {
+	case p.Pipeline != "" && errors.Is(err, pass.ErrNoQueue):
 		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",
 			err, p.Vhost, p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
+	case !errors.As(err, &unreadable):
+		return err
+	case p.entrance() == "":
+		return fmt.Errorf("%w: take it out with a client that speaks AMQP 1.0, and run the command again", err)
 	}
-	return p.readable(err)
+	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, p.argument())
 }
 
 // pasted makes one word of a text for a shell, and shows what could not be seen.

@@ -71,7 +71,7 @@ func (s *survey) repair(ctx context.Context) error {
 	count, err := s.place.CountOver(ctx, conn)
 	amqpconn.HangUp(conn.Connection)
 	if err != nil {
-		return cli.RuntimeError{Err: s.place.unknown(err)}
+		return cli.RuntimeError{Err: s.place.advise(err)}
 	}
 	if count.Ready == 0 {
 		return s.sayNone(pass.Result{Consumers: count.Consumers})
@@ -96,16 +96,4 @@ func (s *survey) repair(ctx context.Context) error {
 	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
 	record.Counts = map[string]int{"replaced": replaced}
 	return s.recordEnd(record, pass.Result{}, err, nil)
-}
-
-// readable adds to an error over a message that cannot be read what helps.
-func (p *place) readable(err error) error {
-	var unreadable *pass.UnreadableError
-	switch {
-	case !errors.As(err, &unreadable):
-		return err
-	case p.entrance() == "":
-		return fmt.Errorf("%w: take it out with a client that speaks AMQP 1.0, and run the command again", err)
-	}
-	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, p.argument())
 }

@@ -29,9 +29,12 @@ func (r *replay) destination() string {
 
 // report says what was done.
 func (r *replay) report(p pass.Result, total int) {
-	stay := max(0, total-p.Confirmed-p.Vanished)
+	stay, duplicated := max(0, total-p.Confirmed-p.Vanished), "0"
+	if p.Unverified {
+		duplicated = fmt.Sprintf("up to %d", p.MostDoubled())
+	}
 	if p.Interrupted && stay > 0 {
-		r.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated(p))
+		r.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated)
 	} else {
 		r.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
 	}
@@ -53,14 +56,6 @@ func (r *replay) report(p pass.Result, total int) {
 		r.terminal.say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
 	}
 	r.saySkipped()
-}
-
-// duplicated is how many there are, as far as that is known.
-func duplicated(p pass.Result) string {
-	if p.Unverified {
-		return fmt.Sprintf("up to %d", p.MostDoubled())
-	}
-	return "0"
 }
 
 func (r *replay) saySkipped() {

@@ -251,7 +251,7 @@ func (s subject) oldest(ctx context.Context, status *queueStatus) error {
 		status.Note = needsRead(status.Queue)
 		return nil
 	}
-	return s.place.unknown(err)
+	return s.place.advise(err)
 }
 
 func needsRead(queue string) string {

@@ -67,7 +67,7 @@ func (o *options) survey(cmd *cobra.Command, place *place) *survey {
 func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (pass.Result, error) {
 	s.selector = filter.Selector()
 	if err := s.approach(ctx); err != nil {
-		return pass.Result{}, cli.RuntimeError{Err: s.place.unknown(err)}
+		return pass.Result{}, cli.RuntimeError{Err: s.place.advise(err)}
 	}
 	var refused error
 	job := pass.Job{Scan: s.scan(), OneFirst: s.limited, Decide: func(e *failed.Entry) pass.Verdict {
@@ -88,7 +88,7 @@ func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*fai
 	if err == nil && result.Interrupted {
 		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
 	}
-	return result, cli.Runtime(s.place.unknown(err))
+	return result, cli.Runtime(s.place.advise(err))
 }
 
 // goOver runs a job, and shows how far it is.
@@ -160,7 +160,7 @@ func (s *survey) recordEnd(r Record, p pass.Result, ended, unfinished error) err
 		r.Counts["duplicated_at_most"] = p.MostDoubled()
 	}
 	err := cmp.Or(errors.Join(ended, s.record(r)), unfinished)
-	return cli.Runtime(s.place.unknown(err))
+	return cli.Runtime(s.place.advise(err))
 }
 
 func (s *survey) record(r Record) error {
@@ -306,10 +306,9 @@ func waiting(p pass.Progress) string {
 
 // sayWaiting says what is waited for: without a terminal there is no line of progress that would say why nothing happens.
 func (s *survey) sayWaiting(p pass.Progress) {
-	if awaits := p.Waiting && p.Missing > 0; awaits != s.awaits {
-		if s.awaits = awaits; awaits {
-			s.terminal.say("%s", strings.TrimSpace(waiting(p)))
-		}
+	awaits := p.Waiting && p.Missing > 0
+	if awaits && !s.awaits {
+		s.terminal.say("%s", strings.TrimSpace(waiting(p)))
 	}
 	switch {
 	case p.Blocked != "" && s.blocked == "":
@@ -317,7 +316,7 @@ func (s *survey) sayWaiting(p pass.Progress) {
 	case p.Blocked == "" && s.blocked != "":
 		s.terminal.say("the broker accepts messages again")
 	}
-	s.blocked = p.Blocked
+	s.blocked, s.awaits = p.Blocked, awaits
 }
 
 // sayVanished says that messages were counted and did not come.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -37,8 +36,8 @@ func writeShown(w io.Writer, e *failed.Entry) error {
 }
 
 func facts(w io.Writer, e *failed.Entry) {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, fact := range [][2]string{
+	var known [][]string
+	for _, fact := range [][]string{
 		{"ID", e.ID},
 		{"Reason", e.Reason},
 		{"Queue", e.WorkQueue},
@@ -57,29 +56,28 @@ func facts(w io.Writer, e *failed.Entry) {
 		{"Imported by", e.Run},
 	} {
 		if fact[1] != "" && fact[1] != "-" {
-			_, _ = fmt.Fprintf(columns, "%s\t%s\n", fact[0], cell(fact[1]))
+			known = append(known, []string{fact[0], cell(fact[1])})
 		}
 	}
 	if e.Unreadable != nil {
-		_, _ = fmt.Fprintf(columns, "Unreadable\t%s\n", cell(e.Unreadable.Error()))
+		known = append(known, []string{"Unreadable", cell(e.Unreadable.Error())})
 	}
-	_ = columns.Flush()
+	_ = writeColumns(w, known, nil)
 }
 
 func history(w io.Writer, e *failed.Entry) {
 	if len(e.History) == 0 {
 		return
 	}
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(columns, "\nATTEMPT\tWHEN\tREASON\tWAITED")
+	lines := [][]string{{"\nATTEMPT", "WHEN", "REASON", "WAITED"}}
 	for _, f := range e.History {
 		waited := "-"
 		if f.DelayMS != nil {
 			waited = (time.Duration(*f.DelayMS) * time.Millisecond).String()
 		}
-		_, _ = fmt.Fprintf(columns, "%d\t%s\t%s\t%s\n", f.Attempt, shownTime(time.UnixMilli(f.At)), cell(f.Reason), waited)
+		lines = append(lines, []string{fmt.Sprint(f.Attempt), shownTime(time.UnixMilli(f.At)), cell(f.Reason), waited})
 	}
-	_ = columns.Flush()
+	_ = writeColumns(w, lines, nil)
 }
 
 // properties shows those that are not among the facts, and the headers that do not stand above.
@@ -123,15 +121,14 @@ func columns(w io.Writer, title string, values map[string]string) {
 	if len(values) == 0 {
 		return
 	}
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(columns, "\n%s\tVALUE\n", title)
+	lines := [][]string{{"\n" + title, "VALUE"}}
 	names := slices.Sorted(maps.Keys(values))
 	for _, name := range names {
 		if value := values[name]; oneLine(value) == strings.TrimSpace(value) {
-			_, _ = fmt.Fprintf(columns, "%s\t%s\n", cell(name), cell(value))
+			lines = append(lines, []string{cell(name), cell(value)})
 		}
 	}
-	_ = columns.Flush()
+	_ = writeColumns(w, lines, nil)
 	for _, name := range names {
 		block(w, cell(name), values[name])
 	}

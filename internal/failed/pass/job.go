@@ -55,8 +55,6 @@ const (
 	rateAhead = 4
 )
 
-func (j Job) acknowledges() bool { return j.Publishes || j.Drops }
-
 // prefetch is how much is held at once. Acknowledgements wait behind what was delivered, so little is held where
 // some are sent.
 func (j Job) prefetch(ready int) int {
@@ -64,7 +62,7 @@ func (j Job) prefetch(ready int) int {
 	switch {
 	case j.Rate > 0:
 		prefetch = int(j.Rate * rateAhead)
-	case j.acknowledges():
+	case j.Publishes || j.Drops:
 		prefetch = defaultPrefetch
 	}
 	if j.Scan > 0 {

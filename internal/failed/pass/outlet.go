@@ -154,7 +154,7 @@ func (o *outlet) confirm(ctx context.Context, ok bool) (*sent, Outcome, error) {
 	if !ok {
 		s, reason := o.oversized(ctx)
 		if s == nil {
-			return nil, 0, o.unpublished(o.result.Confirmed+o.result.Returned+o.result.Refused, reason)
+			return nil, 0, o.unpublished(reason)
 		}
 		o.tooLarge(s.Publishing, s.what)
 		o.proceed()
@@ -236,13 +236,17 @@ func (o *outlet) close() {
 	amqpconn.HangUp(o.conn.Connection)
 }
 
-// unpublished explains why the broker has closed the channel, after so many answers.
-func (o *outlet) unpublished(answers int, reason error) error {
+// unpublished explains why the broker has closed the channel. It says from which line of a file on nothing is known.
+func (o *outlet) unpublished(reason error) error {
 	o.forgetUnsent()
-	name := ""
+	name, unanswered := "", ""
 	if len(o.outstanding) > 0 {
 		name = o.outstanding[0].Exchange
+		if line := o.outstanding[0].Line; line > 0 {
+			unanswered = fmt.Sprintf(", without an answer to line %d", line)
+		}
 	}
+	answers := o.result.Confirmed + o.result.Returned + o.result.Refused
 	if answers == 0 && (isCode(reason, amqp.AccessRefused) || isCode(reason, amqp.NotFound)) {
 		o.outstanding, o.flying = nil, 0 // nothing can have arrived
 	}
@@ -252,7 +256,7 @@ func (o *outlet) unpublished(answers int, reason error) error {
 	case isCode(reason, amqp.NotFound):
 		return fmt.Errorf("exchange %q does not exist: run terraform apply (%w)", name, reason)
 	default:
-		return fmt.Errorf("publish: %w%s", reason, o.unanswered())
+		return fmt.Errorf("publish: %w%s", reason, unanswered)
 	}
 }
 
@@ -262,14 +266,6 @@ func (o *outlet) forgetUnsent() {
 		o.bytes -= size(s.Publishing)
 	}
 	o.outstanding = o.outstanding[:o.flying]
-}
-
-// unanswered says from which line of a file on nothing is known.
-func (o *outlet) unanswered() string {
-	if len(o.outstanding) == 0 || o.outstanding[0].Line == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", without an answer to line %d", o.outstanding[0].Line)
 }
 
 // modest is how large a body may be that is published among others, whatever the broker has taken so far: hardly a broker is
