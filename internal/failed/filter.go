@@ -77,13 +77,12 @@ func (s *Selector) Selects(e *Entry) bool {
 	if !s.filter.matches(e) || !s.routingKey.MatchString(runes(e.FirstRoutingKey)) || !s.inTime(e) {
 		return false
 	}
-	if s.left != nil {
-		switch {
-		case s.left[e.ID] > 0:
-			s.left[e.ID]--
-		case IsID(e.MessageID) || s.left[e.MessageID] == 0:
-			return false
-		}
+	switch {
+	case s.left == nil:
+	case s.left[e.ID] > 0:
+		s.left[e.ID]--
+	case IsID(e.MessageID) || s.left[e.MessageID] == 0:
+		return false
 	}
 	delete(s.unseen, e.MessageID)
 	return true

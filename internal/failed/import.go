@@ -60,20 +60,15 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 		}
 	}
 	bare := properties.Encode()
-	i.mark(&properties, id)
+	headers := set(properties.Headers(), HeaderID, content.Text(id))
+	if i.Run != "" {
+		headers = set(headers, HeaderRun, content.Text(i.Run))
+	}
+	properties.SetHeaders(headers)
 	if p.Properties = properties.Encode(); Fits(p.Properties, i.FrameMax) != nil {
 		p.Properties, changes = bare, append(changes, ChangedID)
 	}
 	return p, changes, Fits(p.Properties, i.FrameMax)
-}
-
-// mark adds the id, and the run if there is one.
-func (i Import) mark(p *content.Properties, id string) {
-	headers := set(p.Headers(), HeaderID, content.Text(id))
-	if i.Run != "" {
-		headers = set(headers, HeaderRun, content.Text(i.Run))
-	}
-	p.SetHeaders(headers)
 }
 
 // Content is the message as an import would leave it, without what an import adds, and with a body that can be read:
@@ -84,10 +79,7 @@ func (i Import) Content(m Message) Message {
 	if err != nil {
 		return m
 	}
-	properties, err := content.Parse(p.Properties)
-	if err != nil {
-		return m
-	}
+	properties, _ := content.Parse(p.Properties) // were encoded just now
 	dropHeaders(&properties, isImports)
 	body, _ := m.Plain()
 	return Message{Queue: i.Queue, Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: canonical(properties), Body: body}

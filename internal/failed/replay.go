@@ -127,10 +127,9 @@ func (r Replay) address(t content.Table, e *Entry, p *content.Properties, queue 
 	t = set(t, deadletter.HeaderQueue, content.Text(queue))
 	t = set(t, deadletter.HeaderExchange, content.Text(e.FirstExchange))
 	t = set(t, deadletter.HeaderRoutingKey, content.Text(e.FirstRoutingKey))
-	if mode := p.Number(content.DeliveryMode); mode != persistent {
-		if _, kept := t.Get(deadletter.HeaderDeliveryMode); !kept {
-			t = t.With(deadletter.HeaderDeliveryMode, content.Long(int64(mode))) //nolint:gosec // one byte
-		}
+	_, kept := t.Get(deadletter.HeaderDeliveryMode)
+	if mode := p.Number(content.DeliveryMode); mode != persistent && !kept {
+		t = t.With(deadletter.HeaderDeliveryMode, content.Long(int64(mode))) //nolint:gosec // one byte
 	}
 	return t
 }
@@ -147,11 +146,8 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 		text, _ := value.Text()
 		return text == deadletter.HintNever
 	}
-	return e.isForeign() && isFault(name)
-}
-
-func (e *Entry) isForeign() bool {
-	return e.System != SystemWorker && e.System != SystemInbox && e.System != SystemDelayed
+	isForeign := e.System != SystemWorker && e.System != SystemInbox && e.System != SystemDelayed
+	return isForeign && isFault(name)
 }
 
 // restored is the value without what a library has noted in it, or 0 of the same type where a library counts attempts.

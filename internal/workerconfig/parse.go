@@ -257,17 +257,17 @@ func decode(target any, kind string) func(value) error {
 	return func(v value) error {
 		err := json.Unmarshal(v.raw, target)
 		var syntax *json.SyntaxError
+		what := "the configuration"
+		if len(v.path) > 0 {
+			what = v.path.String() + ":"
+		}
 		switch {
 		case errors.As(err, &syntax):
 			return fmt.Errorf("the configuration is not JSON: %w at byte %d", err, syntax.Offset)
-		case err != nil && len(v.path) == 0:
-			return fmt.Errorf("the configuration must be %s", kind)
 		case err != nil:
-			return fmt.Errorf("%s: must be %s", v.path, kind)
-		case v.isNull() && len(v.path) == 0:
-			return fmt.Errorf("the configuration must be %s, not null", kind)
+			return fmt.Errorf("%s must be %s", what, kind)
 		case v.isNull():
-			return fmt.Errorf("%s: must be %s, not null", v.path, kind)
+			return fmt.Errorf("%s must be %s, not null", what, kind)
 		}
 		return nil
 	}

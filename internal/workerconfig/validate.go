@@ -141,7 +141,9 @@ func ValidateDelayedExchange(w delayed.Worker) []problem.Problem {
 	}
 	longest, _ := pipeline.ParseDelay(w.MaxDelay)
 	unit, _ := pipeline.ParseDelay(w.Precision)
-	return checkLevelNames(w.Name, longest, unit)
+	names := delayed.Names(w.Name)
+	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(longest, unit) - 1}
+	return checkLengths(DelayedExchange, names.UnroutedQueue(), names.Level(top))
 }
 
 // CheckDelayedExchangeName checks the name of a delayed exchange by itself.
@@ -183,11 +185,4 @@ func checkWait(key, spelled string) (time.Duration, []problem.Problem) {
 		return 0, one(problem.Path{key}, "Invalid duration", "%q is no time: write at least \"1ms\".", spelled)
 	}
 	return d, nil
-}
-
-// checkLevelNames looks at the longest name that the delayed exchange's expands to.
-func checkLevelNames(name string, longest, unit time.Duration) []problem.Problem {
-	names := delayed.Names(name)
-	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(longest, unit) - 1}
-	return checkLengths(DelayedExchange, names.UnroutedQueue(), names.Level(top))
 }

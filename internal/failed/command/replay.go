@@ -150,13 +150,11 @@ func newRunID() string {
 }
 
 func (r *replay) run(ctx context.Context) error {
-	return r.saving("--export", r.exportTo, func(to *sink) error {
-		r.saved = to
-		return r.replay(ctx)
-	})
+	return r.saving("--export", r.exportTo, func(to *sink) error { return r.replay(ctx, to) })
 }
 
-func (r *replay) replay(ctx context.Context) error {
+func (r *replay) replay(ctx context.Context, saved *sink) error {
+	r.saved = saved
 	if err := r.place.recognize(ctx); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
@@ -185,15 +183,15 @@ func (r *replay) replay(ctx context.Context) error {
 		return r.unfound
 	}
 	r.sayLost()
-	saved := ""
-	if r.saved != nil {
-		saved = " (saved to " + r.exportTo + " first)"
+	first := ""
+	if saved != nil {
+		first = " (saved to " + r.exportTo + " first)"
 	}
-	if err := r.terminal.ask(ctx, "Replay "+plan+r.pace(total)+saved+"?"); err != nil {
+	if err := r.terminal.ask(ctx, "Replay "+plan+r.pace(total)+first+"?"); err != nil {
 		return err
 	}
-	if r.saved != nil {
-		if err := r.saved.keep(); err != nil {
+	if saved != nil {
+		if err := saved.keep(); err != nil {
 			return cli.RuntimeError{Err: err}
 		}
 	}

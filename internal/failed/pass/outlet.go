@@ -268,6 +268,14 @@ func (o *outlet) forgetUnsent() {
 	o.outstanding = o.outstanding[:o.flying]
 }
 
+// uncertain gives up what has no answer.
+func (o *outlet) uncertain(err error) error {
+	o.forgetUnsent()
+	o.result.Uncertain += len(o.outstanding)
+	o.outstanding, o.flying, o.bytes = nil, 0, 0
+	return err
+}
+
 // modest is how large a body may be that is published among others, whatever the broker has taken so far: hardly a broker is
 // set to take less, and to wait for each answer takes time.
 const modest = 128 << 10

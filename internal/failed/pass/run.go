@@ -287,7 +287,7 @@ func (r *run) takeConfirms(ctx context.Context) error {
 		select {
 		case _, ok := <-r.out.confirms:
 			if err := r.confirm(ctx, ok); err != nil {
-				return r.uncertain(err)
+				return r.out.uncertain(err)
 			}
 		case a := <-r.in.arriving:
 			r.in.conn.Release(a.size()) // not looked at
@@ -297,16 +297,8 @@ func (r *run) takeConfirms(ctx context.Context) error {
 		case l := <-r.in.opened:
 			r.in.widened(l)
 		case <-deadline.C:
-			return r.uncertain(errUnconfirmed)
+			return r.out.uncertain(errUnconfirmed)
 		}
 	}
 	return nil
-}
-
-// uncertain gives up what has no answer.
-func (r *run) uncertain(err error) error {
-	r.out.forgetUnsent()
-	r.result.Uncertain += len(r.out.outstanding)
-	r.out.outstanding, r.out.flying, r.out.bytes = nil, 0, 0
-	return err
 }

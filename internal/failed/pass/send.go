@@ -27,9 +27,7 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 	}
 	defer out.close()
 	r.out = out
-	err = r.run(ctx)
-	r.out.forgetUnsent()
-	r.result.Uncertain = len(r.out.outstanding)
+	err = out.uncertain(r.run(ctx))
 	r.result.Interrupted = ctx.Err() != nil
 	return r.result, err
 }
