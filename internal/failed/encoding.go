@@ -83,10 +83,7 @@ func (m Message) Beginning(n int) []byte {
 
 // Plain is the body without its content encoding, and that encoding: "" if it has none that can be read.
 func (m Message) Plain() (body []byte, encoding string) {
-	properties, err := content.Parse(m.Properties)
-	if err != nil {
-		return m.Body, ""
-	}
+	properties, _ := content.Parse(m.Properties) // which has no encoding if it cannot be read
 	encoding = properties.Text(content.ContentEncoding)
 	body, ok := Decoded(encoding, m.Body)
 	if !ok {

@@ -1,7 +1,6 @@
 package failed
 
 import (
-	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -47,7 +46,7 @@ type Selector struct {
 	Timeless int
 
 	filter Filter
-	// routingKey is the filter's pattern.
+	// routingKey is the filter's pattern, nil if there is none.
 	routingKey *regexp.Regexp
 	// unseen are the message-ids that no message had.
 	unseen map[string]bool
@@ -57,7 +56,10 @@ type Selector struct {
 
 // Selector begins a pass.
 func (f Filter) Selector() *Selector {
-	s := &Selector{filter: f, routingKey: pattern(cmp.Or(f.RoutingKey, "*")), unseen: make(map[string]bool, len(f.MessageIDs))}
+	s := &Selector{filter: f, unseen: make(map[string]bool, len(f.MessageIDs))}
+	if f.RoutingKey != "" {
+		s.routingKey = pattern(f.RoutingKey)
+	}
 	for _, id := range f.MessageIDs {
 		s.unseen[id] = true
 	}
@@ -74,7 +76,10 @@ func (f Filter) Selector() *Selector {
 
 // Selects reports whether the message is meant, and takes its id if ids are listed.
 func (s *Selector) Selects(e *Entry) bool {
-	if !s.filter.matches(e) || !s.routingKey.MatchString(runes(e.FirstRoutingKey)) || !s.inTime(e) {
+	if s.routingKey != nil && !s.routingKey.MatchString(runes(e.FirstRoutingKey)) {
+		return false
+	}
+	if !s.filter.matches(e) || !s.inTime(e) {
 		return false
 	}
 	switch {
@@ -142,10 +147,7 @@ func contains(text, part string) bool {
 }
 
 func (f *Filter) matchesHeaders(e *Entry) bool {
-	properties, err := content.Parse(e.Properties)
-	if err != nil {
-		return false
-	}
+	properties, _ := content.Parse(e.Properties) // which has no headers if it cannot be read
 	for _, wanted := range f.Headers {
 		value, found := properties.Headers().Get(wanted.Key)
 		if text, ok := Text(value); !found || !ok || text != wanted.Value {

@@ -26,13 +26,8 @@ type view struct {
 
 // viewOf shows an empty object for what cannot be read.
 func viewOf(encoded []byte) *view {
-	v := &view{letters: types{}}
-	p, err := content.Parse(encoded)
-	if err != nil {
-		v.properties = []byte("{}")
-		return v
-	}
-	v.properties = append(v.properties, '{')
+	v := &view{letters: types{}, properties: []byte{'{'}}
+	p, _ := content.Parse(encoded)
 	for i, name := range names {
 		property := content.Property(i)
 		if !p.Has(property) {
