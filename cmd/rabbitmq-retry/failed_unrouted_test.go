@@ -262,7 +262,9 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 	if err := o.Channel(t).QueueUnbind("events.delay.inbox", "", "events", nil); err != nil {
 		t.Fatal(err)
 	}
-	o.Publish(t, "events", "order.paid", amqp.Publishing{MessageId: "1", Headers: amqp.Table{"x-delay": int64(3_600_000)}})
+	o.Publish(t, "events", "order.paid", amqp.Publishing{
+		MessageId: "1", UserId: o.Username, Headers: amqp.Table{"x-delay": int64(3_600_000)},
+	})
 	o.bind(t, "paid", "#")
 	for range 2 {
 		o.holds(t, unrouted, 1)
@@ -281,6 +283,10 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 	contains(t, errs, "replayed 1 of 1 to events (for the rest of their delay)", "After 0s: 1 back in "+unrouted+". 1 no_inbox.",
 		"events.delay.inbox is not bound to events: run terraform apply")
 	o.holds(t, "paid", 0)
+	// The worker drops a header of its own that comes without a publish id.
+	if d, ok, err := o.Channel(t).Get(unrouted, true); !ok || d.Headers["delay-user-id"] != o.Username || d.Headers["delay-publish-id"] == nil {
+		t.Errorf("headers %v, error %v", d.Headers, err)
+	}
 }
 
 // Each command needs exactly the permissions that its --help and the guide "Permissions" name.

@@ -97,12 +97,21 @@ const (
 const HeaderCC = "CC"
 
 const (
-	// foreignPrefix begins every header that is dropped when somebody else's headers were copied.
-	foreignPrefix = "retry-"
-
 	headerDeath = "x-death"
 	headerBCC   = "BCC"
 )
+
+// isOwn reports whether only a worker, or a consumer that publishes to the dead-letter exchange, gives the header its meaning.
+// Any other name is an application's.
+func isOwn(key string) bool {
+	switch key {
+	case HeaderCount, HeaderMaxAttempts, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderPublishID, HeaderReason,
+		HeaderFirstFailedAt, HeaderLastFailedAt, HeaderDelay, HeaderDueAt, HeaderHistory, HeaderUserID, HeaderReplyTo, HeaderDeliveryMode,
+		HeaderAfter:
+		return true
+	}
+	return false
+}
 
 // IsForgotten reports whether a header is about earlier attempts, so that a replayed message must not have it:
 // the worker then counts from 1. What says where the message belongs and came from is not.
@@ -122,9 +131,20 @@ func IsForgotten(key string) bool {
 // took its place is another one, and passes.
 const DirectReplyTo = "amq.rabbitmq.reply-to"
 
+// Aside names the headers for properties that a message cannot have while a worker has it.
+type Aside struct{ UserID, ReplyTo, DeliveryMode string }
+
+// Has reports whether it is one of these headers.
+func (a Aside) Has(key string) bool {
+	return key == a.UserID || key == a.ReplyTo || key == a.DeliveryMode
+}
+
+// AsideOfPipelines are the headers that a pipeline's worker uses.
+func AsideOfPipelines() Aside { return Aside{HeaderUserID, HeaderReplyTo, HeaderDeliveryMode} }
+
 // Republishing is the message of a delivery as it can be published again, with these headers, to which it adds the properties that
 // cannot be. It is persistent, and has no expiration.
-func Republishing(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
+func Republishing(d *amqp.Delivery, headers amqp.Table, aside Aside) amqp.Publishing {
 	m := amqp.Publishing{
 		Headers:         headers,
 		ContentType:     d.ContentType,
@@ -138,30 +158,20 @@ func Republishing(d *amqp.Delivery, headers amqp.Table) amqp.Publishing {
 		AppId:           d.AppId,
 		Body:            d.Body,
 	}
-	setAside(&m, d)
-	return m
-}
-
-// isSetAside reports whether a header has a property that a worker set aside: that of this pipeline, of another one, or of a
-// delayed exchange.
-func isSetAside(key string) bool {
-	return key == HeaderUserID || key == HeaderReplyTo || key == HeaderDeliveryMode
-}
-
-// setAside makes headers of the properties over which the broker would close the channel of whoever did not set them.
-func setAside(m *amqp.Publishing, d *amqp.Delivery) {
+	// The broker would close the channel of whoever did not set these.
 	if d.UserId != "" {
-		m.Headers[HeaderUserID] = d.UserId
+		headers[aside.UserID] = d.UserId
 	}
 	if m.ReplyTo = d.ReplyTo; d.ReplyTo == DirectReplyTo {
-		m.ReplyTo, m.Headers[HeaderReplyTo] = "", d.ReplyTo
+		m.ReplyTo, headers[aside.ReplyTo] = "", d.ReplyTo
 	}
+	return m
 }
 
 // Copy is the message of a delivery as it can be published in the place of one that AMQP 0-9-1 cannot carry. Why it is another
 // becomes its dead-letter-error. It says false if the headers are left out, since they do not fit a frame.
-func Copy(d *amqp.Delivery, why string, frameMax int) (m amqp.Publishing, whole bool) {
-	m = Republishing(d, amqp.Table{})
+func Copy(d *amqp.Delivery, why string, frameMax int, aside Aside) (m amqp.Publishing, whole bool) {
+	m = Republishing(d, amqp.Table{}, aside)
 	SetError(m.Headers, why)
 	own := m.Headers
 	m.Headers = make(amqp.Table, len(d.Headers)+len(own))

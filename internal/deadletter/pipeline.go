@@ -87,6 +87,9 @@ func (p *Pipeline) Last() (exchange, queue string) {
 	return p.Names.FailedExchange(), p.Names.FailedQueue()
 }
 
+// PublishIDHeader is [HeaderPublishID].
+func (p *Pipeline) PublishIDHeader() string { return HeaderPublishID }
+
 // maxAttemptsIn is how often a message is delivered that failed in this work queue.
 func (p *Pipeline) maxAttemptsIn(queue string) int64 {
 	if own := p.workQueues[queue].MaxAttempts; own != 0 {

@@ -37,7 +37,7 @@ type Stamp struct {
 // [errNotRepublishable].
 func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publishing, error) {
 	route := p.Route(v)
-	m := Republishing(d, p.headers(v, route, d, s))
+	m := Republishing(d, p.headers(v, route, d, s), AsideOfPipelines())
 	return m, fit(m, p.frameBudget(v, route, s.FrameMax))
 }
 
@@ -93,7 +93,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 
 // drops reports whether a header goes. ByWorker says that a worker has published the message.
 func (l Letter) drops(key string, byWorker bool) bool {
-	return IsBrokers(key) || l.foreign && strings.HasPrefix(key, foreignPrefix) && (!byWorker || !isSetAside(key))
+	return IsBrokers(key) || l.foreign && isOwn(key) && (!byWorker || !AsideOfPipelines().Has(key))
 }
 
 // setProgress sets the headers that change with each failed attempt.

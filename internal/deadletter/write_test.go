@@ -91,8 +91,8 @@ func TestMessageThatFailedBefore(t *testing.T) {
 
 func TestHeadersOfSomebodyElseAreDropped(t *testing.T) {
 	t.Parallel()
-	h := publish(t, orders(t), rejected("orders.paid", with(ours("orders.created", 3), "retry-anything", "x"))).Headers
-	if h["retry-anything"] != nil || h[HeaderCount] != int64(1) || h[HeaderQueue] != "orders.paid" ||
+	h := publish(t, orders(t), rejected("orders.paid", with(ours("orders.created", 3), HeaderReplyTo, "x"))).Headers
+	if h[HeaderReplyTo] != nil || h[HeaderCount] != int64(1) || h[HeaderQueue] != "orders.paid" ||
 		h[HeaderFirstFailedAt] != now.UnixMilli() || strings.Contains(h[HeaderHistory].(string), "1600000000000") {
 		t.Errorf("%v", h)
 	}
@@ -110,25 +110,22 @@ func TestRescuedMessageIsNotCounted(t *testing.T) {
 	}
 }
 
-// What a worker set aside, for a delayed exchange or for another pipeline, is what the publisher had set. A property that is
-// still there is newer.
+// What a worker set aside for another pipeline is what the publisher had set. A property that is still there is newer.
 func TestPropertiesThatWereSetAsideStay(t *testing.T) {
 	t.Parallel()
 	aside := amqp.Table{HeaderUserID: "shop", HeaderReplyTo: DirectReplyTo, HeaderDeliveryMode: int64(1)}
-	delayed := with(maps.Clone(aside), HeaderPublishID, "e-1")
-	delayed["x-delay"], delayed["retry-limit"] = int32(-5000), "the publisher's"
+	byWorker := with(maps.Clone(aside), HeaderPublishID, "e-1")
 	elsewhere := with(ours("elsewhere", 2), HeaderPipeline, "other")
-	maps.Copy(elsewhere, delayed)
+	maps.Copy(elsewhere, byWorker)
 	for name, c := range map[string]struct {
 		headers, want amqp.Table
 		change        func(*amqp.Delivery)
 	}{
-		"delayed exchange":             {delayed, aside, nil},
 		"another pipeline":             {elsewhere, aside, nil},
-		"no worker":                    {with(maps.Clone(aside), "x-delay", int32(-5000)), amqp.Table{}, nil},
+		"no worker":                    {aside, amqp.Table{}, nil},
 		"a publish-id that is no text": {with(maps.Clone(aside), HeaderPublishID, int64(1)), amqp.Table{}, nil},
 		"a property that is still there": {
-			delayed,
+			byWorker,
 			amqp.Table{HeaderUserID: "guest", HeaderReplyTo: DirectReplyTo, HeaderDeliveryMode: int64(0)},
 			func(d *amqp.Delivery) { d.UserId, d.DeliveryMode = "guest", 0 },
 		},
@@ -145,7 +142,7 @@ func TestPropertiesThatWereSetAsideStay(t *testing.T) {
 					got[key] = value
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" || m.Headers["retry-limit"] != nil {
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s, failure %d: %s; %v", name, failure+1, diff, m.Headers)
 			}
 			d = rejected("orders.created", m.Headers)
@@ -161,19 +158,29 @@ func TestFailedMessageOfUnknownQueueKeepsWhatTheConsumerWrote(t *testing.T) {
 	}
 }
 
-// What a publisher calls retry-*, or claims to have been, is none of ours on the first failure.
-func TestHeadersOfThePublisherAreDropped(t *testing.T) {
+// What a publisher writes into the worker's headers is dropped on the first failure. All other names are applications', and those
+// of a delayed exchange are its own.
+func TestForgedHeadersAreDropped(t *testing.T) {
 	t.Parallel()
-	forged := with(ours("orders.created", 3), HeaderPipeline, nil)
-	forged[HeaderUserID], forged[HeaderDeliveryMode], forged["retry-limit"] = "admin", int64(9), int64(1)
-	h := publish(t, orders(t), rejected("orders.created", forged)).Headers
-	if h[HeaderCount] != int64(1) || h[HeaderUserID] != nil || h[HeaderDeliveryMode] != nil || h["retry-limit"] != nil ||
-		h[HeaderExchange] != "shop" || h[HeaderRoutingKey] != "eu.created" || h[HeaderFirstFailedAt] != now.UnixMilli() {
-		t.Errorf("%v", h)
+	theirs := amqp.Table{
+		"retry-limit": int64(1), "retry-after-payment": "yes", "retry-": "x", "retry": "monthly", "delay-user-id": "shop", "delay-0": true, "x-mine": "y",
 	}
-	kept := publish(t, orders(t), byConsumer(amqp.Table{HeaderQueue: "orders.created", "retry-limit": int64(1)})).Headers
-	if kept["retry-limit"] != int64(1) {
-		t.Errorf("%v", kept)
+	forged := with(ours("orders.created", 3), HeaderPipeline, nil)
+	forged[HeaderUserID], forged[HeaderDeliveryMode] = "admin", int64(9)
+	maps.Copy(forged, theirs)
+	d := rejected("orders.created", forged)
+	for failure := range int64(2) {
+		h := publish(t, orders(t), d).Headers
+		if h[HeaderCount] != failure+1 || h[HeaderUserID] != nil || h[HeaderDeliveryMode] != nil ||
+			h[HeaderExchange] != "shop" || h[HeaderRoutingKey] != "eu.created" || h[HeaderFirstFailedAt] != now.UnixMilli() {
+			t.Errorf("failure %d: %v", failure+1, h)
+		}
+		for key, value := range theirs {
+			if h[key] != value {
+				t.Errorf("failure %d: %s is %v", failure+1, key, h[key])
+			}
+		}
+		d = rejected("orders.created", h)
 	}
 }
 
@@ -199,7 +206,7 @@ func TestDirectReplyToBecomesAHeader(t *testing.T) {
 		if h := publish(t, orders(t), rejected("orders.created", m.Headers)).Headers; h[HeaderReplyTo] != want.header {
 			t.Errorf("%q: the second retry has the headers %v", replyTo, h)
 		}
-		if m, _ := Copy(d, "a UUID", 0); m.ReplyTo != want.property || m.Headers[HeaderReplyTo] != want.header {
+		if m, _ := Copy(d, "a UUID", 0, AsideOfPipelines()); m.ReplyTo != want.property || m.Headers[HeaderReplyTo] != want.header {
 			t.Errorf("%q: reply-to %q of the copy, headers %v", replyTo, m.ReplyTo, m.Headers)
 		}
 	}

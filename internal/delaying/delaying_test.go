@@ -105,13 +105,14 @@ func TestLevelsAreTheWorkersWord(t *testing.T) {
 	e := newExchange(t, "1h", "100ms")
 	d := &amqp.Delivery{RoutingKey: "key", Headers: amqp.Table{
 		"x-delay": int32(450), "delay-0": "true", "delay-1": int32(1), "delay-2": false, "delay-7": true, "delay-01": true, "delay-99999999999999999999": true,
-		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept",
+		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-user-id": "kept",
+		"delay-user-id": "forged", "delay-expiration": "1", "delay-priority": int64(1), "delay-reply-to": "forged",
 	}}
 	v := e.Decide(d)
 	m, err := e.Publishing(v, d, stamp)
 	want := amqp.Table{
-		"x-delay": int32(-450), "delay-0": true, "delay-1": false, "delay-2": true, "retry-publish-id": "id",
-		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-delivery-mode": int64(0),
+		"x-delay": int32(-450), "delay-0": true, "delay-1": false, "delay-2": true, "delay-publish-id": "id",
+		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-user-id": "kept", "delay-delivery-mode": int64(0),
 	}
 	if err != nil || !maps.Equal(m.Headers, want) {
 		t.Errorf("headers %v, want %v; error %v", m.Headers, want, err)
@@ -137,7 +138,7 @@ func TestPropertiesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]any{
-		"mine": "kept", "dead-letter-reason": "kept", "delay-expiration": "5", "delay-priority": int64(7), "retry-user-id": "u", "retry-delivery-mode": int64(1),
+		"mine": "kept", "dead-letter-reason": "kept", "delay-expiration": "5", "delay-priority": int64(7), "delay-user-id": "u", "delay-delivery-mode": int64(1),
 	} {
 		if m.Headers[key] != want {
 			t.Errorf("%s is %v, want %v", key, m.Headers[key], want)

@@ -64,6 +64,9 @@ func (e *Exchange) Last() (exchange, queue string) {
 	return e.Names.UnroutedExchange(), e.Names.UnroutedQueue()
 }
 
+// PublishIDHeader is [HeaderPublishID].
+func (e *Exchange) PublishIDHeader() string { return HeaderPublishID }
+
 // HeaderDelay is how many milliseconds a message waits. Once it has waited, the number is negative.
 const HeaderDelay = "x-delay"
 

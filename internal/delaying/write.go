@@ -11,13 +11,30 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 )
 
-// Headers of the properties that a message cannot have while it waits.
+// Headers that the worker writes besides those of the levels.
 const (
+	// HeaderPublishID is unique per publish: a basic.return carries no delivery tag.
+	HeaderPublishID = "delay-publish-id"
+	// HeaderUserID, HeaderReplyTo and HeaderDeliveryMode are of a delayed message what [deadletter.HeaderUserID] and its like are of
+	// a retried one.
+	HeaderUserID       = "delay-user-id"
+	HeaderReplyTo      = "delay-reply-to"
+	HeaderDeliveryMode = "delay-delivery-mode"
 	// HeaderExpiration is the expiration that the message was published with: it would end a wait early.
 	HeaderExpiration = "delay-expiration"
 	// HeaderPriority is its priority: it would overtake others, and they would be late.
 	HeaderPriority = "delay-priority"
 )
+
+// Aside are the headers for properties that a message cannot have while the worker of a delayed exchange has it.
+func Aside() deadletter.Aside {
+	return deadletter.Aside{UserID: HeaderUserID, ReplyTo: HeaderReplyTo, DeliveryMode: HeaderDeliveryMode}
+}
+
+// isAside reports whether a header has a property that the message had when it was published.
+func isAside(key string) bool {
+	return Aside().Has(key) || key == HeaderExpiration || key == HeaderPriority
+}
 
 // ownHeaders is how many we add at most, besides one for each level.
 const ownHeaders = 9
@@ -25,7 +42,7 @@ const ownHeaders = 9
 // Publishing builds the message for the verdict. The delivery is left as it is. The error says that its headers do not fit a
 // frame, or cannot be encoded.
 func (e *Exchange) Publishing(v Verdict, d *amqp.Delivery, s deadletter.Stamp) (amqp.Publishing, error) {
-	m := deadletter.Republishing(d, headers(v, d, s))
+	m := deadletter.Republishing(d, headers(v, d, s), Aside())
 	m.Priority = 0
 	return m, deadletter.Fits(m, e.frameBudget(v, d, s.FrameMax))
 }
@@ -33,13 +50,15 @@ func (e *Exchange) Publishing(v Verdict, d *amqp.Delivery, s deadletter.Stamp) (
 // headers copies the message's headers but for those of the broker and of the levels, and adds ours.
 func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+len(v.way.Bits)+ownHeaders)
+	_, byWorker := d.Headers[HeaderPublishID].(string)
 	for key, value := range d.Headers {
 		// Other routing keys are the publisher's: the message is routed by them, too.
-		if !isBit(key) && (!deadletter.IsBrokers(key) || deadletter.IsAddress(key)) {
+		brokers := deadletter.IsBrokers(key) && !deadletter.IsAddress(key)
+		if !brokers && !isBit(key) && (byWorker || !isAside(key)) {
 			h[key] = value
 		}
 	}
-	h[deadletter.HeaderPublishID] = s.PublishID
+	h[HeaderPublishID] = s.PublishID
 	if d.Expiration != "" {
 		h[HeaderExpiration] = d.Expiration
 	}
@@ -47,7 +66,7 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 		h[HeaderPriority] = int64(d.Priority)
 	}
 	if d.DeliveryMode != amqp.Persistent {
-		h[deadletter.HeaderDeliveryMode] = int64(d.DeliveryMode)
+		h[HeaderDeliveryMode] = int64(d.DeliveryMode)
 	}
 	switch v.Action {
 	case Delay:

@@ -9,10 +9,7 @@ import (
 
 // Changes that an import makes to a message, since the queue or the broker does not bear it as it was.
 const (
-	ChangedExpiration = "expiration dropped: the message would expire out of the queue"
-	ChangedUserID     = "user-id moved to the header " + deadletter.HeaderUserID + ": the broker refuses that of another user"
-	ChangedReplyTo    = "reply-to " + deadletter.DirectReplyTo + " moved to the header " + deadletter.HeaderReplyTo +
-		": the broker refuses it of whoever awaits no reply"
+	ChangedExpiration   = "expiration dropped: the message would expire out of the queue"
 	ChangedCounts       = "the broker's count of deliveries dropped"
 	ChangedDeliveryMode = "delivery-mode 0 made 1: brokers close the connection over it"
 	ChangedCC           = "header CC dropped: copies would go to other queues"
@@ -44,13 +41,17 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 	if err != nil {
 		return p, nil, err
 	}
+	aside := AsideIn(i.Queue)
 	for _, change := range []struct {
 		done bool
 		text string
 	}{
 		{i.dropExpiration(&properties), ChangedExpiration},
-		{i.moveUserID(&properties), ChangedUserID},
-		{moveReplyTo(&properties), ChangedReplyTo},
+		{i.moveUserID(&properties, aside.UserID), "user-id moved to the header " + aside.UserID + ": the broker refuses that of another user"},
+		{
+			moveReplyTo(&properties, aside.ReplyTo),
+			"reply-to " + deadletter.DirectReplyTo + " moved to the header " + aside.ReplyTo + ": the broker refuses it of whoever awaits no reply",
+		},
 		{dropHeaders(&properties, isCount), ChangedCounts},
 		{fixDeliveryMode(&properties), ChangedDeliveryMode},
 		{i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress), ChangedCC},
@@ -123,21 +124,21 @@ func (i Import) dropExpiration(p *content.Properties) bool {
 	return found
 }
 
-func (i Import) moveUserID(p *content.Properties) bool {
+func (i Import) moveUserID(p *content.Properties, header string) bool {
 	user := p.Text(content.UserID)
 	if !p.Has(content.UserID) || user == i.User {
 		return false
 	}
-	move(p, content.UserID, deadletter.HeaderUserID)
+	move(p, content.UserID, header)
 	return true
 }
 
 // moveReplyTo makes a header of a reply-to over which the broker closes the channel.
-func moveReplyTo(p *content.Properties) bool {
+func moveReplyTo(p *content.Properties, header string) bool {
 	if p.Text(content.ReplyTo) != deadletter.DirectReplyTo {
 		return false
 	}
-	move(p, content.ReplyTo, deadletter.HeaderReplyTo)
+	move(p, content.ReplyTo, header)
 	return true
 }
 

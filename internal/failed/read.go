@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Headers that a replay adds. They do not begin with "retry-": the worker drops those of others.
+// Headers that a replay adds.
 const (
 	// HeaderReplayCount is how often the message was replayed.
 	HeaderReplayCount = "replay-count"

@@ -9,6 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -87,9 +88,17 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 func (r Replay) complete(p *Publishing, properties content.Properties, headers content.Table) error {
 	properties.SetHeaders(headers)
 	properties.Remove(content.UserID) // the broker refuses that of another user
-	moveReplyTo(&properties)
+	moveReplyTo(&properties, r.aside().ReplyTo)
 	p.Properties = properties.Encode()
 	return Fits(p.Properties, r.FrameMax)
+}
+
+// aside are the headers for what the message cannot have: whoever gets it next knows its own.
+func (r Replay) aside() deadletter.Aside {
+	if r.Delayed != "" && r.To == "" {
+		return delaying.Aside()
+	}
+	return deadletter.AsideOfPipelines()
 }
 
 // Fits is an error if properties do not fit a frame.
@@ -110,7 +119,7 @@ func (r Replay) headers(e *Entry, p *content.Properties, queue string, now time.
 		}
 	}
 	if user := p.Text(content.UserID); user != "" {
-		kept = set(kept, deadletter.HeaderUserID, content.Text(user))
+		kept = set(kept, r.aside().UserID, content.Text(user))
 	}
 	if r.Pipeline != "" {
 		kept = r.address(kept, e, p, queue)

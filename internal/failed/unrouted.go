@@ -27,6 +27,14 @@ func UnroutedOf(queue string) delayed.Names {
 	return delayed.Names(name)
 }
 
+// AsideIn are the headers in which messages of a queue have what was set aside.
+func AsideIn(queue string) deadletter.Aside {
+	if UnroutedOf(queue) != "" {
+		return delaying.Aside()
+	}
+	return deadletter.AsideOfPipelines()
+}
+
 // isUnrouted reports whether the message has come to the queue on a way that only a delayed exchange has.
 func (e *Entry) isUnrouted(deaths []death) bool {
 	n := UnroutedOf(e.Queue)
@@ -116,7 +124,7 @@ func (e *Entry) remaining(now time.Time) int64 {
 // goesOn builds what a delayed exchange goes on with: the message as it was published, with the rest of its delay.
 func (r Replay) goesOn(e *Entry, properties content.Properties, now time.Time) (Publishing, error) {
 	p := Publishing{Exchange: r.Exchange(e, now), RoutingKey: e.RoutingKey, Body: e.Body}
-	headers := r.headers(e, &properties, "", now)
+	headers := set(r.headers(e, &properties, "", now), delaying.HeaderPublishID, content.Text(r.ID)) // or the worker would drop its own
 	if remaining := e.remaining(now); remaining > 0 {
 		headers = set(headers, delaying.HeaderDelay, content.Number(remaining))
 	} else if e.DelayMS > 0 {

@@ -102,8 +102,8 @@ func TestPublishersHeadersAndProperties(t *testing.T) {
 			t.Errorf("%+v", d.Delivery)
 		}
 		for key, want := range map[string]any{
-			"mine": "kept", "x-mine": int32(5), "x-delay": int32(-1500), "delay-30": nil, "retry-user-id": m.UserId,
-			"delay-expiration": "60000", "delay-priority": int64(9), "retry-delivery-mode": int64(1),
+			"mine": "kept", "x-mine": int32(5), "x-delay": int32(-1500), "delay-30": nil, "delay-user-id": m.UserId,
+			"delay-expiration": "60000", "delay-priority": int64(9), "delay-delivery-mode": int64(1),
 		} {
 			if d.Headers[key] != want {
 				t.Errorf("%s is %v, want %v", key, d.Headers[key], want)

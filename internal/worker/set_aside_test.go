@@ -39,7 +39,10 @@ func TestWhatADelayedExchangeSetsAsideStays(t *testing.T) {
 	const inAMQP10 = "1.0"
 	messages := 2
 	for _, delay := range []int{0, 300} {
-		e.publish(t, "work", int32(delay), amqp.Publishing{MessageId: fmt.Sprint(delay), UserId: p.user(t), DeliveryMode: amqp.Transient})
+		e.publish(t, "work", int32(delay), amqp.Publishing{
+			MessageId: fmt.Sprint(delay), UserId: p.user(t), DeliveryMode: amqp.Transient,
+			Headers: amqp.Table{"retry-after-payment": "yes", "delay-mine": "no"},
+		})
 	}
 	if p.VersionAtLeast("4.0") {
 		messages++
@@ -56,7 +59,8 @@ func TestWhatADelayedExchangeSetsAsideStays(t *testing.T) {
 		if d.MessageId == inAMQP10 {
 			mode, reply = int64(0), "amq.rabbitmq.reply-to"
 		}
-		if d.Headers["retry-user-id"] != p.user(t) || d.Headers["retry-delivery-mode"] != mode || d.Headers["retry-reply-to"] != reply {
+		if d.Headers["delay-user-id"] != p.user(t) || d.Headers["delay-delivery-mode"] != mode || d.Headers["delay-reply-to"] != reply ||
+			d.MessageId != inAMQP10 && (d.Headers["retry-after-payment"] != "yes" || d.Headers["delay-mine"] != "no") {
 			t.Errorf("%s, failure %v, %v: %v", d.MessageId, d.Headers["retry-count"], d.Headers["retry-pipeline"], d.Headers)
 		}
 	}

@@ -84,7 +84,9 @@ func (s *survey) repair(ctx context.Context) error {
 	if err := s.recordBegin(record, count.Ready); err != nil {
 		return err
 	}
-	queue := undeliverable.Queue{URI: s.place.serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair")}
+	queue := undeliverable.Queue{
+		URI: s.place.serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair"), Aside: failed.AsideIn(s.place.Name),
+	}
 	replaced, err := queue.Replace(ctx, count.Ready, s.place.entrance())
 	var refused *amqp.Error
 	switch {

@@ -21,6 +21,8 @@ type Config interface {
 	Exchanges() []string
 	// Last is where the broker puts what the worker cannot publish: the exchange, and its queue.
 	Last() (exchange, queue string)
+	// PublishIDHeader names the header that tells one publish from another.
+	PublishIDHeader() string
 }
 
 // Flow is what differs between a pipeline and a delayed exchange: what happens to a message, and what is tried next if the broker

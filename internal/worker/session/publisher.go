@@ -17,6 +17,8 @@ import (
 // publisher publishes to one exchange. Only the session's loop may use it.
 type publisher struct {
 	exchange string
+	// idHeader has the publish id of each message.
+	idHeader string
 	watch    *metrics.Exchange
 	outlet
 
@@ -55,8 +57,8 @@ func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet,
 // closeReason is why the channel closed. It may only be called once confirms is closed.
 func (o outlet) closeReason() *amqp.Error { return <-o.Closed }
 
-func newPublisher(exchange string) *publisher {
-	return &publisher{exchange: exchange, returned: map[string]bool{}}
+func newPublisher(exchange, idHeader string) *publisher {
+	return &publisher{exchange: exchange, idHeader: idHeader, returned: map[string]bool{}}
 }
 
 // publish sends a message. After an error the channel's state is unknown, so the session has to end.
@@ -116,7 +118,7 @@ func (p *publisher) took(m *message) (returned bool) {
 // noteReturn remembers whose a return is. One that does not say may be for any outstanding message, and
 // none of them may be taken for kept.
 func (p *publisher) noteReturn(r amqp.Return) {
-	if id, ok := r.Headers[deadletter.HeaderPublishID].(string); ok {
+	if id, ok := r.Headers[p.idHeader].(string); ok {
 		p.returned[id] = true
 		return
 	}
@@ -159,7 +161,7 @@ func (s *Session) to(route deadletter.Route) *publisher {
 	}
 	p, found := s.publishers.all[name]
 	if !found {
-		p = newPublisher(route.Exchange)
+		p = newPublisher(route.Exchange, s.Flow.Config().PublishIDHeader())
 		p.watch, p.setsAside, p.shut = s.watch.Exchange(route.Exchange), s.Flow.setsAside(route.Exchange), true
 		s.publishers.all[name] = p
 		s.openSoon(p, 0)

@@ -15,7 +15,7 @@ func silent(t *testing.T) (*Session, *publisher) {
 	t.Helper()
 	s, f := detouring(t)
 	s.silence.addresses, s.backlog.timer = map[address]int{}, time.NewTimer(time.Hour)
-	p := newPublisher(f.config.Names.FailedExchange())
+	p := newPublisher(f.config.Names.FailedExchange(), deadletter.HeaderPublishID)
 	p.watch, p.setsAside = s.watch.Exchange(p.exchange), true
 	s.publishers.all[p.exchange] = p
 	return s, p

@@ -27,6 +27,8 @@ type Queue struct {
 	URI         amqpconn.URI
 	Vhost, Name string
 	Client      amqpconn.Client
+	// Aside are the headers for what a copy cannot have. Only [Queue.Replace] needs them.
+	Aside deadletter.Aside
 }
 
 // park keeps a copy of a message that AMQP 0-9-1 can carry, and why it is another.
@@ -153,9 +155,9 @@ func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replace
 		if exchange == "" {
 			route.Key = q.Name
 		}
-		m, whole := deadletter.Copy(d, why, out.conn.Config.FrameSize)
+		m, whole := deadletter.Copy(d, why, out.conn.Config.FrameSize, q.Aside)
 		if !whole {
-			m, _ = deadletter.Copy(d, withoutHeaders+why, out.conn.Config.FrameSize)
+			m, _ = deadletter.Copy(d, withoutHeaders+why, out.conn.Config.FrameSize, q.Aside)
 		}
 		return out.publish(ctx, route, m)
 	})
