@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // metric describes a metric to those who read it.
@@ -34,49 +32,44 @@ func flowCounter(name, help string, labels ...string) metric {
 
 func flowGauge(name, help string) metric { return gauge(name, help, flowLabels()...) }
 
-// flowLabels tell pipelines and delayed exchanges apart: the name of the other kind is empty, which is no label to Prometheus.
-func flowLabels() []string { return []string{labelPipeline, labelDelayedExchange, labelVhost} }
+// flowLabels tell pipelines and delayed exchanges apart, which can have the same name.
+func flowLabels() []string { return []string{labelKind, labelName, labelVhost} }
 
 // workQueueCounter is a counter of each work queue of a pipeline, with more labels. One that is not in the configuration is empty.
 func workQueueCounter(name, help string, labels ...string) metric {
-	return counter(name, help, append([]string{labelPipeline, labelVhost, "queue"}, labels...)...)
-}
-
-// delayedCounter is a counter of each delayed exchange, with more labels.
-func delayedCounter(name, help string, labels ...string) metric {
-	return counter(name, help, append([]string{labelDelayedExchange, labelVhost}, labels...)...)
+	return flowCounter(name, help, append([]string{"queue"}, labels...)...)
 }
 
 const (
 	prefix = "rabbitmq_retry_"
 
-	labelPipeline        = string(workerconfig.Pipeline)
-	labelDelayedExchange = string(workerconfig.DelayedExchange)
-	labelVhost           = "vhost"
+	labelKind  = "kind" // a [workerconfig.Kind]
+	labelName  = "name"
+	labelVhost = "vhost"
 )
 
 // What messages went through.
 var (
-	received = flowCounter("received", "Deliveries received from the inbox.")
+	received = flowCounter("messages_received", "Deliveries received from the inbox.")
 	// The broker's flag would not do: from 4.0 on, dead letters bring it along from the work queue.
-	redeliveries = flowCounter("redeliveries_caused",
+	redeliveries = flowCounter("messages_redelivered",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker. "+
 			"If it could not deliver a message, also those acknowledged since the delivery before that one.")
-	retried = workQueueCounter("retried",
+	retried = workQueueCounter("messages_retried",
 		"Messages sent back to their work queue, by the delay that they wait; one that waits several times counts each time.", "delay")
-	rescued = workQueueCounter("rescued", "Messages published straight to a work queue that had lost its binding.")
-	failed  = workQueueCounter("failed",
+	rescued = workQueueCounter("messages_rescued", "Messages published straight to a work queue that had lost its binding.")
+	failed  = workQueueCounter("messages_parked",
 		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
-	detoured = workQueueCounter("failed_detours",
+	detoured = workQueueCounter("messages_detoured",
 		"Messages parked in the pipeline's failed queue because that of their work queue did not take them, by why.", "detour")
-	postponed = delayedCounter("delayed", "Messages that wait in the levels.")
-	delivered = delayedCounter("delivered_at_once", "Messages that asked for no delay, and were routed at once.")
-	refused   = delayedCounter("refused",
+	postponed = flowCounter("messages_delayed", "Messages that wait in the levels.")
+	delivered = flowCounter("messages_delivered", "Messages that asked for no delay, and were routed at once.")
+	refused   = flowCounter("messages_unrouted",
 		"Messages put into the unrouted queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
-	returned = flowCounter("returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
-	nacked   = flowCounter("nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
-	setAside = flowCounter("refused_queue", "Messages put into the refused queue, because a queue that they were for refused them.")
-	latency  = histogram("confirm_latency_seconds", "Time from a publish to the broker's answer.", flowLabels()...)
+	returned = flowCounter("publishes_returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
+	nacked   = flowCounter("publishes_nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
+	setAside = flowCounter("messages_refused", "Messages put into the refused queue, because a queue that they were for refused them.")
+	latency  = histogram("confirm_duration_seconds", "Time from a publish to the broker's answer.", flowLabels()...)
 	restarts = flowCounter("session_restarts",
 		"Sessions that ended with an error, or could not be opened; each is followed by a new attempt.")
 )
@@ -87,13 +80,13 @@ var (
 	connected = flowGauge("connected", "1 if the connections are open.")
 	consuming = flowGauge("consuming", "1 if the worker is consuming the inbox.")
 	blocked   = flowGauge("blocked", "1 if the broker blocks publishers: it has a memory or disk alarm.")
-	inFlight  = flowGauge("in_flight_messages", "Deliveries that are not acknowledged yet.")
-	backlog   = flowGauge("unacknowledged_backlog_messages",
+	inFlight  = flowGauge("messages_in_flight", "Deliveries that are not acknowledged yet.")
+	backlog   = flowGauge("messages_in_backlog",
 		"Deliveries that the broker refuses, does not confirm within ten seconds, or has no exchange or queue for; "+
 			"a new session keeps the number until it has looked itself.")
-	oldest = gauge("inbox_oldest_message_age_seconds",
+	oldest = flowGauge("inbox_oldest_message_age_seconds",
 		"Time since the broker dead-lettered the oldest delivery that is in flight, or was received within the last second; "+
-			"0 if there is none, absent while not consuming.", labelPipeline, labelVhost)
+			"0 if there is none, absent while not consuming, and of a delayed exchange.")
 )
 
 // What the process works with.

@@ -34,8 +34,7 @@ type Flow struct {
 // newFlow is for what publishes to these exchanges.
 func (s *Set) newFlow(id workerconfig.ID, exchanges []string) *Flow {
 	f := &Flow{id: id, counters: s.counters}
-	values, _ := f.values(latency)
-	f.latency = s.latency.WithLabelValues(values...)
+	f.latency = s.latency.WithLabelValues(f.values()...)
 	f.received, f.redeliveries, f.restarts = f.counter(received), f.counter(redeliveries), f.counter(restarts)
 	f.setAside = f.counter(setAside)
 	for _, exchange := range exchanges {
@@ -44,27 +43,16 @@ func (s *Set) newFlow(id workerconfig.ID, exchanges []string) *Flow {
 	return f
 }
 
-// values are those of the metric's labels, then more. It says false if the metric is for another kind.
-func (f *Flow) values(m metric, more ...string) (values []string, applies bool) {
-	for _, label := range m.Labels {
-		switch label {
-		case string(f.id.Kind):
-			values, applies = append(values, f.id.Name), true
-		case labelPipeline, labelDelayedExchange:
-			values = append(values, "")
-		case labelVhost:
-			values = append(values, f.id.Vhost)
-		}
-	}
-	return append(values, more...), applies
+// values are those of [flowLabels], then more.
+func (f *Flow) values(more ...string) []string {
+	return append([]string{string(f.id.Kind), f.id.Name, f.id.Vhost}, more...)
 }
 
 func (f *Flow) counter(m metric, more ...string) prometheus.Counter {
-	values, applies := f.values(m, more...)
-	if !applies || f.forgotten.Load() {
+	if f.forgotten.Load() {
 		return prometheus.NewCounter(prometheus.CounterOpts{})
 	}
-	return f.counters[m.Name].WithLabelValues(values...)
+	return f.counters[m.Name].WithLabelValues(f.values(more...)...)
 }
 
 // reasonCounters are those of a metric by reason, its last label; before it come more.

@@ -96,7 +96,7 @@ func (s *Set) forget(f *Flow) {
 	delete(s.flows, f.id)
 	delete(s.pipelines, f.id)
 	delete(s.exchanges, f.id)
-	labels := prometheus.Labels{string(f.id.Kind): f.id.Name, labelVhost: f.id.Vhost}
+	labels := prometheus.Labels{labelKind: string(f.id.Kind), labelName: f.id.Name, labelVhost: f.id.Vhost}
 	for _, vec := range s.counters {
 		vec.DeletePartialMatch(labels)
 	}

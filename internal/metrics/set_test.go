@@ -36,7 +36,7 @@ func newExchange(t testing.TB, name string) *delaying.Exchange {
 	return e
 }
 
-// values are the exported series, as in rabbitmq_retry_failed_total{pipeline="orders",...}.
+// values are the exported series, as in rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",...}.
 func values(t *testing.T, s *Set) map[string]float64 {
 	t.Helper()
 	families, err := s.Gatherer().Gather()
@@ -117,15 +117,15 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	got = values(t, s)
 	for series, want := range map[string]float64{
-		`rabbitmq_retry_config_generation{}`:                                                               2,
-		`rabbitmq_retry_config_last_reload_successful{}`:                                                   1,
-		`rabbitmq_retry_received_total{delayed_exchange="",pipeline="orders",vhost="/"}`:                   1,
-		`rabbitmq_retry_retried_total{delay="1m",pipeline="orders",queue="orders.created",vhost="/"}`:      1,
-		`rabbitmq_retry_retried_total{delay="2m",pipeline="orders",queue="orders.created",vhost="/"}`:      0,
-		`rabbitmq_retry_failed_total{pipeline="orders",queue="orders.created",reason="other",vhost="/"}`:   1,
-		`rabbitmq_retry_failed_total{pipeline="orders",queue="",reason="exhausted",vhost="/"}`:             1,
-		`rabbitmq_retry_consuming{delayed_exchange="",pipeline="bills",vhost="/"}`:                         0,
-		`rabbitmq_retry_failed_total{pipeline="bills",queue="bills.created",reason="exhausted",vhost="/"}`: 0,
+		`rabbitmq_retry_config_generation{}`:                                                                                    2,
+		`rabbitmq_retry_config_last_reload_successful{}`:                                                                        1,
+		`rabbitmq_retry_messages_received_total{kind="pipeline",name="orders",vhost="/"}`:                                       1,
+		`rabbitmq_retry_messages_retried_total{delay="1m",kind="pipeline",name="orders",queue="orders.created",vhost="/"}`:      1,
+		`rabbitmq_retry_messages_retried_total{delay="2m",kind="pipeline",name="orders",queue="orders.created",vhost="/"}`:      0,
+		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",queue="orders.created",reason="other",vhost="/"}`:   1,
+		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",queue="",reason="exhausted",vhost="/"}`:             1,
+		`rabbitmq_retry_consuming{kind="pipeline",name="bills",vhost="/"}`:                                                      0,
+		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="bills",queue="bills.created",reason="exhausted",vhost="/"}`: 0,
 	} {
 		if value, found := got[series]; !found || value != want {
 			t.Errorf("%s is %v (found: %t), want %v", series, value, found, want)
@@ -153,8 +153,8 @@ func TestQueuesAndTheirRoles(t *testing.T) {
 	for series := range values(t, s) {
 		if labels, found := strings.CutPrefix(series, queueInfo.Name); found {
 			roles[regexp.MustCompile(`role="[a-z]+"`).FindString(labels)]++
-			if strings.Contains(labels, `"failed"`) && labels != `{delayed_exchange="",pipeline="orders",queue="orders.failed",role="failed",vhost="/"}` &&
-				labels != `{delayed_exchange="",pipeline="orders",queue="orders given up",role="failed",vhost="/"}` {
+			if strings.Contains(labels, `"failed"`) && labels != `{kind="pipeline",name="orders",queue="orders.failed",role="failed",vhost="/"}` &&
+				labels != `{kind="pipeline",name="orders",queue="orders given up",role="failed",vhost="/"}` {
 				t.Error(labels)
 			}
 		}

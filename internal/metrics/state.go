@@ -156,19 +156,15 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	now := time.Now()
 	for _, f := range c.set.flows {
-		f.state.export(now, func(m metric, value float64) {
-			if values, applies := f.values(m); applies {
-				export(m, value, values...)
-			}
-		})
+		f.export(now, func(m metric, value float64) { export(m, value, f.values()...) })
 		for _, q := range f.queues {
-			values, _ := f.values(queueInfo, q.Name, string(q.Role))
-			export(queueInfo, 1, values...)
+			export(queueInfo, 1, f.values(q.Name, string(q.Role))...)
 		}
 	}
 }
 
-func (s *state) export(now time.Time, export func(metric, float64)) {
+func (f *Flow) export(now time.Time, export func(metric, float64)) {
+	s := &f.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	export(ready, number(s.problem(now) == ""))
@@ -177,7 +173,7 @@ func (s *state) export(now time.Time, export func(metric, float64)) {
 	export(blocked, number(s.report.Blocked))
 	export(inFlight, float64(s.report.InFlight))
 	export(backlog, float64(s.report.Backlog))
-	if s.stage == Consuming {
+	if s.stage == Consuming && f.id.Kind == workerconfig.Pipeline { // who publishes to a delayed exchange can write any time
 		export(oldest, age(s.report.Oldest, now).Seconds())
 	}
 }

@@ -74,8 +74,8 @@ func TestMetricsAreInPrometheusFormat(t *testing.T) {
 	set.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders")}, nil)
 	status, body := get(t, probe.Handler(t.Context(), set), "/metrics")
 	for _, want := range []string{
-		"# TYPE rabbitmq_retry_received_total counter\n",
-		`rabbitmq_retry_retried_total{delay="5s",pipeline="orders",queue="",vhost="/"} 0` + "\n",
+		"# TYPE rabbitmq_retry_messages_received_total counter\n",
+		`rabbitmq_retry_messages_retried_total{delay="5s",kind="pipeline",name="orders",queue="",vhost="/"} 0` + "\n",
 		`version="1.2.3"`, "go_goroutines ",
 	} {
 		if status != http.StatusOK || !strings.Contains(body, want) {

@@ -88,7 +88,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 			}
 			r.log.await(t, c.log, 1)
 			r.awaitReady(t, "kept unacknowledged")
-			r.awaitSeries(t, map[string]float64{"unacknowledged_backlog_messages": n, "ready": 0})
+			r.awaitSeries(t, map[string]float64{"messages_in_backlog": n, "ready": 0})
 			e.expectEmpty(t, "work")
 			if c.delay != 0 {
 				e.publish(t, "work", 150, amqp.Publishing{MessageId: "other"})

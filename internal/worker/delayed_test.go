@@ -60,8 +60,8 @@ func TestDelaysOfEveryType(t *testing.T) {
 		}
 	}
 	r.awaitSeries(t, map[string]float64{
-		"received_total": float64(len(values) + 5), "delayed_total": float64(len(values)), "delivered_at_once_total": 5,
-		"refused_total{reason=delay_too_long}": 0, "ready": 1, "consuming": 1, "session_restarts_total": 0,
+		"messages_received_total": float64(len(values) + 5), "messages_delayed_total": float64(len(values)), "messages_delivered_total": 5,
+		"messages_unrouted_total{reason=delay_too_long}": 0, "ready": 1, "consuming": 1, "session_restarts_total": 0,
 	})
 }
 
@@ -161,7 +161,7 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	r.awaitSeries(t, map[string]float64{
-		"refused_total{reason=delay_too_long}": 2, "refused_total{reason=malformed}": 2, "delayed_total": 2, "delivered_at_once_total": 1,
+		"messages_unrouted_total{reason=delay_too_long}": 2, "messages_unrouted_total{reason=malformed}": 2, "messages_delayed_total": 2, "messages_delivered_total": 1,
 		"session_restarts_total": 0, "ready": 1,
 	})
 }
@@ -206,7 +206,7 @@ func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 	if text, _ := d.Headers["dead-letter-error"].(string); d.MessageId != "bad" || d.Headers["dead-letter-reason"] != "malformed" || !strings.Contains(text, "a UUID") {
 		t.Errorf("%+v", d)
 	}
-	r.awaitSeries(t, map[string]float64{"refused_total{reason=malformed}": 1, "delayed_total": 1})
+	r.awaitSeries(t, map[string]float64{"messages_unrouted_total{reason=malformed}": 1, "messages_delayed_total": 1})
 }
 
 // A worker with the permissions that the provider lists can do all that it has to.

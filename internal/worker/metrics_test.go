@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// series are the metrics of the pipeline by their name and labels, as in failed_total{reason=exhausted};
+// series are the metrics of the pipeline by their name and labels, as in messages_parked_total{reason=exhausted};
 // prefix, pipeline and vhost are left out. Those of a work queue count in those without it, too.
 func (r *running) series(t *testing.T) map[string]float64 {
 	t.Helper()
@@ -31,7 +31,7 @@ func (r *running) series(t *testing.T) map[string]float64 {
 			var labels, ofQueue []string
 			for _, l := range m.GetLabel() {
 				switch l.GetName() {
-				case "pipeline", "delayed_exchange", "vhost":
+				case "kind", "name", "vhost":
 				case "queue":
 					ofQueue = []string{"queue=" + l.GetValue()}
 				default:
@@ -96,28 +96,28 @@ func TestMetricsCountWhatBecomesOfMessages(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200)}})
 	r.awaitSeries(t, map[string]float64{
-		"received_total":                                          5*3 + 2,
-		"redeliveries_caused_total":                               0,
-		"retried_total{delay=0s}":                                 5,
-		"retried_total{delay=100ms}":                              5,
-		"rescued_total":                                           0,
-		"failed_total{reason=exhausted}":                          5,
-		"failed_total{reason=unrecoverable}":                      1,
-		"failed_total{reason=malformed}":                          1, // left to the broker
-		"failed_total{reason=expired}":                            0,
-		"failed_total{queue=orders.created,reason=exhausted}":     5,
-		"failed_total{queue=orders.created,reason=unrecoverable}": 1,
-		"retried_total{queue=orders.created,delay=100ms}":         5,
-		"confirm_latency_seconds":                                 5*3 + 1,
-		"in_flight_messages":                                      0,
-		"unacknowledged_backlog_messages":                         0,
-		"ready":                                                   1,
-		"connected":                                               1,
-		"consuming":                                               1,
-		"blocked":                                                 0,
-		"session_restarts_total":                                  0,
-		"config_generation":                                       1,
-		"config_last_reload_successful":                           1,
+		"messages_received_total":                                          5*3 + 2,
+		"messages_redelivered_total":                                       0,
+		"messages_retried_total{delay=0s}":                                 5,
+		"messages_retried_total{delay=100ms}":                              5,
+		"messages_rescued_total":                                           0,
+		"messages_parked_total{reason=exhausted}":                          5,
+		"messages_parked_total{reason=unrecoverable}":                      1,
+		"messages_parked_total{reason=malformed}":                          1, // left to the broker
+		"messages_parked_total{reason=expired}":                            0,
+		"messages_parked_total{queue=orders.created,reason=exhausted}":     5,
+		"messages_parked_total{queue=orders.created,reason=unrecoverable}": 1,
+		"messages_retried_total{queue=orders.created,delay=100ms}":         5,
+		"confirm_duration_seconds":                                         5*3 + 1,
+		"messages_in_flight":                                               0,
+		"messages_in_backlog":                                              0,
+		"ready":                                                            1,
+		"connected":                                                        1,
+		"consuming":                                                        1,
+		"blocked":                                                          0,
+		"session_restarts_total":                                           0,
+		"config_generation":                                                1,
+		"config_last_reload_successful":                                    1,
 	})
 	r.stop(t)
 	r.awaitReady(t, "the inbox is not consumed")
@@ -141,15 +141,15 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 		p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": queue}})
 	}
 	r.awaitSeries(t, map[string]float64{
-		"received_total":                        4,
-		"retried_total{delay=100ms}":            2,
-		"rescued_total":                         1,
-		"returned_total{exchange=amq.default}":  1,
-		"returned_total{exchange=orders.retry}": 0,
-		"failed_total{reason=unknown_queue}":    1,
-		"rescued_total{queue=orders.created}":   1,
+		"messages_received_total":                         4,
+		"messages_retried_total{delay=100ms}":             2,
+		"messages_rescued_total":                          1,
+		"publishes_returned_total{exchange=amq.default}":  1,
+		"publishes_returned_total{exchange=orders.retry}": 0,
+		"messages_parked_total{reason=unknown_queue}":     1,
+		"messages_rescued_total{queue=orders.created}":    1,
 		// Of the configuration, though the broker has it no more.
-		"failed_total{queue=orders.gone,reason=unknown_queue}": 1,
+		"messages_parked_total{queue=orders.gone,reason=unknown_queue}": 1,
 	})
 }
 
@@ -164,17 +164,17 @@ func TestBacklogIsSeen(t *testing.T) {
 	r := p.work(t)
 	r.awaitReady(t, "1 message(s) kept unacknowledged")
 	kept := r.series(t)
-	if age := kept["inbox_oldest_message_age_seconds"]; age < 1 || age > 60 || kept["unacknowledged_backlog_messages"] != 1 || kept["in_flight_messages"] != 1 {
+	if age := kept["inbox_oldest_message_age_seconds"]; age < 1 || age > 60 || kept["messages_in_backlog"] != 1 || kept["messages_in_flight"] != 1 {
 		t.Errorf("%v", kept)
 	}
-	if nacks := kept["nacked_total{exchange=orders.retry}"]; nacks < 1 || kept["confirm_latency_seconds"] < nacks {
+	if nacks := kept["publishes_nacked_total{exchange=orders.retry}"]; nacks < 1 || kept["confirm_duration_seconds"] < nacks {
 		t.Errorf("%v", kept)
 	}
 
 	// The session is renewed, and the metrics do not forget about the message meanwhile.
 	brokertest.Eventually(t, patience, func() error {
 		now := r.series(t)
-		if now["unacknowledged_backlog_messages"] != 1 {
+		if now["messages_in_backlog"] != 1 {
 			t.Fatalf("%v", now)
 		}
 		if now["session_restarts_total"] == 0 {
@@ -186,7 +186,7 @@ func TestBacklogIsSeen(t *testing.T) {
 	}
 	r.awaitReady(t, "")
 	healed := r.series(t)
-	if healed["unacknowledged_backlog_messages"] != 0 || healed["retried_total{delay=100ms}"] != 1 || healed["redeliveries_caused_total"] < 1 {
+	if healed["messages_in_backlog"] != 0 || healed["messages_retried_total{delay=100ms}"] != 1 || healed["messages_redelivered_total"] < 1 {
 		t.Errorf("%v", healed)
 	}
 }
@@ -205,14 +205,14 @@ func TestMissingExchangeIsSeen(t *testing.T) {
 	p.set(t, http.MethodPut, p.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true})
 	brokertest.Eventually(t, patience, func() error {
 		now := r.series(t)
-		if now["unacknowledged_backlog_messages"] != 20 || now["returned_total{exchange=orders.failed}"] == 0 {
+		if now["messages_in_backlog"] != 20 || now["publishes_returned_total{exchange=orders.failed}"] == 0 {
 			return fmt.Errorf("%v", now)
 		}
 		return nil
 	})
 	p.apply(t, pipeline.Expand(p.spec))
 	r.awaitReady(t, "")
-	r.awaitSeries(t, map[string]float64{"failed_total{reason=exhausted}": 20, "unacknowledged_backlog_messages": 0})
+	r.awaitSeries(t, map[string]float64{"messages_parked_total{reason=exhausted}": 20, "messages_in_backlog": 0})
 }
 
 func TestReadinessFollowsTheInbox(t *testing.T) {
@@ -305,7 +305,7 @@ func TestMessagesMakeNoLabels(t *testing.T) {
 		}}
 	})
 	brokertest.Eventually(t, patience, func() error {
-		if n := r.series(t)["received_total"]; n < messages {
+		if n := r.series(t)["messages_received_total"]; n < messages {
 			return fmt.Errorf("%v messages received", n)
 		}
 		return nil

@@ -58,7 +58,7 @@ func TestProbesOfTheProcess(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	expect("/readyz", http.StatusServiceUnavailable, "1 message(s) kept unacknowledged")
 	expect("/healthz", http.StatusOK, "ok")
-	expect("/metrics", http.StatusOK, `rabbitmq_retry_unacknowledged_backlog_messages{delayed_exchange="",pipeline="orders",vhost="`+p.Vhost+`"} 1`)
+	expect("/metrics", http.StatusOK, `rabbitmq_retry_messages_in_backlog{kind="pipeline",name="orders",vhost="`+p.Vhost+`"} 1`)
 
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

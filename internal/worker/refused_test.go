@@ -80,7 +80,7 @@ func TestFullQueueBesideAGoodOne(t *testing.T) {
 	r.log.await(t, "messages go to the refused queue", 1)
 	e.expectShared(t, n, "good", e.names.Refused())
 	r.awaitReady(t, "")
-	r.awaitSeries(t, map[string]float64{"refused_queue_total": n, "delivered_at_once_total": n})
+	r.awaitSeries(t, map[string]float64{"messages_refused_total": n, "messages_delivered_total": n})
 	if log := r.log.String(); countLines(log, "refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
 		t.Errorf("log:\n%.2000s", log)
 	}
@@ -99,7 +99,7 @@ func TestFullQueueBesideTheFailedQueue(t *testing.T) {
 	r.log.await(t, "messages go to the refused queue", 1)
 	p.expectShared(t, n, p.names.FailedQueue(), p.names.RefusedQueue())
 	r.awaitReady(t, "")
-	r.awaitSeries(t, map[string]float64{"refused_queue_total": n, "failed_total{reason=exhausted}": n})
+	r.awaitSeries(t, map[string]float64{"messages_refused_total": n, "messages_parked_total{reason=exhausted}": n})
 	if log := r.log.String(); countLines(log, "messages go to the refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
 		t.Errorf("log:\n%.2000s", log)
 	}

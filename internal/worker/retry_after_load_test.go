@@ -36,7 +36,7 @@ func TestLoadRetryAfter(t *testing.T) {
 	if got.Headers["retry-count"] != int64(1) || got.Headers["retry-delay-ms"] != wait.Milliseconds() {
 		t.Errorf("headers %v", got.Headers)
 	}
-	r.awaitSeries(t, map[string]float64{"received_total": 3, "retried_total{delay=30s}": 3, "retried_total{delay=5s}": 0})
+	r.awaitSeries(t, map[string]float64{"messages_received_total": 3, "messages_retried_total{delay=30s}": 3, "messages_retried_total{delay=5s}": 0})
 }
 
 func TestLoadRetryAfterOfKilledWorkers(t *testing.T) {

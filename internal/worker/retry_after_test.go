@@ -157,7 +157,7 @@ func TestRetryAfterAcrossChanges(t *testing.T) {
 			asked := time.Now()
 			p.Publish(t, "orders.dlx", "", retryAfter(5*time.Second))
 			before := p.work(t)
-			before.awaitSeries(t, map[string]float64{"retried_total{delay=2s}": 1})
+			before.awaitSeries(t, map[string]float64{"messages_retried_total{delay=2s}": 1})
 			before.stop(t)
 			test.change(t, p)
 			p.work(t)

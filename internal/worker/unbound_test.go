@@ -83,7 +83,7 @@ func TestMessagesThatWaitForADelayAreNotPublished(t *testing.T) {
 	r.log.await(t, noDelayIsBound, 1)
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 300) })
 	time.Sleep(5 * time.Second)
-	if n := r.series(t)["returned_total{exchange=orders.retry}"]; n == 0 || n > 60 {
+	if n := r.series(t)["publishes_returned_total{exchange=orders.retry}"]; n == 0 || n > 60 {
 		t.Errorf("%v messages were returned", n)
 	}
 	p.expectEmpty(t, "orders.failed")

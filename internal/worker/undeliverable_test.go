@@ -228,7 +228,7 @@ func TestUndeliverableMessageInAWideWindow(t *testing.T) {
 		p.awaitFailed(t, "malformed")
 		p.expectEmpty(t, p.names.FailedQueue())
 		sessions := countLines(r.log.String(), "msg=consuming")
-		caused := r.series(t)["redeliveries_caused_total"]
+		caused := r.series(t)["messages_redelivered_total"]
 		t.Logf("%s, %d sessions, %d copies, %.0f redeliveries", took, sessions, a.copies(), caused)
 		if a.copies() > 0 && caused == 0 {
 			t.Errorf("%d copies, but no redelivery is counted", a.copies())
