@@ -18,7 +18,7 @@ func TestIntendedArgument(t *testing.T) {
 		"x-max-age":                  "",
 		"x-max-priority":             "",
 		"expires":                    "x-expires",
-		"x-retry-declared-by":        "",
+		"retry-declared-by":          "",
 	} {
 		if got := intendedArgument(argument); got != want {
 			t.Errorf("%q is taken for %q, want %q", argument, got, want)

@@ -323,7 +323,7 @@ func TestAlteredDelayedQueues(t *testing.T) {
 		"unrouted, bytes":    {quorum("events.delay.unrouted", args{"x-dead-letter-exchange": "events.delay.unrouted", "x-max-length-bytes": number(1000)}), audit.Object{Kind: "queue", Name: "events.delay.unrouted"}, "max-length-bytes is 1000"},
 		"expires":            {policy("org", "^events", 1001, args{"expires": number(1000)}), audit.Object{Kind: "policy", Name: "org"}, "expires is 1000"},
 		"inbox that expires": {operator("org", "inbox", args{"expires": number(1000)}), audit.Object{Kind: "operator_policy", Name: "org"}, "expires is 1000"},
-		"overflow":           {policy("delay/events/own", `^events\.delay\.`, 1000, args{"overflow": "drop-head", "dead-letter-strategy": "at-least-once"}), audit.Object{Kind: "policy", Name: "delay/events/own"}, "overflow is drop-head"},
+		"overflow":           {policy("delay/events/queues", `^events\.delay\.`, 1000, args{"overflow": "drop-head", "dead-letter-strategy": "at-least-once"}), audit.Object{Kind: "policy", Name: "delay/events/queues"}, "overflow is drop-head"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

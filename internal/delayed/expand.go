@@ -65,7 +65,7 @@ const DefaultPolicyPriority = pipeline.DefaultPolicyPriority
 // Guard returns the policy that keeps those of others off the delayed exchange's queues, by name. It says what these say
 // themselves.
 func Guard(e Exchange) map[string]topology.Policy {
-	return map[string]topology.Policy{e.Names().OwnPolicy(): {
+	return map[string]topology.Policy{e.Names().QueuesPolicy(): {
 		// RabbitMQ before 3.12 knows no finer word.
 		Pattern: e.Names().ownPattern(), ApplyTo: "queues", Priority: e.PolicyPriority,
 		Definition: topology.Arguments{"dead-letter-strategy": topology.AtLeastOnce, "overflow": "reject-publish"},

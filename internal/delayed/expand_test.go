@@ -35,7 +35,7 @@ func TestExpand(t *testing.T) {
 			"x-delivery-limit=1000000 x-message-ttl=2000 x-overflow=reject-publish",
 	})
 	assertLines(t, "policies", view.Policies, map[string]string{
-		"delay/events/own": `queues ^events\.delay\.(inbox|unrouted|\d[\dhms.]*\.\d+)$ priority=1000 ` +
+		"delay/events/queues": `queues ^events\.delay\.(inbox|unrouted|\d[\dhms.]*\.\d+)$ priority=1000 ` +
 			"dead-letter-strategy=at-least-once overflow=reject-publish",
 	})
 	want := `events -> events.delay.inbox

@@ -54,9 +54,9 @@ func (n Names) LevelOf(name string) (Level, bool) {
 	return l, n.Level(l) == name
 }
 
-// OwnPolicy is the name of the policy that keeps those of others off the delayed exchange's queues.
-func (n Names) OwnPolicy() string {
-	return policyPrefix + pipeline.Separator + string(n) + pipeline.Separator + "own"
+// QueuesPolicy is the name of the policy that keeps those of others off the delayed exchange's queues.
+func (n Names) QueuesPolicy() string {
+	return policyPrefix + pipeline.Separator + string(n) + pipeline.Separator + "queues"
 }
 
 // policyPrefix begins the names of all policies of delayed exchanges.

@@ -54,11 +54,11 @@ func TestExpandNative(t *testing.T) {
 			"orders.return":       "direct alternate-exchange=orders.failed",
 		},
 		Queues: map[string]string{
-			"given-up": "quorum x-dead-letter-exchange='' x-dead-letter-routing-key=given-up x-dead-letter-strategy=at-least-once " +
-				"x-delivery-limit=1000000 x-overflow=reject-publish x-retry-declared-by=orders",
+			"given-up": "quorum retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=given-up x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-overflow=reject-publish",
 			"orders.failed": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
 				"x-delivery-limit=1000000 x-overflow=reject-publish",
-			"paid": "quorum x-retry-declared-by=orders x-single-active-consumer=true",
+			"paid": "quorum retry-declared-by=orders x-single-active-consumer=true",
 		},
 		Bindings: []string{
 			`orders.failed -> orders.failed retry-definition='{"version":1,"engine":"native","delays":["5s","10s","15s"],"max_attempts":5,"retry_on":["rejected"]}'`,
@@ -108,7 +108,7 @@ func TestExpandConsumer(t *testing.T) {
 				"x-delivery-limit=1000000 x-overflow=reject-publish",
 			"orders.retry.5s": retry("5000"),
 			"orders.retry.1m": retry("60000"),
-			"paid":            "quorum x-retry-declared-by=orders x-single-active-consumer=true",
+			"paid":            "quorum retry-declared-by=orders x-single-active-consumer=true",
 		},
 		Bindings: []string{
 			`orders.failed -> orders.failed retry-definition='{"version":1,"engine":"consumer","delays":["5s"],"max_attempts":4,"retry_on":["rejected"]}'`,

@@ -12,7 +12,7 @@ import (
 // DeclaredArgument marks the return binding of one that is, too: a queue without it is never deleted. Both are texts:
 // the management API has the same handle for a binding with true and with "true".
 const (
-	DeclaredByArgument = "x-retry-declared-by"
+	DeclaredByArgument = "retry-declared-by"
 	DeclaredArgument   = "retry-declared"
 )
 

@@ -36,7 +36,7 @@ func TestExpandQuorum(t *testing.T) {
 				"x-delivery-limit=1000000 x-message-ttl=5000 x-overflow=reject-publish",
 			"orders.retry.5s": retry("5000"),
 			"orders.retry.1m": retry("60000"),
-			"paid":            "quorum x-retry-declared-by=orders x-single-active-consumer=true",
+			"paid":            "quorum retry-declared-by=orders x-single-active-consumer=true",
 		},
 		Bindings: []string{
 			"orders.dlx -> orders.inbox",

@@ -32,8 +32,8 @@ func TestExpandFailedQueues(t *testing.T) {
 	want := topology.View{
 		Exchanges: map[string]string{},
 		Queues: map[string]string{
-			"given-up": "quorum x-dead-letter-exchange='' x-dead-letter-routing-key=given-up x-dead-letter-strategy=at-least-once " +
-				"x-delivery-limit=1000000 x-overflow=reject-publish x-retry-declared-by=orders",
+			"given-up": "quorum retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=given-up x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-overflow=reject-publish",
 		},
 		Policies: map[string]string{
 			"retry/orders/failed-queues": "queues ^(given-up)$ priority=1000 dead-letter-exchange=orders.dlx dead-letter-strategy=at-least-once overflow=reject-publish",
@@ -49,7 +49,7 @@ func TestExpandFailedQueues(t *testing.T) {
 	}
 	classic := teams()
 	classic.QueueType = topology.Classic
-	if q := topology.Render(Expand(classic)).Queues["given-up"]; q != "classic x-dead-letter-exchange='' x-dead-letter-routing-key=given-up x-retry-declared-by=orders" {
+	if q := topology.Render(Expand(classic)).Queues["given-up"]; q != "classic retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=given-up" {
 		t.Error(q)
 	}
 }

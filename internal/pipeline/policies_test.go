@@ -45,7 +45,7 @@ func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
 		t.Error(diff)
 	}
 	arguments := Expand(every()).Queues["declared"].Arguments
-	if diff := cmp.Diff(topology.Arguments{"x-retry-declared-by": "orders", "x-single-active-consumer": true, "x-dead-letter-exchange": "orders.dlx"}, arguments); diff != "" {
+	if diff := cmp.Diff(topology.Arguments{"retry-declared-by": "orders", "x-single-active-consumer": true, "x-dead-letter-exchange": "orders.dlx"}, arguments); diff != "" {
 		t.Error(diff)
 	}
 }

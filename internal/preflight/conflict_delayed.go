@@ -36,7 +36,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 // ownerOfDelayed is a delayed exchange as the owner of its objects. What a level cannot route has to stay above it.
 func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
 	n, expanded, others := e.Names(), delayed.Expand(e), maps.Clone(vhost.Policies)
-	delete(others, n.OwnPolicy())
+	delete(others, n.QueuesPolicy())
 	o := owner{
 		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority,
 		others: topology.NewMatcher(others), operator: topology.NewMatcher(vhost.OperatorPolicies), alike: "levels",

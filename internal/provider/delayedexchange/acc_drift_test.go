@@ -60,7 +60,7 @@ func addForeign(t *testing.T, b *brokertest.Broker) {
 		body := map[string]any{"routing_key": "foreign.#", "arguments": map[string]any{"who": "foreign", "version": 2}}
 		b.Call(t, http.MethodPost, b.Path("bindings", "e", ends[0], ends[1], ends[2]), body, nil)
 	}
-	for _, name := range []string{"foreign", "delay/events.more/own"} {
+	for _, name := range []string{"foreign", "delay/events.more/queues"} {
 		b.Call(t, http.MethodPut, b.Path("policies", name), map[string]any{
 			"pattern": "^foreign", "apply-to": "queues", "priority": 3, "definition": map[string]any{"max-length": 12345},
 		}, nil)

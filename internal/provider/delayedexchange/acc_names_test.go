@@ -89,7 +89,7 @@ func policiesAreTheirOwners(t *testing.T, b *brokertest.Broker, names []string) 
 			want := ""
 			for _, name := range names {
 				if n := delayed.Names(name); n.OwnsQueue(queue.Name) {
-					want = n.OwnPolicy()
+					want = n.QueuesPolicy()
 				}
 			}
 			if strings.HasPrefix(queue.Policy, "delay/") != (want != "") || want != "" && queue.Policy != want {

@@ -43,8 +43,8 @@ func TestAcc_FailedQueuesOfTeams(t *testing.T) {
 			Config: config(shared, shared, theirs), ConfigPlanChecks: settled,
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, topology("queues", "team.failures"), knownvalue.StringExact(
-					"quorum x-dead-letter-exchange='' x-dead-letter-routing-key=team.failures x-dead-letter-strategy=at-least-once "+
-						"x-delivery-limit=1000000 x-overflow=reject-publish x-retry-declared-by=orders")),
+					"quorum retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=team.failures x-dead-letter-strategy=at-least-once "+
+						"x-delivery-limit=1000000 x-overflow=reject-publish")),
 				statecheck.ExpectKnownValue(address, topology("policies", "retry/orders/failed-queues"), knownvalue.StringExact(
 					`queues ^(team\.failures)$ priority=1000 dead-letter-exchange=orders.dlx dead-letter-strategy=at-least-once overflow=reject-publish`)),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("bindings"), knownvalue.SetPartial([]knownvalue.Check{
