@@ -71,7 +71,7 @@ func (f *Delaying) send(m *message, _ time.Time) deadletter.Route {
 
 func (f *Delaying) returned(p *publisher, m *message) error {
 	if v := exchanges(m.verdict); v.SetAside {
-		v.SetAside = false
+		v.SetAside = m.staysRefused()
 		m.verdict = v
 		f.session.unrouted(p, m)
 		return nil
@@ -161,7 +161,7 @@ func (f *Delaying) shut(p *publisher, _ *amqp.Error) error { //nolint:unparam //
 	p.waiting, p.suspects = nil, 0
 	for _, m := range waiting {
 		v := exchanges(m.verdict)
-		v.SetAside = false
+		v.SetAside = m.staysRefused()
 		m.verdict = v
 		f.session.keep(m)
 	}

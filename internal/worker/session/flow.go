@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"math/bits"
 	"runtime/debug"
 	"time"
 
@@ -122,6 +123,10 @@ type message struct {
 	deferrals int
 	dueAt     time.Time
 }
+
+// staysRefused reports whether a message that found no refused queue tries only that one again. To publish it to the others again
+// doubles it in those that have it, so that comes each time after twice as many attempts.
+func (m *message) staysRefused() bool { return bits.OnesCount(uint(m.deferrals+1)) > 1 }
 
 // accepted reports whether the broker has confirmed that it keeps the message. What the library notifies of
 // does not: where a nack overtook the confirm of an earlier message and an ack of multiple ones follows,

@@ -131,7 +131,7 @@ func (f *Retrying) accepted(m *message) {
 func (f *Retrying) returned(p *publisher, m *message) error {
 	s, v := f.session, verdictOf(m)
 	if v.Refused {
-		v.Refused = false
+		v.Refused = m.staysRefused()
 		m.verdict = v
 		s.unrouted(p, m)
 		return nil
