@@ -2,6 +2,7 @@ package workerconfig
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -50,9 +51,16 @@ func checkName(kind Kind, name string) []problem.Problem {
 	case strings.HasPrefix(name+".", "amq."):
 		return one(at, "Reserved "+kind.words()+" name",
 			"Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)
+	case likeRetryQueue.MatchString(name):
+		return one(at, "Name of a retry queue",
+			"%q is like a retry queue of a pipeline %q, whose policy would cover the queues of this %s. Choose a name without %q and a digit.",
+			name, likeRetryQueue.FindStringSubmatch(name)[1], kind.words(), ".retry.")
 	}
 	return nil
 }
+
+// likeRetryQueue matches what the policy of another pipeline covers.
+var likeRetryQueue = regexp.MustCompile(`^(.+)\.retry\.\d`)
 
 // NameTooLong is a problem of a name for the longest one that it expands to.
 func NameTooLong(kind Kind, expanded, why string) problem.Problem {

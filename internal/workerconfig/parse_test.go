@@ -108,6 +108,7 @@ func TestParseErrors(t *testing.T) {
 		"dot of a queue":       {with(`orders.paid`, `.`), `pipelines[0].work_queues["."]: HTTP clients`},
 		"line break":           {with(`"orders"`, `"or\nders"`), `pipelines[0].name: "or\nders" has a line break`},
 		"reserved, too":        {with(`"orders"`, `"amq"`), `pipelines[0].name: Brokers keep names that begin with "amq."`},
+		"like a retry queue":   {with(`"orders"`, `"p.retry.1s"`), `pipelines[0].name: "p.retry.1s" is like a retry queue of a pipeline "p"`},
 		"attempts not whole":   {with(`:4`, `:4.5`), "pipelines[0].max_attempts: must be a whole number"},
 		"age":                  {with(`"delays"`, `"max_age":"1 day","delays"`), `pipelines[0].max_age: "1 day" is not a duration`},
 		"no age":               {with(`"delays"`, `"max_age":"0s","delays"`), `pipelines[0].max_age: "0s" is not positive`},

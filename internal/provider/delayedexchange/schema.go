@@ -27,7 +27,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			"name": schema.StringAttribute{
 				Required: true, PlanModifiers: replaces,
 				MarkdownDescription: "Name of the exchange that messages are published to, with which the names of all its objects begin. " +
-					"It may not contain `/`. " +
+					"It must not contain `/`, or `.retry.` with a digit after it. " +
 					"Changing it replaces the delayed exchange.",
 			},
 			"vhost": entity.Vhost("delayed exchange"),

@@ -34,7 +34,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				Required:      true,
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Name of the pipeline, with which the names of its exchanges and queues begin. " +
-					"It may not contain `/`. " +
+					"It must not contain `/`, or `.retry.` with a digit after it. " +
 					"Changing it replaces the pipeline.",
 			},
 			"vhost": entity.Vhost("pipeline"),
