@@ -63,7 +63,7 @@ func TestFailedQueueOfATeam(t *testing.T) {
 			}
 			out, errs := team.run(t, exitOK, failed("list")...)
 			contains(t, out, "3      exhausted  orders.created")
-			contains(t, errs, "rabbitmq-retry failed show orders --queue orders.given-up --vhost "+o.Vhost+" ID")
+			contains(t, errs, "3 messages in orders.given-up; all put back.")
 			out, _ = team.run(t, exitOK, failed("list", "-o", "id")...)
 			id := strings.Fields(out)[0]
 			out, _ = team.run(t, exitOK, "failed", "show", "orders", id, "--queue", "orders.given-up", "--raw")

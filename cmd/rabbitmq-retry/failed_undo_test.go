@@ -174,8 +174,11 @@ func TestUndo(t *testing.T) {
 	_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
 	contains(t, errs, fmt.Sprintf("imported %d of %d messages", all, all), "failed delete orders --vhost "+o.Vhost+" --run "+runOf(t, errs)+" --discard")
 	same("an import", ids, before)
+	imported := runOf(t, errs)
 	_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
-	contains(t, errs, fmt.Sprintf("imported 0 of %d messages", all), fmt.Sprintf("%d messages in the queue already", all))
+	contains(t, errs, fmt.Sprintf("imported 0 of %d messages", all), fmt.Sprintf("%d messages in the queue already", all),
+		"in the queue already, imported by --run "+imported)
+	lacks(t, errs, "To undo", " of them: ")
 	same("the same import again", ids, before)
 
 	// The malformed ones are edited, and take the places of those that they were.
@@ -185,11 +188,14 @@ func TestUndo(t *testing.T) {
 	contains(t, errs, "imported 0 of 20 messages", "20 messages in the queue already")
 	corrected := edited(t, odd, `\"currency\":\"EURO\"`, `\"currency\":\"EUR\"`)
 	_, errs = o.run(t, exitError, "failed", "import", "orders", corrected, "--yes")
-	contains(t, errs, "nothing was imported: 20 ids of the file are those of other messages in orders.failed; --replace puts",
+	contains(t, errs, "nothing was imported: messages with 20 ids of the file have another content in orders.failed; --replace puts",
 		"in the queue:", `EURO\"}"`, "in the file:", `EUR\"}"`)
 	same("a refused import", ids, before)
 	_, errs = o.run(t, exitOK, "failed", "import", "orders", corrected, "--replace", "--yes")
 	contains(t, errs, "imported 20 of 20 messages", "replaced 20 of 20 messages", `"replaced":20`)
+	lacks(t, errs, "To undo")
+	_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--run", runOf(t, errs), "--discard", "--yes")
+	lacks(t, errs, "deleted 20")
 	want := maps.Clone(before)
 	for i := *failures; i < all; i++ {
 		want[fmt.Sprintf("order-%d", i)] = strings.Replace(want[fmt.Sprintf("order-%d", i)], "EURO", "EUR", 1)

@@ -116,7 +116,7 @@ func TestUnrouted(t *testing.T) {
 
 	out, errs := o.run(t, exitOK, "failed", "list", "--queue", unrouted)
 	contains(t, out, "2      delay_too_long  -", "2      unroutable      -", "1      malformed       -")
-	contains(t, errs, "5 messages in "+unrouted+"; all put back. Next: rabbitmq-retry failed show --queue "+unrouted)
+	contains(t, errs, "5 messages in "+unrouted+"; all put back. --messages lists")
 	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--messages")
 	contains(t, out, "order.paid", "next year", "undecodable")
 	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--message-id", "next year", "-o", "id")

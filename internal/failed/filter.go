@@ -25,8 +25,8 @@ type Filter struct {
 	// RoutingKey is a pattern in which * stands for any text and ? for any character.
 	RoutingKey string   `json:"routing_key,omitempty"`
 	MessageIDs []string `json:"message_ids,omitempty"`
-	// Error is a part of the error or exception, in whatever case.
-	Error string `json:"error,omitempty"`
+	// Errors are parts of the error or exception, in whatever case.
+	Errors []string `json:"errors,omitempty"`
 	// Runs are those of imports.
 	Runs []string `json:"runs,omitempty"`
 	// IDs are taken as often as they are listed, since equal messages share one; nil means any. What has not the form of an
@@ -110,8 +110,8 @@ func (s *Selector) Missing() []string {
 
 // Selective reports whether the filter leaves anything out.
 func (f *Filter) Selective() bool {
-	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Runs) > 0 || f.IDs != nil ||
-		!f.Since.IsZero() || !f.Until.IsZero() || f.RoutingKey != "" || f.Error != ""
+	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Errors)+len(f.Runs) > 0 || f.IDs != nil ||
+		!f.Since.IsZero() || !f.Until.IsZero() || f.RoutingKey != ""
 }
 
 func (s *Selector) inTime(e *Entry) bool {
@@ -130,13 +130,13 @@ func (s *Selector) inTime(e *Entry) bool {
 func (f *Filter) matches(e *Entry) bool {
 	return among(f.Reasons, e.Reason) && among(f.FromQueues, e.WorkQueue) && among(f.MessageIDs, e.MessageID) &&
 		among(f.Runs, e.Run) &&
-		(f.Error == "" || f.matchesError(e)) &&
+		(len(f.Errors) == 0 || slices.ContainsFunc(f.Errors, e.hasError)) &&
 		(len(f.Headers) == 0 || f.matchesHeaders(e))
 }
 
-// matchesError is also about what a table shows of an error, which ends where a column does.
-func (f *Filter) matchesError(e *Entry) bool {
-	text := strings.TrimSuffix(f.Error, "…")
+// hasError is also about what a table shows of an error, which ends where a column does.
+func (e *Entry) hasError(text string) bool {
+	text = strings.TrimSuffix(text, "…")
 	return contains(e.Error, text) || contains(e.Exception, text) || contains(e.Failure(), text)
 }
 

@@ -35,13 +35,14 @@ func TestFilters(t *testing.T) {
 		"the delivery's key":  {failed.Filter{RoutingKey: "order.created"}, false},
 		"a message id":        {failed.Filter{MessageIDs: []string{"order-1003"}}, true},
 		"another message id":  {failed.Filter{MessageIDs: []string{"order-100"}}, false},
-		"an error":            {failed.Filter{Error: "SUCH article"}, true},
-		"a clipped error":     {failed.Filter{Error: "SUCH art…"}, true},
-		"an exception":        {failed.Filter{Error: "noarticle"}, true},
-		"another error":       {failed.Filter{Error: "timeout"}, false},
+		"an error":            {failed.Filter{Errors: []string{"SUCH article"}}, true},
+		"a clipped error":     {failed.Filter{Errors: []string{"SUCH art…"}}, true},
+		"an exception":        {failed.Filter{Errors: []string{"noarticle"}}, true},
+		"another error":       {failed.Filter{Errors: []string{"timeout"}}, false},
+		"one of two errors":   {failed.Filter{Errors: []string{"timeout", "such"}}, true},
 		"the id":              {failed.Filter{IDs: []string{e.ID}}, true},
 		"no ids":              {failed.Filter{IDs: []string{}}, false},
-		"all but one of them": {failed.Filter{Reasons: []string{"exhausted"}, Error: "timeout"}, false},
+		"all but one of them": {failed.Filter{Reasons: []string{"exhausted"}, Errors: []string{"timeout"}}, false},
 	} {
 		if got := c.filter.Selector().Selects(&e); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -140,7 +141,7 @@ func TestFailure(t *testing.T) {
 		if again := (&failed.Entry{Error: e.Failure()}).Failure(); again != want {
 			t.Errorf("%q is %q the second time", want, again)
 		}
-		selector := failed.Filter{Error: want}.Selector()
+		selector := failed.Filter{Errors: []string{want}}.Selector()
 		if !selector.Selects(&e) {
 			t.Errorf("%q is not selected by %q", text, want)
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -40,7 +39,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; may be repeated")
 	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`, in which * is any text")
 	flags.StringSliceVar(&f.plain.MessageIDs, "message-id", nil, "only messages with one of these message-`ids`")
-	flags.StringVar(&f.plain.Error, "error", "", "only messages with this `text` in their error or exception")
+	flags.StringArrayVar(&f.plain.Errors, "error", nil, "only messages with this `text` in their error or exception; may be repeated")
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put there")
 	flags.StringVar(&f.ids, "ids", "",
 		"only messages whose ids or message-ids are in this `file`, one per line or lines of an export; - is stdin")
@@ -54,29 +53,6 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 // given reports whether any of them is.
 func (f *filters) given() bool {
 	return f.plain.Selective() || len(f.headers)+f.scan+f.limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
-}
-
-// words are the flags as they are written on a command line, but for the reasons and the limit.
-func words(flags *pflag.FlagSet) string {
-	var text strings.Builder
-	flags.Visit(func(f *pflag.Flag) {
-		values := []string{f.Value.String()}
-		switch f.Name {
-		case "config", "error", "ids", "older-than", "routing-key", "scan", "since", "until":
-		case "from-queue", "message-id", "run": // a line of CSV
-			values[0] = strings.TrimSuffix(strings.TrimPrefix(values[0], "["), "]")
-		case "header":
-			if list, ok := f.Value.(pflag.SliceValue); ok {
-				values = list.GetSlice()
-			}
-		default:
-			return
-		}
-		for _, value := range values {
-			text.WriteString(" --" + f.Name + " " + pasted(value))
-		}
-	})
-	return text.String()
 }
 
 // filter reads the flags.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,8 @@ type imports struct {
 	sent map[int]string
 	// notes are what was changed or left out, and of how many messages.
 	notes map[string]int
+	// runs are those of earlier imports that have put messages of the file into the queue already.
+	runs map[string]bool
 	// total is how many messages the file has, read how many were read of it last, skipped how many are in the queue already.
 	total, read, skipped int
 }
@@ -103,7 +106,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 		return errors.New("which file? Write its name, or - for stdin")
 	}
 	i := &imports{
-		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{},
+		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{}, runs: map[string]bool{},
 		survey: o.survey(cmd, place),
 		back:   failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
 	}
@@ -179,20 +182,18 @@ func (i *imports) run(ctx context.Context) error {
 		return err
 	}
 	total, where := i.total, i.where()
-	if i.dryRun {
-		i.terminal.say("would import %d of %s into %s%s", meant, failed.Messages(total), where, i.inPlace())
-		i.say()
-		return nil
-	}
-	if meant+i.toReplace() == 0 && i.skipped == total { // there is nothing to do, and nothing to be allowed
-		i.terminal.say("imported 0 of %s into %s", failed.Messages(total), where)
-		i.say()
-		return nil
+	nothing := meant+i.toReplace() == 0 && i.skipped == total
+	if nothing || i.dryRun { // there is nothing to be allowed
+		done := "would import"
+		if nothing {
+			done = "imported"
+		}
+		i.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(total), where, i.inPlace())
+		return i.sayOfRest()
 	}
 	if err := i.terminal.ask(ctx, i.question(meant, where)); err != nil {
 		return err
 	}
-	i.skipped = 0
 	filter := map[string]any{"file": i.name, "replay": i.replay, "replace": i.replace}
 	record := Record{Run: i.back.ID, Command: "import", Filter: filter}
 	if i.replay {
@@ -201,7 +202,6 @@ func (i *imports) run(ctx context.Context) error {
 	if err := i.recordBegin(record, meant); err != nil {
 		return err
 	}
-	clear(i.notes)
 	result, err := i.publish(ctx, meant)
 	var removed pass.Result
 	if i.replace && err == nil && !result.Interrupted {
@@ -282,7 +282,11 @@ func (i *imports) publishing(m failed.Message, id string) (p failed.Publishing, 
 		p, err := i.back.Publishing(&e, time.Now())
 		return p, nil, i.note(err), nil
 	}
-	p, changes, err = i.how.Publishing(m, id)
+	how := i.how
+	if s := i.ids[id]; i.replace && s != nil && len(s.queued) > 0 {
+		how.Run = "" // or "delete --run" would take out what has no other copy
+	}
+	p, changes, err = how.Publishing(m, id)
 	return p, changes, i.note(err), nil
 }
 
@@ -297,11 +301,14 @@ func (i *imports) note(err error) bool {
 	return err == nil
 }
 
-func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
+// rest reads the file again, without what is in the queue already, and begins the notes anew.
+func (i *imports) rest() (func() (failed.Publishing, bool, error), error) {
 	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
-		return pass.Result{}, err
+		return nil, err
 	}
-	next := i.messages(i.file, func(id string, m failed.Message, line int) bool {
+	i.skipped = 0
+	clear(i.notes)
+	return i.messages(i.file, func(id string, m failed.Message, line int) bool {
 		if i.isPresent(id, m) {
 			i.skipped++
 			return false
@@ -310,7 +317,14 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 			i.sent[line] = id
 		}
 		return true
-	})
+	}), nil
+}
+
+func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
+	next, err := i.rest()
+	if err != nil {
+		return pass.Result{}, err
+	}
 	defer i.terminal.line("")
 	return pass.Send(ctx, i.place.Queue, pass.Sending{
 		Next: next,
@@ -324,12 +338,26 @@ func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
 	})
 }
 
+// sayOfRest says what would be changed and left out.
+func (i *imports) sayOfRest() error {
+	next, err := i.rest()
+	for more := err == nil; more; {
+		_, more, err = next()
+	}
+	i.say()
+	return err
+}
+
 func (i *imports) say() {
 	for _, note := range slices.Sorted(maps.Keys(i.notes)) {
 		i.terminal.say("%d of them: %s", i.notes[note], note)
 	}
 	if i.skipped > 0 {
-		i.terminal.say("%s in the queue already", failed.Messages(i.skipped))
+		of := ""
+		if len(i.runs) > 0 {
+			of = ", imported by --run " + strings.Join(slices.Sorted(maps.Keys(i.runs)), ",")
+		}
+		i.terminal.say("%s in the queue already%s", failed.Messages(i.skipped), of)
 	}
 }
 
@@ -338,9 +366,25 @@ func (i *imports) sayHowToContinue(p pass.Result) {
 	if p.Confirmed+i.skipped < i.total && p.Confirmed+p.Uncertain > 0 && !i.replay && !i.duplicates {
 		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.place.Name)
 	}
-	if p.Confirmed > 0 && !i.replay && !i.replace {
+	if i.fresh(p) > 0 {
 		i.terminal.say("To undo: rabbitmq-retry failed delete %s --run %s --discard", i.place.argument(), i.how.Run)
 	}
+}
+
+// fresh is how many messages can be taken out again without losing one: those that replaced another one cannot.
+func (i *imports) fresh(p pass.Result) (n int) {
+	if i.replay {
+		return 0
+	}
+	if !i.replace {
+		return p.Confirmed
+	}
+	for _, s := range i.ids {
+		if len(s.queued) == 0 {
+			n += s.confirmed
+		}
+	}
+	return n
 }
 
 // finish leaves the record, and says by its error whether all is done.

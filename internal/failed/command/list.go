@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +98,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
-	o.summary(survey, result, list, words(cmd.Flags()))
+	list.summary(survey, result)
 	if err == nil {
 		err = errors.Join(survey.notBack(), survey.notFound())
 	}
@@ -107,37 +106,21 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // summary says what else there is to know.
-func (o *listOptions) summary(s *survey, result pass.Result, list listing, filters string) {
-	text := failed.Messages(result.Seen) + " in " + list.Queue
-	if list.Selected < result.Seen {
-		text += fmt.Sprintf(", %d of them selected", list.Selected)
+func (l listing) summary(s *survey, result pass.Result) {
+	text := failed.Messages(result.Seen) + " in " + l.Queue
+	if l.Selected < result.Seen {
+		text += fmt.Sprintf(", %d of them selected", l.Selected)
 	}
 	if result.Seen > 0 {
 		text += "; " + s.back()
 	}
 	text += "."
-	if len(list.Groups) > 0 && (s.place.Pipeline != "" || s.place.Delayed != "") {
-		text += " " + o.next(list.Groups, s.place.argument(), filters)
+	if len(l.Groups) > 0 {
+		text += " --messages lists them with their ids."
 	}
 	s.terminal.say("%s", text)
 	if result.Ready > result.Seen+result.Vanished {
 		s.terminal.say("Only the first %d of %d were looked at: --scan %d for all.", result.Seen, result.Ready, result.Ready)
 	}
 	s.sayHidden(result)
-}
-
-// next is what one does next, with the same messages.
-func (o *listOptions) next(groups []*failed.Group, queue, filters string) string {
-	text := "Next: rabbitmq-retry failed show " + queue + " ID"
-	if o.source.File != "" {
-		text += " --config " + pasted(o.source.File)
-	}
-	if o.scan > 0 {
-		text += fmt.Sprint(" --scan ", o.scan)
-	}
-	i := slices.IndexFunc(groups, func(g *failed.Group) bool { return g.Reason != "" })
-	if i < 0 || o.ids == "-" { // which cannot be read twice
-		return text
-	}
-	return text + ", or rabbitmq-retry failed replay " + queue + " --reason " + pasted(groups[i].Reason) + filters + " --limit 1"
 }

@@ -110,6 +110,9 @@ func (i *imports) count(ctx context.Context) error {
 		}
 		m := i.how.Content(e.Message)
 		digest := failed.Digest(m)
+		if e.Run != "" && s.lines.of(digest) > 0 {
+			i.runs[e.Run] = true
+		}
 		if s.queued.add(digest, 1); s.lines.of(digest) == 0 && s.queue == nil && i.kept < shownConflicts {
 			s.queue = &m
 			i.kept++
@@ -144,7 +147,7 @@ func (i *imports) conflicts() error {
 	if i.replace {
 		advice = "--replace needs all of them in the file, or it would take some out for good"
 	}
-	return cli.RuntimeError{Err: fmt.Errorf("nothing was imported: %s of the file are those of other messages in %s; %s",
+	return cli.RuntimeError{Err: fmt.Errorf("nothing was imported: messages with %s of the file have another content in %s; %s",
 		failed.Count(conflicts, "id"), i.place.Name, advice)}
 }
 
@@ -230,11 +233,11 @@ func (i *imports) removeReplaced(ctx context.Context) (pass.Result, error) {
 	}
 	job := pass.Job{Drops: true, Decide: func(e *failed.Entry) pass.Verdict {
 		left := old[e.ID]
-		if left == nil || e.Run == i.how.Run {
+		if left == nil {
 			return pass.Verdict{}
 		}
 		digest := failed.Digest(i.how.Content(e.Message))
-		if left.of(digest) == 0 {
+		if left.of(digest) == 0 { // as for all that were imported
 			return pass.Verdict{}
 		}
 		left.add(digest, -1)

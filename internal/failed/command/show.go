@@ -75,13 +75,17 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	wanted, prefix := rest[0], strings.ToLower(rest[0])
 	survey := o.survey(cmd, place)
-	byID, named := map[string]*failed.Entry{}, map[string]*failed.Entry{}
+	byID, named, equal := map[string]*failed.Entry{}, map[string]*failed.Entry{}, map[string]int{}
 	result, err := survey.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
-		switch {
-		case e.MessageID == wanted && len(named) <= fewIDs:
-			named[e.ID] = e
-		case strings.HasPrefix(e.ID, prefix) && len(byID) <= fewIDs:
-			byID[e.ID] = e
+		found := byID
+		if e.MessageID == wanted {
+			found = named
+		} else if !strings.HasPrefix(e.ID, prefix) {
+			return
+		}
+		equal[e.ID]++
+		if len(found) <= fewIDs {
+			found[e.ID] = e
 		}
 	})
 	if err != nil {
@@ -98,6 +102,9 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	for _, e := range found {
 		if err := o.show(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, e); err != nil {
 			return cli.RuntimeError{Err: err}
+		}
+		if n := equal[e.ID]; n > 1 {
+			survey.terminal.say("%d messages have the id %s: this is one of them.", n, e.ID)
 		}
 	}
 	return nil

@@ -61,6 +61,7 @@ type summary struct {
 	Note      string    `json:"note,omitempty"`
 
 	queues []queueStatus
+	notes  []string
 }
 
 // statusOptions say what is counted.
@@ -282,7 +283,12 @@ func (s *summary) add(q queueStatus) {
 		}
 	}
 	if q.Note != "" {
-		s.Note = strings.TrimPrefix(s.Note+"; "+q.Queue+": "+q.Note, "; ")
+		const shown = 2
+		s.notes = append(s.notes, q.Queue+": "+q.Note)
+		s.Note = strings.Join(s.notes[:min(shown, len(s.notes))], "; ")
+		if more := len(s.notes) - shown; more > 0 {
+			s.Note += fmt.Sprintf("; and %d more", more)
+		}
 	}
 	s.queues = append(s.queues, q)
 }
@@ -298,7 +304,10 @@ func withoutLevels(s summary) []queueStatus {
 		i := slices.IndexFunc(lines, func(l queueStatus) bool { return l.of.role == waits })
 		if i < 0 {
 			i = len(lines)
-			lines = append(lines, queueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: new(int), of: q.of})
+			lines = append(lines, queueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: q.Consumers, of: q.of})
+		}
+		if q.Consumers == nil {
+			lines[i].Consumers = nil
 		}
 		if q.DueBy.After(lines[i].DueBy) {
 			lines[i].DueBy = q.DueBy
