@@ -181,6 +181,12 @@ func TestCheckLiveSaysHowAHandOverEnds(t *testing.T) {
 	vhost := with(topology.Queue{Type: topology.Quorum}, nil)
 	vhost.Topology = topology.Merge(vhost.Topology, topology.Merge(pipeline.Expand(p), pipeline.ExpandAttachment(a)))
 	const twice = "Queue is attached twice"
+	elsewhere, same, withOwn := a, a, one(pipeline.WorkQueue{Type: topology.Quorum, Attach: pipeline.AttachPolicy, FailedQueue: "f1"})
+	elsewhere.WorkQueue.FailedQueue = "f2"
+	same.WorkQueue.FailedQueue, same.WorkQueue.ForeignFailedQueue = "f1", true
+	parks, attachedParks := vhost, vhost
+	parks.Topology = topology.Merge(vhost.Topology, pipeline.Expand(withOwn))
+	attachedParks.Topology = topology.Merge(vhost.Topology, pipeline.ExpandAttachment(elsewhere))
 	for name, said := range map[string]struct {
 		warnings []Problem
 		want     string
@@ -189,6 +195,11 @@ func TestCheckLiveSaysHowAHandOverEnds(t *testing.T) {
 		"a work queue":      {CheckLive(p, &p, vhost).Warnings, twice},
 		"a new attachment":  {CheckLiveAttachment(a, nil, vhost).Warnings, ""},
 		"an attached queue": {CheckLiveAttachment(a, &a, vhost).Warnings, twice},
+
+		"failed queues":             {CheckLiveAttachment(elsewhere, nil, parks).Problems, "would be parked twice"},
+		"failed queues, attached":   {CheckLive(withOwn, nil, attachedParks).Problems, "would be parked twice"},
+		"the same failed queue":     {CheckLiveAttachment(same, nil, parks).Problems, ""},
+		"the pipeline's own, parks": {CheckLiveAttachment(a, nil, parks).Problems, ""},
 	} {
 		expectSaid(t, name, said.warnings, said.want)
 	}

@@ -50,6 +50,10 @@ const (
 	attachedDifferently = "Queue %q is attached by %s with %s, and would be attached here with %s. " +
 		"While both are in place, it is undefined which of them applies. " +
 		"Attach it in the same way first, and change it once the other has released it."
+
+	parkedTwice = "Failed messages of queue %q go to %q already, by %s, and each would be in both queues. Write:\n\n" +
+		"  failed_queue         = %q\n  declare_failed_queue = false\n\n" +
+		"Change it once the other has released the queue."
 )
 
 // Details of conflicts with what a work queue is.

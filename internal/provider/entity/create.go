@@ -146,6 +146,7 @@ func (e *entity[M, S]) createdTwice(plan M, inService []string, forcible bool) d
 		"  - Its address has changed: add a moved block.\n"+
 		"  - The state does not have it: terraform import %s.<name> '%s'.\n"+
 		"    If it is managed already, an earlier apply has left it as a deposed object: terraform state rm first, then import.\n"+
+		"    That forgets the object which took its place, too: import it at another address.\n"+
 		"  - To destroy it: terraform destroy -refresh=false, whose plan says what is lost.",
 		e.describe(e.key(plan)), preflight.Bullets(inService), e.resourceType(), e.importID(plan))
 	if forcible {

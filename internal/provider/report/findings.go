@@ -97,12 +97,12 @@ const (
 	makeFailedQueues = "\n\nNothing was changed. Make them first, or leave declare_failed_queue out: they are created then."
 
 	orDeletedBefore = "\n\nIf nothing deletes them first, as a replacement does, apply fails. "
-	ifMoved         = "If only the resource's address or for_each key changed, write a moved block. "
+	ifMoved         = "If only the resource's address or for_each key changed, write a moved block before the apply. "
 	orImported      = ifMoved + "To adopt them, import the resource."
 	notImportable   = "They cannot be imported: %s."
-	importThem      = "\n\nNothing was changed. " + ifMoved +
-		"To adopt them, import the resource; otherwise choose another name."
-	deleteThem = "\n\nNothing was changed. They cannot be imported: %s. " +
+	importThem      = "\n\nThis resource changed nothing. " + ifMoved +
+		"If this apply deletes them at the old address, apply again. To adopt them, import the resource; otherwise choose another name."
+	deleteThem = "\n\nThis resource changed nothing. They cannot be imported: %s. " +
 		"If they are left over, look into the queues, delete these objects and apply again; otherwise choose another name."
 )
 
