@@ -122,8 +122,8 @@ const (
 // results are what was found in all vhosts.
 type results struct {
 	Findings []vhostFinding `json:"findings"`
-	Errors   int            `json:"errors"`
-	Warnings int            `json:"warnings"`
+	Errors   int            `json:"error_count"`
+	Warnings int            `json:"warning_count"`
 }
 
 type vhostFinding struct {

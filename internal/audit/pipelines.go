@@ -163,7 +163,9 @@ func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		var inForce any
 		if _, isText := keys[key].(string); isText {
-			inForce, _ = g.settings[queue].Text(key)
+			if text, has := g.settings[queue].Text(key); has {
+				inForce = text
+			}
 		} else if number, has := g.settings[queue].Number(key); has {
 			inForce = number
 		}

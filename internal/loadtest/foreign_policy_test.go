@@ -30,7 +30,7 @@ var organisation = map[string]any{
 }
 
 // givenUp has the pipeline's policy drop all of these keys.
-const givenUp = `policy_definition = jsonencode({
+const givenUp = `policy_definition_json = jsonencode({
     "expires" = null, "message-ttl" = null, "max-length" = null, "dead-letter-exchange" = null, "dead-letter-routing-key" = null
   })`
 

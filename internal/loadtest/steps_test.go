@@ -21,10 +21,10 @@ type step struct {
 var ownQueues = []string{"steady", "weakened", "full", "late"}
 
 const (
-	full           = `full = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ max-length = 30 }) }`
-	longer         = `full = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ max-length = 60 }) }`
+	full           = `full = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ max-length = 30 }) }`
+	longer         = `full = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ max-length = 60 }) }`
 	weakened       = `weakened = { dead_letter_strategy = "at-most-once" }`
-	weakenedLength = `weakened = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ max-length = 50 }) }`
+	weakenedLength = `weakened = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ max-length = 50 }) }`
 	declared       = `declared = { declare = true }`
 )
 

@@ -104,7 +104,7 @@ func largestPart(d pipeline.Definition) (attribute, remedy string) {
 	case queues:
 		return "work_queues", fewerQueueAttempts
 	case policy:
-		return "policy_definition", shorterPolicy
+		return "policy_definition_json", shorterPolicy
 	}
 	return "delays", fewerDelays
 }
@@ -123,7 +123,7 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
 		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
 	}
-	return append(problems, CheckPolicyDefinition(Path{"policy_definition"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
+	return append(problems, CheckPolicyDefinition(Path{"policy_definition_json"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
 }
 
 // CheckDelayedExchange checks a delayed exchange by itself.
@@ -163,7 +163,7 @@ const (
 	fewerQueueAttempts = "Set max_attempts of a work queue only where it differs from the pipeline's, " +
 		"or divide the queues among several pipelines"
 
-	shorterPolicy = "Shorten it, or move keys that only some work queues need into the policy_definition of those, which is kept elsewhere"
+	shorterPolicy = "Shorten it, or move keys that only some work queues need into their policy_definition_json, which is kept elsewhere"
 
 	fewerDelays = "List fewer delays: the last one repeats"
 

@@ -32,9 +32,9 @@ func TestCheckEngine(t *testing.T) {
 		"native, attempts":           {pipeline.EngineNative, working(pipeline.WorkQueue{Type: topology.Quorum, MaxAttempts: 3}), `work_queues["work"].max_attempts`, "Leave it out"},
 		"native, argument":           {pipeline.EngineNative, working(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-delivery-limit": int64(3)}}), `work_queues["work"].arguments_json`, "the pipeline's policy sets it"},
 		"worker, the same argument":  {"", working(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-delivery-limit": int64(3)}}), "", ""},
-		"native, key of a policy":    {pipeline.EngineNative, working(pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"delayed-retry-min": int64(3)}}), `work_queues["work"].policy_definition`, "sets it itself"},
+		"native, key of a policy":    {pipeline.EngineNative, working(pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"delayed-retry-min": int64(3)}}), `work_queues["work"].policy_definition_json`, "sets it itself"},
 		"worker, key of a policy":    {"", working(pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"delivery-limit": int64(3)}}), "", ""},
-		"consumer, key of a policy":  {pipeline.EngineConsumer, working(pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"dead-letter-routing-key": "k"}}), `work_queues["work"].policy_definition`, "sets it itself"},
+		"consumer, key of a policy":  {pipeline.EngineConsumer, working(pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"dead-letter-routing-key": "k"}}), `work_queues["work"].policy_definition_json`, "sets it itself"},
 		"consumer, a delivery limit": {pipeline.EngineConsumer, working(pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"delivery-limit": int64(3)}}), "", ""},
 	} {
 		p := one(pipeline.WorkQueue{Type: topology.Quorum})

@@ -28,7 +28,7 @@ func TestCheckWorkQueue(t *testing.T) {
 		"reserved but there": {queue: "amq.x", workQueue: pipeline.WorkQueue{Type: quorum}},
 		"policy of none": {
 			queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, Attach: pipeline.AttachArguments, PolicyDefinition: topology.Arguments{}},
-			at: "policy_definition", says: "attach",
+			at: "policy_definition_json", says: "attach",
 		},
 		"taken over":               {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, TakeOverFrom: "bills"}},
 		"taken over from itself":   {queue: "q", workQueue: pipeline.WorkQueue{Type: quorum, TakeOverFrom: "orders"}, at: "take_over_from", says: "names the pipeline itself"},
@@ -153,7 +153,7 @@ func TestProblemsComeInTheOrderOfTheNames(t *testing.T) {
 // A name may hold what would be a template in a configuration.
 func TestConfigurationToPasteIsQuoted(t *testing.T) {
 	t.Parallel()
-	const want = `"a$${b}%%{c}" = { policy_definition = jsonencode({ "consumer-timeout" = 9, "queue-leader-locator" = "$${x}" }) }`
+	const want = `"a$${b}%%{c}" = { policy_definition_json = jsonencode({ "consumer-timeout" = 9, "queue-leader-locator" = "$${x}" }) }`
 	w := pipeline.WorkQueue{Type: topology.Quorum, PolicyDefinition: topology.Arguments{"consumer-timeout": int64(9), "queue-leader-locator": "${x}"}}
 	if got := writeWorkQueue("a${b}%{c}", w); got != want {
 		t.Errorf("got %s, want %s", got, want)

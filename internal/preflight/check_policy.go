@@ -14,9 +14,9 @@ func CheckPolicies(p pipeline.Pipeline) []Problem {
 	var problems []Problem
 	for _, name := range p.AttachedByPolicy() {
 		w := p.WorkQueues[name]
-		at := Path{"work_queues", MapKey(name), "policy_definition"}
+		at := Path{"work_queues", MapKey(name), "policy_definition_json"}
 		if w.PolicyDefinition == nil {
-			at = Path{"policy_definition"}
+			at = Path{"policy_definition_json"}
 		}
 		problems = append(problems, CheckPolicyDefinition(at, p, name, p.WrittenKeys(w))...)
 	}
@@ -61,9 +61,10 @@ func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Ar
 
 // WarnOfPipelineKeys finds keys for the policies of a pipeline that RabbitMQ does not know.
 func WarnOfPipelineKeys(p pipeline.Pipeline) []Problem {
-	problems := WarnOfPolicyKeys(p.PolicyDefinition, "policy_definition")
+	problems := WarnOfPolicyKeys(p.PolicyDefinition, "policy_definition_json")
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		problems = append(problems, WarnOfPolicyKeys(p.WorkQueues[name].PolicyDefinition, "work_queues", MapKey(name), "policy_definition")...)
+		definition := p.WorkQueues[name].PolicyDefinition
+		problems = append(problems, WarnOfPolicyKeys(definition, "work_queues", MapKey(name), "policy_definition_json")...)
 	}
 	return problems
 }

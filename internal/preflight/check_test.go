@@ -52,7 +52,7 @@ func TestWarnOfPipelineKeys(t *testing.T) {
 	p.WorkQueues = map[string]pipeline.WorkQueue{"a": {PolicyDefinition: topology.Arguments{"delivery-limits": int64(5)}}}
 	problems := WarnOfPipelineKeys(p)
 	if len(problems) != 2 || !strings.Contains(problems[0].Detail, `"max-size"`) || !strings.Contains(problems[1].Detail, `"delivery-limits"`) ||
-		!reflect.DeepEqual(problems[1].Path, Path{"work_queues", MapKey("a"), "policy_definition"}) {
+		!reflect.DeepEqual(problems[1].Path, Path{"work_queues", MapKey("a"), "policy_definition_json"}) {
 		t.Errorf("%v", problems)
 	}
 }
@@ -73,8 +73,8 @@ func TestPoliciesDeleteNoQueues(t *testing.T) {
 		p    pipeline.Pipeline
 		want []Path
 	}{
-		{p, []Path{{"policy_definition"}}},
-		{ofQueue, []Path{{"work_queues", MapKey("a"), "policy_definition"}}},
+		{p, []Path{{"policy_definition_json"}}},
+		{ofQueue, []Path{{"work_queues", MapKey("a"), "policy_definition_json"}}},
 		{dropped, nil},
 	} {
 		var at []Path
@@ -139,8 +139,8 @@ func TestDefinitionThatIsTooLong(t *testing.T) {
 		"neither":               {20, 100, 100, "", ""},
 		"delays":                {700, 0, 0, "delays", "List fewer delays"},
 		"work queues":           {20, 200, 0, "work_queues", "only where it differs"},
-		"policy":                {1, 0, 4100, "policy_definition", "Shorten it"},
-		"policy and the others": {200, 50, 3000, "policy_definition", "the policy_definition of those"},
+		"policy":                {1, 0, 4100, "policy_definition_json", "Shorten it"},
+		"policy and the others": {200, 50, 3000, "policy_definition_json", "the policy_definition_json of those"},
 		"delays and the others": {400, 20, 1000, "delays", "List fewer delays"},
 		"queues and the others": {20, 90, 1800, "work_queues", "only where it differs"},
 	} {

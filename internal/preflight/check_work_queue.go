@@ -47,7 +47,7 @@ func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, wo
 func checkAttach(place func(...any) Path, workQueue pipeline.WorkQueue) []Problem {
 	switch {
 	case workQueue.Attach == pipeline.AttachArguments && workQueue.PolicyDefinition != nil:
-		return []Problem{problem(place("policy_definition"), "policy_definition requires attach = \"policy\"", noPolicyToDefine)}
+		return []Problem{problem(place("policy_definition_json"), "policy_definition_json requires attach = \"policy\"", noPolicyToDefine)}
 	case workQueue.DeadLetterStrategy == topology.AtLeastOnce && workQueue.Type != topology.Quorum:
 		return []Problem{problem(place("dead_letter_strategy"), "at-least-once requires a quorum queue", quorumOnly)}
 	}
@@ -83,7 +83,7 @@ var reservedArguments = map[string]string{
 	"x-dead-letter-exchange":    "the pipeline's policy sets it, and an argument would take precedence over it",
 	"x-dead-letter-routing-key": "the message's own routing key would be lost",
 	"x-dead-letter-strategy":    "the pipeline's policy sets it, and an argument would take precedence over it",
-	"x-overflow":                "the pipeline's policy sets it; policy_definition has it where you may choose",
+	"x-overflow":                "the pipeline's policy sets it; policy_definition_json has it where you may choose",
 	"x-expires":                 "it deletes the queue with its messages",
 }
 

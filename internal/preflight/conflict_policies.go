@@ -48,7 +48,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy)
 		}
 	}
 	if len(different) > 0 {
-		f.warn(q.at("policy_definition"), "The replaced policy has other values", shadowedValuesDiffer,
+		f.warn(q.at("policy_definition_json"), "The replaced policy has other values", shadowedValuesDiffer,
 			shadowed.Name, q.name, Bullets(different))
 	}
 	if len(lost) == 0 {

@@ -92,8 +92,8 @@ func TestCheckLiveFinds(t *testing.T) {
 		refused, warned string
 	}{
 		"nothing":                            {one(quorum), with(topology.Queue{Type: topology.Quorum}, nil), "", ""},
-		"a shadowed policy":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
-		"a shadowed limit":                   {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9 }) }`, ""},
+		"a shadowed policy":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})), `"work" = { policy_definition_json = jsonencode({ "consumer-timeout" = 9 }) }`, ""},
+		"a shadowed limit":                   {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(9)})), `"work" = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ "max-length" = 9 }) }`, ""},
 		"a shadowed limit of no queue":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": topology.UnreachableLength + 1})), "", ""},
 		"a shadowed dead-letter exchange":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"dead-letter-exchange": "x"})), `jsonencode({ "dead-letter-exchange" = null })`, ""},
 		"a shadowed key that cannot be kept": {one(classic), with(topology.Queue{Type: topology.Classic}, everything(topology.Arguments{"queue-leader-locator": "balanced"})), `"queue-leader-locator" = null`, ""},
@@ -109,9 +109,9 @@ func TestCheckLiveFinds(t *testing.T) {
 		"a bounded queue":                    {two(quorum), with(limited(topology.Quorum, ""), nil), `"work" = { dead_letter_strategy = "at-most-once" }`, ""},
 		"a bounded queue, at most once":      {two(atMostOnce), with(limited(topology.Quorum, ""), nil), "", ""},
 		"a queue bounded by an operator":     {two(quorum), boundedByOperator, `dead_letter_strategy = "at-most-once"`, ""},
-		"a full queue that stops everybody":  {two(atMostOnce), with(limited(topology.Quorum, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "drop-head" })`, ""},
+		"a full queue that stops everybody":  {two(atMostOnce), with(limited(topology.Quorum, "reject-publish"), nil), `policy_definition_json = jsonencode({ "overflow" = "drop-head" })`, ""},
 		"a full queue that stops itself":     {one(quorum), with(limited(topology.Quorum, "reject-publish"), nil), "", "While it is full"},
-		"a full classic queue":               {one(classic), with(limited(topology.Classic, "reject-publish"), nil), `policy_definition = jsonencode({ "overflow" = "reject-publish-dlx" })`, ""},
+		"a full classic queue":               {one(classic), with(limited(topology.Classic, "reject-publish"), nil), `policy_definition_json = jsonencode({ "overflow" = "reject-publish-dlx" })`, ""},
 		"a bounded classic queue":            {one(classic), with(limited(topology.Classic, ""), nil), "", ""},
 		"x-death of clients":                 {one(quorum), old, "", `dead_letter_strategy = "at-most-once"`},
 		"other arguments":                    {one(byArguments), with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "x"}}, nil), `x-overflow = "reject-publish"`, ""},

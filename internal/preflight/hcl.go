@@ -33,7 +33,7 @@ func attributes(w pipeline.WorkQueue) []string {
 		add("dead_letter_strategy", literal(w.DeadLetterStrategy))
 	}
 	if w.PolicyDefinition != nil {
-		add("policy_definition", hcl(w.PolicyDefinition))
+		add("policy_definition_json", hcl(w.PolicyDefinition))
 	}
 	if w.FailedQueue != "" {
 		add("failed_queue", literal(w.FailedQueue))

@@ -168,7 +168,7 @@ const (
 
 	shadowedKeys = "Policy %q applies to queue %q and sets\n%s\n\n" +
 		"Only one policy applies to a queue, so with the pipeline's policy these keys would no longer apply. " +
-		"Copy them into policy_definition, or set them to null to drop them:\n\n" +
+		"Copy them into policy_definition_json, or set them to null to drop them:\n\n" +
 		"  %s%s"
 
 	alternateExchangeByPolicy = "Policy %q applies to exchange %q and sets alternate-exchange: " +

@@ -47,7 +47,7 @@ func TestAcc_OneProcessForManyOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return audit["errors"]
+		return audit["error_count"]
 	}
 
 	plans(false)

@@ -9,7 +9,7 @@ data "rabbitmq_dead_letter_audit" "main" {
 # within it, Terraform counts every read as a change, and plan -detailed-exitcode always returns 2.
 check "dead_letters" {
   assert {
-    condition = data.rabbitmq_dead_letter_audit.main.errors == 0
+    condition = data.rabbitmq_dead_letter_audit.main.error_count == 0
     error_message = join("\n", [
       for f in data.rabbitmq_dead_letter_audit.main.findings :
       "${f.object.kind} ${f.object.name}: ${f.message} ${f.remedy} (${f.rule})" if f.severity == "error"

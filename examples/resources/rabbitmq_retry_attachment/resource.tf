@@ -6,10 +6,10 @@ resource "rabbitmq_retry_attachment" "invoices" {
 
 # A classic queue with a policy key that it had before from a policy for all queues.
 resource "rabbitmq_retry_attachment" "reports" {
-  pipeline          = "orders"
-  queue             = "reports"
-  type              = "classic"
-  policy_definition = jsonencode({ "max-length" = 100000 })
+  pipeline               = "orders"
+  queue                  = "reports"
+  type                   = "classic"
+  policy_definition_json = jsonencode({ "max-length" = 100000 })
 }
 
 # The team's failed messages go to a queue of its own, which the attachment creates.

@@ -39,7 +39,7 @@ func PolicyPriority(preset int64, description string) schema.Attribute {
 }
 
 // AttachAttributes describe how a work queue joins a pipeline. The two texts say what is special about attach and
-// policy_definition there.
+// policy_definition_json there.
 func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"type": schema.StringAttribute{
@@ -68,7 +68,7 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, " +
 				"or `at-most-once` (default for classic queues, which know no other).",
 		},
-		"policy_definition": schema.StringAttribute{
+		"policy_definition_json": schema.StringAttribute{
 			Optional:            true,
 			CustomType:          jsontypes.NormalizedType{},
 			MarkdownDescription: "More keys for the policy of this queue, as JSON. " + definition,

@@ -49,14 +49,14 @@ func TestAcc_FindsFaults(t *testing.T) {
 	})
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{
-			value("errors", knownvalue.Int64Exact(1)),
-			value("warnings", knownvalue.Int64Exact(1)),
+			value("error_count", knownvalue.Int64Exact(1)),
+			value("warning_count", knownvalue.Int64Exact(1)),
 			value("findings", knownvalue.ListPartial(map[int]knownvalue.Check{0: missing, 1: knownvalue.ObjectPartial(map[string]knownvalue.Check{
 				"rule": knownvalue.StringExact("parking-queue-ttl"),
 			})})),
 		}},
 		resource.TestStep{Config: config(b, `ignore = ["parking-queue-ttl"]`), ConfigStateChecks: []statecheck.StateCheck{
-			value("warnings", knownvalue.Int64Exact(0)),
+			value("warning_count", knownvalue.Int64Exact(0)),
 			value("findings", knownvalue.ListExact([]knownvalue.Check{missing})),
 		}},
 	)
@@ -96,9 +96,9 @@ resource "rabbitmq_retry_pipeline" "orders" {
   work_queues = { work = { type = %q }, mine = { type = %q, declare = true } }
 }
 `, b.Vhost, queueType, queueType, queueType)
-			none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("errors", knownvalue.Int64Exact(0)), value("warnings", knownvalue.Int64Exact(0))}
+			none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("error_count", knownvalue.Int64Exact(0)), value("warning_count", knownvalue.Int64Exact(0))}
 			acctest.Run(t, acctest.Quick(),
-				resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("errors", knownvalue.Int64Exact(1))}},
+				resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}},
 				resource.TestStep{
 					Config:            made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"),
 					ConfigStateChecks: none,
@@ -125,5 +125,5 @@ func TestAcc_NeedsNoMoreThanToSeeTheVhost(t *testing.T) {
 	faulty(t, b)
 	user, password := b.User(t, "management", "^$", "^$", "^$")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
-	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: withUser + config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("errors", knownvalue.Int64Exact(1))}})
+	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: withUser + config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}})
 }

@@ -57,8 +57,8 @@ type model struct {
 	Vhost    types.String `tfsdk:"vhost"`
 	Ignore   types.Set    `tfsdk:"ignore"`
 	Findings []finding    `tfsdk:"findings"`
-	Errors   types.Int64  `tfsdk:"errors"`
-	Warnings types.Int64  `tfsdk:"warnings"`
+	Errors   types.Int64  `tfsdk:"error_count"`
+	Warnings types.Int64  `tfsdk:"warning_count"`
 }
 
 type finding struct {
@@ -126,8 +126,8 @@ func auditSchema() schema.Schema {
 					"remedy":  entity.ComputedString("What to do about it."),
 				}},
 			},
-			"errors":   schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are errors."},
-			"warnings": schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are warnings."},
+			"error_count":   schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are errors."},
+			"warning_count": schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are warnings."},
 		},
 	}
 }

@@ -60,10 +60,7 @@ func (m *model) showNames() {
 	m.WorkerPermissions = attribute.PermissionsValue(delayed.WorkerPermissions(n))
 	m.PublisherPermissions = attribute.PermissionsValue(delayed.PublisherPermissions(n))
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(delayed.OperatorPermissions(n))
-	m.ID = types.StringUnknown()
-	if attribute.Known(m.Vhost) {
-		m.ID = types.StringValue(entity.FormatID(m.Vhost.ValueString(), m.Name.ValueString()))
-	}
+	m.ID = entity.ID(m.identity())
 }
 
 func (m model) inputsKnown(ctx context.Context) bool {

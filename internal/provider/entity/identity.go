@@ -130,11 +130,19 @@ func (e *entity[M, S]) partNames() []string {
 
 // importID is the id that an import of the resource takes.
 func (e *entity[M, S]) importID(m M) string {
+	return ID(e.kind.Identity(m)).ValueString()
+}
+
+// ID is the id of a resource by the parts of its identity, unknown if one of them is.
+func ID(identity []types.String) types.String {
 	var parts []string
-	for _, value := range e.kind.Identity(m) {
-		parts = append(parts, value.ValueString())
+	for _, part := range identity {
+		if part.IsUnknown() {
+			return types.StringUnknown()
+		}
+		parts = append(parts, part.ValueString())
 	}
-	return FormatID(parts...)
+	return types.StringValue(FormatID(parts...))
 }
 
 // FormatID is the id that an import takes.

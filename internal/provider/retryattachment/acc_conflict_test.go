@@ -55,7 +55,7 @@ func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 	}, nil)
 	rejectOne(t, b)
 	weaker := `dead_letter_strategy = "at-most-once"
-  policy_definition = jsonencode({ "dead-letter-exchange" = null, "dead-letter-strategy" = null, "overflow" = null })`
+  policy_definition_json = jsonencode({ "dead-letter-exchange" = null, "dead-letter-strategy" = null, "overflow" = null })`
 	acctest.Run(t, apply.DefaultTimes(),
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, weaker), ExpectError: regexp.MustCompile(`(?s)work: 1\s+dead\s+letter`)},

@@ -230,8 +230,8 @@ func TestAcc_WrongAttachments(t *testing.T) {
 		{`attach = "arguments"`, `not declared for the pipeline`},
 		{`policy_priority = 0`, `must be at least 1`},
 		{`declare_failed_queue = false`, `"failed_queue" must be specified`},
-		{`policy_definition = "x"`, `(?i)json`},
-		{`policy_definition = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
+		{`policy_definition_json = "x"`, `(?i)json`},
+		{`policy_definition_json = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
 		{``, `dead_letter_strategy = "at-most-once"`},
 		{`type = "classic"`, `Work queue has another type`},
 	} {

@@ -21,7 +21,7 @@ import (
 // checkRun says what a plan is worth a warning for, whatever the broker has. A queue does not leave its pipeline by a
 // replacement: in between, no pipeline has it.
 func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
-	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition")
+	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json")
 	if engine := a.AsPipeline().EngineName(); (prior == nil || !sameQueue(*prior, a)) && !run.Told(engine) {
 		warnings = append(warnings, preflight.ConsumersCall(engine))
 	}
@@ -77,7 +77,7 @@ func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.V
 
 // compute sets the computed attributes, which are a function of the configuration alone.
 func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
-	plan.ID = plan.id()
+	plan.ID = entity.ID(plan.identity())
 	diags = checkReplacement(*plan, prior)
 	if !plan.inputsKnown() {
 		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
@@ -109,7 +109,7 @@ func checkReplacement(plan model, prior *model) diag.Diagnostics {
 
 // refresh sets the computed attributes from what is on the broker.
 func refresh(_ context.Context, _ *session.Session, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
-	state.ID, state.Topology = state.id(), attribute.TopologyValue(owned)
+	state.ID, state.Topology = entity.ID(state.identity()), attribute.TopologyValue(owned)
 	return nil
 }
 

@@ -24,7 +24,7 @@ type model struct {
 	Type               types.String         `tfsdk:"type"`
 	Attach             types.String         `tfsdk:"attach"`
 	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
-	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
+	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition_json"`
 	PolicyPriority     types.Int64          `tfsdk:"policy_priority"`
 	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
 	FailedQueue        types.String         `tfsdk:"failed_queue"`
@@ -37,7 +37,7 @@ type model struct {
 
 // specification reads known inputs.
 func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagnostics) {
-	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
 	return pipeline.Attachment{
 		Pipeline: m.Pipeline.ValueString(),
 		Vhost:    m.Vhost.ValueString(),
@@ -64,18 +64,6 @@ func (m model) inputsKnown() bool {
 }
 
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
-
-// id is what Terraform shows of an attachment while it works on it.
-func (m model) id() types.String {
-	var parts []string
-	for _, part := range m.identity() {
-		if part.IsUnknown() {
-			return types.StringUnknown()
-		}
-		parts = append(parts, part.ValueString())
-	}
-	return types.StringValue(entity.FormatID(parts...))
-}
 
 func (m model) near() (pipelines, workQueues []string) {
 	queues := []string{m.Queue.ValueString()}

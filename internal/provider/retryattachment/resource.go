@@ -86,7 +86,7 @@ var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue
 
 // validate checks what is known.
 func validate(_ context.Context, m model) diag.Diagnostics {
-	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
 	return diags
 }
 

@@ -55,7 +55,7 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 	}
 	maps.Copy(described.Attributes, attribute.FailedQueueAttributes("of the queue's `type`"))
 	maps.Copy(described.Attributes, attribute.AttachAttributes("",
-		"The pipeline's own `policy_definition` does not apply here. "+
+		"The pipeline's own `policy_definition_json` does not apply here. "+
 			"`null` drops a key that the queue has from another policy."))
 	return described
 }

@@ -115,7 +115,7 @@ func configurationOf(p pipeline.Pipeline) map[string]any {
 		"queue_type": p.QueueType, "policy_priority": p.PolicyPriority, "work_queues": workQueues,
 	}
 	if p.PolicyDefinition != nil {
-		configuration["policy_definition"] = jsonText(p.PolicyDefinition)
+		configuration["policy_definition_json"] = jsonText(p.PolicyDefinition)
 	}
 	return configuration
 }
@@ -132,7 +132,7 @@ func configurationOfQueue(w pipeline.WorkQueue) map[string]any {
 		configuration["arguments_json"] = jsonText(w.Arguments)
 	}
 	if w.PolicyDefinition != nil {
-		configuration["policy_definition"] = jsonText(w.PolicyDefinition)
+		configuration["policy_definition_json"] = jsonText(w.PolicyDefinition)
 	}
 	return configuration
 }

@@ -306,7 +306,7 @@ func TestAcc_ConsumersCount(t *testing.T) {
 			b.DeclareQueue(t, "work", queueType, nil)
 			settings := fmt.Sprintf("type = %q", queueType)
 			if queueType == "quorum" {
-				settings += `, policy_definition = jsonencode({ "delivery-limit" = 1 })`
+				settings += `, policy_definition_json = jsonencode({ "delivery-limit" = 1 })`
 			}
 			behaving(t, b, func() {
 				for range each {

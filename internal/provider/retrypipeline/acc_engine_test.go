@@ -124,17 +124,17 @@ func TestAcc_EngineCannot(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	refused := map[string]string{
-		`engine = "nativ"` + "\n" + `delays = ["1s"]`:                                                                                                   `must be one of: \["worker" "native" "consumer"\]`,
-		`engine = "native"` + "\n" + `delays = ["5s", "30s", "5m"]`:                                                                                     `(?s)twice,\s+three\s+times`,
-		`engine = "native"` + "\n" + `delays = ["0s", "1s"]`:                                                                                            `(?s)every\s+retry\s+waits`,
-		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `max_age = "1h"`:                                                                        `max_age without a sidecar`,
-		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `retry_on = ["rejected", "expired"]`:                                                    `retry_on without a sidecar`,
-		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { type = "classic" } }`:                                         `(?s)Queue\s+"work"\s+is\s+classic`,
-		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { max_attempts = 3 } }`:                                         `(?s)work_queues\["work"\]\.max_attempts:\s+With\s+engine`,
-		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 3 }) } }`: `(?s)"delivery-limit"\s+cannot\s+be\s+set`,
-		`engine = "consumer"` + "\n" + `delays = ["1s", "2s"]`:                                                                                          `(?s)2\s+delays\s+are\s+listed`,
-		`engine = "consumer"` + "\n" + `delays = ["1s"]` + "\n" + `max_age = "1h"`:                                                                      `max_age without a sidecar`,
-		`engine = "consumer"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { max_attempts = 3 } }`:                                       `(?s)work_queues\["work"\]\.max_attempts:\s+With\s+engine`,
+		`engine = "nativ"` + "\n" + `delays = ["1s"]`:                                                                                                        `must be one of: \["worker" "native" "consumer"\]`,
+		`engine = "native"` + "\n" + `delays = ["5s", "30s", "5m"]`:                                                                                          `(?s)twice,\s+three\s+times`,
+		`engine = "native"` + "\n" + `delays = ["0s", "1s"]`:                                                                                                 `(?s)every\s+retry\s+waits`,
+		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `max_age = "1h"`:                                                                             `max_age without a sidecar`,
+		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `retry_on = ["rejected", "expired"]`:                                                         `retry_on without a sidecar`,
+		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { type = "classic" } }`:                                              `(?s)Queue\s+"work"\s+is\s+classic`,
+		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { max_attempts = 3 } }`:                                              `(?s)work_queues\["work"\]\.max_attempts:\s+With\s+engine`,
+		`engine = "native"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 3 }) } }`: `(?s)"delivery-limit"\s+cannot\s+be\s+set`,
+		`engine = "consumer"` + "\n" + `delays = ["1s", "2s"]`:                                                                                               `(?s)2\s+delays\s+are\s+listed`,
+		`engine = "consumer"` + "\n" + `delays = ["1s"]` + "\n" + `max_age = "1h"`:                                                                           `max_age without a sidecar`,
+		`engine = "consumer"` + "\n" + `delays = ["1s"]` + "\n" + `work_queues = { work = { max_attempts = 3 } }`:                                            `(?s)work_queues\["work"\]\.max_attempts:\s+With\s+engine`,
 	}
 	var steps []resource.TestStep
 	for _, lines := range slices.Sorted(maps.Keys(refused)) {

@@ -68,10 +68,10 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 		}
 	})
 	id := importID(b.Vhost, "orders")
-	refused := pipelineHCL(b, `delays = ["5s"]`, `force_destroy = true`, `policy_definition = jsonencode({ nonsense = 1 })`,
-		`work_queues = { "work.a" = { policy_definition = jsonencode({ nonsense = null, max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
+	refused := pipelineHCL(b, `delays = ["5s"]`, `force_destroy = true`, `policy_definition_json = jsonencode({ nonsense = 1 })`,
+		`work_queues = { "work.a" = { policy_definition_json = jsonencode({ nonsense = null, max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
 	right := pipelineHCL(b, `delays = ["5s"]`,
-		`work_queues = { "work.a" = { policy_definition = jsonencode({ max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
+		`work_queues = { "work.a" = { policy_definition_json = jsonencode({ max-length-bytes = 1000000 }), dead_letter_strategy = "at-most-once" }, "work.b" = {} }`)
 	const before = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"policy_definition":{"nonsense":1}}'`
 	const after = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`
 	accept(t, b,

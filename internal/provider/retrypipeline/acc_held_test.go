@@ -58,7 +58,7 @@ func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
 	acceptQuickly(t, b,
 		resource.TestStep{Config: pipelineHCL(b, delays, work)},
 		resource.TestStep{
-			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
+			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition_json = jsonencode({ "max-nonsense" = 1 }) } }`),
 			ExpectError: regexp.MustCompile(`(?s)Nothing\s+was\s+changed.*\[{<<"max-nonsense">>,1}\]`),
 		},
 		resource.TestStep{Config: pipelineHCL(b, delays, work), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
@@ -78,7 +78,7 @@ func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	accept(t, b,
 		resource.TestStep{Config: pipelineHCL(b, delays)},
 		resource.TestStep{
-			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) }, worse = { policy_definition = jsonencode({ "max-nonsense" = 1 }) } }`),
+			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) }, worse = { policy_definition_json = jsonencode({ "max-nonsense" = 1 }) } }`),
 			ExpectError: regexp.MustCompile(`(?s)begun but not finished.*max-nonsense`),
 		},
 		resource.TestStep{

@@ -82,7 +82,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"fleeting failed queue":    {"delays = [\"5s\"]\n  work_queues = {\n    \"work.dlq\" = { declare = true, failed_queue = \"fleeting\", declare_failed_queue = false }\n  }", `: "work.dlq" = .*work_queues\["work.dlq"\].failed_queue: Queue "fleeting" is a stream, exclusive`},
 		"unknown take-over":        {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { take_over_from = terraform_data.later.id }\n  }", `: "w" = .*work_queues\["w"\].take_over_from must be known`},
 		"definition too long":      {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
-		"long policy definition":   {"delays = [\"5s\"]\n  policy_definition = jsonencode({ consumer-timeout = \"" + strings.Repeat("9", 4000) + "\" })", `policy_definition = .*may have at most 4000.*Shorten it`},
+		"long policy definition":   {"delays = [\"5s\"]\n  policy_definition_json = jsonencode({ consumer-timeout = \"" + strings.Repeat("9", 4000) + "\" })", `policy_definition_json = .*may have at most 4000.*Shorten it`},
 	} {
 		planned.add(name, label(name), c.lines, c.says)
 	}

@@ -27,7 +27,7 @@ func TestAcc_NamesWithLineBreaks(t *testing.T) {
 	b.Call(t, http.MethodPut, b.Path("policies", "foreign\npolicy"), map[string]any{
 		"pattern": "^work$", "apply-to": "queues", "priority": 1, "definition": map[string]any{"queue-leader-locator": "balanced"},
 	}, nil)
-	declared := `work_queues = { work = { declare = true, policy_definition = jsonencode({ "queue-leader-locator" = "balanced" }) } }`
+	declared := `work_queues = { work = { declare = true, policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced" }) } }`
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{
 			Config:   pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "wo\nrk" = { declare = true } }`),

@@ -29,11 +29,11 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
 	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
-	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
+	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
 	acceptQuickly(t, b,
 		resource.TestStep{
 			Config:      pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`),
-			ExpectError: regexp.MustCompile(`(?s)Keys of another policy would no longer apply.*"work" = \{ policy_definition = jsonencode\(\{ "expires" = null,\s+"queue-leader-locator" = "balanced" \}\) \}`),
+			ExpectError: regexp.MustCompile(`(?s)Keys of another policy would no longer apply.*"work" = \{ policy_definition_json = jsonencode\(\{ "expires" = null,\s+"queue-leader-locator" = "balanced" \}\) \}`),
 		},
 		resource.TestStep{
 			Config: kept,
@@ -52,7 +52,7 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 			Config:      kept,
 			ExpectError: regexp.MustCompile(`(?s)higher-priority policy overrides the pipeline's.*policy_priority = 1001`),
 		},
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `policy_priority = 1001`, `work_queues = { "work" = { policy_definition = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `policy_priority = 1001`, `work_queues = { "work" = { policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
 	)
 }
 
@@ -69,15 +69,15 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 	acceptQuickly(t, b,
 		resource.TestStep{Config: one(`"work bounded" = {}`), ExpectError: regexp.MustCompile(`(?s)Length limit.*"work bounded" = \{ dead_letter_strategy = "at-most-once" \}`)},
 		resource.TestStep{Config: one(`"work rejecting" = {}, "work bounded" = { dead_letter_strategy = "at-most-once" }`), ExpectError: regexp.MustCompile(`(?s)would stop all retries.*"overflow" =\s+"drop-head"`)},
-		resource.TestStep{Config: one(`"work classic" = { type = "classic", policy_definition = jsonencode({ overflow = "reject-publish" }) }`), ExpectError: regexp.MustCompile(`(?s)lost at a full work queue.*"reject-publish-dlx"`)},
+		resource.TestStep{Config: one(`"work classic" = { type = "classic", policy_definition_json = jsonencode({ overflow = "reject-publish" }) }`), ExpectError: regexp.MustCompile(`(?s)lost at a full work queue.*"reject-publish-dlx"`)},
 		resource.TestStep{
-			Config:      one(`"work bounded" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "reject-publish" }) }, "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "drop-head" }) }`),
+			Config:      one(`"work bounded" = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ overflow = "reject-publish" }) }, "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ overflow = "drop-head" }) }`),
 			ExpectError: regexp.MustCompile(`would stop all retries`),
 		},
 		resource.TestStep{Config: one(`
       "work bounded"   = { dead_letter_strategy = "at-most-once" }
-      "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ overflow = "drop-head" }) }
-      "work classic"   = { type = "classic", policy_definition = jsonencode({ overflow = "reject-publish-dlx" }) }`)},
+      "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ overflow = "drop-head" }) }
+      "work classic"   = { type = "classic", policy_definition_json = jsonencode({ overflow = "reject-publish-dlx" }) }`)},
 		// What each of them displaces arrives in the pipeline.
 		resource.TestStep{
 			PreConfig: func() {

@@ -38,12 +38,12 @@ resource "terraform_data" "policy" {
 					t.Error(err)
 				}
 			},
-			Config:           config(2, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`),
+			Config:           config(2, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},
 		resource.TestStep{
 			PreConfig: remove,
-			Config:    config(2, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`),
+			Config:    config(2, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`),
 		},
 	)
 }

@@ -82,7 +82,7 @@ func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
 		t.Error(err)
 	}
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`))
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`))
 	tf.apply(t)
 	tf.settled(t)
 }
@@ -91,7 +91,7 @@ func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
-	keeping := `work_queues = { work = { policy_definition = jsonencode({ "delivery-limit" = 9 }) } }`
+	keeping := `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, keeping))
 	tf.apply(t)
 
@@ -209,7 +209,7 @@ func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 	for _, queue := range []string{"work.a", "work.b", "work.c"} {
 		tf.DeclareQueue(t, queue, "quorum", nil)
 	}
-	limited := `{ dead_letter_strategy = "at-most-once", policy_definition = jsonencode({ "max-length" = 9, "overflow" = "drop-head" }) }`
+	limited := `{ dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ "max-length" = 9, "overflow" = "drop-head" }) }`
 	for _, lines := range [][]string{
 		{`work_queues = { "work.a" = {}, "work.b" = {}, "work.c" = ` + limited + ` }`},
 		{`work_queues = { "work.a" = {}, "work.b" = ` + limited + `, "work.c" = ` + limited + ` }`},

@@ -27,7 +27,7 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 		"reasons":              {`delays = ["5s"], retry_on = ` + later, `["rejected"]`, `["rejected", "expired"]`},
 		"queue type":           {`delays = ["5s"], queue_type = ` + later, `"quorum"`, `"classic"`},
 		"policy priority":      {`delays = ["5s"], policy_priority = ` + later, `20`, `10`},
-		"policy definition":    {`delays = ["5s"], policy_definition = ` + later + `, work_queues = { work = {} }`, `"{\"delivery-limit\":5}"`, `"{\"delivery-limit\":6}"`},
+		"policy definition":    {`delays = ["5s"], policy_definition_json = ` + later + `, work_queues = { work = {} }`, `"{\"delivery-limit\":5}"`, `"{\"delivery-limit\":6}"`},
 		"work queues":          {`delays = ["5s"], work_queues = ` + later, `{ work = {} }`, `{ work = {}, "work.b" = {} }`},
 		"work queue":           {`delays = ["5s"], work_queues = { (` + later + `) = {} }`, `"work"`, `"work.b"`},
 		"its type":             {`delays = ["5s"], work_queues = { "work.paid" = { declare = true, type = ` + later + ` } }`, `"quorum"`, `"classic"`},
@@ -35,7 +35,7 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 		"its arguments":        {`delays = ["5s"], work_queues = { "work.paid" = { declare = true, arguments_json = ` + later + ` } }`, `"{\"a\":1}"`, `"{\"a\":2}"`},
 		"its attachment":       {`delays = ["5s"], work_queues = { "work.paid" = { declare = true, attach = ` + later + ` } }`, `"policy"`, `"arguments"`},
 		"its strategy":         {`delays = ["5s"], work_queues = { work = { dead_letter_strategy = ` + later + ` } }`, `"at-least-once"`, `"at-most-once"`},
-		"its keys":             {`delays = ["5s"], work_queues = { work = { policy_definition = ` + later + ` } }`, `"{\"delivery-limit\":5}"`, `"{\"delivery-limit\":6}"`},
+		"its keys":             {`delays = ["5s"], work_queues = { work = { policy_definition_json = ` + later + ` } }`, `"{\"delivery-limit\":5}"`, `"{\"delivery-limit\":6}"`},
 		"whether it is forced": {`delays = ["5s"], force_destroy = ` + later, `false`, `true`},
 	}
 	var all laterPipelines

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -45,6 +46,7 @@ type drained struct{ retired, detached map[string]bool }
 
 // show sets the computed attributes to a pipeline, to objects of it, and to what of it was seen to be empty.
 func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen drained) {
+	m.ID = entity.ID(m.identity())
 	m.Topology = attribute.TopologyValue(objects)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = attribute.WorkerValue(p.Worker())
@@ -78,6 +80,7 @@ func (m model) inputsKnown(ctx context.Context) bool {
 // computePartly sets the computed attributes of a model of which some input is known only later. Whatever
 // depends on it is unknown, or apply would contradict the plan.
 func (m *model) computePartly(ctx context.Context) {
+	m.ID = entity.ID(m.identity())
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)

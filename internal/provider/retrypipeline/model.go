@@ -31,10 +31,11 @@ type model struct {
 	WorkQueues  types.Map    `tfsdk:"work_queues"`
 
 	PolicyPriority   types.Int64          `tfsdk:"policy_priority"`
-	PolicyDefinition jsontypes.Normalized `tfsdk:"policy_definition"`
+	PolicyDefinition jsontypes.Normalized `tfsdk:"policy_definition_json"`
 	ForceDestroy     types.Bool           `tfsdk:"force_destroy"`
 	Timeouts         timeouts.Value       `tfsdk:"timeouts"`
 
+	ID                  types.String `tfsdk:"id"`
 	Topology            types.Object `tfsdk:"topology"`
 	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
 	InboxQueue          types.String `tfsdk:"inbox_queue"`
@@ -96,7 +97,7 @@ func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagno
 	workQueues, more := m.workQueues(ctx)
 	diags.Append(more...)
 	p.WorkQueues = workQueues
-	p.PolicyDefinition, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	p.PolicyDefinition, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
 	diags.Append(more...)
 	for queue := range m.RetiredQueues.Elements() {
 		if delay, named := p.Names().DelayOf(queue); named {

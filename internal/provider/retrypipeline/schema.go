@@ -94,7 +94,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				NestedObject: schema.NestedAttributeObject{Attributes: workQueueAttributes()},
 			},
 			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the pipeline's policies. "),
-			"policy_definition": schema.StringAttribute{
+			"policy_definition_json": schema.StringAttribute{
 				Optional:   true,
 				CustomType: jsontypes.NormalizedType{},
 				MarkdownDescription: "More keys for the policies that attach work queues, as JSON, " +
@@ -112,6 +112,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"Unset, it refuses at once if there is.",
 			}),
 			"topology": attribute.TopologyAttribute(),
+			"id":       attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. " +
 				"With the engine `worker`, a consumer that knows more than \"it failed\" publishes here."),
 			"inbox_queue":  attribute.ComputedString("Queue that the sidecar consumes, null without one."),
@@ -228,12 +229,12 @@ var (
 		"arguments_json": jsontypes.NormalizedType{},
 		"attach":         types.StringType,
 
-		"dead_letter_strategy": types.StringType,
-		"policy_definition":    jsontypes.NormalizedType{},
-		"max_attempts":         types.Int64Type,
-		"take_over_from":       types.StringType,
-		"failed_queue":         types.StringType,
-		"declare_failed_queue": types.BoolType,
+		"dead_letter_strategy":   types.StringType,
+		"policy_definition_json": jsontypes.NormalizedType{},
+		"max_attempts":           types.Int64Type,
+		"take_over_from":         types.StringType,
+		"failed_queue":           types.StringType,
+		"declare_failed_queue":   types.BoolType,
 	}
 	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"delay":   types.StringType,

@@ -34,7 +34,7 @@ func validate(ctx context.Context, m model) diag.Diagnostics {
 		problems := preflight.CheckSchedule(int(m.MaxAttempts.ValueInt64()), len(m.Delays.Elements()), workQueues)
 		diags.Append(report.Errors(problems)...)
 	}
-	_, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition"))
+	_, more = attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
 	diags.Append(more...)
 	return diags
 }

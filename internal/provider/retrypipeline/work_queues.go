@@ -25,7 +25,7 @@ type workQueueModel struct {
 	ArgumentsJSON      jsontypes.Normalized `tfsdk:"arguments_json"`
 	Attach             types.String         `tfsdk:"attach"`
 	DeadLetterStrategy types.String         `tfsdk:"dead_letter_strategy"`
-	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition"`
+	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition_json"`
 	MaxAttempts        types.Int64          `tfsdk:"max_attempts"`
 	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
 	FailedQueue        types.String         `tfsdk:"failed_queue"`
@@ -36,7 +36,7 @@ type workQueueModel struct {
 func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnostics) {
 	at := path.Root("work_queues").AtMapKey(name)
 	arguments, diags := attribute.ParseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
-	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition"))
+	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition_json"))
 	diags.Append(more...)
 	if !w.MaxAttempts.IsNull() {
 		diags.Append(report.Errors(workerconfig.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
@@ -93,15 +93,15 @@ func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
 
 func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
 	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
-		"type":                 types.StringValue(workQueue.Type),
-		"declare":              types.BoolValue(workQueue.Declare),
-		"arguments_json":       attribute.ArgumentsValue(workQueue.Arguments),
-		"attach":               types.StringValue(workQueue.Attach),
-		"dead_letter_strategy": attribute.TextValue(workQueue.DeadLetterStrategy),
-		"policy_definition":    attribute.ArgumentsValue(workQueue.PolicyDefinition),
-		"max_attempts":         attribute.AttemptsValue(workQueue.MaxAttempts),
-		"take_over_from":       attribute.TextValue(workQueue.TakeOverFrom),
-		"failed_queue":         attribute.TextValue(workQueue.FailedQueue),
-		"declare_failed_queue": attribute.DeclareFailedQueueValue(workQueue),
+		"type":                   types.StringValue(workQueue.Type),
+		"declare":                types.BoolValue(workQueue.Declare),
+		"arguments_json":         attribute.ArgumentsValue(workQueue.Arguments),
+		"attach":                 types.StringValue(workQueue.Attach),
+		"dead_letter_strategy":   attribute.TextValue(workQueue.DeadLetterStrategy),
+		"policy_definition_json": attribute.ArgumentsValue(workQueue.PolicyDefinition),
+		"max_attempts":           attribute.AttemptsValue(workQueue.MaxAttempts),
+		"take_over_from":         attribute.TextValue(workQueue.TakeOverFrom),
+		"failed_queue":           attribute.TextValue(workQueue.FailedQueue),
+		"declare_failed_queue":   attribute.DeclareFailedQueueValue(workQueue),
 	})
 }
