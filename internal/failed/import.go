@@ -24,7 +24,7 @@ type Import struct {
 	Queue string
 	// User is who publishes.
 	User string
-	// Run is that of the import, "" for a copy within the queue.
+	// Run is that of the import, "" for a message that takes the place of another one.
 	Run string
 	// FrameMax is the connection's limit in bytes, 0 for none.
 	FrameMax int
@@ -61,9 +61,9 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 		}
 	}
 	bare := properties.Encode()
-	headers := set(properties.Headers(), HeaderID, content.Text(id))
+	headers := properties.Headers().Keep(func(name []byte) bool { return !isImports(string(name)) }).With(HeaderID, content.Text(id))
 	if i.Run != "" {
-		headers = set(headers, HeaderRun, content.Text(i.Run))
+		headers = headers.With(HeaderRun, content.Text(i.Run))
 	}
 	properties.SetHeaders(headers)
 	if p.Properties = properties.Encode(); Fits(p.Properties, i.FrameMax) != nil {

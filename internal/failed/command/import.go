@@ -91,8 +91,8 @@ type imports struct {
 	sent map[int]string
 	// notes are what was changed or left out, and of how many messages.
 	notes map[string]int
-	// runs are those of earlier imports that have put messages of the file into the queue already.
-	runs map[string]bool
+	// runs are how many messages of the file each earlier import has put into the queue.
+	runs map[string]int
 	// total is how many messages the file has, read how many were read of it last, skipped how many are in the queue already.
 	total, read, skipped int
 }
@@ -106,7 +106,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 		return errors.New("which file? Write its name, or - for stdin")
 	}
 	i := &imports{
-		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{}, runs: map[string]bool{},
+		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{}, runs: map[string]int{},
 		survey: o.survey(cmd, place),
 		back:   failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
 	}
@@ -184,9 +184,9 @@ func (i *imports) run(ctx context.Context) error {
 	total, where := i.total, i.where()
 	nothing := meant+i.toReplace() == 0 && i.skipped == total
 	if nothing || i.dryRun { // there is nothing to be allowed
-		done := "would import"
-		if nothing {
-			done = "imported"
+		done := "imported"
+		if i.dryRun {
+			done = "would import"
 		}
 		i.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(total), where, i.inPlace())
 		return i.sayOfRest()
@@ -353,11 +353,11 @@ func (i *imports) say() {
 		i.terminal.say("%d of them: %s", i.notes[note], note)
 	}
 	if i.skipped > 0 {
-		of := ""
-		if len(i.runs) > 0 {
-			of = ", imported by --run " + strings.Join(slices.Sorted(maps.Keys(i.runs)), ",")
+		parts := []string{failed.Messages(i.skipped) + " in the queue already"}
+		for _, run := range slices.Sorted(maps.Keys(i.runs)) {
+			parts = append(parts, fmt.Sprintf("%d of run %s", i.runs[run], run))
 		}
-		i.terminal.say("%s in the queue already%s", failed.Messages(i.skipped), of)
+		i.terminal.say("%s", strings.Join(parts, ", "))
 	}
 }
 
@@ -367,7 +367,7 @@ func (i *imports) sayHowToContinue(p pass.Result) {
 		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.place.Name)
 	}
 	if i.fresh(p) > 0 {
-		i.terminal.say("To undo: rabbitmq-retry failed delete %s --run %s --discard", i.place.argument(), i.how.Run)
+		i.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", i.place.argument(), i.how.Run)
 	}
 }
 

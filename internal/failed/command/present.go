@@ -111,7 +111,7 @@ func (i *imports) count(ctx context.Context) error {
 		m := i.how.Content(e.Message)
 		digest := failed.Digest(m)
 		if e.Run != "" && s.lines.of(digest) > 0 {
-			i.runs[e.Run] = true
+			i.runs[e.Run]++
 		}
 		if s.queued.add(digest, 1); s.lines.of(digest) == 0 && s.queue == nil && i.kept < shownConflicts {
 			s.queue = &m
