@@ -69,13 +69,14 @@ func TestAuditAsJSON(t *testing.T) {
 			Vhost, Severity, Rule, Message, Remedy string
 			Object                                 struct{ Kind, Name string }
 		}
-		Errors, Warnings int
+		Errors   int `json:"error_count"`
+		Warnings int `json:"warning_count"`
 	}
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
 	// The user sees this one vhost only.
-	if code != exitError || got.Errors != 1 || len(got.Findings) != 1 {
+	if code != exitError || got.Errors != 1 || got.Warnings != 0 || len(got.Findings) != 1 {
 		t.Fatalf("exit code %d: %+v", code, got)
 	}
 	f := got.Findings[0]
