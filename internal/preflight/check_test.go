@@ -140,7 +140,7 @@ func TestDefinitionThatIsTooLong(t *testing.T) {
 		"delays":                {700, 0, 0, "delays", "List fewer delays"},
 		"work queues":           {20, 200, 0, "work_queues", "only where it differs"},
 		"policy":                {1, 0, 4100, "policy_definition_json", "Shorten it"},
-		"policy and the others": {200, 50, 3000, "policy_definition_json", "the policy_definition_json of those"},
+		"policy and the others": {200, 50, 3000, "policy_definition_json", "into their policy_definition_json"},
 		"delays and the others": {400, 20, 1000, "delays", "List fewer delays"},
 		"queues and the others": {20, 90, 1800, "work_queues", "only where it differs"},
 	} {
