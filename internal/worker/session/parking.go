@@ -105,6 +105,9 @@ func (f *Retrying) detourWaiting() error {
 // published there again.
 func (f *Retrying) parkedNacked(p *publisher, m *message) error {
 	now, v := time.Now(), verdictOf(m)
+	if v.ToOwnFailedQueue() { // the exchange has taken it, and one of its queues has not
+		f.parking.accepted(f.log)
+	}
 	f.refusals.refused(now, f.config.Names.RefusedQueue(), p.exchange, v.Letter.Queue)
 	p.refusedOne(now)
 	m.refused, m.verdict = true, v.SetAside()

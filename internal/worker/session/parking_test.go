@@ -35,3 +35,18 @@ func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
 		t.Errorf("detour %q during an alarm", got)
 	}
 }
+
+// What a queue refuses has got to it: the exchange is there, and open to this user.
+func TestRefusalEndsADetour(t *testing.T) {
+	t.Parallel()
+	s, p := silent(t)
+	f, _ := s.Flow.(*Retrying)
+	f.parking = obstacle{why: deadletter.DetourMissing, since: time.Now().Add(-time.Minute), nextProbe: time.Now()}
+	v := deadletter.Verdict{Action: deadletter.Fail, Letter: deadletter.Letter{Queue: "orders.created"}}
+	refused := f.config.Route(v.SetAside())
+	s.publishers.all[refused.Channel()] = newPublisher(refused.Exchange, deadletter.HeaderPublishID)
+	s.publishers.all[refused.Channel()].shut = true
+	if err := f.nacked(p, &message{verdict: v, sent: v, confirmation: answered(false)}); err != nil || f.parking != (obstacle{}) {
+		t.Errorf("%+v, error %v", f.parking, err)
+	}
+}
