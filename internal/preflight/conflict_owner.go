@@ -146,9 +146,12 @@ func (q liveWorkQueue) checkHandOver(f *Findings, theirs topology.Policy, exists
 		f.refuse(q.at(), "Queue is attached twice, differently", attachedDifferently,
 			q.name, by, hcl(theirs.Definition), hcl(ours))
 	}
+	if q.FailedQueue == "" {
+		return
+	}
 	parked := pipeline.FailedQueuesIn(q.pipeline.Names(), q.vhost.Topology)
 	for _, failedQueue := range slices.Sorted(maps.Keys(parked)) {
-		if q.FailedQueue != "" && failedQueue != q.FailedQueue && slices.Contains(parked[failedQueue], q.name) {
+		if failedQueue != q.FailedQueue && slices.Contains(parked[failedQueue], q.name) {
 			f.refuse(q.at("failed_queue"), "Failed messages would be parked twice", parkedTwice, q.name, failedQueue, by, failedQueue)
 		}
 	}
