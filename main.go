@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 )
 
 // version is set by the linker.
@@ -25,7 +26,7 @@ func main() {
 		silenceUnreadLogs()
 	}
 	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
-		Address: "registry.terraform.io/rabbitmq-retry/rabbitmq",
+		Address: "registry.terraform.io/" + registry.Source,
 		Debug:   *attachable,
 	})
 	if err != nil {

@@ -22,14 +22,14 @@ any permission in the vhost. Of what each rule means, the guide "Dead-letter aud
 
 The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.
 
-Exit codes: 0 no errors, though there may be warnings; 1 errors were found; 2 wrong usage, or the
-broker could not be asked.`
+Exit codes: 0 no errors, though there may be warnings; 1 the broker could not be asked; 2 wrong usage;
+4 errors were found.`
 
 const auditExample = `  RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=audit RABBITMQ_PASSWORD=secret \
     rabbitmq-retry audit --vhost /
 
   rabbitmq-retry audit --endpoint https://rabbitmq:15671 --username audit --password-file /run/secrets/password \
-    --all-vhosts --ignore parking-queue-ttl --format json`
+    --all-vhosts --ignore parking-queue-ttl --output json`
 
 // auditOptions say what to audit and what to leave out.
 type auditOptions struct {
@@ -57,10 +57,10 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 			}
 			results, err := options.run(cmd.Context(), client)
 			if err != nil {
-				return err
+				return cli.RuntimeError{Err: err}
 			}
 			if err := results.print(cmd.OutOrStdout(), options.format); err != nil {
-				return err
+				return cli.RuntimeError{Err: err}
 			}
 			return results.verdict()
 		},
@@ -70,14 +70,14 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 	flags.StringArrayVar(&options.vhosts, "vhost", []string{"/"}, "`vhost` to audit; may be repeated")
 	flags.BoolVar(&options.allVhosts, "all-vhosts", false, "audit every vhost that the user may see")
 	flags.StringArrayVar(&options.ignore, "ignore", nil, "id of a `rule` whose findings are left out; may be repeated")
-	flags.StringVar(&options.format, "format", formatTable, formatTable+" or "+formatJSON)
+	flags.StringVarP(&options.format, "output", "o", cli.Table, "table or json")
 	cmd.MarkFlagsMutuallyExclusive("vhost", "all-vhosts")
 	return cmd
 }
 
 func (o auditOptions) check() error {
-	if o.format != formatTable && o.format != formatJSON {
-		return fmt.Errorf("--format %q: must be %s or %s", o.format, formatTable, formatJSON)
+	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON); err != nil {
+		return err
 	}
 	for _, id := range o.ignore {
 		if !slices.Contains(audit.Rules(), id) {
@@ -113,12 +113,6 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 	return all, nil
 }
 
-// Formats of what was found.
-const (
-	formatTable = "table"
-	formatJSON  = "json"
-)
-
 // results are what was found in all vhosts.
 type results struct {
 	Findings []vhostFinding `json:"findings"`
@@ -144,11 +138,11 @@ func (r results) verdict() error {
 	if r.Errors == 0 {
 		return nil
 	}
-	return cli.RuntimeError{Err: fmt.Errorf("errors: %d, warnings: %d", r.Errors, r.Warnings)}
+	return cli.FindingError{Err: fmt.Errorf("errors: %d, warnings: %d", r.Errors, r.Warnings)}
 }
 
 func (r results) print(w io.Writer, format string) error {
-	if format == formatTable {
+	if format == cli.Table {
 		return r.table(w)
 	}
 	return cli.WriteJSON(w, r, "  ")

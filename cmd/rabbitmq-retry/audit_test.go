@@ -27,7 +27,7 @@ func TestAuditFinds(t *testing.T) {
 	faulty(t, b)
 
 	code, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost, "--vhost", healthy.Vhost)
-	if code != exitError || !strings.Contains(stderr, "errors: 1, warnings: 0") {
+	if code != exitFound || !strings.Contains(stderr, "errors: 1, warnings: 0") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	lines := strings.Split(stdout, "\n")
@@ -63,7 +63,7 @@ func TestAuditAsJSON(t *testing.T) {
 	faulty(t, b)
 	user, password := b.User(t, "management", "^$", "^$", "^$")
 	env := map[string]string{cli.EnvEndpoint: b.Endpoint, cli.EnvPassword: "wrong"}
-	code, stdout, stderr := execute(t.Context(), env, "audit", "--all-vhosts", "--format", "json", "--username", user, "--password-file", write(t, password+"\n"))
+	code, stdout, stderr := execute(t.Context(), env, "audit", "--all-vhosts", "--output", "json", "--username", user, "--password-file", write(t, password+"\n"))
 	var got struct {
 		Findings []struct {
 			Vhost, Severity, Rule, Message, Remedy string
@@ -76,7 +76,7 @@ func TestAuditAsJSON(t *testing.T) {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
 	// The user sees this one vhost only.
-	if code != exitError || got.Errors != 1 || got.Warnings != 0 || len(got.Findings) != 1 {
+	if code != exitFound || got.Errors != 1 || got.Warnings != 0 || len(got.Findings) != 1 {
 		t.Fatalf("exit code %d: %+v", code, got)
 	}
 	f := got.Findings[0]
@@ -87,7 +87,7 @@ func TestAuditAsJSON(t *testing.T) {
 		t.Error("the password is printed")
 	}
 
-	code, stdout, _ = execute(t.Context(), auditEnv(b), "audit", "--vhost", brokertest.New(t).Vhost, "--format", "json")
+	code, stdout, _ = execute(t.Context(), auditEnv(b), "audit", "--vhost", brokertest.New(t).Vhost, "--output", "json")
 	if code != exitOK || !strings.Contains(stdout, `"findings": []`) {
 		t.Errorf("healthy: exit code %d: %s", code, stdout)
 	}
@@ -105,29 +105,30 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string
 		args []string
+		code int
 		want string
 	}{
-		"no endpoint":          {with(map[string]string{cli.EnvEndpoint: ""}), nil, "no broker: set RABBITMQ_ENDPOINT"},
-		"no user":              {with(map[string]string{cli.EnvUsername: ""}), nil, "no user: set RABBITMQ_USERNAME"},
-		"no password":          {with(map[string]string{cli.EnvPassword: ""}), nil, "no password: set RABBITMQ_PASSWORD"},
-		"password in a flag":   {with(nil), []string{"--password", "s3cret"}, "unknown flag"},
-		"password in the URL":  {with(nil), []string{"--endpoint", "http://me:s3cret@127.0.0.1:1"}, "must not contain credentials"},
-		"missing file":         {with(nil), []string{"--password-file", "/none"}, "--password-file: open /none"},
-		"missing certificates": {with(nil), []string{"--cacert", "/none"}, "--cacert: the file cannot be read: no such file or directory"},
-		"unknown rule":         {with(nil), []string{"--ignore", "x"}, `there is no such rule; the rules are dead-letter-exchange-missing, `},
-		"unknown format":       {with(nil), []string{"--format", "xml"}, `--format "xml": must be table or json`},
-		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, "[all-vhosts vhost]"},
-		"argument":             {with(nil), []string{"x"}, "unknown command"},
-		"wrong password":       {with(nil), nil, "401"},
-		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, `vhost "no such vhost" does not exist`},
-		"another prefix":       {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/rabbitmq"}), nil, "there is no management API below"},
-		"endpoint with /api":   {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/api"}), nil, "Let the endpoint end before /api"},
-		"broker that is away":  {with(map[string]string{cli.EnvEndpoint: "http://127.0.0.1:1"}), nil, "no answer"},
+		"no endpoint":          {with(map[string]string{cli.EnvEndpoint: ""}), nil, exitUsage, "no broker: set RABBITMQ_ENDPOINT"},
+		"no user":              {with(map[string]string{cli.EnvUsername: ""}), nil, exitUsage, "no user: set RABBITMQ_USERNAME"},
+		"no password":          {with(map[string]string{cli.EnvPassword: ""}), nil, exitUsage, "no password: set RABBITMQ_PASSWORD"},
+		"password in a flag":   {with(nil), []string{"--password", "s3cret"}, exitUsage, "unknown flag"},
+		"password in the URL":  {with(nil), []string{"--endpoint", "http://me:s3cret@127.0.0.1:1"}, exitUsage, "must not contain credentials"},
+		"missing file":         {with(nil), []string{"--password-file", "/none"}, exitUsage, "--password-file: open /none"},
+		"missing certificates": {with(nil), []string{"--cacert", "/none"}, exitUsage, "--cacert: the file cannot be read: no such file or directory"},
+		"unknown rule":         {with(nil), []string{"--ignore", "x"}, exitUsage, `there is no such rule; the rules are dead-letter-exchange-missing, `},
+		"unknown format":       {with(nil), []string{"--output", "xml"}, exitUsage, `--output "xml": must be one of table, json`},
+		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, exitUsage, "[all-vhosts vhost]"},
+		"argument":             {with(nil), []string{"x"}, exitUsage, "unknown command"},
+		"wrong password":       {with(nil), nil, exitError, "401"},
+		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, exitError, `vhost "no such vhost" does not exist`},
+		"another prefix":       {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/rabbitmq"}), nil, exitError, "there is no management API below"},
+		"endpoint with /api":   {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/api"}), nil, exitError, "Let the endpoint end before /api"},
+		"broker that is away":  {with(map[string]string{cli.EnvEndpoint: "http://127.0.0.1:1"}), nil, exitError, "no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := execute(t.Context(), c.env, append([]string{"audit"}, c.args...)...)
-			if code != exitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
+			if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
 				t.Errorf("exit code %d, stderr %q, want %q; stdout %q", code, stderr, c.want, stdout)
 			}
 			if strings.Contains(stderr, "s3cret") {

@@ -34,17 +34,17 @@ func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
 	uri.User = url.UserPassword(user, password)
 	file := write(t, uri.String()+"\n")
 
-	code, stdout, stderr := execute(t.Context(), map[string]string{cli.EnvConfig: config("orders")}, "worker", "--check", "--uri-file", file)
+	code, stdout, stderr := execute(t.Context(), map[string]string{cli.EnvConfigJSON: config("orders")}, "worker", "--check", "--uri-file", file)
 	if code != exitOK || !strings.Contains(stdout, "ok: orders.inbox has 0 messages and 0 consumers") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	code, stdout, stderr = execute(t.Context(), map[string]string{cli.EnvConfig: config("none", "orders")}, "worker", "--check", "--uri-file", file)
+	code, stdout, stderr = execute(t.Context(), map[string]string{cli.EnvConfigJSON: config("none", "orders")}, "worker", "--check", "--uri-file", file)
 	if code != exitError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "error: look for the queue ") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	for _, gone := range []string{"orders.failed", "orders.failed.route", "orders.return", "orders.retry"} {
 		b.Request(t, "DELETE", b.Path("exchanges", gone), nil)
-		code, stdout, stderr = execute(t.Context(), map[string]string{cli.EnvConfig: config("orders")}, "worker", "--check", "--uri-file", file)
+		code, stdout, stderr = execute(t.Context(), map[string]string{cli.EnvConfigJSON: config("orders")}, "worker", "--check", "--uri-file", file)
 		if code != exitError || !strings.Contains(stdout, "error: look for the queue ") || !strings.Contains(stdout, "no exchange '"+gone+"'") {
 			t.Errorf("without %s: exit code %d: %s%s", gone, code, stdout, stderr)
 		}

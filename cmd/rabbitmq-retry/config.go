@@ -78,16 +78,16 @@ func (s *source) options() (o worker.Options, config []byte, err error) {
 
 // follow returns the configurations that come after the first one.
 func (s *source) follow(ctx context.Context, first []byte, hangups <-chan os.Signal, o worker.Options) <-chan workerconfig.Config {
-	if s.config.File != "" {
+	if file := s.config.File(); file != "" {
 		report := func(outcome reload.Outcome) { o.Metrics.ConfigRead(outcome.Err) }
-		return reload.File{Path: s.config.File, Logger: o.Logger, Report: report}.Follow(ctx, first, hangups)
+		return reload.File{Path: file, Logger: o.Logger, Report: report}.Follow(ctx, first, hangups)
 	}
 	go func() {
 		for {
 			select {
 			case <-hangups:
 				o.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change: use --config, or restart",
-					"variable", cli.EnvConfig)
+					"variable", cli.EnvConfigJSON)
 			case <-ctx.Done():
 				return
 			}

@@ -160,7 +160,7 @@ func TestKubernetesManifestIsConsistent(t *testing.T) {
 	pod := all[0].in("spec", "template", "spec")
 	container := pod.in("containers")
 	port := container.in("ports")
-	if _, listens, _ := strings.Cut(kubernetes(t).flag("listen"), ":"); listens != "9419" || port["containerPort"] != 9419 {
+	if _, listens, _ := strings.Cut(kubernetes(t).flag("listen"), ":"); listens != "15695" || port["containerPort"] != 15695 {
 		t.Errorf("--listen has port %s, the container %v", listens, port["containerPort"])
 	}
 	for probe, path := range map[string]string{"livenessProbe": "/healthz", "readinessProbe": "/readyz"} {

@@ -76,16 +76,16 @@ func TestTargetsAndFilesThatAreRefused(t *testing.T) {
 	o := newOrders(t, "classic")
 	o.park(t, "exhausted", "order-1")
 	for args, want := range map[string]string{
-		"replay orders --yes --to orders.failed":                `"orders.failed" is the queue that is replayed from`,
-		"replay orders --yes --to orders.inbox":                 `"orders.inbox" is one of the pipeline's own queues`,
+		"replay orders --all --yes --to orders.failed":          `"orders.failed" is the queue that is replayed from`,
+		"replay orders --all --yes --to orders.inbox":           `"orders.inbox" is one of the pipeline's own queues`,
 		"replay --queue orders.failed --yes --to orders.failed": `"orders.failed" is the queue that is replayed from`,
-		"export orders --remove --yes --output -":               "--remove: needs --output",
+		"export orders --remove --yes --file -":                 "--remove: needs --file",
 		"delete orders --reason exhausted --yes --export -":     "--export: must be the name of a file, and is -",
 	} {
 		_, errs := o.run(t, exitUsage, append([]string{"failed"}, strings.Fields(args)...)...)
 		contains(t, errs, want)
 	}
-	exported, _ := o.run(t, exitOK, "failed", "export", "orders", "--output", "-")
+	exported, _ := o.run(t, exitOK, "failed", "export", "orders", "--file", "-")
 	if !strings.Contains(exported, "order-1") || len(o.contents(t)) != 1 {
 		t.Errorf("exported %q", exported)
 	}
@@ -101,7 +101,7 @@ func TestPurgedMeanwhile(t *testing.T) {
 	}
 	ended := make(chan string)
 	go func() {
-		_, errs := o.run(t, exitError, "failed", "replay", "orders", "--rate", "10/s", "--yes")
+		_, errs := o.run(t, exitError, "failed", "replay", "orders", "--all", "--rate", "10/s", "--yes")
 		ended <- errs
 	}()
 	brokertest.Eventually(t, time.Minute, func() error {

@@ -48,7 +48,7 @@ func TestFailedThroughTLS(t *testing.T) {
 	contains(t, errs, "deleted 1 of 1")
 	_, errs = secured.run(t, exitOK, "failed", "import", "orders", file, "--yes")
 	contains(t, errs, "imported 1 of 1")
-	_, errs = secured.run(t, exitOK, "failed", "replay", "orders", "--yes")
+	_, errs = secured.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, "replayed 3 of 3 to orders.created")
 	out, _ = secured.run(t, exitError, "status", "orders")
 	contains(t, strings.Join(strings.Fields(out), " "), "orders.failed 0 0")
@@ -99,7 +99,7 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := map[string]string{cli.EnvURI: c.uri, cli.EnvConfig: goodConfig}
+			env := map[string]string{cli.EnvURI: c.uri, cli.EnvConfigJSON: goodConfig}
 			maps.Copy(env, c.env)
 			_, stdout, stderr := execute(t.Context(), env, c.args...)
 			output := stdout + stderr
@@ -206,7 +206,7 @@ func TestReplayTexts(t *testing.T) {
 				o.park(t, "exhausted", id)
 			}
 			test.spoil(t, o)
-			_, errs := o.run(t, test.code, append([]string{"failed", "replay", "orders", "--yes"}, test.args...)...)
+			_, errs := o.run(t, test.code, append([]string{"failed", "replay", "orders", "--all", "--yes"}, test.args...)...)
 			contains(t, errs, test.want...)
 			if left := o.contents(t); len(left) != test.left {
 				t.Errorf("%d messages are left, want %d", len(left), test.left)

@@ -18,12 +18,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // queue opens raw connections to the failed queue.
-func (o orders) queue(name string) pass.Queue {
-	return pass.Queue{Name: name, Open: func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
+func (o orders) queue(name string) transfer.Queue {
+	return transfer.Queue{Name: name, Open: func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
 		uris, err := amqpconn.ParseURIs(o.URI, certificates.Set{})
 		if err != nil {
 			return amqpconn.Raw{}, err
@@ -35,7 +35,7 @@ func (o orders) queue(name string) pass.Queue {
 // publishRaw publishes properties as they are.
 func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
 	t.Helper()
-	result, err := pass.Send(t.Context(), o.queue("any"), pass.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
+	result, err := transfer.Send(t.Context(), o.queue("any"), transfer.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
 		if len(publishings) == 0 {
 			return p, false, nil
 		}
@@ -51,11 +51,11 @@ func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
 func (o orders) contents(t *testing.T) map[string]failed.Message {
 	t.Helper()
 	messages := map[string]failed.Message{}
-	_, err := pass.Run(t.Context(), o.queue("orders.failed"), pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+	_, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 		m := e.Message
 		m.Body, m.Properties = bytes.Clone(m.Body), bytes.Clone(m.Properties)
 		messages[e.ID] = m
-		return pass.Verdict{}
+		return transfer.Verdict{}
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestImportReplaysEditedLines(t *testing.T) {
 		o.park(t, "exhausted", id)
 	}
 	file := filepath.Join(t.TempDir(), "failed.jsonl")
-	_, errs := o.run(t, exitOK, "failed", "export", "orders", "--message-id", "order-2", "--output", file, "--remove", "--yes")
+	_, errs := o.run(t, exitOK, "failed", "export", "orders", "--message-id", "order-2", "--file", file, "--remove", "--yes")
 	contains(t, errs, "deleted 1 of 1")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -238,8 +238,8 @@ func TestFileTexts(t *testing.T) {
 		"delete where":    {exitUsage, []string{"failed", "delete", "orders", "--all", "--yes"}, "Write --export FILE to keep them there, or --discard"},
 		"unasked":         {exitUsage, []string{"failed", "delete", "orders", "--all", "--discard"}, "write --yes"},
 		"file is there":   {exitUsage, []string{"failed", "delete", "orders", "--all", "--export", there, "--yes"}, "exists already: choose another name"},
-		"export there":    {exitUsage, []string{"failed", "export", "orders", "--output", there}, "exists already: choose another name"},
-		"remove":          {exitUsage, []string{"failed", "export", "orders", "--remove"}, "--remove: needs --output"},
+		"export there":    {exitUsage, []string{"failed", "export", "orders", "--file", there}, "exists already: choose another name"},
+		"remove":          {exitUsage, []string{"failed", "export", "orders", "--remove"}, "--remove: needs --file"},
 		"no file":         {exitUsage, []string{"failed", "import", "orders"}, "which file? Write its name, or - for stdin"},
 		"no exchange":     {exitError, []string{"failed", "import", "orders", exported(t, o), "--yes", "--allow-duplicates"}, `exchange "orders.failed" does not exist: run terraform apply`},
 	} {

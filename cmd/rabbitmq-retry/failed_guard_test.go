@@ -20,7 +20,7 @@ func TestEmptyFlagsAreRefused(t *testing.T) {
 		{"replay", "orders", "--ids", "", "--yes"},
 		{"replay", "orders", "--message-id", "", "--yes"},
 		{"replay", "orders", "--limit", "0", "--yes"},
-		{"replay", "orders", "--audit-log", "", "--yes"},
+		{"replay", "orders", "--all", "--record", "", "--yes"},
 	} {
 		o.run(t, exitUsage, append([]string{"failed"}, args...)...)
 	}
@@ -36,7 +36,7 @@ func TestURIsAreNoNames(t *testing.T) {
 	for _, args := range [][]string{
 		{"failed", "list", uri},
 		{"failed", "list", "--queue", uri},
-		{"failed", "replay", "orders", "--to", uri, "--dry-run"},
+		{"failed", "replay", "orders", "--all", "--to", uri, "--dry-run"},
 		{"failed", "delete", "orders", "--all", "--export", uri, "--yes"},
 		{"status", uri},
 	} {
@@ -55,10 +55,10 @@ func TestSkippedMessagesAreNoSuccess(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
 	o.Publish(t, "", "orders.failed", amqp.Publishing{Body: []byte("from nowhere")})
-	_, errs := o.run(t, exitError, "failed", "replay", "orders", "--yes")
+	_, errs := o.run(t, exitError, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, "1 skipped: ", "no message can be replayed")
 	o.park(t, "exhausted", "order-1")
-	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--yes")
+	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, "replayed 1 of 1", "1 skipped: ")
 }
 

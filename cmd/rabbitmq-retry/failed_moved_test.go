@@ -90,7 +90,7 @@ func (m movable) startWorker(t *testing.T, config string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan string, 1)
 	go func() {
-		code, _, errs := execute(ctx, with(m.env, cli.EnvConfig, config), "worker")
+		code, _, errs := execute(ctx, with(m.env, cli.EnvConfigJSON, config), "worker")
 		ended <- fmt.Sprintf("exit code %d\n%s", code, errs)
 	}()
 	t.Cleanup(func() {
@@ -137,21 +137,21 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 			t.Helper()
 			m.detach(t, "orders")
 			m.create(t, "shop")
-			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--yes")
+			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
 			contains(t, errs, "replayed 1 of 1 to created")
 		},
 		"by --to": func(t *testing.T, m movable) {
 			t.Helper()
 			m.detach(t, "orders")
 			m.create(t, "shop")
-			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--to", "created", "--yes")
+			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--all", "--to", "created", "--yes")
 			contains(t, errs, "replayed 1 of 1 to created")
 		},
 		// A pipeline with failed messages cannot be destroyed.
 		"to a pipeline of another name": func(t *testing.T, m movable) {
 			t.Helper()
 			file := filepath.Join(t.TempDir(), "failed.jsonl")
-			m.run(t, exitOK, "failed", "export", "orders", "--remove", "--output", file, "--yes")
+			m.run(t, exitOK, "failed", "export", "orders", "--remove", "--file", file, "--yes")
 			m.detach(t, "orders")
 			for _, queue := range []string{"orders.inbox", "orders.retry.100ms", "orders.failed"} {
 				m.Call(t, http.MethodDelete, m.Path("queues", queue), nil, nil)
@@ -161,7 +161,7 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 			}
 			m.create(t, "shop")
 			m.run(t, exitOK, "failed", "import", "shop", file, "--yes")
-			_, errs := m.run(t, exitOK, "failed", "replay", "shop", "--yes")
+			_, errs := m.run(t, exitOK, "failed", "replay", "shop", "--all", "--yes")
 			contains(t, errs, "replayed 1 of 1 to created")
 		},
 	} {
@@ -197,6 +197,6 @@ func TestReplayToAQueueThatIsGone(t *testing.T) {
 	m.Publish(t, "", "created", amqp.Publishing{MessageId: "order-1", DeliveryMode: amqp.Persistent})
 	m.awaitParked(t, "orders")
 	m.Call(t, http.MethodDelete, m.Path("queues", "created"), nil, nil)
-	_, errs := m.run(t, exitError, "failed", "replay", "orders", "--yes", "--wait=5s")
+	_, errs := m.run(t, exitError, "failed", "replay", "orders", "--all", "--yes", "--wait=5s")
 	contains(t, errs, "replayed 1 of 1 to created", "After 5s: 1 back in orders.failed. 1 unknown_queue.")
 }

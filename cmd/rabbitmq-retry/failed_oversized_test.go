@@ -14,7 +14,7 @@ func TestImportOfWhatIsTooLarge(t *testing.T) {
 	}
 	o.failedExchange(t)
 	o.park(t, "exhausted", "order-1")
-	line := `{"v":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"orders.created","properties":{},"body":"x"}` + "\n"
+	line := `{"version":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"orders.created","properties":{},"body":"x"}` + "\n"
 	large := strings.Replace(line, `"x"`, `"`+strings.Repeat("x", 16<<20+1)+`"`, 1)
 	file := write(t, line+large+strings.Replace(line, `"x"`, `"y"`, 1))
 	const tooLarge = "line 2 skipped: its body of 16777217 bytes is larger than the broker's max_message_size, 16777216"

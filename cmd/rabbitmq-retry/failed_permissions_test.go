@@ -43,9 +43,9 @@ func TestPermissions(t *testing.T) {
 		{"show orders ID", nil, failed, []string{readFailed}},
 		{"export orders", nil, failed, []string{readFailed}},
 		{"delete orders --all --discard --yes", nil, failed, []string{readFailed}},
-		{"replay orders --yes", returned, failed, []string{readFailed + ", write on <pipeline>.return"}},
-		{"replay orders --yes --wait=1ms", returned, failed, []string{"Nothing else for --wait"}},
-		{"replay orders --yes --to orders.created", direct, failed, []string{"With --to: write on amq.default instead"}},
+		{"replay orders --all --yes", returned, failed, []string{readFailed + ", write on <pipeline>.return"}},
+		{"replay orders --all --yes --wait=1ms", returned, failed, []string{"Nothing else for --wait"}},
+		{"replay orders --all --yes --to orders.created", direct, failed, []string{"With --to: write on amq.default instead"}},
 		{"import orders FILE --yes", failed, failed, []string{readFailed + ", " + writeFailed}},
 		{"import orders FILE --yes --allow-duplicates", failed, nil, []string{"With --allow-duplicates: write alone"}},
 		{"import orders FILE --replay --yes", returned, nil, []string{"With --replay: write on <pipeline>.return instead"}},
@@ -55,8 +55,8 @@ func TestPermissions(t *testing.T) {
 		{"export --queue quorum", nil, []string{"quorum"}, []string{queue}},
 		{"delete --queue quorum --all --discard --yes", nil, []string{"quorum"}, []string{queue}},
 		{"list --queue classic", nil, []string{"classic"}, []string{queue}},
-		{"replay --queue quorum --yes --force", direct, []string{"quorum"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
-		{"replay --queue classic --yes", direct, []string{"classic"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
+		{"replay --queue quorum --all --yes --force", direct, []string{"quorum"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
+		{"replay --queue classic --all --yes", direct, []string{"classic"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
 		{"import --queue classic FILE --yes", direct, []string{"classic"}, []string{"--queue: read on the queue, write on amq.default instead"}},
 		{"import --queue quorum FILE --yes", direct, []string{"quorum"}, []string{"--queue: read on the queue, write on amq.default instead"}},
 		{"status orders", nil, []string{"orders.failed", "orders.inbox"}, []string{"read on each of these queues"}},
@@ -145,7 +145,7 @@ func TestOperatorPermissions(t *testing.T) {
 	orders := pipeline.Pipeline{Name: "orders", WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}}}
 	commands := map[string]string{
 		"list": "failed list orders", "show": "failed show orders ID", "export": "failed export orders", "delete": "failed delete orders --all --discard --yes",
-		"replay": "failed replay orders --yes", "import": "failed import orders FILE --yes", "repair": "failed repair orders --yes",
+		"replay": "failed replay orders --all --yes", "import": "failed import orders FILE --yes", "repair": "failed repair orders --yes",
 		"status": "status orders",
 	}
 	all := pipeline.OperatorPermissions(orders)
@@ -173,7 +173,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	if alive {
 		o.consumeInbox(t)
 	} else if command == "status" {
-		code = exitError
+		code = exitFound
 	}
 	o.park(t, "exhausted", "order-1")
 	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
@@ -191,12 +191,16 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 		}
 		return names
 	}
+	refused := exitError
+	if command == "status" {
+		refused = exitFound
+	}
 	read, write := granted(permissions.Read), granted(permissions.Write)
 	for i, name := range read {
 		if command == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
 			break
 		}
-		out, errs := o.as(t, permissions.Write, only(slices.Delete(slices.Clone(read), i, i+1))).run(t, exitError, args...)
+		out, errs := o.as(t, permissions.Write, only(slices.Delete(slices.Clone(read), i, i+1))).run(t, refused, args...)
 		if alive || command != "status" {
 			contains(t, errs, `needs: read on "`+name+`"`)
 		}
@@ -224,10 +228,10 @@ func TestOperatorPermissionsWithoutWorker(t *testing.T) {
 	o.Call(t, http.MethodDelete, o.Path("queues", "orders.inbox"), nil, nil)
 	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders", Engine: pipeline.EngineNative})["status"]
 	operator := o.as(t, permissions.Write, permissions.Read)
-	out, _ := operator.run(t, exitError, "status", "orders")
+	out, _ := operator.run(t, exitFound, "status", "orders")
 	contains(t, out, "orders.inbox    ?      ?          does not exist")
 	if o.VersionAtLeast("4.3") {
-		out, _ = o.as(t, "^$", only([]string{"orders.failed", "orders.inbox"})).run(t, exitError, "status", "orders")
+		out, _ = o.as(t, "^$", only([]string{"orders.failed", "orders.inbox"})).run(t, exitFound, "status", "orders")
 		contains(t, out, `whether it should is not known; needs: read on "orders.dlx"`)
 	}
 	o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.dlx"), nil, nil)

@@ -32,7 +32,7 @@ func TestReplayOfDirectReplyTo(t *testing.T) {
 		}.Encode())
 	}
 	o.await(t, messages)
-	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--yes")
+	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, "replayed 300 of 300 to orders.created")
 	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.created", messages) })
 	for i := range messages {

@@ -91,8 +91,8 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		code     int
 		replayed int
 	}{
-		{[]string{"failed", "replay", "orders", "--yes"}, exitError, 0},
-		{[]string{"failed", "replay", "orders", "--yes", "--audit-log", log}, exitOK, messages},
+		{[]string{"failed", "replay", "orders", "--all", "--yes"}, exitError, 0},
+		{[]string{"failed", "replay", "orders", "--all", "--yes", "--record", log}, exitOK, messages},
 	} {
 		program := o.program(t, c.args...)
 		program.Stdout, program.Stderr = unread, unread
@@ -135,7 +135,7 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 		o.park(t, "exhausted", fmt.Sprint(i))
 	}
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
-	program := o.program(t, "failed", "replay", "orders", "--rate", "1/s", "--yes", "--audit-log", log)
+	program := o.program(t, "failed", "replay", "orders", "--all", "--rate", "1/s", "--yes", "--record", log)
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,17 +167,17 @@ func TestFilesAreRefusedFirst(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"replay", "orders", "--yes", "--audit-log", missing}, "--audit-log: open"},
-		{[]string{"delete", "orders", "--all", "--discard", "--yes", "--audit-log", missing}, "--audit-log: open"},
+		{[]string{"replay", "orders", "--all", "--yes", "--record", missing}, "--record: open"},
+		{[]string{"delete", "orders", "--all", "--discard", "--yes", "--record", missing}, "--record: open"},
 		{[]string{"delete", "orders", "--all", "--export", missing, "--yes"}, "--export: open"},
-		{[]string{"export", "orders", "--output", missing}, "--output: open"},
-		{[]string{"delete", "orders", "--all", "--export", file, "--audit-log", file, "--yes"}, "is the file of the messages"},
-		{[]string{"import", "orders", saved, "--audit-log", saved}, "is the file of the messages"},
+		{[]string{"export", "orders", "--file", missing}, "--file: open"},
+		{[]string{"delete", "orders", "--all", "--export", file, "--record", file, "--yes"}, "is the file of the messages"},
+		{[]string{"import", "orders", saved, "--record", saved}, "is the file of the messages"},
 		{[]string{"import", "orders", dir}, "is no regular file"},
 		{[]string{"import", "orders", "/dev/zero"}, "is no regular file"},
 		{[]string{"import", "orders", "/dev/full"}, "is no regular file"},
 		{[]string{"replay", "orders", "--ids", "/dev/zero", "--yes"}, "is a device"},
-		{[]string{"import", "orders", saved, "--audit-log", missing}, "--audit-log: open"},
+		{[]string{"import", "orders", saved, "--record", missing}, "--record: open"},
 	} {
 		_, errs := o.run(t, exitUsage, append([]string{"failed"}, c.args...)...)
 		contains(t, errs, c.want)
@@ -193,7 +193,7 @@ func TestFilesAreRefusedFirst(t *testing.T) {
 // exportedLine is a file with a message.
 func exportedLine(t *testing.T) string {
 	t.Helper()
-	return write(t, `{"v":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"k","properties":{"headers":{"n":1}},"body":"x"}`+"\n")
+	return write(t, `{"version":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"k","properties":{"headers":{"n":1}},"body":"x"}`+"\n")
 }
 
 // Nothing is published of a file with a message over which the broker would close the channel.
@@ -246,7 +246,7 @@ func TestImportCountsBeforeItPublishes(t *testing.T) {
 func TestIDsThatAreNotFound(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
-	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--yes")
+	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, "orders.failed is empty")
 	o.park(t, "exhausted", "order-1")
 	_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--reason", "malformed", "--discard", "--yes")
@@ -260,7 +260,7 @@ func TestIDsThatAreNotFound(t *testing.T) {
 		{"export", "orders", "--message-id", "order-1,order-2"},
 		{"replay", "orders", "--ids", ids, "--dry-run"},
 		{"delete", "orders", "--message-id", "order-2", "--discard", "--yes"},
-		{"export", "orders", "--message-id", "order-2", "--remove", "--output", filepath.Join(dir, "a"), "--yes"},
+		{"export", "orders", "--message-id", "order-2", "--remove", "--file", filepath.Join(dir, "a"), "--yes"},
 		{"delete", "orders", "--ids", ids, "--export", filepath.Join(dir, "b"), "--yes"},
 	} {
 		_, errs := o.run(t, exitError, append([]string{"failed"}, args...)...)
@@ -302,11 +302,11 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 		{"failed", "list", "orders"},
 		{"failed", "list", "orders", "--messages"},
 		{"failed", "show", "orders", id},
-		{"failed", "replay", "orders", "--dry-run"},
+		{"failed", "replay", "orders", "--all", "--dry-run"},
 		{"failed", "list", "--queue", "missing" + evil},
 		{"failed", "list", "missing" + evil},
 		{"status", "missing" + evil},
-		{"failed", "replay", "orders", "--to", "missing" + evil, "--yes"},
+		{"failed", "replay", "orders", "--all", "--to", "missing" + evil, "--yes"},
 	} {
 		_, stdout, stderr := execute(t.Context(), o.env, append(args, "--vhost", o.Vhost)...)
 		if stdout+stderr == "" || strings.ContainsAny(stdout+stderr, "\x1b\x07\u009b") {
@@ -345,7 +345,7 @@ func TestInterruptedWait(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"failed", "replay", "orders", "--vhost", o.Vhost, "--yes", "--wait=1h", "--audit-log", log},
+		code <- run(ctx, []string{"failed", "replay", "orders", "--all", "--vhost", o.Vhost, "--yes", "--wait=1h", "--record", log},
 			func(key string) string { return o.env[key] }, io.Discard, writer)
 		_ = writer.Close()
 	}()

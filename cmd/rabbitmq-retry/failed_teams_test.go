@@ -40,7 +40,7 @@ func (o orders) declaring(t *testing.T, queues ...string) orders {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.env = with(o.env, cli.EnvConfig, string(config))
+	o.env = with(o.env, cli.EnvConfigJSON, string(config))
 	return o
 }
 
@@ -84,11 +84,11 @@ func TestFailedQueueOfATeam(t *testing.T) {
 			}
 
 			// Without the pipeline's name, messages say where they belong.
-			o.run(t, exitOK, "failed", "replay", "--queue", "orders.given-up", "--yes")
+			o.run(t, exitOK, "failed", "replay", "--queue", "orders.given-up", "--all", "--yes")
 			if d, ok := o.Get(t, "orders.created"); !ok || d.Exchange != "orders.return" || d.RoutingKey != "order.created.eu" {
 				t.Errorf("delivery %+v", d)
 			}
-			_, errs = o.run(t, exitUsage, failed("replay", "--yes", "--to", "orders.inbox")...)
+			_, errs = o.run(t, exitUsage, failed("replay", "--all", "--yes", "--to", "orders.inbox")...)
 			contains(t, errs, "one of the pipeline's own queues")
 			_, errs = o.run(t, exitUsage, "failed", "list", "orders", "--queue", "orders.inbox")
 			contains(t, errs, "has no failed messages")
@@ -116,7 +116,7 @@ func TestTeamsCannotTouchEachOthersFailedQueues(t *testing.T) {
 				"list":   {"list", "orders"},
 				"show":   {"show", "orders", ids[queue]},
 				"export": {"export", "orders"},
-				"replay": {"replay", "orders", "--yes"},
+				"replay": {"replay", "orders", "--all", "--yes"},
 				"delete": {"delete", "orders", "--all", "--discard", "--yes"},
 			}
 		}
@@ -155,7 +155,7 @@ func TestStatusOfTeams(t *testing.T) {
 		`"work_queues":{"orders.created":{"failed_queue":"orders.given-up"},"orders.paid":{"failed_queue":"orders.given-up"}}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := o.run(t, exitError, "status", "orders", "--config", config)
+	out, _ := o.run(t, exitFound, "status", "orders", "--config", config)
 	contains(t, out, "orders.retry.0.refused  0", "orders.failed           0", "orders.given-up         1")
 	if strings.Count(out, "orders.given-up") != 1 {
 		t.Error(out)

@@ -45,7 +45,7 @@ func TestSignalAtTheQuestion(t *testing.T) {
 		o.park(t, "exhausted", fmt.Sprint(i))
 	}
 	for _, args := range [][]string{
-		{"failed", "replay", "orders"},
+		{"failed", "replay", "orders", "--all"},
 		{"failed", "delete", "orders", "--all", "--discard"},
 	} {
 		program := o.program(t, args...)
@@ -87,7 +87,7 @@ func TestNoRecordAtATerminal(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
 	o.park(t, "exhausted", "order-1")
-	program := o.program(t, "failed", "replay", "orders", "--yes")
+	program := o.program(t, "failed", "replay", "orders", "--all", "--yes")
 	slave, master := terminal(t)
 	program.Stderr = slave
 	if err := program.Run(); err != nil {

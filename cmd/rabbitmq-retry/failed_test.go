@@ -164,12 +164,12 @@ func TestFailedTexts(t *testing.T) {
 	contains(t, errs, `queue "invoices.failed" does not exist in this vhost`, `is there a pipeline "invoices"?`, "write --queue invoices.delay.unrouted")
 	_, errs = as("", "").run(t, exitError, "failed", "list", "orders")
 	contains(t, errs, `needs: read on "orders.failed"`)
-	_, errs = as("", "orders").run(t, exitError, "failed", "replay", "orders", "--yes")
+	_, errs = as("", "orders").run(t, exitError, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, `needs: write on "orders.return"`)
-	_, errs = as("", "orders").run(t, exitError, "failed", "replay", "orders", "--yes", "--to", "orders.created")
+	_, errs = as("", "orders").run(t, exitError, "failed", "replay", "orders", "--all", "--yes", "--to", "orders.created")
 	contains(t, errs, `needs: write on "amq.default"`)
 	o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
-	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--yes")
+	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, `exchange "orders.return" does not exist: run terraform apply`)
 	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "json")
 	contains(t, out, `"messages": 1`)
@@ -179,11 +179,11 @@ func TestFailedTexts(t *testing.T) {
 		want string
 	}{
 		"no pipeline": {[]string{"failed", "list"}, "which pipeline or delayed exchange? Write its name, or --queue; rabbitmq-retry status with --config or --endpoint shows all"},
-		"format":      {[]string{"failed", "list", "orders", "-o", "xml"}, `-o "xml": must be one of table, json, jsonl, id`},
+		"format":      {[]string{"failed", "list", "orders", "-o", "xml"}, `--output "xml": must be one of table, json, jsonl, id`},
 		"no time":     {[]string{"failed", "list", "orders", "--since", "1h", "--until", "2h"}, "--since 1h: is later than the end, 2h: no message"},
 		"no age":      {[]string{"failed", "replay", "orders", "--since", "1h", "--older-than", "2h", "--yes"}, "--since 1h: is later than the end, 2h"},
 		"time":        {[]string{"failed", "list", "orders", "--since", "yesterday"}, `--since "yesterday": must be a time`},
-		"rate":        {[]string{"failed", "replay", "orders", "--rate", "fast"}, `--rate "fast": must be messages a second`},
+		"rate":        {[]string{"failed", "replay", "orders", "--all", "--rate", "fast"}, `--rate "fast": must be messages a second`},
 		"id":          {[]string{"failed", "replay", "orders", "--ids", write(t, `{"id":"57f4"}`)}, `--ids: line 1: "57f4" is not an id`},
 		"column":      {[]string{"failed", "list", "orders", "--group-by", "color"}, `--group-by "color"`},
 		"short id":    {[]string{"failed", "show", "orders", "57"}, "at least its first 4 digits"},

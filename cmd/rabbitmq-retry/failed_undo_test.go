@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -85,11 +85,11 @@ func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool)
 func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[string]int) {
 	t.Helper()
 	byMessageID, byID = map[string]string{}, map[string]int{}
-	if _, err := pass.Run(t.Context(), o.queue("orders.failed"), pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+	if _, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 		plain, _ := e.Plain()
 		byMessageID[e.MessageID] = string(plain)
 		byID[e.ID]++
-		return pass.Verdict{}
+		return transfer.Verdict{}
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestUndo(t *testing.T) {
 
 	// The malformed ones are edited, and take the places of those that they were.
 	odd := filepath.Join(t.TempDir(), "malformed.jsonl")
-	o.run(t, exitOK, "failed", "export", "orders", "--reason", "malformed", "--decode", "--output", odd)
+	o.run(t, exitOK, "failed", "export", "orders", "--reason", "malformed", "--decode", "--file", odd)
 	_, errs = o.run(t, exitOK, "failed", "import", "orders", odd, "--yes")
 	contains(t, errs, "imported 0 of 20 messages", "20 messages in the queue already")
 	corrected := edited(t, odd, `\"currency\":\"EURO\"`, `\"currency\":\"EUR\"`)

@@ -123,9 +123,9 @@ func TestUnrouted(t *testing.T) {
 	out, _ = o.run(t, exitOK, "failed", "show", "--queue", unrouted, strings.TrimSpace(out))
 	contains(t, out, "delay_too_long", "delayed exchange", "Due", time.Now().Add(364*24*time.Hour).UTC().Format("2006-01-02"))
 
-	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--dry-run")
+	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--all", "--dry-run")
 	contains(t, errs, "would replay 5 messages to events (for the rest of their delay), events.deliver (at once)")
-	_, errs = o.run(t, exitUsage, "failed", "replay", "--queue", unrouted, "--to", "events.delay.100ms.3", "--yes")
+	_, errs = o.run(t, exitUsage, "failed", "replay", "--queue", unrouted, "--all", "--to", "events.delay.100ms.3", "--yes")
 	contains(t, errs, "one of the delayed exchange's own queues")
 
 	// No queue is bound: the broker brings back at once what is due.
@@ -133,7 +133,7 @@ func TestUnrouted(t *testing.T) {
 	contains(t, errs, "After 0s: 2 back in "+unrouted+". 2 unroutable.", "Bind a queue to events.deliver for the routing keys of the unroutable ones")
 	o.bind(t, "paid", "order.paid")
 	o.bind(t, "copied", "order.copied")
-	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--yes")
+	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--all", "--yes")
 	contains(t, errs, "replayed 5 of 5 to", "After 0s: 0 back", "no worker consumes events.delay.inbox, which has 2 messages")
 	o.holds(t, "paid", 3)
 	o.holds(t, "copied", 1)
@@ -180,7 +180,7 @@ func TestUnroutedExpired(t *testing.T) {
 		t.Error(out)
 	}
 	o.bind(t, "work", "order.paid")
-	o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--yes")
+	o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--all", "--yes")
 	o.holds(t, unrouted, 0)
 	o.holds(t, "events.delay.inbox", 1)
 	if d, _ := o.Get(t, "events.delay.inbox"); d.Expiration != "" {
@@ -201,7 +201,7 @@ func TestUnroutedThroughAFile(t *testing.T) {
 	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 	o.Publish(t, "events.deliver", "nobody", amqp.Publishing{MessageId: "at once", Headers: amqp.Table{"x-delay": int64(-5)}})
 	o.holds(t, unrouted, 2)
-	for i, command := range [][]string{{"export", "--remove", "--output"}, {"delete", "--all", "--export"}} {
+	for i, command := range [][]string{{"export", "--remove", "--file"}, {"delete", "--all", "--export"}} {
 		file := filepath.Join(t.TempDir(), fmt.Sprint(i))
 		_, errs := o.run(t, exitOK, append(append([]string{"failed"}, command...), file, "--queue", unrouted, "--yes")...)
 		contains(t, errs, "deleted 2 of 2", "To undo: rabbitmq-retry failed import --queue "+unrouted)
@@ -214,7 +214,7 @@ func TestUnroutedThroughAFile(t *testing.T) {
 	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted)
 	contains(t, out, "1      delay_too_long", "1      unroutable")
 	file := filepath.Join(t.TempDir(), "all")
-	o.run(t, exitOK, "failed", "export", "--queue", unrouted, "--output", file)
+	o.run(t, exitOK, "failed", "export", "--queue", unrouted, "--file", file)
 	o.bind(t, "all", "#")
 	_, errs := o.run(t, exitOK, "failed", "import", "--queue", unrouted, file, "--replay", "--yes")
 	contains(t, errs, "imported 2 of 2 messages into events and events.deliver")
@@ -234,7 +234,7 @@ func TestUnroutedQueueIsKnown(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	_, errs := reader.run(t, exitError, "failed", "replay", "--queue", unrouted, "--yes")
+	_, errs := reader.run(t, exitError, "failed", "replay", "--queue", unrouted, "--all", "--yes")
 	contains(t, errs, `needs: write on "events"`)
 	config := write(t, `{"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"1s","precision":"100ms"}]}`)
 	code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", unrouted, "--config", config)
@@ -245,7 +245,7 @@ func TestUnroutedQueueIsKnown(t *testing.T) {
 	contains(t, errs, `"events" is a delayed exchange: write --queue `+unrouted)
 
 	// Its name may be on the command line, too.
-	_, errs = o.run(t, exitOK, "failed", "replay", "events", "--queue", unrouted, "--dry-run")
+	_, errs = o.run(t, exitOK, "failed", "replay", "events", "--all", "--queue", unrouted, "--dry-run")
 	contains(t, errs, "would replay 1 message to events")
 
 	// Another queue of such a name is anybody's.
@@ -279,7 +279,7 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 		})
 	}
 	o.holds(t, unrouted, 1)
-	_, errs := o.run(t, exitError, "failed", "replay", "--queue", unrouted, "--yes")
+	_, errs := o.run(t, exitError, "failed", "replay", "--queue", unrouted, "--all", "--yes")
 	contains(t, errs, "replayed 1 of 1 to events (for the rest of their delay)", "After 0s: 1 back in "+unrouted+". 1 no_inbox.",
 		"events.delay.inbox is not bound to events: run terraform apply")
 	o.holds(t, "paid", 0)
@@ -299,7 +299,7 @@ func TestUnroutedPermissions(t *testing.T) {
 		{"delete --all --discard --yes", nil, own, nil},
 		{"replay --reason unroutable --yes", onward[:1], own, nil},
 		{"replay --reason delay_too_long --yes", onward[1:], own, nil},
-		{"replay --yes --to paid", []string{"amq.default"}, own, nil},
+		{"replay --all --yes --to paid", []string{"amq.default"}, own, nil},
 		{"import FILE --yes", own, own, nil},
 		{"import FILE --replay --yes", onward, own, nil},
 		{"repair --yes", own, own, nil},
@@ -341,7 +341,7 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	commands := map[string]string{
 		"list": "failed list", "show": "failed show ID", "export": "failed export", "delete": "failed delete --all --discard --yes",
-		"replay": "failed replay --yes", "import": "failed import FILE --yes", "repair": "failed repair --yes", "status": "status events",
+		"replay": "failed replay --all --yes", "import": "failed import FILE --yes", "repair": "failed repair --yes", "status": "status events",
 	}
 	for command, permissions := range delayed.OperatorPermissions("events") {
 		t.Run(command, func(t *testing.T) {

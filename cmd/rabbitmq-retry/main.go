@@ -39,11 +39,12 @@ func main() {
 const (
 	exitOK    = 0
 	exitError = 1
-	// exitUsage is for a wrong configuration or command line: trying again cannot help. An audit that
-	// could not be made ends with it, too: its exit code 1 says that something was found.
+	// exitUsage is for a wrong configuration or command line: trying again cannot help.
 	exitUsage = 2
 	// exitCutShort is for a second signal, after which nothing more is finished.
 	exitCutShort = 3
+	// exitFound is for a command that did its work, and found something wrong on the broker.
+	exitFound = 4
 )
 
 // version is set by the release build with -ldflags "-X main.version=...".
@@ -62,7 +63,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", failed.Printable(redact(err.Error(), args)))
 	var runtime cli.RuntimeError
-	if errors.As(err, &runtime) {
+	var finding cli.FindingError
+	switch {
+	case errors.As(err, &finding):
+		return exitFound
+	case errors.As(err, &runtime):
 		return exitError
 	}
 	return exitUsage

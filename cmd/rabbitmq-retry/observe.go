@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +30,7 @@ type observation struct {
 func (o *observation) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", "",
-		"`address` for /healthz, /readyz and /metrics, such as 9419 (loopback) or 0.0.0.0:9419 (default: $"+envListen+", or not at all)")
+		"`address` for /healthz, /readyz and /metrics, such as 15695 (loopback) or 0.0.0.0:15695 (default: $"+envListen+", or not at all)")
 	flags.StringVar(&o.logFormat, "log-format", "", "text or json (default: $"+envLogFormat+", or text)")
 	flags.StringVar(&o.logLevel, "log-level", "",
 		"debug, with a line per message, info, warn or error (default: $"+envLogLevel+", or info)")
@@ -84,11 +86,22 @@ func (o *observation) logger(out io.Writer) *slog.Logger {
 	if o.logLevel != "" {
 		_ = level.UnmarshalText([]byte(o.logLevel)) // was checked
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: asText}
 	if o.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(out, options))
 	}
 	return slog.New(slog.NewTextHandler(out, options))
+}
+
+// asText writes durations and addresses as the text format does: "282ms" in JSON, too.
+func asText(_ []string, a slog.Attr) slog.Attr {
+	switch value := a.Value.Any().(type) {
+	case time.Duration:
+		a.Value = slog.StringValue(value.String())
+	case net.Addr:
+		a.Value = slog.StringValue(value.String())
+	}
+	return a
 }
 
 // serve answers probes and scrapes, if that is wanted, until stop is called.

@@ -17,11 +17,11 @@ func TestOtherBrokersAreNamed(t *testing.T) {
 	const needed = "RabbitMQ 3.10 or later is needed"
 	file := write(t, "")
 	for _, name := range []string{"OtterMQ", "LavinMQ"} {
-		env := map[string]string{cli.EnvConfig: goodConfig, cli.EnvURI: brokertest.OtherBroker(t, name)}
+		env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: brokertest.OtherBroker(t, name)}
 		for _, command := range []string{
 			"worker", "worker --check", "status orders", "status --queue q",
 			"failed list orders", "failed list --queue q", "failed list --queue events.delay.unrouted", "failed show orders 12345678",
-			"failed replay orders", "failed export orders", "failed import orders " + file,
+			"failed replay orders --all", "failed export orders", "failed import orders " + file,
 			"failed delete orders --all --discard --yes", "failed repair orders --yes",
 		} {
 			t.Run(name+" "+command, func(t *testing.T) {

@@ -41,7 +41,7 @@ func with(env map[string]string, key, value string) map[string]string {
 
 func TestWrongUsageExitsWithTwo(t *testing.T) {
 	t.Parallel()
-	good := map[string]string{cli.EnvConfig: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
+	good := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
 	only := func(key, value string) map[string]string { return map[string]string{key: value} }
 	tests := map[string]struct {
 		env  map[string]string
@@ -52,24 +52,27 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"unknown flag":          {good, []string{"worker", "--prefetsch", "1"}, "unknown flag"},
 		"argument":              {good, []string{"worker", "worker.json"}, "unknown command \"worker.json\""},
 		"no configuration":      {nil, []string{"worker"}, "no configuration: write --config"},
-		"no broker":             {only(cli.EnvConfig, goodConfig), []string{"worker"}, "no broker: set RABBITMQ_URI"},
+		"no broker":             {only(cli.EnvConfigJSON, goodConfig), []string{"worker"}, "no broker: set RABBITMQ_URI"},
 		"missing file":          {good, []string{"worker", "--config", "/none"}, "--config: open /none"},
 		"empty file":            {good, []string{"worker", "--config", os.DevNull}, "no configuration"},
 		"missing URI file":      {good, []string{"worker", "--uri-file", "/none"}, "--uri-file: open /none"},
-		"wrong configuration":   {only(cli.EnvConfig, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":2,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: pipelines[0].delays[0]:"},
+		"wrong configuration":   {only(cli.EnvConfigJSON, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":2,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG_JSON: pipelines[0].delays[0]:"},
+		"file of the variable":  {with(only(cli.EnvConfig, "/none"), cli.EnvURI, "amqp://127.0.0.1:1"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: open /none"},
+		"JSON for a file":       {only(cli.EnvConfig, goodConfig), []string{"worker"}, "must be the name of a file, and is JSON: $RABBITMQ_RETRY_CONFIG_JSON takes that"},
+		"both variables":        {with(good, cli.EnvConfig, "/none"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG and $RABBITMQ_RETRY_CONFIG_JSON are both set"},
 		"file before variable":  {good, []string{"worker", "--config", write(t, "{}")}, "pipelines: is missing"},
 		"flag before variable":  {good, []string{"worker", "--uri", "http://127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
 		"password in --uri":     {good, []string{"worker", "--uri", "amqp://user:s3cret@127.0.0.1"}, "use $RABBITMQ_URI, --uri-file or --password-file"},
 		"both URIs":             {good, []string{"worker", "--uri", "amqp://127.0.0.1", "--uri-file", "x"}, "[uri uri-file]"},
 		"wrong URI in the file": {good, []string{"worker", "--uri-file", write(t, "amqp://user:s3cret@127.0.0.1:x")}, "cannot be read"},
 		"prefetch":              {good, []string{"worker", "--prefetch", "0"}, "--prefetch 0: must be from 1 to 65535"},
-		"listen":                {good, []string{"worker", "--listen", "localhost"}, "--listen: is not an address: write a port, such as 9419"},
+		"listen":                {good, []string{"worker", "--listen", "localhost"}, "--listen: is not an address: write a port, such as 15695"},
 		"listen variable":       {with(good, envListen, "amqp://user:s3cret@127.0.0.1"), []string{"worker"}, "$RABBITMQ_RETRY_LISTEN: is not an address"},
 		"log format":            {good, []string{"worker", "--log-format", "xml"}, "--log-format: is not a format: write text or json"},
 		"log level":             {with(good, envLogLevel, "s3cret"), []string{"worker"}, "$RABBITMQ_RETRY_LOG_LEVEL: is not a level"},
 		"no drain timeout":      {good, []string{"worker", "--drain-timeout", "0s"}, "--drain-timeout 0s: must be longer than 0s"},
 		"wrong drain timeout":   {good, []string{"worker", "--drain-timeout", "25"}, "invalid argument \"25\" for \"--drain-timeout\""},
-		"second URI is wrong":   {only(cli.EnvConfig, goodConfig), []string{"worker", "--uri", "amqp://a", "--uri", "http://b"}, "--uri: URI 2 of 2: the AMQP URI cannot be read"},
+		"second URI is wrong":   {only(cli.EnvConfigJSON, goodConfig), []string{"worker", "--uri", "amqp://a", "--uri", "http://b"}, "--uri: URI 2 of 2: the AMQP URI cannot be read"},
 		"password in a second":  {good, []string{"worker", "--uri", "amqp://a", "--uri", "amqp://user:s3cret@b"}, "use $RABBITMQ_URI, --uri-file or --password-file"},
 		"commas between URIs":   {good, []string{"worker", "--uri-file", write(t, "amqp://user:s3cret@a,amqp://user:s3cret@b")}, "cannot be read"},
 		"missing user file":     {good, []string{"worker", "--username-file", "/none"}, "--username-file: open /none"},
@@ -126,7 +129,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := map[string]string{cli.EnvConfig: goodConfig, cli.EnvURI: "amqp://user:pass/s3cret@127.0.0.1"}
+			env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:pass/s3cret@127.0.0.1"}
 			code, stdout, stderr := execute(t.Context(), env, test.args...)
 			if code != exitUsage || !strings.Contains(stderr, test.want) {
 				t.Errorf("exit code %d, want %d; stderr %q, want %q", code, exitUsage, stderr, test.want)
@@ -140,7 +143,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 
 func TestCheckOfABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{cli.EnvConfig: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
+	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
 	code, stdout, stderr := execute(t.Context(), env, "worker", "--check")
 	if code != exitError || !strings.Contains(stdout, `pipeline "orders" in vhost "/": error: connect to amqp://127.0.0.1:1:`) {
 		t.Errorf("exit code %d, stdout %q", code, stdout)
@@ -154,7 +157,7 @@ func TestWorkerWithoutABrokerStopsCleanly(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	env := map[string]string{cli.EnvConfig: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
+	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
 	code, _, stderr := execute(ctx, env, "worker")
 	if code != exitOK || strings.Contains(stderr, "s3cret") {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
@@ -168,7 +171,7 @@ func TestPortInUseEndsTheWorkerAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	env := map[string]string{cli.EnvConfig: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
+	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
 	code, _, stderr := execute(t.Context(), env, "worker", "--listen", listener.Addr().String())
 	if code != exitError || !strings.Contains(stderr, "in use by another program: choose another port") {
 		t.Errorf("exit code %d, stderr %s", code, stderr)

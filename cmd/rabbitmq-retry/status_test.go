@@ -30,12 +30,12 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	o.holds(t, unrouted, 1)
 	config := write(t, `{"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"31s","precision":"1s"}]}`)
 
-	out, _ := o.run(t, exitError, "status", "events", "--config", config)
+	out, _ := o.run(t, exitFound, "status", "events", "--config", config)
 	contains(t, out, "events.delay.*         1      0          20", "events.delay.unrouted  1      0          -")
 	if lines := strings.Count(out, "\n"); lines != 4 {
 		t.Errorf("%d lines:\n%s", lines, out)
 	}
-	out, errs := o.run(t, exitError, "status", "events", "--config", config, "--levels")
+	out, errs := o.run(t, exitFound, "status", "events", "--config", config, "--levels")
 	contains(t, out, "QUEUE                  READY  CONSUMERS  DUE BY", "events.delay.inbox     0      0          -                     no consumer",
 		"events.delay.1s.0      0      0          -", "events.delay.unrouted  1      0          -")
 	contains(t, errs, `queue "events.delay.inbox": no consumer`)
@@ -44,15 +44,17 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	}
 	before := time.Now()
 	out, _ = o.run(t, exitOK, "status", "events", "--config", config, "-o", "json", "--levels")
-	var statuses []struct {
-		Queue            string
-		Ready, Consumers int
-		DueBy            *time.Time `json:"due_by"`
+	var status struct {
+		Queues []struct {
+			Queue            string
+			Ready, Consumers int
+			DueBy            *time.Time `json:"due_by"`
+		}
 	}
-	if err := json.Unmarshal([]byte(out), &statuses); err != nil || len(statuses) != 8 || statuses[0].Consumers != 1 {
+	if err := json.Unmarshal([]byte(out), &status); err != nil || len(status.Queues) != 8 || status.Queues[0].Consumers != 1 {
 		t.Fatalf("%s: %v", out, err)
 	}
-	for _, s := range statuses {
+	for _, s := range status.Queues {
 		late := time.Duration(0)
 		if s.DueBy != nil {
 			late = s.DueBy.Sub(before)
@@ -71,12 +73,12 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	if err := o.Channel(t).ExchangeDeclare("events.return", "direct", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	out, _ = o.run(t, exitError, "status", "events")
+	out, _ = o.run(t, exitFound, "status", "events")
 	contains(t, out, "events.inbox           0      0          no consumer", "events.failed", "events.delay.inbox     0      1          -")
 	o.Call(t, http.MethodDelete, o.Path("queues", level), nil, nil)
-	out, _ = o.run(t, exitError, "status", "events", "--config", config)
+	out, _ = o.run(t, exitFound, "status", "events", "--config", config)
 	contains(t, out, "events.delay.*         ?      ?          "+level+": does not exist")
-	out, _ = o.run(t, exitError, "status", "events", "--config", config, "--levels")
+	out, _ = o.run(t, exitFound, "status", "events", "--config", config, "--levels")
 	contains(t, out, level+"      ?      ?          does not exist")
 }
 
@@ -114,22 +116,22 @@ func TestStatusOfAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byConfig, byAPI := with(o.env, cli.EnvConfig, string(config)), with(o.env, cli.EnvEndpoint, o.Endpoint)
+	byConfig, byAPI := with(o.env, cli.EnvConfigJSON, string(config)), with(o.env, cli.EnvEndpoint, o.Endpoint)
 	const heading = "NAME    KIND              INBOX  CONSUMERS  WAITING  FAILED  NOTE"
 	for _, env := range []map[string]string{byConfig, byAPI} {
 		o.env = env
 		for _, command := range [][]string{{"status"}, {"failed", "list"}} {
-			out, errs := o.run(t, exitError, command...)
+			out, errs := o.run(t, exitFound, command...)
 			contains(t, out, heading, "orders  pipeline          0      0          1        3       orders.inbox: no consumer",
 				"events  delayed exchange  0      0          0        0       events.delay.inbox: no consumer")
 			contains(t, errs, `queue "orders.inbox": no consumer: is a worker running?`)
 		}
 	}
-	out, _ := o.run(t, exitError, "status")
+	out, _ := o.run(t, exitFound, "status")
 	contains(t, out, "mails   pipeline          -      -          -        0       -")
 	// The name of a vhost is not needed where the URI has it.
 	code, out, errs := execute(t.Context(), with(byAPI, cli.EnvURI, o.VhostURI()), "status")
-	if code != exitError {
+	if code != exitFound {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	contains(t, out, "orders  pipeline          0      0          1        3")
@@ -143,11 +145,14 @@ func TestStatusOfAll(t *testing.T) {
 	contains(t, out, "FAILED  OLDEST", "3       "+long.Format("2006-01-02 15:04:05Z"), "0       -")
 	o.holds(t, "orders.failed", 2)
 	out, _ = o.run(t, exitOK, "status", "-o", "json")
-	var all []struct {
-		Name, Kind                        string
-		Inbox, Consumers, Waiting, Failed *int
+	var status struct {
+		Summaries []struct {
+			Name, Kind                        string
+			Inbox, Consumers, Waiting, Failed *int
+		}
 	}
-	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 3 || all[0].Inbox != nil || *all[1].Waiting != 1 || *all[1].Failed != 3 {
+	err = json.Unmarshal([]byte(out), &status)
+	if all := status.Summaries; err != nil || len(all) != 3 || all[0].Inbox != nil || *all[1].Waiting != 1 || *all[1].Failed != 3 {
 		t.Errorf("%s: %v", out, err)
 	}
 	_, errs = o.run(t, exitUsage, "failed", "list", "--reason", "exhausted")
@@ -168,7 +173,7 @@ func TestVhost(t *testing.T) {
 		want string
 	}{
 		"flag":          {map[string]string{cli.EnvURI: elsewhere}, []string{"--vhost", o.Vhost}, exitOK, "1 message in orders.failed"},
-		"configuration": {map[string]string{cli.EnvURI: elsewhere, cli.EnvConfig: config}, nil, exitOK, "1 message in orders.failed"},
+		"configuration": {map[string]string{cli.EnvURI: elsewhere, cli.EnvConfigJSON: config}, nil, exitOK, "1 message in orders.failed"},
 		"path":          {map[string]string{cli.EnvURI: o.VhostURI()}, nil, exitOK, "1 message in orders.failed"},
 		"unknown path":  {map[string]string{cli.EnvURI: elsewhere}, nil, exitError, `--vhost names another vhost than "elsewhere"`},
 		"unknown flag":  {map[string]string{cli.EnvURI: o.URI}, []string{"--vhost", "elsewhere"}, exitError, `--vhost names another vhost than "elsewhere"`},
@@ -205,10 +210,10 @@ func TestStatusOfSeveralVhosts(t *testing.T) {
 		return `{"version":1,"name":"orders","vhost":"` + vhost + `","delays":["5s"],"max_attempts":2,"work_queues":{}}`
 	}
 	config := `{"pipelines":[` + pipelineIn("elsewhere") + "," + pipelineIn(o.Vhost) + `]}`
-	code, out, errs := execute(t.Context(), with(o.env, cli.EnvConfig, config), "status")
+	code, out, errs := execute(t.Context(), with(o.env, cli.EnvConfigJSON, config), "status")
 	out = strings.Join(strings.Fields(out), " ")
 	contains(t, out, "elsewhere orders pipeline ? ? ? ? NOT_ALLOWED", o.Vhost+" orders pipeline 0 0 0 1 orders.inbox: no consumer")
-	if code != exitError {
+	if code != exitFound {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

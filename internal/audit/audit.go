@@ -122,10 +122,10 @@ var rules = []rule{
 	{"policy-pattern-unreadable", Warning, unreadablePolicies},
 
 	{"ignored-argument", Error, ignoredArguments},
-	{"delayed-retry-ignored", Warning, ignoredDelayedRetries},
+	{"native-retry-ignored", Warning, ignoredDelayedRetries},
 
 	{"pipeline-inbox-unbound", Error, unboundInboxes},
-	{"pipeline-failed-unbound", Error, unboundFailedQueues},
+	{"work-queue-failed-unbound", Error, unboundFailedQueues},
 	{"pipeline-failed-queue-unbound", Warning, unboundFailedQueuesOfWorkQueues},
 	{"pipeline-delay-unbound", Warning, unboundDelays},
 	{"pipeline-return-unbound", Warning, unboundReturns},

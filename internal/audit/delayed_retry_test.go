@@ -21,7 +21,7 @@ func TestDelayedRetry(t *testing.T) {
 				s.settles("work", func() int { return s.count("work") }, 0)
 				return
 			}
-			expectRules(t, s.audit(), "delayed-retry-ignored")
+			expectRules(t, s.audit(), "native-retry-ignored")
 			s.settles("work", func() int { return s.count("work") }, 1)
 		})
 	}

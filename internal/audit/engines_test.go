@@ -32,8 +32,8 @@ func TestFaultsOfEngines(t *testing.T) {
 		"all of teams, counted": {teamsOf(pipeline.EngineConsumer), nil},
 		"no work queue, native": {expandedOf(pipeline.EngineNative, topology.Quorum, nil), nil},
 		"an operator's limit":   {all(native, operatorPolicy("^work$", args{"delivery-limit": number(1)})), []string{"pipeline-retry-ineffective"}},
-		"nowhere to be parked":  {all(native, unbound("orders.failed")), []string{"dead-letter-unroutable", "pipeline-failed-unbound"}},
-		"nowhere to be counted": {all(counting, unbound("orders.failed")), []string{"dead-letter-unroutable", "pipeline-failed-unbound"}},
+		"nowhere to be parked":  {all(native, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
+		"nowhere to be counted": {all(counting, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
 	} {
 		found := rulesOf(audit.Vhost(vhost(c.vhost)))
 		if want := slices.Sorted(slices.Values(c.rules)); !slices.Equal(found, want) {

@@ -176,7 +176,7 @@ var faults = map[string]fault{
 		die:    rejected(1), left: 0, kept: 1,
 	},
 	"pipeline without a failed queue": {
-		rules:  []string{"pipeline-failed-unbound", "dead-letter-unroutable"},
+		rules:  []string{"work-queue-failed-unbound", "dead-letter-unroutable"},
 		faulty: all(expanded(topology.Classic), unbound("orders.failed")),
 		fixed:  expanded(topology.Classic),
 		die:    rejectedFromQueue("orders.inbox"), left: 0, kept: 1,

@@ -63,10 +63,10 @@ func TestFound(t *testing.T) {
 			[]string{"at-least-once-ineffective"},
 		},
 		"strategy without an exchange": {quorum("work", args{"x-dead-letter-strategy": "at-least-once", "x-delivery-limit": number(-1)}), []string{"dead-letter-exchange-unset"}},
-		"delayed retry without a wait": {quorum("work", toParked(args{"x-delayed-retry-type": "all"})), []string{"delayed-retry-ignored", "dead-letter-unroutable"}},
+		"delayed retry without a wait": {quorum("work", toParked(args{"x-delayed-retry-type": "all"})), []string{"native-retry-ignored", "dead-letter-unroutable"}},
 		"delayed retry before 4.3": {
 			all(quorum("work", toParked(args{"x-delayed-retry-type": "all", "x-delayed-retry-min": number(9)})), parked, version(4, 2)),
-			[]string{"delayed-retry-ignored"},
+			[]string{"native-retry-ignored"},
 		},
 		"retry queue that expires": {
 			all(classic("work", toQueue("retry", nil)), classic("retry", toQueue("work", args{"x-message-ttl": number(9), "x-expires": number(99)}))),

@@ -14,9 +14,9 @@ type graph struct {
 	vhost    topology.Vhost
 	lookup   topology.Lookup
 	settings map[string]topology.Settings
-	// mortal and dying are the queues in which messages can die, and those of them that have a dead-letter exchange.
-	mortal, dying []string
-	bindings      map[string][]topology.Binding
+	// classicOrQuorum and dying are the queues in which messages can die, and those of them that have a dead-letter exchange.
+	classicOrQuorum, dying []string
+	bindings               map[string][]topology.Binding
 	// alternates are the alternate exchanges by exchange.
 	alternates map[string]string
 	// arrivalKeys are the keys with which messages arrive in a queue.
@@ -39,7 +39,7 @@ func newGraph(vhost topology.Vhost) graph {
 	for name := range vhost.Queues {
 		g.settings[name] = g.lookup.Queue(name)
 	}
-	g.mortal = g.findMortal()
+	g.classicOrQuorum = g.findClassicOrQuorum()
 	g.dying = g.findDying()
 	for name := range vhost.Exchanges {
 		if alternate, has := g.lookup.AlternateExchange(name); has {
@@ -64,9 +64,9 @@ func newGraph(vhost topology.Vhost) graph {
 }
 
 // classicAndQuorum lists the queues in which messages can die: streams never lose one.
-func (g graph) classicAndQuorum() []string { return slices.Clone(g.mortal) }
+func (g graph) classicAndQuorum() []string { return slices.Clone(g.classicOrQuorum) }
 
-func (g graph) findMortal() []string {
+func (g graph) findClassicOrQuorum() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(g.settings)), func(name string) bool {
 		kind := g.settings[name].Type
 		return kind != topology.Classic && kind != topology.Quorum

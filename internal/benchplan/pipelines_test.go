@@ -10,16 +10,12 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // config makes the pipelines, each attached to work queues that are there already.
-const config = `
-terraform {
-  required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
-  }
-}
+const config = terraformtest.Required + `
 
 variable "pipelines" { type = map(string) }
 variable "work_queues" { type = map(map(object({ failed_queue = optional(string) }))) }

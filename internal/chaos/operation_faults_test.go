@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 const (
@@ -77,13 +79,7 @@ func (c *chaos) follow(config string) error {
 	return nil
 }
 
-const required = `
-terraform {
-  required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
-  }
-}
-`
+const required = terraformtest.Required
 
 // firstLines are those of an error of Terraform's that tell what is wrong.
 func firstLines(err error) string {

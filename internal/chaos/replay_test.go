@@ -17,7 +17,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -86,7 +86,7 @@ func (r *replayRun) said() string {
 
 func (r *replays) start(t *testing.T, through *node, args ...string) *replayRun {
 	t.Helper()
-	args = append([]string{"failed", "replay", "orders", "--vhost", r.Vhost, "--yes"}, args...)
+	args = append([]string{"failed", "replay", "orders", "--all", "--vhost", r.Vhost, "--yes"}, args...)
 	run := &replayRun{Cmd: exec.CommandContext(t.Context(), r.binary, args...), exited: make(chan error, 1)}
 	run.Env = []string{"RABBITMQ_URI=" + strings.Replace(r.URI, r.nodes[0].amqp, through.amqp, 1)}
 	run.Stdout, run.Stderr = run, run
@@ -185,7 +185,7 @@ func TestReplayWithoutALeader(t *testing.T) {
 			}
 			distinct, doubled := r.balance(t)
 			t.Logf("RabbitMQ %s: of %d messages lost %d, doubled %d", r.Version, messages, messages-distinct, doubled)
-			if distinct != messages || doubled > pass.MayDouble {
+			if distinct != messages || doubled > transfer.MayDouble {
 				t.Errorf("%d of %d messages arrived, %d twice", distinct, messages, doubled)
 			}
 		})

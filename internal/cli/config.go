@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,54 +12,63 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// EnvConfig is the environment variable that has the configuration itself.
-const EnvConfig = "RABBITMQ_RETRY_CONFIG"
+// Environment variables with the name of the configuration's file, and with the configuration itself.
+const (
+	EnvConfig     = "RABBITMQ_RETRY_CONFIG"
+	EnvConfigJSON = "RABBITMQ_RETRY_CONFIG_JSON"
+)
 
 // Config is where the worker's configuration comes from. The flag takes precedence over the environment.
 type Config struct {
 	Getenv func(string) string
-	File   string
+	file   string
 }
 
 // AddFlags adds --config, whose file has what is said.
 func (c *Config) AddFlags(cmd *cobra.Command, what string) {
-	cmd.Flags().StringVar(&c.File, "config", "", "`file` with "+what+" (default: the JSON in $"+EnvConfig+")")
+	cmd.Flags().StringVar(&c.file, "config", "",
+		fmt.Sprintf("`file` with %s (default: $%s, or the JSON in $%s)", what, EnvConfig, EnvConfigJSON))
 }
 
 // Given reports whether there is one to be read.
-func (c *Config) Given() bool {
-	return c.File != "" || c.Getenv(EnvConfig) != ""
-}
+func (c *Config) Given() bool { return c.File() != "" || c.Getenv(EnvConfigJSON) != "" }
+
+// File is the name of the configuration's file, empty if it is not in a file.
+func (c *Config) File() string { return cmp.Or(c.file, c.Getenv(EnvConfig)) }
 
 // Read also returns the configuration as it is written.
 func (c *Config) Read() (workerconfig.Config, []byte, error) {
-	if c.File != "" {
-		if err := MustBeFile("--config", c.File); err != nil {
-			return workerconfig.Config{}, nil, err
-		}
-		config, data, err := reload.Read(c.File)
-		if err != nil {
-			err = fmt.Errorf("--config: %w", err)
-		}
-		return config, data, err
+	text := c.Getenv(EnvConfigJSON)
+	switch {
+	case c.file != "":
+		return readConfig("--config", c.file)
+	case c.Getenv(EnvConfig) != "" && text != "":
+		return workerconfig.Config{}, nil, fmt.Errorf("$%s and $%s are both set", EnvConfig, EnvConfigJSON)
+	case strings.HasPrefix(strings.TrimSpace(c.File()), "{"):
+		return workerconfig.Config{}, nil, fmt.Errorf("$%s: must be the name of a file, and is JSON: $%s takes that", EnvConfig, EnvConfigJSON)
+	case c.File() != "":
+		return readConfig("$"+EnvConfig, c.File())
+	case text == "":
+		return workerconfig.Config{}, nil,
+			fmt.Errorf("no configuration: write --config FILE, or set %s to its name or %s to the JSON itself", EnvConfig, EnvConfigJSON)
 	}
-	data := []byte(c.Getenv(EnvConfig))
-	if len(data) == 0 {
-		return workerconfig.Config{}, nil, fmt.Errorf("no configuration: write --config FILE, or set %s to the JSON itself", EnvConfig)
-	}
-	config, err := workerconfig.Parse(data)
+	config, err := workerconfig.Parse([]byte(text))
 	if err != nil {
-		return workerconfig.Config{}, nil, fmt.Errorf("$%s: %w", EnvConfig, err)
+		return workerconfig.Config{}, nil, fmt.Errorf("$%s: %w", EnvConfigJSON, err)
 	}
-	return config, data, nil
+	return config, []byte(text), nil
 }
 
-// WriteJSON writes a value, and leaves HTML as it is.
-func WriteJSON(w io.Writer, value any, indent string) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", indent)
-	return encoder.Encode(value)
+// readConfig reads the file that the flag or the variable names.
+func readConfig(by, name string) (workerconfig.Config, []byte, error) {
+	if err := MustBeFile(by, name); err != nil {
+		return workerconfig.Config{}, nil, err
+	}
+	config, data, err := reload.Read(name)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", by, err)
+	}
+	return config, data, err
 }
 
 // connection marks the flags that say where the brokers are and who logs in.

@@ -180,6 +180,11 @@ type RuntimeError struct{ Err error }
 
 func (e RuntimeError) Error() string { return e.Err.Error() }
 
+// A FindingError is what a command found wrong on the broker.
+type FindingError struct{ Err error }
+
+func (e FindingError) Error() string { return e.Err.Error() }
+
 // Runtime makes a [RuntimeError] of an error, and nothing of none.
 func Runtime(err error) error {
 	if err == nil {

@@ -11,9 +11,9 @@ const (
 	shortestCounted = time.Second
 	// maxWaits is how many delays such a wait may take.
 	maxWaits = 1000
-	// spare is how much longer than the rest a delay may be that ends the wait at once. Each wait ends a
+	// tolerance is how much longer than the rest a delay may be that ends the wait at once. Each wait ends a
 	// little late, so a rest that was to be a delay is never quite that.
-	spare = time.Second
+	tolerance = time.Second
 )
 
 // counted are the delays by which a wait is made that is longer than any of them, the longest first.
@@ -48,7 +48,7 @@ func (p *Pipeline) plan(rest time.Duration) (w plan) {
 			return w
 		}
 		shorterDoes := i+1 < len(p.counted) && p.counted[i+1] >= rest
-		if delay-rest <= spare && !shorterDoes {
+		if delay-rest <= tolerance && !shorterDoes {
 			w.take(delay, 1)
 			return w
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 )
 
 // The directories that are applied, relative to the repository's root, where the demo runs.
@@ -66,7 +67,7 @@ func (t *terraform) prepare(bin string) error {
 	if err := os.CopyFS(t.module(), os.DirFS(t.example)); err != nil {
 		return fmt.Errorf("copy %s: %w", t.example, err)
 	}
-	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "rabbitmq-retry/rabbitmq", bin)
+	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", registry.Source, bin)
 	return os.WriteFile(filepath.Join(t.dir, "cli.tfrc"), []byte(overrides), 0o600)
 }
 

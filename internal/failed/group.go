@@ -13,9 +13,9 @@ import (
 
 // Columns by which messages are grouped.
 const (
-	ByReason = "reason"
-	ByQueue  = "queue"
-	ByError  = "error"
+	ByReason    = "reason"
+	ByWorkQueue = "work_queue"
+	ByError     = "error"
 )
 
 // maxErrorText keeps groups of messages with long errors small.
@@ -23,9 +23,9 @@ const maxErrorText = 120
 
 // Kind is what the messages of a group have in common; a column that does not count is empty.
 type Kind struct {
-	Reason string `json:"reason"`
-	Queue  string `json:"queue"`
-	Error  string `json:"error"`
+	Reason    string `json:"reason"`
+	WorkQueue string `json:"work_queue"`
+	Error     string `json:"error"`
 }
 
 // Group is a row of a list.
@@ -47,7 +47,7 @@ type Groups struct {
 func NewGroups(columns []string) (*Groups, error) {
 	for _, column := range columns {
 		if !slices.Contains(Columns(), column) {
-			return nil, fmt.Errorf("%q: must be %s, %s or %s", column, ByReason, ByQueue, ByError)
+			return nil, fmt.Errorf("%q: must be %s, %s or %s", column, ByReason, ByWorkQueue, ByError)
 		}
 	}
 	return &Groups{columns: columns, groups: make(map[Kind]*Group)}, nil
@@ -60,8 +60,8 @@ func (g *Groups) Add(e *Entry) {
 		switch column {
 		case ByReason:
 			kind.Reason = e.Reason
-		case ByQueue:
-			kind.Queue = e.WorkQueue
+		case ByWorkQueue:
+			kind.WorkQueue = e.WorkQueue
 		case ByError:
 			kind.Error = e.Failure()
 		}
@@ -85,13 +85,13 @@ func (g *Groups) Add(e *Entry) {
 // Sorted are the groups, the largest first.
 func (g *Groups) Sorted() []*Group {
 	return slices.SortedFunc(maps.Values(g.groups), func(a, b *Group) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Queue, b.Queue),
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Reason, b.Reason), strings.Compare(a.WorkQueue, b.WorkQueue),
 			strings.Compare(a.Error, b.Error))
 	})
 }
 
 // Columns are all of them.
-func Columns() []string { return []string{ByReason, ByQueue, ByError} }
+func Columns() []string { return []string{ByReason, ByWorkQueue, ByError} }
 
 // pythonTrace begins a stack trace whose last line says what failed; those of other languages say it first.
 const pythonTrace = "Traceback (most recent call last):"

@@ -100,7 +100,7 @@ func TestGlob(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	g, err := failed.NewGroups([]string{failed.ByReason, failed.ByQueue, failed.ByError})
+	g, err := failed.NewGroups([]string{failed.ByReason, failed.ByWorkQueue, failed.ByError})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestGroups(t *testing.T) {
 	if len(got) != 2 || got[0].Count != 3 || got[0].Error != "boom" || !got[0].Oldest.Equal(at) || !got[0].Newest.Equal(at.Add(2*time.Minute)) {
 		t.Errorf("groups %+v", got)
 	}
-	if got[1].Queue != "b" || !got[1].Oldest.IsZero() || got[1].Error != strings.Repeat("é", 60)+"…" {
+	if got[1].WorkQueue != "b" || !got[1].Oldest.IsZero() || got[1].Error != strings.Repeat("é", 60)+"…" {
 		t.Errorf("groups %+v", got)
 	}
 	if _, err := failed.NewGroups([]string{"body"}); err == nil {

@@ -111,7 +111,7 @@ func TestCommandsReadWhatIsParkedNatively(t *testing.T) {
 		}
 		s.waitFor(1)
 		s.run("1 delivery_limit "+created, "list")
-		s.run("", "replay", "--yes")
+		s.run("", "replay", "--all", "--yes")
 		d := <-deliveries
 		if d.RoutingKey != "eu.order" || d.MessageId != "m-eu.order" || d.Headers["replay-count"] != int64(1) {
 			t.Errorf("replayed: %+v", d)

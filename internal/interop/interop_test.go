@@ -76,7 +76,7 @@ func startSidecar(t *testing.T, b *brokertest.Broker, config string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	sidecar := exec.CommandContext(ctx, terraformtest.BuildSidecar(t), "worker")
-	sidecar.Env = append(os.Environ(), "RABBITMQ_RETRY_CONFIG="+config, "RABBITMQ_URI="+b.URI)
+	sidecar.Env = append(os.Environ(), "RABBITMQ_RETRY_CONFIG_JSON="+config, "RABBITMQ_URI="+b.URI)
 	sidecar.Cancel = func() error { return sidecar.Process.Signal(os.Interrupt) }
 	if err := sidecar.Start(); err != nil {
 		t.Fatal(err)

@@ -83,12 +83,7 @@ func (s engineStep) config(vhost string) string {
 			workers = append(workers, "rabbitmq_retry_pipeline."+name+".worker")
 		}
 	}
-	return fmt.Sprintf(`
-terraform {
-  required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
-  }
-}
+	return terraformtest.Required + fmt.Sprintf(`
 
 variable "vhost" { default = %q }
 %s

@@ -5,6 +5,8 @@ package loadtest
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // step is a configuration of the pipeline, and how the application treats the work queues with it.
@@ -78,12 +80,7 @@ var steps = []step{
 
 // config is the step as Terraform reads it.
 func (s step) config(vhost string) string {
-	return fmt.Sprintf(`
-terraform {
-  required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
-  }
-}
+	return terraformtest.Required + fmt.Sprintf(`
 
 resource "rabbitmq_retry_pipeline" "load" {
   name        = "load"

@@ -37,7 +37,7 @@ func flowLabels() []string { return []string{labelKind, labelName, labelVhost} }
 
 // workQueueCounter is a counter of each work queue of a pipeline, with more labels. One that is not in the configuration is empty.
 func workQueueCounter(name, help string, labels ...string) metric {
-	return flowCounter(name, help, append([]string{"queue"}, labels...)...)
+	return flowCounter(name, help, append([]string{"work_queue"}, labels...)...)
 }
 
 const (

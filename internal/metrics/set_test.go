@@ -36,7 +36,7 @@ func newExchange(t testing.TB, name string) *delaying.Exchange {
 	return e
 }
 
-// values are the exported series, as in rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",...}.
+// values are the exported series, as in rabbitmq_retry_messages_parked_total{...,kind="pipeline",name="orders"}.
 func values(t *testing.T, s *Set) map[string]float64 {
 	t.Helper()
 	families, err := s.Gatherer().Gather()
@@ -117,15 +117,15 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	got = values(t, s)
 	for series, want := range map[string]float64{
-		`rabbitmq_retry_config_generation{}`:                                                                                    2,
-		`rabbitmq_retry_config_last_reload_successful{}`:                                                                        1,
-		`rabbitmq_retry_messages_received_total{kind="pipeline",name="orders",vhost="/"}`:                                       1,
-		`rabbitmq_retry_messages_retried_total{delay="1m",kind="pipeline",name="orders",queue="orders.created",vhost="/"}`:      1,
-		`rabbitmq_retry_messages_retried_total{delay="2m",kind="pipeline",name="orders",queue="orders.created",vhost="/"}`:      0,
-		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",queue="orders.created",reason="other",vhost="/"}`:   1,
-		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",queue="",reason="exhausted",vhost="/"}`:             1,
-		`rabbitmq_retry_consuming{kind="pipeline",name="bills",vhost="/"}`:                                                      0,
-		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="bills",queue="bills.created",reason="exhausted",vhost="/"}`: 0,
+		`rabbitmq_retry_config_generation{}`:                                                                                         2,
+		`rabbitmq_retry_config_last_reload_successful{}`:                                                                             1,
+		`rabbitmq_retry_messages_received_total{kind="pipeline",name="orders",vhost="/"}`:                                            1,
+		`rabbitmq_retry_messages_retried_total{delay="1m",kind="pipeline",name="orders",vhost="/",work_queue="orders.created"}`:      1,
+		`rabbitmq_retry_messages_retried_total{delay="2m",kind="pipeline",name="orders",vhost="/",work_queue="orders.created"}`:      0,
+		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",reason="other",vhost="/",work_queue="orders.created"}`:   1,
+		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="orders",reason="exhausted",vhost="/",work_queue=""}`:             1,
+		`rabbitmq_retry_consuming{kind="pipeline",name="bills",vhost="/"}`:                                                           0,
+		`rabbitmq_retry_messages_parked_total{kind="pipeline",name="bills",reason="exhausted",vhost="/",work_queue="bills.created"}`: 0,
 	} {
 		if value, found := got[series]; !found || value != want {
 			t.Errorf("%s is %v (found: %t), want %v", series, value, found, want)

@@ -92,11 +92,11 @@ func (f *Flow) Report(r Report) {
 
 // Status reports whether a pipeline or a delayed exchange is being worked on.
 type Status struct {
-	Pipeline        string `json:"pipeline,omitempty"`
-	DelayedExchange string `json:"delayed_exchange,omitempty"`
-	Vhost           string `json:"vhost"`
-	Ready           bool   `json:"ready"`
-	State           string `json:"state"`
+	Kind  workerconfig.Kind `json:"-"`
+	Name  string            `json:"name"`
+	Vhost string            `json:"vhost"`
+	Ready bool              `json:"ready"`
+	State string            `json:"state"`
 	// Problem is why it is not ready.
 	Problem string `json:"problem,omitempty"`
 }
@@ -106,13 +106,9 @@ func (f *Flow) status(now time.Time) Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	problem := s.problem(now)
-	status := Status{Vhost: f.id.Vhost, Ready: problem == "", State: s.stage.String(), Problem: problem}
-	if f.id.Kind == workerconfig.DelayedExchange {
-		status.DelayedExchange = f.id.Name
-	} else {
-		status.Pipeline = f.id.Name
+	return Status{
+		Kind: f.id.Kind, Name: f.id.Name, Vhost: f.id.Vhost, Ready: problem == "", State: s.stage.String(), Problem: problem,
 	}
-	return status
 }
 
 func (s *state) problem(now time.Time) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // lastAnswers is how long a server that stops lets requests finish.
@@ -89,14 +90,16 @@ type readiness struct {
 	Ready            bool             `json:"ready"`
 	Stopping         bool             `json:"stopping,omitempty"`
 	Pipelines        []metrics.Status `json:"pipelines"`
-	DelayedExchanges []metrics.Status `json:"delayed_exchanges,omitempty"`
+	DelayedExchanges []metrics.Status `json:"delayed_exchanges"`
 }
 
 func judge(stopping bool, statuses []metrics.Status) readiness {
-	r := readiness{Ready: !stopping && len(statuses) > 0, Stopping: stopping, Pipelines: []metrics.Status{}}
+	r := readiness{
+		Ready: !stopping && len(statuses) > 0, Stopping: stopping, Pipelines: []metrics.Status{}, DelayedExchanges: []metrics.Status{},
+	}
 	for _, s := range statuses {
 		r.Ready = r.Ready && s.Ready
-		if s.DelayedExchange != "" {
+		if s.Kind == workerconfig.DelayedExchange {
 			r.DelayedExchanges = append(r.DelayedExchanges, s)
 		} else {
 			r.Pipelines = append(r.Pipelines, s)
@@ -120,8 +123,8 @@ func answer(w http.ResponseWriter, r readiness) {
 const loopback = "127.0.0.1"
 
 // errAddress says how to write an address. It does not quote what is none: that may be anything.
-var errAddress = errors.New("is not an address: write a port, such as 9419, to listen on this machine's loopback address alone, " +
-	"or host:port, such as 0.0.0.0:9419, to be reached from elsewhere")
+var errAddress = errors.New("is not an address: write a port, such as 15695, to listen on this machine's loopback address alone, " +
+	"or host:port, such as 0.0.0.0:15695, to be reached from elsewhere")
 
 // ParseAddress reads where to listen. Without a host that is the loopback address: what a worker tells
 // of itself needs no password.

@@ -75,7 +75,7 @@ func TestMetricsAreInPrometheusFormat(t *testing.T) {
 	status, body := get(t, probe.Handler(t.Context(), set), "/metrics")
 	for _, want := range []string{
 		"# TYPE rabbitmq_retry_messages_received_total counter\n",
-		`rabbitmq_retry_messages_retried_total{delay="5s",kind="pipeline",name="orders",queue="",vhost="/"} 0` + "\n",
+		`rabbitmq_retry_messages_retried_total{delay="5s",kind="pipeline",name="orders",vhost="/",work_queue=""} 0` + "\n",
 		`version="1.2.3"`, "go_goroutines ",
 	} {
 		if status != http.StatusOK || !strings.Contains(body, want) {
@@ -114,20 +114,20 @@ func TestOnlyReadingIsAnswered(t *testing.T) {
 func TestAddressesWithoutAHostAreLoopback(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"9419":           "127.0.0.1:9419",
-		":9419":          "127.0.0.1:9419",
-		"0.0.0.0:9419":   "0.0.0.0:9419",
-		"[::]:9419":      "[::]:9419",
-		"localhost:9419": "localhost:9419",
-		"0":              "127.0.0.1:0",
-		"":               "",
-		"0.0.0.0":        "",
-		"::1:9419":       "",
-		"*:http":         "",
-		"65536":          "",
-		"-1":             "",
-		"http://x:1":     "",
-		"password@x:1":   "",
+		"15695":           "127.0.0.1:15695",
+		":15695":          "127.0.0.1:15695",
+		"0.0.0.0:15695":   "0.0.0.0:15695",
+		"[::]:15695":      "[::]:15695",
+		"localhost:15695": "localhost:15695",
+		"0":               "127.0.0.1:0",
+		"":                "",
+		"0.0.0.0":         "",
+		"::1:15695":       "",
+		"*:http":          "",
+		"65536":           "",
+		"-1":              "",
+		"http://x:1":      "",
+		"password@x:1":    "",
 	} {
 		got, err := probe.ParseAddress(address)
 		if got != want || (err != nil) != (want == "") {

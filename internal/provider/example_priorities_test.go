@@ -219,7 +219,7 @@ func TestAcc_ExampleOfPrioritiesInOneQueue(t *testing.T) {
 			if err := ch.Close(); err != nil {
 				t.Fatal(err)
 			}
-			p.run(t, terraformtest.BuildSidecar(t), "failed", "replay", queue, "--vhost", p.broker.Vhost, "--yes")
+			p.run(t, terraformtest.BuildSidecar(t), "failed", "replay", queue, "--all", "--vhost", p.broker.Vhost, "--yes")
 			_, replayed := p.take(t, queue, len(given))
 			inOrder(t, "after a replay", replayed, work(quorum(names(second), waiting), after))
 		})

@@ -90,9 +90,6 @@ func copyWithoutImports(t *testing.T, example string) string {
 	return dir
 }
 
-// ours is all that a module without other providers needs.
-const ours = "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n"
-
 // replaceOtherProviders leaves what an example takes from our resources, as outputs, of the files that
 // need another provider. Such an example has its providers in versions.tf, and our resources in files
 // without any other.
@@ -102,7 +99,7 @@ func replaceOtherProviders(t *testing.T, dir string) {
 	if _, err := os.Stat(versions); err != nil {
 		return
 	}
-	writeFile(t, versions, ours)
+	writeFile(t, versions, terraformtest.Required)
 	files, err := filepath.Glob(filepath.Join(dir, "*.tf"))
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
 	acctest.Require(t)
 	b := brokertest.New(t)
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
-	tf.Write(t, "versions.tf", "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n")
+	tf.Write(t, "versions.tf", terraformtest.Required)
 	configure := func(config string, pipelines ...string) {
 		t.Helper()
 		for i, name := range pipelines {

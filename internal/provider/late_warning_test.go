@@ -91,13 +91,7 @@ provider "rabbitmq" { alias = "second" }
 	}
 }
 
-const required = `
-terraform {
-  required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
-  }
-}
-`
+const required = terraformtest.Required
 
 func pipelineOf(b *brokertest.Broker, more string) string {
 	return fmt.Sprintf(`

@@ -15,12 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-const replaceable = `
-terraform {
-  required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
-  }
-}
+const replaceable = terraformtest.Required + `
 resource "terraform_data" "revision" { input = "REVISION" }
 resource "rabbitmq_retry_pipeline" "it" {
   name          = "orders"

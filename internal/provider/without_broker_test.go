@@ -13,12 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-const twoPipelines = `
-terraform {
-  required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
-  }
-}
+const twoPipelines = terraformtest.Required + `
 
 variable "endpoint" {}
 variable "username" {}

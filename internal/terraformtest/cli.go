@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 )
 
 // patience is how long an interrupted CLI may take to finish what it has begun.
@@ -42,11 +44,14 @@ func New(t testing.TB, provider string, env ...string) *CLI {
 	return c
 }
 
+// Required is all that a module without other providers needs.
+const Required = "terraform {\n  required_providers {\n    rabbitmq = { source = \"" + registry.Source + "\" }\n  }\n}\n"
+
 // Settings writes a configuration of the CLI that makes it use a provider that [BuildProvider] built, and returns its path.
 func Settings(t testing.TB, provider string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "terraform.rc")
-	content := fmt.Sprintf("provider_installation {\n  dev_overrides { %q = %q }\n  direct {}\n}\n", "rabbitmq-retry/rabbitmq", provider)
+	content := fmt.Sprintf("provider_installation {\n  dev_overrides { %q = %q }\n  direct {}\n}\n", registry.Source, provider)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

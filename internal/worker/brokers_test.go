@@ -182,7 +182,7 @@ func TestRotatedPassword(t *testing.T) {
 		}
 		return path
 	}
-	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))},
+	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))},
 		"--uri-file", file("uri", withUser(t, p.URI, "nobody", "wrong")+"\n"),
 		"--username-file", file("username", user), "--password-file", file("password", password+"\n"))
 	p.retries(t)
@@ -219,7 +219,7 @@ func TestChangedURIFile(t *testing.T) {
 		}
 	}
 	write(p.throughProxy(t, first))
-	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)
+	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)
 	write("amqp://user:s3cret@host:port") // the worker goes on, and says what is wrong when it needs it
 	first.cut()
 	w.log.await(t, "the AMQP URI cannot be read", 1)

@@ -24,7 +24,7 @@ import (
 // start runs the command with the delayed exchange's configuration, and waits until it consumes.
 func (e *testExchange) start(t *testing.T) *process {
 	t.Helper()
-	return startWith(t, []string{"RABBITMQ_URI=" + e.URI, "RABBITMQ_RETRY_CONFIG=" + string(exchangesOf(t, e.spec.Worker()))})
+	return startWith(t, []string{"RABBITMQ_URI=" + e.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(exchangesOf(t, e.spec.Worker()))})
 }
 
 // A sidecar that is stopped again and again loses nothing, doubles nothing and delivers nothing early; one that is killed loses
@@ -82,7 +82,7 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 				return fmt.Errorf("%+v", statuses)
 			}
 		}
-		if len(statuses) != 3 || statuses[0].Pipeline != "events" || statuses[1].DelayedExchange != "events" || statuses[2].DelayedExchange != "events.more" {
+		if len(statuses) != 3 || statuses[0].Kind != workerconfig.Pipeline || statuses[1].Kind != workerconfig.DelayedExchange || statuses[2].Name != "events.more" {
 			return fmt.Errorf("%+v", statuses)
 		}
 		return nil

@@ -32,8 +32,8 @@ func (r *running) series(t *testing.T) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				switch l.GetName() {
 				case "kind", "name", "vhost":
-				case "queue":
-					ofQueue = []string{"queue=" + l.GetValue()}
+				case "work_queue":
+					ofQueue = []string{"work_queue=" + l.GetValue()}
 				default:
 					labels = append(labels, l.GetName()+"="+l.GetValue())
 				}
@@ -96,28 +96,28 @@ func TestMetricsCountWhatBecomesOfMessages(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}})
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200)}})
 	r.awaitSeries(t, map[string]float64{
-		"messages_received_total":                                          5*3 + 2,
-		"messages_redelivered_total":                                       0,
-		"messages_retried_total{delay=0s}":                                 5,
-		"messages_retried_total{delay=100ms}":                              5,
-		"messages_rescued_total":                                           0,
-		"messages_parked_total{reason=exhausted}":                          5,
-		"messages_parked_total{reason=unrecoverable}":                      1,
-		"messages_parked_total{reason=malformed}":                          1, // left to the broker
-		"messages_parked_total{reason=expired}":                            0,
-		"messages_parked_total{queue=orders.created,reason=exhausted}":     5,
-		"messages_parked_total{queue=orders.created,reason=unrecoverable}": 1,
-		"messages_retried_total{queue=orders.created,delay=100ms}":         5,
-		"confirm_duration_seconds":                                         5*3 + 1,
-		"messages_in_flight":                                               0,
-		"messages_in_backlog":                                              0,
-		"ready":                                                            1,
-		"connected":                                                        1,
-		"consuming":                                                        1,
-		"blocked":                                                          0,
-		"session_restarts_total":                                           0,
-		"config_generation":                                                1,
-		"config_last_reload_successful":                                    1,
+		"messages_received_total":                                               5*3 + 2,
+		"messages_redelivered_total":                                            0,
+		"messages_retried_total{delay=0s}":                                      5,
+		"messages_retried_total{delay=100ms}":                                   5,
+		"messages_rescued_total":                                                0,
+		"messages_parked_total{reason=exhausted}":                               5,
+		"messages_parked_total{reason=unrecoverable}":                           1,
+		"messages_parked_total{reason=malformed}":                               1, // left to the broker
+		"messages_parked_total{reason=expired}":                                 0,
+		"messages_parked_total{work_queue=orders.created,reason=exhausted}":     5,
+		"messages_parked_total{work_queue=orders.created,reason=unrecoverable}": 1,
+		"messages_retried_total{work_queue=orders.created,delay=100ms}":         5,
+		"confirm_duration_seconds":                                              5*3 + 1,
+		"messages_in_flight":                                                    0,
+		"messages_in_backlog":                                                   0,
+		"ready":                                                                 1,
+		"connected":                                                             1,
+		"consuming":                                                             1,
+		"blocked":                                                               0,
+		"session_restarts_total":                                                0,
+		"config_generation":                                                     1,
+		"config_last_reload_successful":                                         1,
 	})
 	r.stop(t)
 	r.awaitReady(t, "the inbox is not consumed")
@@ -141,15 +141,15 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 		p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": queue}})
 	}
 	r.awaitSeries(t, map[string]float64{
-		"messages_received_total":                         4,
-		"messages_retried_total{delay=100ms}":             2,
-		"messages_rescued_total":                          1,
-		"publishes_returned_total{exchange=amq.default}":  1,
-		"publishes_returned_total{exchange=orders.retry}": 0,
-		"messages_parked_total{reason=unknown_queue}":     1,
-		"messages_rescued_total{queue=orders.created}":    1,
+		"messages_received_total":                           4,
+		"messages_retried_total{delay=100ms}":               2,
+		"messages_rescued_total":                            1,
+		"publishes_returned_total{exchange=amq.default}":    1,
+		"publishes_returned_total{exchange=orders.retry}":   0,
+		"messages_parked_total{reason=unknown_queue}":       1,
+		"messages_rescued_total{work_queue=orders.created}": 1,
 		// Of the configuration, though the broker has it no more.
-		"messages_parked_total{queue=orders.gone,reason=unknown_queue}": 1,
+		"messages_parked_total{work_queue=orders.gone,reason=unknown_queue}": 1,
 	})
 }
 

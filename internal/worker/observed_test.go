@@ -114,7 +114,7 @@ func TestLogHasALinePerParkedMessage(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			log := w.log.String()
-			parked := `queue=orders.created attempts=2 message_id="m\nmsg=forged" traceparent=` + trace + "\n"
+			parked := ` work_queue=orders.created attempts=2 message_id="m\nmsg=forged" traceparent=` + trace + "\n"
 			if countLines(log, "message parked") != 1 || countLines(log, parked) != 1 || countLines(log, "message sent back") != test.back {
 				t.Errorf("the log:\n%s", log)
 			}
@@ -128,25 +128,33 @@ func TestLogHasALinePerParkedMessage(t *testing.T) {
 func TestLogAsJSON(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	w := p.start(t, "RABBITMQ_RETRY_LOG_FORMAT=json")
+	w := p.start(t, "RABBITMQ_RETRY_LOG_FORMAT=json", "RABBITMQ_RETRY_LOG_LEVEL=debug", "RABBITMQ_RETRY_LISTEN=0")
 	p.rejectTraced(t)
 	w.signal(t, syscall.SIGTERM)
-	var parked map[string]any
+	var parked, retried, serving map[string]any
 	for line := range strings.Lines(w.log.String()) {
 		var entry map[string]any
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if entry["msg"] == "message parked in the failed queue" {
+		switch entry["msg"] {
+		case "message parked in the failed queue":
 			parked = entry
+		case "message sent back":
+			retried = entry
+		case "serving /healthz, /readyz and /metrics":
+			serving = entry
 		}
 	}
 	for key, want := range map[string]any{
-		"pipeline": "orders", "vhost": p.Vhost, "reason": "exhausted", "queue": "orders.created", "attempts": 2.0,
+		"pipeline": "orders", "vhost": p.Vhost, "reason": "exhausted", "work_queue": "orders.created", "attempts": 2.0,
 		"message_id": "m\nmsg=forged", "traceparent": trace, "level": "INFO",
 	} {
 		if parked[key] != want {
 			t.Errorf("%s is %v, want %v", key, parked[key], want)
 		}
+	}
+	if address, ok := serving["address"].(string); retried["delay"] != "100ms" || !ok || !strings.HasPrefix(address, "127.0.0.1:") {
+		t.Errorf("delay %v, address %v", retried["delay"], serving["address"])
 	}
 }

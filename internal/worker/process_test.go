@@ -56,7 +56,7 @@ type process struct {
 // consumes.
 func (p *testPipeline) start(t *testing.T, env ...string) *process {
 	t.Helper()
-	return startWith(t, append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG="+string(configOf(t, p.spec.Worker()))))
+	return startWith(t, append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG_JSON="+string(configOf(t, p.spec.Worker()))))
 }
 
 // startWith runs the command in an environment, with more arguments, and waits until it consumes.
@@ -276,7 +276,7 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 		}
 	}
 	uri := p.throughProxy(t, &proxy{rewrite: hang, rewriteBack: hang})
-	w := startWith(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, "--drain-timeout", "1s")
+	w := startWith(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--drain-timeout", "1s")
 	silent.Store(true)
 	began := time.Now()
 	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
@@ -290,7 +290,7 @@ func (p *testPipeline) keepOne(t *testing.T, args ...string) *process {
 	t.Helper()
 	p.unbindFailedQueue(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
-	w := startWith(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))}, args...)
+	w := startWith(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, args...)
 	w.log.await(t, "message kept unacknowledged", 1)
 	return w
 }

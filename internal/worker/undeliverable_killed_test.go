@@ -46,7 +46,7 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 		}()
 		_, _ = io.Copy(worker, broker)
 	})
-	w = startWith(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG=" + string(configOf(t, p.spec.Worker()))})
+	w = startWith(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))})
 	close(started)
 	<-killed
 	_ = w.cmd.Wait()

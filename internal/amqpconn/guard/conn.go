@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
@@ -24,8 +24,8 @@ import (
 type Conn struct {
 	net.Conn
 	frameMax atomic.Uint32
-	// Intake bounds the bytes of bodies.
-	intake.Intake
+	// Gate bounds the bytes of bodies.
+	backpressure.Gate
 
 	// through is what is left of a frame that need not be looked at.
 	through int64

@@ -17,8 +17,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
 )
 
 // greetingSize is the size of what a client sends before all frames, in bytes.
@@ -39,8 +39,8 @@ type Conn struct {
 	// out is what is left of a frame that goes to the broker as it is.
 	out int64
 
-	// Intake bounds what is read and not done with yet: properties and bodies.
-	intake.Intake
+	// Gate bounds what is read and not done with yet: properties and bodies.
+	backpressure.Gate
 
 	// large has the properties that do not fit a frame, by their number.
 	large sync.Map

@@ -1,5 +1,5 @@
 // Package command has the sidecar's commands for failed messages, "failed" and "status": flags, questions, what they say, and the
-// record of what they did. What they do is in failed and failed/pass.
+// record of what they did. What they do is in failed and failed/transfer.
 package command
 
 import (

@@ -22,7 +22,7 @@ content_encoding can be edited: an import compresses them again.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`
 
-const exportExample = `  rabbitmq-retry failed export orders --reason unrecoverable --output unrecoverable.jsonl
+const exportExample = `  rabbitmq-retry failed export orders --reason unrecoverable --file unrecoverable.jsonl
 
   # Choose by anything: each line counts as the id of its message.
   rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
@@ -30,7 +30,7 @@ const exportExample = `  rabbitmq-retry failed export orders --reason unrecovera
 
 type exportOptions struct {
 	options
-	output         string
+	file           string
 	remove, decode bool
 }
 
@@ -46,8 +46,8 @@ func newExport(caller caller) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.output, "output", "", "`file` to write, which must not exist (default: stdout)")
-	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --output")
+	flags.StringVar(&o.file, "file", "", "`file` to write, which must not exist (default: stdout)")
+	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --file")
 	flags.BoolVar(&o.decode, "decode", false, "write bodies without gzip or deflate, for editing")
 	o.addRunFlags(cmd, "a run with --remove")
 	o.addForce(cmd)
@@ -56,33 +56,33 @@ func newExport(caller caller) *cobra.Command {
 }
 
 func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
-	if o.output == "-" {
-		o.output = "" // stdout, as elsewhere
+	if o.file == "-" {
+		o.file = "" // stdout, as elsewhere
 	}
-	if o.remove && o.output == "" {
-		return errors.New("--remove: needs --output, so that what is removed is kept")
+	if o.remove && o.file == "" {
+		return errors.New("--remove: needs --file, so that what is removed is kept")
 	}
 	filter, err := o.filter(cmd.InOrStdin(), time.Now())
 	if err != nil {
 		return err
 	}
-	place, err := o.findOnly(args)
+	target, err := o.findOnly(args)
 	if err != nil {
 		return err
 	}
-	s := o.survey(cmd, place)
+	s := o.inspection(cmd, target)
 	if o.remove {
-		r := &removal{survey: s, filter: filter, command: "export", file: o.output, flag: "--output"}
+		r := &removal{inspection: s, filter: filter, command: "export", file: o.file, flag: "--file"}
 		return r.run(cmd.Context())
 	}
-	if err := cli.MustBeFile("--output", o.output); err != nil {
+	if err := cli.MustBeFile("--file", o.file); err != nil {
 		return err
 	}
 	return o.export(s, filter, output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }
 
 // export writes what stays in the queue.
-func (o *exportOptions) export(s *survey, filter failed.Filter, stdout output) error {
+func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout output) error {
 	to, spool, err := o.open()
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (o *exportOptions) export(s *survey, filter failed.Filter, stdout output) e
 		return cli.RuntimeError{Err: err}
 	}
 	s.sayHidden(result)
-	s.terminal.say("exported %s of %s; %s", failed.Messages(to.lines), s.place.Name, s.back())
+	s.terminal.say("exported %s of %s; %s", failed.Messages(to.lines), s.target.Name, s.back())
 	return errors.Join(s.notBack(), s.notFound())
 }
 
 // open creates the file, or a temporary one whose content goes to stdout.
 func (o *exportOptions) open() (to *sink, spool *os.File, err error) {
-	if o.output != "" {
-		to, err = newSink("--output", o.output)
+	if o.file != "" {
+		to, err = newSink("--file", o.file)
 		return to, nil, err
 	}
 	if spool, err = temporary(); err != nil {

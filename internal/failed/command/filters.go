@@ -32,13 +32,13 @@ type filters struct {
 func (f *filters) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.plain.Reasons, "reason", nil, "only messages that failed for one of these `reasons`")
-	flags.StringSliceVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in one of these `queues`")
+	flags.StringArrayVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in this `queue`; may be repeated")
 	flags.StringVar(&f.since, "since", "", "only what failed since this `time`: RFC 3339, or a duration ago such as 2h")
 	flags.StringVar(&f.until, "until", "", "only what failed until this `time`: RFC 3339, or a duration ago")
 	flags.StringVar(&f.olderThan, "older-than", "", "only what failed longer ago than this `duration`, such as 48h")
 	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; may be repeated")
 	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`, in which * is any text")
-	flags.StringSliceVar(&f.plain.MessageIDs, "message-id", nil, "only messages with one of these message-`ids`")
+	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; may be repeated")
 	flags.StringArrayVar(&f.plain.Errors, "error", nil, "only messages with this `text` in their error or exception; may be repeated")
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put there")
 	flags.StringVar(&f.ids, "ids", "",

@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 const importHelp = `Puts messages from a file of "failed export" into the failed queue, as they were and with the ids that they had;
@@ -36,7 +36,7 @@ Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: wri
 const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
 
   # Edited: corrected messages in place of those in the queue.
-  rabbitmq-retry failed export orders --reason malformed --decode --output malformed.jsonl
+  rabbitmq-retry failed export orders --reason malformed --decode --file malformed.jsonl
   jq -c '.body |= (fromjson | .currency = "EUR" | tojson)' malformed.jsonl > corrected.jsonl
   rabbitmq-retry failed import orders corrected.jsonl --replace
 
@@ -60,7 +60,7 @@ func newImport(caller caller) *cobra.Command {
 		Args:    cobra.RangeArgs(1, most),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	o.target.addFlags(cmd)
+	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.replay, "replay", false, "send the messages to the work queues they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and say what would be imported")
@@ -75,7 +75,7 @@ func newImport(caller caller) *cobra.Command {
 // imports is a run of the command.
 type imports struct {
 	*importOptions
-	*survey
+	*inspection
 	// file has the messages, once they were read; name is what the command line calls it, from where they are read first.
 	file *os.File
 	name string
@@ -98,7 +98,7 @@ type imports struct {
 }
 
 func (o *importOptions) run(cmd *cobra.Command, args []string) error {
-	place, rest, err := o.find(args, 1)
+	target, rest, err := o.find(args, 1)
 	if err != nil {
 		return err
 	}
@@ -107,14 +107,14 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	i := &imports{
 		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{}, runs: map[string]int{},
-		survey: o.survey(cmd, place),
-		back:   failed.Replay{Pipeline: place.Pipeline, ID: newRunID()},
+		inspection: o.inspection(cmd, target),
+		back:       failed.Replay{Pipeline: target.Pipeline, ID: newRunID()},
 	}
 	if err := i.open(cmd.InOrStdin()); err != nil {
 		return err
 	}
 	defer func() { _ = i.file.Close() }()
-	if err := canAudit(i.auditLog, i.file); err != nil {
+	if err := canRecord(i.importOptions.record, i.file); err != nil {
 		return err
 	}
 	return i.run(cmd.Context())
@@ -143,16 +143,16 @@ func (i *imports) open(stdin io.Reader) (err error) {
 // prepare reads the file and looks at the queue. Meant are the messages that are imported.
 func (i *imports) prepare(ctx context.Context) (meant int, err error) {
 	// The broker says how large a frame may be.
-	conn, err := i.place.Open(ctx, "import")
+	conn, err := i.target.Open(ctx, "import")
 	if err != nil {
 		return 0, cli.RuntimeError{Err: err}
 	}
 	amqpconn.HangUp(conn.Connection)
-	if err := i.place.recognize(ctx); err != nil {
+	if err := i.target.recognize(ctx); err != nil {
 		return 0, cli.RuntimeError{Err: err}
 	}
-	i.how = failed.Import{Exchange: i.place.entrance(), Queue: i.place.Name, User: i.place.serving.Username(), Run: i.back.ID}
-	i.back.Delayed = i.place.Delayed
+	i.how = failed.Import{Exchange: i.target.entrance(), Queue: i.target.Name, User: i.target.serving.Username(), Run: i.back.ID}
+	i.back.Delayed = i.target.Delayed
 	if meant, err = i.check(); err != nil {
 		return 0, fmt.Errorf("%s: %w", i.name, err)
 	}
@@ -167,13 +167,13 @@ func (i *imports) prepare(ctx context.Context) (meant int, err error) {
 
 // where is where the messages go.
 func (i *imports) where() string {
-	switch n := i.place.Delayed; {
+	switch n := i.target.Delayed; {
 	case i.replay && n != "":
 		return n.Exchange() + " and " + n.DeliverExchange()
 	case i.replay:
 		return "their work queues"
 	}
-	return i.place.Name
+	return i.target.Name
 }
 
 func (i *imports) run(ctx context.Context) error {
@@ -203,7 +203,7 @@ func (i *imports) run(ctx context.Context) error {
 		return err
 	}
 	result, err := i.publish(ctx, meant)
-	var removed pass.Result
+	var removed transfer.Result
 	if i.replace && err == nil && !result.Interrupted {
 		removed, err = i.removeReplaced(ctx)
 	}
@@ -276,7 +276,7 @@ func (i *imports) publishing(m failed.Message, id string) (p failed.Publishing, 
 	if err := failed.Publishable(m.Properties); err != nil {
 		return p, nil, false, err
 	}
-	i.how.FrameMax, i.back.FrameMax, i.how.User = i.place.frameMax, i.place.frameMax, i.place.serving.Username()
+	i.how.FrameMax, i.back.FrameMax, i.how.User = i.target.frameMax, i.target.frameMax, i.target.serving.Username()
 	if i.replay {
 		e := failed.Read(m)
 		p, err := i.back.Publishing(&e, time.Now())
@@ -320,21 +320,21 @@ func (i *imports) rest() (func() (failed.Publishing, bool, error), error) {
 	}), nil
 }
 
-func (i *imports) publish(ctx context.Context, meant int) (pass.Result, error) {
+func (i *imports) publish(ctx context.Context, meant int) (transfer.Result, error) {
 	next, err := i.rest()
 	if err != nil {
-		return pass.Result{}, err
+		return transfer.Result{}, err
 	}
 	defer i.terminal.line("")
-	return pass.Send(ctx, i.place.Queue, pass.Sending{
+	return transfer.Send(ctx, i.target.Queue, transfer.Sending{
 		Next: next,
-		Done: func(p failed.Publishing, o pass.Outcome) {
-			if id := i.sent[p.Line]; id != "" && o == pass.Confirmed {
+		Done: func(p failed.Publishing, o transfer.Outcome) {
+			if id := i.sent[p.Line]; id != "" && o == transfer.Confirmed {
 				i.ids[id].confirmed++
 			}
 			delete(i.sent, p.Line)
 		},
-		Progress: i.progress(func(p pass.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) }),
+		Progress: i.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) }),
 	})
 }
 
@@ -362,17 +362,17 @@ func (i *imports) say() {
 }
 
 // sayHowToContinue says how what is not imported can be, without importing the rest twice.
-func (i *imports) sayHowToContinue(p pass.Result) {
+func (i *imports) sayHowToContinue(p transfer.Result) {
 	if p.Confirmed+i.skipped < i.total && p.Confirmed+p.Uncertain > 0 && !i.replay && !i.duplicates {
-		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.place.Name)
+		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.target.Name)
 	}
 	if i.fresh(p) > 0 {
-		i.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", i.place.argument(), i.how.Run)
+		i.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", i.target.argument(), i.how.Run)
 	}
 }
 
 // fresh is how many messages can be taken out again without losing one: those that replaced another one cannot.
-func (i *imports) fresh(p pass.Result) (n int) {
+func (i *imports) fresh(p transfer.Result) (n int) {
 	if i.replay {
 		return 0
 	}
@@ -388,7 +388,7 @@ func (i *imports) fresh(p pass.Result) (n int) {
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (i *imports) finish(record Record, p, removed pass.Result, err error) error {
+func (i *imports) finish(record Record, p, removed transfer.Result, err error) error {
 	record.Counts = map[string]int{
 		"read": i.total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": 0,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 const listExample = `  # What failed, and why?
@@ -55,7 +55,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.groupBy, "group-by", failed.Columns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
 	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
-	flags.StringVarP(&o.format, "output", "o", asTable, "table, json, jsonl or id")
+	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl or id")
 	o.addForce(cmd)
 	complete(cmd, "output", formats...)
 	complete(cmd, "group-by", failed.Columns()...)
@@ -64,14 +64,14 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 
 func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	now := time.Now()
-	if err := checkFormat(o.format, formats...); err != nil {
+	if err := cli.CheckFormat(o.format, formats...); err != nil {
 		return err
 	}
 	groups, err := failed.NewGroups(o.groupBy)
 	if err != nil {
 		return fmt.Errorf("--group-by %w", err)
 	}
-	place, err := o.findOnly(args)
+	target, err := o.findOnly(args)
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,9 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	messages := o.messages || o.format == asID
-	list := listing{Queue: place.Name, Vhost: place.Vhost}
-	survey := o.survey(cmd, place)
-	result, err := survey.look(cmd.Context(), filter, func(e *failed.Entry) {
+	list := listing{Queue: target.Name, Vhost: target.Vhost}
+	inspection := o.inspection(cmd, target)
+	result, err := inspection.look(cmd.Context(), filter, func(e *failed.Entry) {
 		list.Selected++
 		switch {
 		case !messages:
@@ -98,15 +98,15 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
-	list.summary(survey, result)
+	list.summary(inspection, result)
 	if err == nil {
-		err = errors.Join(survey.notBack(), survey.notFound())
+		err = errors.Join(inspection.notBack(), inspection.notFound())
 	}
 	return err
 }
 
 // summary says what else there is to know.
-func (l listing) summary(s *survey, result pass.Result) {
+func (l listing) summary(s *inspection, result transfer.Result) {
 	text := failed.Messages(result.Seen) + " in " + l.Queue
 	if l.Selected < result.Seen {
 		text += fmt.Sprintf(", %d of them selected", l.Selected)

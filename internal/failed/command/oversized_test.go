@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // A message that is too large can be found, and many of them leave the rest of the summary on the screen.
 func TestSayOversized(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
-	s := &survey{options: &options{}, place: &place{Queue: pass.Queue{Name: "orders.failed"}}, terminal: &terminal{err: &said}}
-	result := pass.Result{Oversized: make([]pass.Oversized, 25)}
+	s := &inspection{options: &options{}, target: &target{Queue: transfer.Queue{Name: "orders.failed"}}, terminal: &terminal{err: &said}}
+	result := transfer.Result{Oversized: make([]transfer.Oversized, 25)}
 	for i := range result.Oversized {
-		result.Oversized[i] = pass.Oversized{Size: 17, Max: 16, ID: "57f49eb29bd4307c", Position: i + 1}
+		result.Oversized[i] = transfer.Oversized{Size: 17, Max: 16, ID: "57f49eb29bd4307c", Position: i + 1}
 	}
 	result.Oversized[0].MessageID = "order 1"
 	s.sayOversized(result)

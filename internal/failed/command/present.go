@@ -7,7 +7,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // copies are how many messages there are of one id, by the digest of their content: mostly one, so that a map would be large.
@@ -120,7 +120,7 @@ func (i *imports) count(ctx context.Context) error {
 	})
 	if err == nil && seen.Consumers > 0 {
 		err = cli.RuntimeError{Err: fmt.Errorf("another consumer of %q may hold messages that cannot be seen; "+
-			"stop it, or write --allow-duplicates", i.place.Name)}
+			"stop it, or write --allow-duplicates", i.target.Name)}
 	}
 	return err
 }
@@ -148,11 +148,11 @@ func (i *imports) conflicts() error {
 		advice = "--replace needs all of them in the file, or it would take some out for good"
 	}
 	return cli.RuntimeError{Err: fmt.Errorf("nothing was imported: messages with %s of the file have another content in %s; %s",
-		failed.Count(conflicts, "id"), i.place.Name, advice)}
+		failed.Count(conflicts, "id"), i.target.Name, advice)}
 }
 
 func (i *imports) sayConflict(id string, s *sameID) {
-	i.terminal.say("line %d: %s has %s of id %s, and the file %d:", s.line, i.place.Name, failed.Messages(s.queued.total()), id,
+	i.terminal.say("line %d: %s has %s of id %s, and the file %d:", s.line, i.target.Name, failed.Messages(s.queued.total()), id,
 		s.lines.total())
 	if s.queue == nil {
 		return
@@ -221,7 +221,7 @@ func (i *imports) toReplace() (n int) {
 }
 
 // removeReplaced takes out the old messages of those ids whose lines are all confirmed.
-func (i *imports) removeReplaced(ctx context.Context) (pass.Result, error) {
+func (i *imports) removeReplaced(ctx context.Context) (transfer.Result, error) {
 	old := map[string]*copies{}
 	for id, s := range i.ids {
 		if replaced := s.replaced(); s.confirmed == s.missing() && replaced.total() > 0 {
@@ -229,19 +229,19 @@ func (i *imports) removeReplaced(ctx context.Context) (pass.Result, error) {
 		}
 	}
 	if len(old) == 0 {
-		return pass.Result{}, nil
+		return transfer.Result{}, nil
 	}
-	job := pass.Job{Drops: true, Decide: func(e *failed.Entry) pass.Verdict {
+	job := transfer.Job{Drops: true, Decide: func(e *failed.Entry) transfer.Verdict {
 		left := old[e.ID]
 		if left == nil {
-			return pass.Verdict{}
+			return transfer.Verdict{}
 		}
 		digest := failed.Digest(i.how.Content(e.Message))
 		if left.of(digest) == 0 { // as for all that were imported
-			return pass.Verdict{}
+			return transfer.Verdict{}
 		}
 		left.add(digest, -1)
-		return pass.Verdict{Drop: true}
+		return transfer.Verdict{Drop: true}
 	}}
 	return i.goOver(ctx, job, seen)
 }
@@ -286,7 +286,7 @@ func (i *imports) inPlace() string {
 	return ""
 }
 
-func (i *imports) sayReplaced(removed pass.Result) {
+func (i *imports) sayReplaced(removed transfer.Result) {
 	meant := i.toReplace()
 	if meant == 0 {
 		return
@@ -294,6 +294,6 @@ func (i *imports) sayReplaced(removed pass.Result) {
 	i.terminal.say("replaced %d of %s of the same ids", removed.Dropped, failed.Messages(meant))
 	i.sayVanished(removed)
 	if removed.Unverified {
-		i.terminal.say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.place.Name)
+		i.terminal.say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.target.Name)
 	}
 }

@@ -43,39 +43,39 @@ type Record struct {
 
 const onlyOwner = 0o600
 
-// canAudit is an error if no record can be written to this file: what was done could not be told afterwards. Nor may it be
+// canRecord is an error if no record can be written to this file: what was done could not be told afterwards. Nor may it be
 // one of the others, which are read or written otherwise.
-func canAudit(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
+func canRecord(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
 	if name == "" {
 		return nil
 	}
-	f, err := openLog(name)
+	f, err := openRecord(name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	log, err := f.Stat()
+	ours, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("--audit-log: %w", err)
+		return fmt.Errorf("--record: %w", err)
 	}
 	for _, other := range others {
-		if info, err := other.Stat(); err == nil && os.SameFile(log, info) {
-			return fmt.Errorf("--audit-log: %s is the file of the messages: choose another name", name)
+		if info, err := other.Stat(); err == nil && os.SameFile(ours, info) {
+			return fmt.Errorf("--record: %s is the file of the messages: choose another name", name)
 		}
 	}
 	return nil
 }
 
-func openLog(name string) (*os.File, error) {
+func openRecord(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if err != nil {
-		return nil, fmt.Errorf("--audit-log: %w", err)
+		return nil, fmt.Errorf("--record: %w", err)
 	}
 	return f, nil
 }
 
-// audit writes a record to a file, or to stderr if no file is named: who reads along at a terminal has the summary.
-func (t *terminal) audit(r Record, file string) error {
+// record writes a record to a file, or to stderr if no file is named: who reads along at a terminal has the summary.
+func (t *terminal) record(r Record, file string) error {
 	if file == "" && isTerminal(t.err) {
 		return nil
 	}
@@ -92,13 +92,13 @@ func (t *terminal) audit(r Record, file string) error {
 		}
 		return err
 	}
-	f, err := openLog(file)
+	f, err := openRecord(file)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(line)
 	if err = cmp.Or(err, f.Close()); err != nil {
-		return fmt.Errorf("--audit-log: %w", err)
+		return fmt.Errorf("--record: %w", err)
 	}
 	return nil
 }

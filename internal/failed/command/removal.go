@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // removal takes messages out of a queue, and keeps them in a file first, if one is named.
 type removal struct {
-	*survey
+	*inspection
 	filter failed.Filter
 	// command is how the run is called in its record.
 	command string
@@ -57,21 +57,21 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 	return r.finish(record, result, meant, err)
 }
 
-func (r *removal) remove(ctx context.Context, meant int, to *sink) (pass.Result, error) {
+func (r *removal) remove(ctx context.Context, meant int, to *sink) (transfer.Result, error) {
 	selector := r.filter.Selector()
-	job := pass.Job{
+	job := transfer.Job{
 		Drops: true, Scan: r.scan(), Limit: meant,
-		Decide: func(e *failed.Entry) pass.Verdict {
-			return pass.Verdict{Drop: selector.Selects(e) && (to == nil || to.write(e))}
+		Decide: func(e *failed.Entry) transfer.Verdict {
+			return transfer.Verdict{Drop: selector.Selects(e) && (to == nil || to.write(e))}
 		},
 	}
 	if to != nil {
 		job.Keep = to.keep
 	}
-	return r.goOver(ctx, job, func(p pass.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
+	return r.goOver(ctx, job, func(p transfer.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
 }
 
-func (r *removal) report(p pass.Result, meant int) {
+func (r *removal) report(p transfer.Result, meant int) {
 	if p.Interrupted && p.Dropped < meant {
 		r.terminal.say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped-p.Vanished))
 	} else {
@@ -79,15 +79,15 @@ func (r *removal) report(p pass.Result, meant int) {
 	}
 	r.sayVanished(p)
 	if r.file != "" && p.Dropped > 0 {
-		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.place.argument(), pasted(r.file))
+		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.target.argument(), pasted(r.file))
 	}
 	if p.Unverified {
-		r.terminal.say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
+		r.terminal.say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.target.Name)
 	}
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (r *removal) finish(record Record, p pass.Result, meant int, err error) error {
+func (r *removal) finish(record Record, p transfer.Result, meant int, err error) error {
 	record.Counts = map[string]int{"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0}
 	var unfinished error
 	if p.Dropped < meant || p.Unverified {
@@ -107,8 +107,8 @@ const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecovera
 
 type deleteOptions struct {
 	options
-	export       string
-	discard, all bool
+	export  string
+	discard bool
 }
 
 func newDelete(caller caller) *cobra.Command {
@@ -125,7 +125,7 @@ func newDelete(caller caller) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.export, "export", "", "`file` that keeps the messages, which must not exist")
 	flags.BoolVar(&o.discard, "discard", false, "keep nothing")
-	flags.BoolVar(&o.all, "all", false, "all messages: without it, some filter has to say which")
+	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")
 	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
@@ -137,19 +137,16 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if selective := filter.Selective(); selective == o.all {
-		if o.all {
-			return errors.New("--all: means all messages, and there is a filter")
-		}
-		return errors.New("which messages? Write a filter, or --all")
+	if err := o.mustChoose(filter); err != nil {
+		return err
 	}
 	if o.export == "" && !o.discard {
 		return errors.New("what becomes of the messages? Write --export FILE to keep them there, or --discard")
 	}
-	place, err := o.findOnly(args)
+	target, err := o.findOnly(args)
 	if err != nil {
 		return err
 	}
-	r := &removal{survey: o.survey(cmd, place), filter: filter, command: "delete", file: o.export, flag: "--export"}
+	r := &removal{inspection: o.inspection(cmd, target), filter: filter, command: "delete", file: o.export, flag: "--export"}
 	return r.run(cmd.Context())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
 
@@ -37,47 +37,47 @@ func newRepair(caller caller) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.repair(cmd, args) },
 	}
-	o.target.addFlags(cmd)
+	o.targetFlags.addFlags(cmd)
 	o.addRunFlags(cmd, "the run")
 	return cmd
 }
 
 func (o *options) repair(cmd *cobra.Command, args []string) error {
-	place, err := o.findOnly(args)
+	target, err := o.findOnly(args)
 	if err != nil {
 		return err
 	}
 	if o.queue != "" {
-		if err := place.recognize(cmd.Context()); err != nil {
+		if err := target.recognize(cmd.Context()); err != nil {
 			return cli.RuntimeError{Err: err}
 		}
-		if place.Delayed == "" {
+		if target.Delayed == "" {
 			return errors.New("--queue: only the failed queue of a pipeline and the unrouted queue of a delayed exchange are repaired, " +
 				"since another may delete messages that are looked at")
 		}
 	}
-	if err := canAudit(o.auditLog); err != nil {
+	if err := canRecord(o.record); err != nil {
 		return err
 	}
-	return o.survey(cmd, place).repair(cmd.Context())
+	return o.inspection(cmd, target).repair(cmd.Context())
 }
 
-func (s *survey) repair(ctx context.Context) error {
-	conn, err := s.place.Open(ctx, "count")
+func (s *inspection) repair(ctx context.Context) error {
+	conn, err := s.target.Open(ctx, "count")
 	if err != nil {
 		return cli.RuntimeError{Err: err}
 	}
 	release, _ := conn.Connection.Properties["version"].(string)
-	count, err := s.place.CountOver(ctx, conn)
+	count, err := s.target.CountOver(ctx, conn)
 	amqpconn.HangUp(conn.Connection)
 	if err != nil {
-		return cli.RuntimeError{Err: s.place.advise(err)}
+		return cli.RuntimeError{Err: s.target.advise(err)}
 	}
 	if count.Ready == 0 {
-		return s.sayNone(pass.Result{Consumers: count.Consumers})
+		return s.sayNone(transfer.Result{Consumers: count.Consumers})
 	}
 	if err := s.terminal.ask(ctx, fmt.Sprintf("Replace those of %s in %s that AMQP 0-9-1 cannot carry by copies that it can?",
-		failed.Messages(count.Ready), s.place.Name)); err != nil {
+		failed.Messages(count.Ready), s.target.Name)); err != nil {
 		return err
 	}
 	record := Record{Run: newRunID(), Command: "repair"}
@@ -85,17 +85,18 @@ func (s *survey) repair(ctx context.Context) error {
 		return err
 	}
 	queue := undeliverable.Queue{
-		URI: s.place.serving, Vhost: s.place.Vhost, Name: s.place.Name, Client: s.place.client("repair"), Aside: failed.AsideIn(s.place.Name),
+		URI: s.target.serving, Vhost: s.target.Vhost, Name: s.target.Name, Client: s.target.client("repair"),
+		Aside: failed.AsideIn(s.target.Name),
 	}
-	replaced, err := queue.Replace(ctx, count.Ready, s.place.entrance())
+	replaced, err := queue.Replace(ctx, count.Ready, s.target.entrance())
 	var refused *amqp.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == amqp.AccessRefused:
-		err = fmt.Errorf("this user may not publish; needs: write on %q (%w)", s.place.entrance(), err)
+		err = fmt.Errorf("this user may not publish; needs: write on %q (%w)", s.target.entrance(), err)
 	case err != nil && strings.HasPrefix(release, "3.") && !errors.Is(err, undeliverable.ErrMayNotRead):
 		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", release, err)
 	}
-	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.place.Name)
+	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.target.Name)
 	record.Counts = map[string]int{"replaced": replaced}
-	return s.recordEnd(record, pass.Result{}, err, nil)
+	return s.recordEnd(record, transfer.Result{}, err, nil)
 }

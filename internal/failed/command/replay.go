@@ -16,7 +16,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 const replayHelp = `Sends failed messages back to the work queue they failed in. Their attempts count from 1 again. A message is
@@ -89,6 +89,7 @@ func newReplay(caller caller) *cobra.Command {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be replayed")
 	flags.StringVar(&o.until, "wait", "", "then wait until the pipeline has given up, or for this `duration`, and say how many came back")
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
+	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")
 	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
@@ -98,7 +99,7 @@ func newReplay(caller caller) *cobra.Command {
 // replay is a run of the command.
 type replay struct {
 	*replayOptions
-	*survey
+	*inspection
 	filter failed.Filter
 	rate   float64
 	wait   time.Duration
@@ -123,21 +124,24 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	place, err := o.findOnly(args)
+	if err := o.mustChoose(filter); err != nil {
+		return err
+	}
+	target, err := o.findOnly(args)
 	if err != nil {
 		return err
 	}
-	if err := place.checkTarget(o.to); err != nil {
+	if err := target.checkTarget(o.to); err != nil {
 		return err
 	}
-	wait, err := place.waitsFor(o.until)
+	wait, err := target.waitsFor(o.until)
 	if err != nil {
 		return err
 	}
 	r := &replay{
 		replayOptions: o, filter: filter, rate: rate, wait: wait, meant: map[string]int{}, skipped: map[string]int{},
-		survey: o.survey(cmd, place),
-		how:    failed.Replay{Pipeline: place.Pipeline, To: o.to, ID: newRunID()},
+		inspection: o.inspection(cmd, target),
+		how:        failed.Replay{Pipeline: target.Pipeline, To: o.to, ID: newRunID()},
 	}
 	return r.run(cmd.Context())
 }
@@ -155,10 +159,10 @@ func (r *replay) run(ctx context.Context) error {
 
 func (r *replay) replay(ctx context.Context, saved *sink) error {
 	r.saved = saved
-	if err := r.place.recognize(ctx); err != nil {
+	if err := r.target.recognize(ctx); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
-	r.how.Delayed = r.place.Delayed
+	r.how.Delayed = r.target.Delayed
 	before, err := r.look(ctx, r.filter, r.count)
 	if err != nil {
 		return err
@@ -208,7 +212,7 @@ func (r *replay) replay(ctx context.Context, saved *sink) error {
 // count notes what is meant before it is done.
 func (r *replay) count(e *failed.Entry) {
 	switch {
-	case r.to == "" && r.place.Delayed != "":
+	case r.to == "" && r.target.Delayed != "":
 		r.meant[r.onward(e)]++
 	case r.to == "" && e.WorkQueue == "":
 		r.skipped[failed.ErrNoWorkQueue.Error()]++
@@ -231,7 +235,7 @@ func (r *replay) sayLost() {
 // onward is where a message of a delayed exchange goes on, and when.
 func (r *replay) onward(e *failed.Entry) string {
 	exchange := r.how.Exchange(e, time.Now())
-	if exchange == r.place.Delayed.DeliverExchange() {
+	if exchange == r.target.Delayed.DeliverExchange() {
 		return exchange + " (at once)"
 	}
 	return exchange + " (for the rest of their delay)"
@@ -244,7 +248,7 @@ func (r *replay) total() (n int) {
 	return n
 }
 
-func (r *replay) publish(ctx context.Context, total int) (pass.Result, error) {
+func (r *replay) publish(ctx context.Context, total int) (transfer.Result, error) {
 	filter := r.filter
 	if r.saved != nil { // nothing else is replayed
 		filter.IDs = r.ids
@@ -252,29 +256,29 @@ func (r *replay) publish(ctx context.Context, total int) (pass.Result, error) {
 	selector := filter.Selector()
 	clear(r.skipped)
 	began := time.Now()
-	job := pass.Job{
+	job := transfer.Job{
 		Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
-		Decide: func(e *failed.Entry) pass.Verdict { return r.decide(e, selector) },
+		Decide: func(e *failed.Entry) transfer.Verdict { return r.decide(e, selector) },
 	}
-	return r.goOver(ctx, job, func(p pass.Progress) string { return progressLine(p, total, time.Since(began)) })
+	return r.goOver(ctx, job, func(p transfer.Progress) string { return progressLine(p, total, time.Since(began)) })
 }
 
 // decide leaves what this run has replayed already, and what failed again since.
-func (r *replay) decide(e *failed.Entry, selector *failed.Selector) pass.Verdict {
+func (r *replay) decide(e *failed.Entry, selector *failed.Selector) transfer.Verdict {
 	if r.hasReplayed(e) || !selector.Selects(e) {
-		return pass.Verdict{}
+		return transfer.Verdict{}
 	}
-	r.how.FrameMax = r.place.frameMax
+	r.how.FrameMax = r.target.frameMax
 	publishing, err := r.how.Publishing(e, time.Now())
 	if err != nil {
 		r.skipped[err.Error()]++
-		return pass.Verdict{}
+		return transfer.Verdict{}
 	}
-	return pass.Verdict{Publish: &publishing}
+	return transfer.Verdict{Publish: &publishing}
 }
 
 // finish leaves the record, and says by its error whether all is done.
-func (r *replay) finish(record Record, p pass.Result, again, total int, err error) error {
+func (r *replay) finish(record Record, p transfer.Result, again, total int, err error) error {
 	record.Counts = map[string]int{
 		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
 		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,
@@ -306,13 +310,13 @@ func (r *replay) pace(total int) string {
 	return fmt.Sprintf(" at %s, about %s", r.replayOptions.rate, (time.Duration(float64(total)/r.rate) * time.Second).Round(time.Second))
 }
 
-func progressLine(p pass.Progress, total int, since time.Duration) string {
+func progressLine(p transfer.Progress, total int, since time.Duration) string {
 	rate := float64(p.Confirmed) / max(since.Seconds(), 1)
 	eta := ""
 	if rate > 0 && p.Confirmed < total {
 		eta = "  eta " + (time.Duration(float64(total-p.Confirmed)/rate) * time.Second).String()
 	}
-	if p.Phase != pass.Reading {
+	if p.Phase != transfer.Reading {
 		eta = "  " + string(p.Phase)
 	}
 	return fmt.Sprintf("%d/%d  %.0f/s  %d returned%s", p.Confirmed, total, rate, p.Returned, eta)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 func (r *replay) destination() string {
@@ -28,7 +28,7 @@ func (r *replay) destination() string {
 }
 
 // report says what was done.
-func (r *replay) report(p pass.Result, total int) {
+func (r *replay) report(p transfer.Result, total int) {
 	stay, duplicated := max(0, total-p.Confirmed-p.Vanished), "0"
 	if p.Unverified {
 		duplicated = fmt.Sprintf("up to %d", p.MostDoubled())
@@ -50,10 +50,10 @@ func (r *replay) report(p pass.Result, total int) {
 	}
 	r.sayOversized(p)
 	if p.Uncertain > 0 {
-		r.terminal.say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.place.Name)
+		r.terminal.say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.target.Name)
 	}
 	if p.Unverified {
-		r.terminal.say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.place.Name)
+		r.terminal.say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.target.Name)
 	}
 	r.saySkipped()
 }
@@ -72,12 +72,12 @@ func (r *replay) missingQueue() string {
 	switch {
 	case r.to != "":
 		return fmt.Sprintf(": there is no queue %q", r.to)
-	case r.place.Delayed != "":
-		return fmt.Sprintf(" to %s, and its alternate exchange is gone: run terraform apply, or write --to", r.place.Delayed.DeliverExchange())
-	case r.place.Pipeline == "":
+	case r.target.Delayed != "":
+		return fmt.Sprintf(" to %s, and its alternate exchange is gone: run terraform apply, or write --to", r.target.Delayed.DeliverExchange())
+	case r.target.Pipeline == "":
 		return ": there is no queue " + r.destination()
 	default:
-		return fmt.Sprintf(" to %s: run terraform apply, or write --to", r.place.Pipeline.ReturnExchange())
+		return fmt.Sprintf(" to %s: run terraform apply, or write --to", r.target.Pipeline.ReturnExchange())
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *replay) missingQueue() string {
 const untilGivenUp = "gives_up_after"
 
 // waitsFor is how long to wait for what comes back: unless it is said, until the pipeline has given up.
-func (p *place) waitsFor(text string) (time.Duration, error) {
+func (p *target) waitsFor(text string) (time.Duration, error) {
 	const late = 10 * time.Second // messages do not expire, nor are they parked, on the dot
 	switch {
 	case text == "":
@@ -106,21 +106,21 @@ func (p *place) waitsFor(text string) (time.Duration, error) {
 func (r *replay) sayUnknown(others int) {
 	switch {
 	case others <= 0 || r.wait == 0:
-	case r.to == "" && r.place.Worker != nil && r.wait < r.place.Worker.GivesUpAfter():
-		r.terminal.say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), r.place.Worker.GivesUpAfter())
+	case r.to == "" && r.target.Worker != nil && r.wait < r.target.Worker.GivesUpAfter():
+		r.terminal.say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), r.target.Worker.GivesUpAfter())
 	default:
 		r.terminal.say("%s not back: done, or still waiting in a queue or at a consumer.", failed.Messages(others))
 	}
 }
 
 // waitAndCount counts the messages of this run that are back after a while.
-func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again int, err error) {
+func (r *replay) waitAndCount(ctx context.Context, result transfer.Result) (again int, err error) {
 	// The broker brings back at once what a delayed exchange cannot route.
-	if r.wait <= 0 && r.place.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
+	if r.wait <= 0 && r.target.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
 		return 0, nil
 	}
 	if r.until == untilGivenUp {
-		r.terminal.say("waiting for %s, since the pipeline gives up after %s", r.wait, r.place.Worker.GivesUpAfter())
+		r.terminal.say("waiting for %s, since the pipeline gives up after %s", r.wait, r.target.Worker.GivesUpAfter())
 	}
 	select {
 	case <-time.After(r.wait):
@@ -136,12 +136,12 @@ func (r *replay) waitAndCount(ctx context.Context, result pass.Result) (again in
 	}); err != nil {
 		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
-	r.terminal.say("After %s: %d back in %s.%s", r.wait, again, r.place.Name, explainReasons(reasons))
+	r.terminal.say("After %s: %d back in %s.%s", r.wait, again, r.target.Name, explainReasons(reasons))
 	r.sayUnknown(result.Confirmed - again)
-	if n := r.place.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
+	if n := r.target.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
 		r.terminal.say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
 	}
-	if n := r.place.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
+	if n := r.target.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
 		r.terminal.say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
 	}
 	if again < result.Confirmed {
@@ -160,17 +160,17 @@ func explainReasons(reasons map[string]int) string {
 
 // consumed says, and is an error after a wait, that no worker takes the messages that have to come back.
 func (r *replay) consumed(ctx context.Context) error {
-	if r.place.inbox() == "" || r.to != "" {
+	if r.target.inbox() == "" || r.to != "" {
 		return nil
 	}
-	inbox := pass.Queue{Name: r.place.inbox(), Open: r.place.Open}
+	inbox := transfer.Queue{Name: r.target.inbox(), Open: r.target.Open}
 	count, err := inbox.Count(ctx)
 	if err != nil || count.Consumers > 0 {
 		return nil //nolint:nilerr // who may not count the consumers is told nothing of them
 	}
 	stays := "what has to wait"
-	if r.place.Pipeline != "" {
-		stays = "what fails again or has no binding to " + r.place.Pipeline.ReturnExchange()
+	if r.target.Pipeline != "" {
+		stays = "what fails again or has no binding to " + r.target.Pipeline.ReturnExchange()
 	}
 	r.terminal.say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
 		inbox.Name, failed.Messages(count.Ready), stays)

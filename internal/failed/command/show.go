@@ -52,21 +52,21 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	o.target.addFlags(cmd)
+	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&o.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.BoolVar(&o.raw, "raw", false, "write the body alone, byte by byte, with its encoding")
-	flags.StringVarP(&o.format, "output", "o", asTable, "table or json")
+	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
 	o.addForce(cmd)
-	complete(cmd, "output", asTable, asJSON)
+	complete(cmd, "output", cli.Table, cli.JSON)
 	return cmd
 }
 
 func (o *showOptions) run(cmd *cobra.Command, args []string) error {
-	if err := checkFormat(o.format, asTable, asJSON); err != nil {
+	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON); err != nil {
 		return err
 	}
-	place, rest, err := o.find(args, 1)
+	target, rest, err := o.find(args, 1)
 	if err != nil {
 		return err
 	}
@@ -74,9 +74,9 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return errors.New("write the id of a message, at least its first 4 digits, or its message-id: failed list --messages has them")
 	}
 	wanted, prefix := rest[0], strings.ToLower(rest[0])
-	survey := o.survey(cmd, place)
+	inspection := o.inspection(cmd, target)
 	byID, named, equal := map[string]*failed.Entry{}, map[string]*failed.Entry{}, map[string]int{}
-	result, err := survey.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
+	result, err := inspection.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
 		found := byID
 		if e.MessageID == wanted {
 			found = named
@@ -96,7 +96,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		found = named
 	}
 	if len(found) != 1 {
-		survey.sayHidden(result)
+		inspection.sayHidden(result)
 		return cli.RuntimeError{Err: ambiguous(wanted, found, result.Seen)}
 	}
 	for _, e := range found {
@@ -104,7 +104,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 			return cli.RuntimeError{Err: err}
 		}
 		if n := equal[e.ID]; n > 1 {
-			survey.terminal.say("%d messages have the id %s: this is one of them.", n, e.ID)
+			inspection.terminal.say("%d messages have the id %s: this is one of them.", n, e.ID)
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 		_, err := w.Write(e.Body)
 		return err
 	}
-	if o.format == asTable {
+	if o.format == cli.Table {
 		return writeShown(w, e)
 	}
 	message := struct {

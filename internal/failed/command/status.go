@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and what failed first in each.
@@ -66,14 +66,14 @@ type summary struct {
 
 // statusOptions say what is counted.
 type statusOptions struct {
-	target
+	targetFlags
 	format       string
 	look, levels bool
 }
 
 // NewStatus is the command "status".
 func NewStatus(getenv func(string) string, version string) *cobra.Command {
-	o := &statusOptions{target: newTarget(caller{getenv, version})}
+	o := &statusOptions{targetFlags: newTarget(caller{getenv, version})}
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Count what is in the queues of pipelines and delayed exchanges",
@@ -86,7 +86,7 @@ native), nor what a level, or a queue of what was refused, cannot deliver. What 
 Without configuration and management API, the retry queues are not known. DUE BY is when the last message of a delayed
 exchange's level is delivered.
 
-Exit code 1: a queue is missing, may not be looked at, or is an inbox without a consumer.
+Exit code 4: a queue is missing, may not be looked at, or is an inbox without a consumer.
 
 Needs: read on each of these queues, as operator_permissions["status"] of a pipeline or a delayed exchange has. RabbitMQ
 before 4.3 needs no permission to count, but --look needs read on the failed queues. The management API needs the tag
@@ -97,11 +97,11 @@ management; its user is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSW
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&o.format, "output", "o", asTable, "table or json")
+	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
 	flags.BoolVar(&o.look, "look", false, "look at the first message of each failed queue, which is put back, and show when it failed")
 	flags.BoolVar(&o.levels, "levels", false, "with a name: a line for each level of the delayed exchange")
 	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the management API (default: $"+cli.EnvEndpoint+")")
-	complete(cmd, "output", asTable, asJSON)
+	complete(cmd, "output", cli.Table, cli.JSON)
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // overview has a line for each pipeline and delayed exchange.
-func (t *target) overview(cmd *cobra.Command, format string, look bool) error {
+func (t *targetFlags) overview(cmd *cobra.Command, format string, look bool) error {
 	return showStatus(cmd, format, look, t.subjects, func(w io.Writer, summaries []summary) error {
 		return writeSummaries(w, summaries, format, look)
 	})
@@ -128,7 +128,7 @@ func showStatus(
 	cmd *cobra.Command, format string, look bool,
 	find func(context.Context) ([]subject, error), write func(io.Writer, []summary) error,
 ) error {
-	if err := checkFormat(format, asTable, asJSON); err != nil {
+	if err := cli.CheckFormat(format, cli.Table, cli.JSON); err != nil {
 		return err
 	}
 	subjects, err := find(cmd.Context())
@@ -158,11 +158,11 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 	}()
 	summaries := make([]summary, len(subjects))
 	for i, s := range subjects {
-		conn, connected := connections[s.place.Vhost]
+		conn, connected := connections[s.target.Vhost]
 		if !connected {
 			var err error
 			var refused *amqp.Error
-			conn, err = s.place.open(ctx, "count")
+			conn, err = s.target.open(ctx, "count")
 			if errors.As(err, &refused) && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
 				summaries[i] = s.refused(refused.Reason)
 				continue
@@ -170,9 +170,9 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 			if err != nil {
 				return nil, cli.RuntimeError{Err: err}
 			}
-			connections[s.place.Vhost] = conn
+			connections[s.target.Vhost] = conn
 		}
-		summaries[i] = summary{Vhost: s.place.Vhost, Name: s.name, Kind: s.kind}
+		summaries[i] = summary{Vhost: s.target.Vhost, Name: s.name, Kind: s.kind}
 		for _, w := range s.queues {
 			status, err := s.status(ctx, conn, w)
 			if err == nil && look && w.role == parks {
@@ -191,7 +191,7 @@ func count(ctx context.Context, subjects []subject, look bool) ([]summary, error
 
 // refused is a summary without numbers, of a vhost that the user may not enter.
 func (s subject) refused(why string) summary {
-	all := summary{Vhost: s.place.Vhost, Name: s.name, Kind: s.kind}
+	all := summary{Vhost: s.target.Vhost, Name: s.name, Kind: s.kind}
 	for _, w := range s.queues {
 		all.add(queueStatus{Queue: w.name, of: w, Note: "may not be looked at"})
 	}
@@ -206,16 +206,16 @@ func (s subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (queu
 		status.Note, status.unasked = "not counted: --config or --endpoint tells which there are", true
 		return status, nil
 	}
-	count, err := pass.Queue{Name: w.name}.CountOver(ctx, conn)
+	count, err := transfer.Queue{Name: w.name}.CountOver(ctx, conn)
 	switch {
-	case errors.Is(err, pass.ErrMayNotRead):
+	case errors.Is(err, transfer.ErrMayNotRead):
 		status.Note = needsRead(w.name)
 		return status, nil
-	case errors.Is(err, pass.ErrNoQueue) && w.optional:
-		exchange := s.place.Pipeline.DeadLetterExchange()
-		has, err := s.place.HasExchange(ctx, exchange)
+	case errors.Is(err, transfer.ErrNoQueue) && w.optional:
+		exchange := s.target.Pipeline.DeadLetterExchange()
+		has, err := s.target.HasExchange(ctx, exchange)
 		switch {
-		case errors.Is(err, pass.ErrMayNotRead):
+		case errors.Is(err, transfer.ErrMayNotRead):
 			status.Note = fmt.Sprintf("does not exist; whether it should is not known; needs: read on %q", exchange)
 			return status, nil
 		case err == nil && !has:
@@ -223,7 +223,7 @@ func (s subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (queu
 		}
 		status.Note = "does not exist"
 		return status, err
-	case errors.Is(err, pass.ErrNoQueue):
+	case errors.Is(err, transfer.ErrNoQueue):
 		status.Note = "does not exist"
 		return status, nil
 	case err != nil:
@@ -244,15 +244,16 @@ func (s subject) oldest(ctx context.Context, status *queueStatus) error {
 	if status.Ready == nil || *status.Ready == 0 || !status.of.kept {
 		return nil
 	}
-	_, err := pass.Run(ctx, pass.Queue{Name: status.Queue, Open: s.place.Open}, pass.Job{Scan: 1, Decide: func(e *failed.Entry) pass.Verdict {
+	job := transfer.Job{Scan: 1, Decide: func(e *failed.Entry) transfer.Verdict {
 		status.Oldest = e.FailedAt
-		return pass.Verdict{}
-	}})
-	if errors.Is(err, pass.ErrMayNotRead) {
+		return transfer.Verdict{}
+	}}
+	_, err := transfer.Run(ctx, transfer.Queue{Name: status.Queue, Open: s.target.Open}, job)
+	if errors.Is(err, transfer.ErrMayNotRead) {
 		status.Note = needsRead(status.Queue)
 		return nil
 	}
-	return s.place.advise(err)
+	return s.target.advise(err)
 }
 
 func needsRead(queue string) string {
@@ -336,8 +337,8 @@ func (o *statusOptions) writeQueues(w io.Writer, summaries []summary) error {
 		}
 		statuses = append(statuses, s.queues...)
 	}
-	if o.format == asJSON {
-		return cli.WriteJSON(w, statuses, "  ")
+	if o.format == cli.JSON {
+		return cli.WriteJSON(w, map[string]any{"queues": statuses}, "  ")
 	}
 	waiting := slices.ContainsFunc(statuses, func(s queueStatus) bool { return !s.DueBy.IsZero() })
 	lines := [][]string{{"QUEUE", "READY", "CONSUMERS", "OLDEST", "DUE BY", "NOTE"}}
@@ -362,8 +363,8 @@ func oldestOf(messages *int, at time.Time) string {
 }
 
 func writeSummaries(w io.Writer, summaries []summary, format string, look bool) error {
-	if format == asJSON {
-		return cli.WriteJSON(w, summaries, "  ")
+	if format == cli.JSON {
+		return cli.WriteJSON(w, map[string]any{"summaries": summaries}, "  ")
 	}
 	several := slices.ContainsFunc(summaries, func(s summary) bool { return s.Vhost != summaries[0].Vhost })
 	lines := [][]string{{"VHOST", "NAME", "KIND", "INBOX", "CONSUMERS", "WAITING", "FAILED", "OLDEST", "NOTE"}}
@@ -402,7 +403,7 @@ func verdict(summaries []summary) error {
 	for _, s := range summaries {
 		for _, q := range s.queues {
 			if q.Note != "" && !q.unasked {
-				return cli.RuntimeError{Err: fmt.Errorf("queue %q: %s", q.Queue, q.Note)}
+				return cli.FindingError{Err: fmt.Errorf("queue %q: %s", q.Queue, q.Note)}
 			}
 		}
 	}
@@ -410,7 +411,7 @@ func verdict(summaries []summary) error {
 }
 
 // inbox is that of the pipeline or the delayed exchange, "" for a queue of neither.
-func (p *place) inbox() string {
+func (p *target) inbox() string {
 	switch {
 	case p.Delayed != "":
 		return p.Delayed.Inbox()

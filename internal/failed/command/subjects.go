@@ -40,7 +40,7 @@ type watched struct {
 
 // subject is a pipeline or a delayed exchange whose queues are counted, or a queue of neither.
 type subject struct {
-	place      *place
+	target     *target
 	name, kind string
 	queues     []watched
 }
@@ -50,14 +50,14 @@ const (
 	kindDelayed  = "delayed exchange"
 )
 
-func (t *target) place(vhost string) *place {
-	p := &place{Vhost: vhost, named: t.vhost != "", brokers: t.connection.Brokers, version: t.caller.version}
+func (t *targetFlags) target(vhost string) *target {
+	p := &target{Vhost: vhost, named: t.vhost != "", brokers: t.connection.Brokers, version: t.caller.version}
 	p.Open = p.open
 	return p
 }
 
 // subjects are all pipelines and delayed exchanges of the vhost, by the management API, or else of the configuration.
-func (t *target) subjects(ctx context.Context) ([]subject, error) {
+func (t *targetFlags) subjects(ctx context.Context) ([]subject, error) {
 	uris, err := t.connection.Brokers()
 	if err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func (t *target) subjects(ctx context.Context) ([]subject, error) {
 	var all []subject
 	for i := range config.Pipelines {
 		if w := &config.Pipelines[i]; t.vhost == "" || t.vhost == w.Vhost {
-			all = append(all, subject{t.place(w.Vhost), w.Name, kindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)})
+			all = append(all, subject{t.target(w.Vhost), w.Name, kindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)})
 		}
 	}
 	for i := range config.DelayedExchanges {
 		if w := &config.DelayedExchanges[i]; t.vhost == "" || t.vhost == w.Vhost {
-			all = append(all, subject{t.place(w.Vhost), w.Name, kindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)})
+			all = append(all, subject{t.target(w.Vhost), w.Name, kindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)})
 		}
 	}
 	if len(all) == 0 {
@@ -90,10 +90,12 @@ func (t *target) subjects(ctx context.Context) ([]subject, error) {
 }
 
 // managed reports whether the address of the management API is given.
-func (t *target) managed() bool { return t.endpoint != "" || t.caller.getenv(cli.EnvEndpoint) != "" }
+func (t *targetFlags) managed() bool {
+	return t.endpoint != "" || t.caller.getenv(cli.EnvEndpoint) != ""
+}
 
 // subjectsOfVhost are those that the broker has.
-func (t *target) subjectsOfVhost(ctx context.Context, vhost string) ([]subject, error) {
+func (t *targetFlags) subjectsOfVhost(ctx context.Context, vhost string) ([]subject, error) {
 	client, err := t.connection.Management(t.endpoint)
 	if err != nil {
 		return nil, err
@@ -103,12 +105,12 @@ func (t *target) subjectsOfVhost(ctx context.Context, vhost string) ([]subject, 
 		return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 	}
 	var all []subject
-	place := t.place(vhost)
+	target := t.target(vhost)
 	for _, name := range pipeline.Pipelines(live.Topology) {
-		all = append(all, subject{place, name, kindPipeline, livePipeline(pipeline.Names(name), live.Topology)})
+		all = append(all, subject{target, name, kindPipeline, livePipeline(pipeline.Names(name), live.Topology)})
 	}
 	for _, name := range delayed.Found(live.Topology) {
-		all = append(all, subject{place, name, kindDelayed, liveDelayed(delayed.Names(name), live.Topology)})
+		all = append(all, subject{target, name, kindDelayed, liveDelayed(delayed.Names(name), live.Topology)})
 	}
 	return all, nil
 }
@@ -191,13 +193,13 @@ func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []watched {
 }
 
 // subjectsNamed are the pipeline, the delayed exchange of that name, or the queue that was named.
-func (t *target) subjectsNamed(ctx context.Context, args []string) ([]subject, error) {
+func (t *targetFlags) subjectsNamed(ctx context.Context, args []string) ([]subject, error) {
 	p, _, err := t.locate(args, 0)
 	if err != nil {
 		return nil, err
 	}
 	if p.Pipeline == "" {
-		return []subject{{place: p, name: p.Name, queues: []watched{{name: p.Name, role: parks, kept: p.Delayed != ""}}}}, nil
+		return []subject{{target: p, name: p.Name, queues: []watched{{name: p.Name, role: parks, kept: p.Delayed != ""}}}}, nil
 	}
 	var named []subject
 	if t.managed() {
@@ -213,7 +215,7 @@ func (t *target) subjectsNamed(ctx context.Context, args []string) ([]subject, e
 		named = p.subjects(ctx)
 	}
 	for i := range named {
-		named[i].place = p
+		named[i].target = p
 	}
 	if !slices.ContainsFunc(named[0].queues, func(w watched) bool { return w.name == p.Name }) && named[0].kind == kindPipeline {
 		named[0].queues = append(named[0].queues, watched{name: p.Name, role: parks})
@@ -222,7 +224,7 @@ func (t *target) subjectsNamed(ctx context.Context, args []string) ([]subject, e
 }
 
 // subjects are what has the name, by the configuration or else by the exchanges that the user may see.
-func (p *place) subjects(ctx context.Context) []subject {
+func (p *target) subjects(ctx context.Context) []subject {
 	n := delayed.Names(p.Pipeline)
 	ofPipeline := subject{p, string(n), kindPipeline, queuesOfPipeline(p.Pipeline, p.Worker)}
 	ofDelayed := subject{p, string(n), kindDelayed, queuesOfDelayed(n, p.Delaying)}
@@ -240,7 +242,7 @@ func (p *place) subjects(ctx context.Context) []subject {
 }
 
 // exists reports whether there is certainly such an exchange.
-func (p *place) exists(ctx context.Context, exchange string) bool {
+func (p *target) exists(ctx context.Context, exchange string) bool {
 	is, err := p.HasExchange(ctx, exchange)
 	return err == nil && is
 }

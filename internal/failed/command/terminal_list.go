@@ -12,16 +12,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// Formats of results.
+// Formats of a list alone.
 const (
-	asTable = "table"
-	asJSON  = "json"
 	asJSONL = "jsonl"
 	asID    = "id"
 )
 
 // formats are those of a list.
-var formats = []string{asTable, asJSON, asJSONL, asID}
+var formats = []string{cli.Table, cli.JSON, asJSONL, asID}
 
 // listing is what a look at a queue shows.
 type listing struct {
@@ -44,7 +42,7 @@ type row struct {
 	Reason      string    `json:"reason"`
 	Attempts    int64     `json:"attempts"`
 	MaxAttempts int64     `json:"max_attempts,omitempty"`
-	WorkQueue   string    `json:"queue"`
+	WorkQueue   string    `json:"work_queue"`
 	Exchange    string    `json:"exchange"`
 	RoutingKey  string    `json:"routing_key"`
 	MessageID   string    `json:"message_id,omitempty"`
@@ -69,7 +67,7 @@ func newRow(e *failed.Entry) row {
 // write writes the list in a format.
 func (l listing) write(w io.Writer, format string, now time.Time) error {
 	switch format {
-	case asJSON:
+	case cli.JSON:
 		l.Groups, l.Rows = append([]*failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
 		return cli.WriteJSON(w, l, "  ")
 	case asJSONL:
@@ -84,14 +82,6 @@ func (l listing) write(w io.Writer, format string, now time.Time) error {
 	default:
 		return l.table(w, now)
 	}
-}
-
-// checkFormat is an error for a format that is none of these.
-func checkFormat(format string, known ...string) error {
-	if slices.Contains(known, format) {
-		return nil
-	}
-	return fmt.Errorf("-o %q: must be one of %s", format, strings.Join(known, ", "))
 }
 
 func (l listing) lines(w io.Writer) error {
@@ -115,7 +105,8 @@ func (l listing) table(w io.Writer, now time.Time) error {
 	}
 	for _, g := range l.Groups {
 		lines = append(lines, []string{
-			fmt.Sprint(g.Count), cell(g.Reason), clipped(g.Queue, groupQueue), clipped(g.Error, groupError), age(g.Oldest, now), age(g.Newest, now),
+			fmt.Sprint(g.Count), cell(g.Reason), clipped(g.WorkQueue, groupQueue), clipped(g.Error, groupError),
+			age(g.Oldest, now), age(g.Newest, now),
 		})
 	}
 	if len(l.Rows) > 0 {

@@ -153,7 +153,7 @@ func block(w io.Writer, title, text string) {
 	}
 }
 
-// body is indented if it is asJSON, and escaped if it is no text.
+// body is indented if it is cli.JSON, and escaped if it is no text.
 func body(b []byte) []byte {
 	var indented bytes.Buffer
 	switch {

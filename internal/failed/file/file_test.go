@@ -59,7 +59,7 @@ func encode(t *testing.T, m failed.Message) string {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	m := message(headersOnly("\x01nI\x00\x00\x00\x07\x01sS\x00\x00\x00\x01x"), "t€xt\n")
-	want := `{"v":1,"id":"` + failed.Digest(m) + `","queue":"orders.failed","exchange":"orders.failed","routing_key":"order.created",` +
+	want := `{"version":1,"id":"` + failed.Digest(m) + `","queue":"orders.failed","exchange":"orders.failed","routing_key":"order.created",` +
 		`"properties":{"headers":{"n":7,"s":"x"}},"types":{"/headers/n":"I"},"body":"t€xt\n"}`
 	if got := encode(t, m); got != want {
 		t.Errorf("line %s\nwant %s", got, want)
@@ -154,7 +154,7 @@ func TestEditsWin(t *testing.T) {
 
 func TestDamagedLines(t *testing.T) {
 	t.Parallel()
-	const good = `{"v":1,"id":"57f49eb29bd4307c","queue":"q","exchange":"","routing_key":"k","properties":{"headers":{"a":1},"priority":1},"body":""}`
+	const good = `{"version":1,"id":"57f49eb29bd4307c","queue":"q","exchange":"","routing_key":"k","properties":{"headers":{"a":1},"priority":1},"body":""}`
 	if _, err := file.Decode([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
@@ -166,11 +166,11 @@ func TestDamagedLines(t *testing.T) {
 		{`"57f49eb29bd4307c"`, `"57f4"`, `id: "57f4" is not an id`},
 		{`"body"`, `"decoded":"gzip","body"`, `decoded: the body gets the encoding "gzip", and properties/content_encoding says another`},
 		{`"priority":1},`, `"content_encoding":"br"},"decoded":"br",`, `content_encoding "br" is neither gzip nor deflate`},
-		{`"v":1`, `"v":2`, `has "v":2: this release reads version 1`},
+		{`"version":1`, `"version":2`, `has "version":2: this release reads version 1`},
 		{`"body":""`, `"body":"` + "\xff" + `"`, "is not UTF-8"},
 		{`"body":""`, `"bodi":""`, `there is no key "bodi"`},
 		{`"body":""`, `"Body":""`, `there is no key "Body"`},
-		{`"v":1`, `"v":1,"routing_key":"a"`, `duplicate key "routing_key"`},
+		{`"version":1`, `"version":1,"routing_key":"a"`, `duplicate key "routing_key"`},
 		{`"body":""`, `"body":"","body":"x"`, `duplicate key "body"`},
 		{`"id":"57f49eb29bd4307c"`, `"id":1`, "is not a message: id: "},
 		{`,"body":""`, ``, "has no body"},
@@ -246,7 +246,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
-	f.Add([]byte(`{"v":1,"properties":{"headers":{"a":[1,"x",{"b":null}]}},"types":{"/headers/a/0":"D"},"raw":"AAA=","body":""}`))
+	f.Add([]byte(`{"version":1,"properties":{"headers":{"a":[1,"x",{"b":null}]}},"types":{"/headers/a/0":"D"},"raw":"AAA=","body":""}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := file.Decode(text)
 		if err != nil {

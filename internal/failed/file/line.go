@@ -78,7 +78,7 @@ func isSame(a, b failed.Message) bool {
 
 func encode(m failed.Message, id, decoded string, raw []byte) []byte {
 	data := make([]byte, 0, 2*len(m.Properties)+len(m.Body)+len(m.Body)/2+256)
-	data = append(data, `{"v":1,"id":`...)
+	data = append(data, `{"version":1,"id":`...)
 	data = appendString(data, id)
 	data = appendString(append(data, `,"queue":`...), m.Queue)
 	data = appendString(append(data, `,"exchange":`...), m.Exchange)
@@ -151,7 +151,7 @@ func parse(text []byte) (line, error) {
 		return l, errors.New("has more than one message")
 	}
 	if l.Version != version {
-		return l, fmt.Errorf(`has "v":%d: this release reads version %d`, l.Version, version)
+		return l, fmt.Errorf(`has "version":%d: this release reads version %d`, l.Version, version)
 	}
 	if l.ID != "" && !failed.IsID(l.ID) {
 		return l, fmt.Errorf("id: %.100q is not an id, which has 16 digits: 0 to 9 and a to f", l.ID)
@@ -193,7 +193,7 @@ func (l *line) read(decoder *json.Decoder) error {
 // values are where those of the keys go.
 func (l *line) values() map[string]any {
 	return map[string]any{
-		"v": &l.Version, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
+		"version": &l.Version, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
 		"routing_key": &l.RoutingKey, "routing_key_base64": &l.RawKey,
 		"properties": &l.Properties, "types": &l.Types, "raw": &l.Raw,
 		"decoded": &l.Decoded, "body": &l.Body, "body_base64": &l.BodyBase64,

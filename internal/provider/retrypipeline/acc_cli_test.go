@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // cli is Terraform's CLI in a directory of its own, with the provider that users get. Unlike the test
@@ -30,7 +31,7 @@ func newCLI(t *testing.T, settings string) *cli {
 func (tf *cli) beside(t *testing.T) *cli {
 	t.Helper()
 	other := &cli{Broker: tf.Broker, dir: t.TempDir(), env: tf.env}
-	write(t, filepath.Join(other.dir, "versions.tf"), "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n")
+	write(t, filepath.Join(other.dir, "versions.tf"), terraformtest.Required)
 	return other
 }
 

@@ -100,7 +100,7 @@ func TestAcc_ExampleReadsPipelinesOfOthers(t *testing.T) {
 	outputs := "output \"pipelines\" { value = length(jsondecode(local.worker_json).pipelines) }\noutput \"read\" { value = local.worker_permissions.read }\n"
 	acctest.Require(t)
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
-	tf.Write(t, "main.tf", "terraform {\n  required_providers {\n    rabbitmq = { source = \"rabbitmq-retry/rabbitmq\" }\n  }\n}\n"+owned+read+outputs)
+	tf.Write(t, "main.tf", terraformtest.Required+owned+read+outputs)
 	tf.Run(t, "apply", "-auto-approve", "-input=false")
 	if got := tf.Run(t, "output", "-raw", "pipelines"); got != "2" {
 		t.Errorf("%s pipelines", got)

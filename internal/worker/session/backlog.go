@@ -52,7 +52,7 @@ func backOff(times int) time.Duration {
 
 // keep keeps a message, unacknowledged, to publish it again a little later.
 func (s *Session) keep(m *message) {
-	s.intake.slow = true
+	s.inbox.slow = true
 	now := time.Now()
 	s.backlog.keep(m, now)
 	s.backlog.schedule(now)

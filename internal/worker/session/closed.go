@@ -49,7 +49,7 @@ func (s *Session) isolate(p *publisher, reason *amqp.Error) error {
 		culprit := p.outstanding[0]
 		p.outstanding = nil
 		p.answered()
-		p.beware(s.Prefetch)
+		p.slowDown(s.Prefetch)
 		if err := s.reject(culprit, reason); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 		*consumer = nil
 		return s.deliveriesEnded(consumer)
 	}
-	s.intake.received(d, time.Now())
+	s.inbox.received(d, time.Now())
 	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers), unreadable: guard.HasUnreadableDeath(d.Headers)}
 	s.arrived(m)
 	m.verdict = s.judge(m)
@@ -28,10 +28,10 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 
 // deliveriesEnded is an error unless this is what the session waits for.
 func (s *Session) deliveriesEnded(consumer *<-chan amqp.Delivery) error {
-	if err := s.intake.lost(); err != nil {
+	if err := s.inbox.lost(); err != nil {
 		return err
 	}
-	if s.intake.narrowing && consumer == &s.intake.others {
+	if s.inbox.narrowing && consumer == &s.inbox.others {
 		s.narrowed()
 		return nil
 	}
@@ -39,10 +39,10 @@ func (s *Session) deliveriesEnded(consumer *<-chan amqp.Delivery) error {
 		return nil
 	}
 	cause := "the queue or its node is gone"
-	if s.intake.inFlight > 0 {
+	if s.inbox.inFlight > 0 {
 		cause += ", or a message was unacknowledged for longer than consumer_timeout"
 	}
-	return fmt.Errorf("the broker cancelled the consumer of %s: %s", s.intake.queue, cause)
+	return fmt.Errorf("the broker cancelled the consumer of %s: %s", s.inbox.queue, cause)
 }
 
 // publish sends a message to where its verdict says, as soon as that is possible.
@@ -93,7 +93,7 @@ func (s *Session) send(p *publisher, m *message) error {
 
 // finish acknowledges a message that the broker has accepted.
 func (s *Session) finish(m *message) error {
-	if err := s.intake.acknowledge(m.delivery); err != nil {
+	if err := s.inbox.acknowledge(m.delivery); err != nil {
 		return err
 	}
 	s.Flow.accepted(m)
@@ -130,7 +130,7 @@ func details(m *message, attributes ...any) []any {
 
 // report tells once a second what the session is busy with.
 func (s *Session) report() {
-	r := metrics.Report{InFlight: s.intake.inFlight, Blocked: s.alarm.active, Oldest: s.oldest}
+	r := metrics.Report{InFlight: s.inbox.inFlight, Blocked: s.alarm.active, Oldest: s.oldest}
 	s.oldest = time.Time{}
 	now := time.Now()
 	count := func(messages []*message, kept func(*message) bool) {

@@ -182,7 +182,7 @@ func (r *refusals) accepted(now time.Time, exchange, workQueue string) {
 func (r refusing) details(more ...any) []any {
 	details := append([]any{"exchange", r.exchange}, more...)
 	if r.workQueue != "" {
-		details = append(details, "queue", r.workQueue)
+		details = append(details, "work_queue", r.workQueue)
 	}
 	return details
 }

@@ -7,7 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	inflows "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -31,7 +31,7 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 		Settings:   Settings{Flow: f, Log: log},
 		watch:      f.Watch(),
 		publishers: publishers{all: map[string]*publisher{}},
-		intake:     intake{inflow: &inflows.Intake{}},
+		inbox:      inbox{inflow: &backpressure.Gate{}},
 	}
 	f.begin(s)
 	return s, f

@@ -75,7 +75,7 @@ func (f *Retrying) detoured(m *message, now time.Time) {
 		return
 	}
 	if !before {
-		f.log.Warn(detourText[why], "queue", v.Letter.Queue, "exchange", f.config.Names.FailedRouteExchange())
+		f.log.Warn(detourText[why], "work_queue", v.Letter.Queue, "exchange", f.config.Names.FailedRouteExchange())
 	}
 	m.verdict = v.Detoured(why)
 }

@@ -20,7 +20,7 @@ type publisher struct {
 	// idHeader has the publish id of each message.
 	idHeader string
 	watch    *metrics.Exchange
-	outlet
+	confirmChannel
 
 	// outstanding are the messages without a confirm. The library hands out confirms in the order of
 	// publishing, so the first one is always the next to be confirmed.
@@ -35,8 +35,9 @@ type publisher struct {
 	suspension
 }
 
-// outlet is a channel with the confirms of what is published. It has room for everything outstanding, which the inbox's window bounds.
-type outlet struct {
+// confirmChannel is a channel with the confirms of what is published. It has room for everything outstanding, which the inbox's window
+// bounds.
+type confirmChannel struct {
 	amqpconn.Confirming
 	confirms chan amqp.Confirmation
 
@@ -46,16 +47,16 @@ type outlet struct {
 	unheardOf          address
 }
 
-func openOutlet(ctx context.Context, conn *amqp.Connection, window int) (outlet, error) {
+func openConfirmChannel(ctx context.Context, conn *amqp.Connection, window int) (confirmChannel, error) {
 	channel, err := amqpconn.OpenConfirming(ctx, conn, window)
 	if err != nil {
-		return outlet{}, err
+		return confirmChannel{}, err
 	}
-	return outlet{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
+	return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
 }
 
 // closeReason is why the channel closed. It may only be called once confirms is closed.
-func (o outlet) closeReason() *amqp.Error { return <-o.Closed }
+func (o confirmChannel) closeReason() *amqp.Error { return <-o.Closed }
 
 func newPublisher(exchange, idHeader string) *publisher {
 	return &publisher{exchange: exchange, idHeader: idHeader, returned: map[string]bool{}}
@@ -150,7 +151,7 @@ type publishers struct {
 	// all are by [deadletter.Route.Channel], and more for what does not answer.
 	all map[string]*publisher
 	// open opens a channel.
-	open func() (outlet, error)
+	open func() (confirmChannel, error)
 }
 
 // to is the publisher for a route.
@@ -178,7 +179,7 @@ func (s *Session) openSoon(p *publisher, after time.Duration) {
 }
 
 // opened publishes what had to wait.
-func (s *Session) opened(p *publisher, o outlet, err error) error {
+func (s *Session) opened(p *publisher, o confirmChannel, err error) error {
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (a answer) late() bool { return a.channel != a.Channel }
 
 // forward hands the answers of a channel to the loop, in their order. After the session it only takes them: the library waits for
 // that.
-func (s *Session) forward(p *publisher, o outlet) {
+func (s *Session) forward(p *publisher, o confirmChannel) {
 	for ok := true; ok; {
 		a := answer{publisher: p, channel: o.Channel}
 		a.Confirmation, ok = <-o.confirms

@@ -73,7 +73,7 @@ func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 	t.Parallel()
 	returns := make(chan amqp.Return, 1)
 	returns <- amqp.Return{Headers: amqp.Table{"retry-undecodable": "x"}}
-	p := &publisher{outlet: outlet{Confirming: amqpconn.Confirming{Returns: returns}}, returned: map[string]bool{}, outstanding: []*message{
+	p := &publisher{confirmChannel: confirmChannel{Confirming: amqpconn.Confirming{Returns: returns}}, returned: map[string]bool{}, outstanding: []*message{
 		{publishTag: 1, publishID: "a", confirmation: answered(true)}, {publishTag: 2, publishID: "b", confirmation: answered(true)},
 	}}
 	for tag := range uint64(2) {

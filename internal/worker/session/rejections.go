@@ -108,7 +108,7 @@ func (s *Session) leaveOrKeep(r rejection) error {
 		s.keep(r.message)
 		return nil
 	}
-	if err := s.intake.reject(r.delivery); err != nil {
+	if err := s.inbox.reject(r.delivery); err != nil {
 		return err
 	}
 	s.Flow.left(r.message, r.reason)

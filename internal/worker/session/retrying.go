@@ -81,7 +81,7 @@ func (f *Retrying) begin(s *Session) {
 func (f *Retrying) judge(d *amqp.Delivery, now time.Time) verdict {
 	v := f.rules.Decide(f.config, d, now)
 	if v.Letter.AfterUnreadable {
-		f.log.Debug(unreadableAfter, "queue", v.Letter.Queue, "message_id", d.MessageId)
+		f.log.Debug(unreadableAfter, "work_queue", v.Letter.Queue, "message_id", d.MessageId)
 	}
 	return v
 }
@@ -164,7 +164,7 @@ func (f *Retrying) nacked(p *publisher, m *message) error {
 	if v.Action == deadletter.Fail && !v.Refused {
 		return f.parkedNacked(p, m)
 	}
-	s.Log.Debug(deferredRefused, "queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
+	s.Log.Debug(deferredRefused, "work_queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
 	switch {
 	case v.Refused:
 		s.impede(p)
@@ -237,7 +237,7 @@ func (f *Retrying) left(m *message, reason error) {
 
 func (*Retrying) details(m *message, first slog.Attr) []any {
 	l := verdictOf(m).Letter
-	return details(m, first, "queue", l.Queue, "attempts", l.Count)
+	return details(m, first, "work_queue", l.Queue, "attempts", l.Count)
 }
 
 // Park implements [Flow].
@@ -260,7 +260,7 @@ func (f *Retrying) parked(v deadletter.Verdict, d *amqp.Delivery, stamp deadlett
 		if v.Refused {
 			f.watch.SetAside()
 		}
-		f.log.Info("message parked in the failed queue", "reason", v.Reason, "queue", v.Letter.Queue,
+		f.log.Info("message parked in the failed queue", "reason", v.Reason, "work_queue", v.Letter.Queue,
 			"attempts", v.Letter.Count, "message_id", d.MessageId, "error", v.Error)
 	}}, err
 }

@@ -21,7 +21,7 @@ func (s *Session) drain() {
 			return nil
 		})
 	})
-	if !s.intake.calling() {
+	if !s.inbox.calling() {
 		s.cancel()
 	}
 }
@@ -54,7 +54,7 @@ func (s *Session) Run(ctx context.Context) error {
 	stop := ctx.Done()
 	defer s.closeWhenStuck(ctx)()
 	s.watch.Enter(metrics.Consuming)
-	defer func() { s.watch.Left(s.intake.inFlight) }()
+	defer func() { s.watch.Left(s.inbox.inFlight) }()
 
 	for !s.finished() {
 		s.widenIfDue(ctx)
@@ -74,10 +74,10 @@ func (s *Session) Run(ctx context.Context) error {
 // next handles what comes next.
 func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error) {
 	select {
-	case d, ok := <-s.alarm.unlessBlocked(s.intake.first):
-		err = s.receive(&s.intake.first, d, ok)
-	case d, ok := <-s.alarm.unlessBlocked(s.intake.others):
-		err = s.receive(&s.intake.others, d, ok)
+	case d, ok := <-s.alarm.unlessBlocked(s.inbox.first):
+		err = s.receive(&s.inbox.first, d, ok)
+	case d, ok := <-s.alarm.unlessBlocked(s.inbox.others):
+		err = s.receive(&s.inbox.others, d, ok)
 	case a := <-s.answers:
 		err = s.confirm(a)
 	case complete := <-s.completions:
@@ -102,12 +102,12 @@ func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error)
 // finished reports whether a draining session has nothing left to do, or no time. What a broker that
 // blocks has delivered and nobody has received yet, it delivers again.
 func (s *Session) finished() bool {
-	return s.late || s.draining && s.intake.inFlight == 0 && (s.intake.cancelled() || s.alarm.active)
+	return s.late || s.draining && s.inbox.inFlight == 0 && (s.inbox.cancelled() || s.alarm.active)
 }
 
 // Unfinished is the error that ended a session that was to stop, or nothing if that has left nothing in flight.
 func (s *Session) Unfinished(err error) error {
-	if s.intake.inFlight == 0 {
+	if s.inbox.inFlight == 0 {
 		return nil
 	}
 	return err
@@ -115,8 +115,8 @@ func (s *Session) Unfinished(err error) error {
 
 // overdue is an error when a draining session has not finished what is in flight in time.
 func (s *Session) overdue() error {
-	if s.intake.inFlight == 0 {
+	if s.inbox.inFlight == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.intake.inFlight, s.DrainTimeout)
+	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.inbox.inFlight, s.DrainTimeout)
 }

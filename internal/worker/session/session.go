@@ -1,10 +1,9 @@
 // Package session is one life of the connections of a pipeline or a delayed exchange: it consumes the inbox, publishes
 // every message to where package deadletter or delaying decides, and acknowledges it only after the broker has confirmed that.
 //
-// One goroutine runs the loop and owns the whole state, which is divided into parts: the intake of
-// messages, a publisher per exchange, the unacknowledged backlog, and rejections. What differs between
-// the two is a [Flow]. A part knows only itself and is told the time; what concerns several of them is
-// the session's.
+// One goroutine runs the loop and owns the whole state, which is divided into parts: the inbox, a publisher per exchange, the
+// unacknowledged backlog, and rejections. What differs between the two is a [Flow]. A part knows only itself and is told the time;
+// what concerns several of them is the session's.
 package session
 
 import (
@@ -26,9 +25,10 @@ import (
 // stableAfter is how long a session has to last to count as a success.
 const stableAfter = time.Minute
 
-// moreChannels is how many the publishing connection has besides those of the flow's exchanges: one for the default exchange, one for
-// the refused queue, and one to look for the last queue.
-const moreChannels = 3
+// channelsFor is how many channels the publishing connection needs: one for each exchange of the flow, the default exchange and the
+// refused queue, as many again since a renewed channel stays open for a while, one to look for the last queue, and one for each
+// address that does not answer.
+func channelsFor(exchanges int) int { return 2*(exchanges+2) + 1 + mostSilent }
 
 // Settings are what a session is opened with.
 type Settings struct {
@@ -73,7 +73,7 @@ type Session struct {
 	// completions are what is left to do after calls that the loop did not wait for.
 	completions chan func() error
 
-	intake     intake
+	inbox      inbox
 	publishers publishers
 	answers    chan answer
 	rejections rejections
@@ -125,13 +125,13 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	if name := amqpconn.Product(s.publishing); name != product.RabbitMQ {
 		s.Unfamiliar.Do(func() { s.Log.Warn(product.Unfamiliar(name)) })
 	}
-	needed := len(config.Exchanges()) + moreChannels
+	needed := channelsFor(len(config.Exchanges()))
 	if allowed := int(s.publishing.Config.ChannelMax); allowed > 0 && allowed < needed {
 		return fmt.Errorf("the broker allows %d channels per connection, and the worker needs %d: raise channel_max", allowed, needed)
 	}
 	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
-	s.publishers = publishers{all: map[string]*publisher{}, open: func() (outlet, error) {
-		return openOutlet(living, s.publishing, s.Prefetch)
+	s.publishers = publishers{all: map[string]*publisher{}, open: func() (confirmChannel, error) {
+		return openConfirmChannel(living, s.publishing, s.Prefetch)
 	}}
 	client, limit := Client(config, "consume", s.Version), WindowBytes(s.Prefetch)
 	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, config.ID().Vhost, client, limit); err != nil {
@@ -150,7 +150,7 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 		queue, err := amqpconn.LookFor(living, s.consuming.Connection, inbox)
 		return queue.Consumers, err
 	}}
-	s.intake, err = openIntake(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
+	s.inbox, err = openInbox(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
 	return err
 }
 

@@ -42,7 +42,7 @@ func (s *Session) settleLast() {
 			break
 		}
 	}
-	if !s.intake.channel.IsClosed() {
+	if !s.inbox.channel.IsClosed() {
 		time.Sleep(ackGrace)
 	}
 }
@@ -104,7 +104,7 @@ type acks struct {
 
 // cancel ends the consumers.
 func (s *Session) cancel() {
-	channel, tags, own := s.intake.channel, s.intake.tags(), s.intake.consumers()
+	channel, tags, own := s.inbox.channel, s.inbox.tags(), s.inbox.consumers()
 	go func() {
 		s.acks.arrived <- amqpconn.AwaitAcks(own, s.acks.count, func() { cancelAll(channel, tags) })
 	}()
@@ -113,7 +113,7 @@ func (s *Session) cancel() {
 // awaitAcks waits until the inbox has the acknowledgements of all that was delivered.
 func (s *Session) awaitAcks() {
 	time.Sleep(ackGrace)
-	if s.intake.inFlight > 0 || !s.intake.cancelled() {
+	if s.inbox.inFlight > 0 || !s.inbox.cancelled() {
 		return // those consumers stay
 	}
 	err := errAcksLate

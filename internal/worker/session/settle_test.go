@@ -71,7 +71,7 @@ func TestLastConfirmsAreNotWaitedFor(t *testing.T) {
 				ctx, end := context.WithCancel(t.Context())
 				s.ended, s.end = ctx.Done(), end
 				defer end()
-				s.intake.channel = &amqp.Channel{}
+				s.inbox.channel = &amqp.Channel{}
 				s.publishers.all["orders.retry"] = &publisher{outstanding: []*message{{publishTag: 1, confirmation: answered(false)}}}
 				c.change(s)
 				began := time.Now()

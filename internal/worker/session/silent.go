@@ -178,12 +178,12 @@ var errCrowdedBroker = errors.New("the broker accepts no messages, and has sent 
 // stalled is an error when the session has to be renewed.
 func (s *Session) stalled(now time.Time) error {
 	if s.alarm.active {
-		if s.intake.full() {
+		if s.inbox.full() {
 			return errCrowdedBroker
 		}
-		return s.intake.lost() // nobody looks at the deliveries meanwhile
+		return s.inbox.lost() // nobody looks at the deliveries meanwhile
 	}
-	s.intake.observe(now)
+	s.inbox.observe(now)
 	if err := s.Flow.observe(now); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func TestSilentAddress(t *testing.T) {
 	now := time.Now()
 	ended := make(chan struct{})
 	close(ended) // no channel is opened
-	s.ended, s.publishers.open = ended, func() (outlet, error) { return outlet{}, amqp.ErrClosed }
+	s.ended, s.publishers.open = ended, func() (confirmChannel, error) { return confirmChannel{}, amqp.ErrClosed }
 	route := func(key string) deadletter.Route { return deadletter.Route{Exchange: p.exchange, Key: key} }
 	for i, key := range []string{"first", "behind"} {
 		m := &message{publishTag: uint64(i + 1), route: route(key), confirmation: answered(false), verdict: deadletter.Verdict{Action: deadletter.Fail}}
@@ -116,7 +116,7 @@ func TestCrowdedChannel(t *testing.T) {
 	}{
 		"healthy":         {publisher{setsAside: true, outstanding: outstanding(100 * time.Millisecond)}, false},
 		"slow":            {publisher{setsAside: true, outstanding: outstanding(time.Second)}, true},
-		"silent":          {publisher{setsAside: true, outlet: outlet{unheard: 10}}, true},
+		"silent":          {publisher{setsAside: true, confirmChannel: confirmChannel{unheard: 10}}, true},
 		"of another kind": {publisher{outstanding: outstanding(time.Second)}, false},
 	} {
 		c.published = 9 + mostUnheard

@@ -11,7 +11,7 @@ const (
 	// a queue may have some of earlier times.
 	alone = 16 << 20
 	// mostWary is how many windows go one at a time at most after a message that the broker did not accept.
-	mostWary = 64
+	mostCautious = 64
 )
 
 // suspension is what a publisher does when the broker has closed its channel over a publish: it keeps
@@ -39,8 +39,8 @@ type suspension struct {
 	// suspects is how many go one at a time, the outstanding one included: whichever of them made the
 	// broker close the channel, the others are then not published twice without need.
 	suspects int
-	// wary is how many went one at a time since the broker did not accept a message.
-	wary int
+	// cautious is how many went one at a time since the broker did not accept a message.
+	cautious int
 }
 
 // suspend makes everything outstanding wait for the next channel.
@@ -49,13 +49,13 @@ func (p *publisher) suspend() {
 		p.suspects = len(p.outstanding)
 	}
 	p.waiting = append(p.outstanding, p.waiting...)
-	p.shut, p.outlet = true, outlet{}
+	p.shut, p.confirmChannel = true, confirmChannel{}
 	p.outstanding, p.returned, p.nackedSince = nil, map[string]bool{}, time.Time{}
 }
 
 // resume continues with a new channel.
-func (p *publisher) resume(o outlet) {
-	p.outlet, p.shut, p.forbidden, p.stale = o, false, false, false
+func (p *publisher) resume(o confirmChannel) {
+	p.confirmChannel, p.shut, p.forbidden, p.stale = o, false, false, false
 }
 
 // ready reports whether the message can be published now.
@@ -86,11 +86,11 @@ func (p *publisher) obstructed(now time.Time) bool {
 	return !p.nextProbe.IsZero() && (now.Before(p.nextProbe) || len(p.outstanding) > 0)
 }
 
-// beware has messages go one at a time for a while after one that the broker did not accept, longer each time: there may be
+// slowDown has messages go one at a time for a while after one that the broker did not accept, longer each time: there may be
 // more of its kind, and each would have the others published twice.
-func (p *publisher) beware(window int) {
-	p.wary = min(max(window, 2*p.wary), mostWary*window)
-	p.suspects = max(p.suspects, p.wary)
+func (p *publisher) slowDown(window int) {
+	p.cautious = min(max(window, 2*p.cautious), mostCautious*window)
+	p.suspects = max(p.suspects, p.cautious)
 }
 
 // cleared notes that the message that went alone, if one did, was answered.
@@ -151,7 +151,7 @@ func (s *Session) alarmChanged(b amqp.Blocking, ok bool) error {
 		return nil
 	}
 	s.Log.Info("the broker accepts messages again")
-	if err := s.intake.lost(); err != nil {
+	if err := s.inbox.lost(); err != nil {
 		return err
 	}
 	s.alarm.clearedAt = time.Now()

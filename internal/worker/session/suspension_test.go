@@ -27,7 +27,7 @@ func TestWariness(t *testing.T) {
 	p := &publisher{outstanding: []*message{{}}}
 	for _, want := range []int{10, 20, 40, 80, 160, 320, 640, 640} {
 		p.suspects = 3
-		if p.beware(window); p.suspects != want || p.ready(&message{}) {
+		if p.slowDown(window); p.suspects != want || p.ready(&message{}) {
 			t.Errorf("%d go one at a time, want %d", p.suspects, want)
 		}
 	}

@@ -23,9 +23,9 @@ func (s *Session) Undeliverable() (ended, atHead bool) {
 	case <-time.After(time.Second): // the library is still about to close it
 	}
 	if ended {
-		s.watch.Redelivered(s.intake.unheard)
+		s.watch.Redelivered(s.inbox.unheard)
 	}
-	return ended, ended && !s.intake.widened
+	return ended, ended && !s.inbox.widened
 }
 
 // Searching reports whether the session ended while it was looking for a message that the broker does not accept: the next
@@ -47,7 +47,7 @@ func NotDelivered(err error) bool {
 }
 
 // Finished is how many messages the session has finished.
-func (s *Session) Finished() int { return s.intake.finished }
+func (s *Session) Finished() int { return s.inbox.finished }
 
 const (
 	// DefaultUnboundTimeout is how long messages are kept because no delay of the schedule is bound, before

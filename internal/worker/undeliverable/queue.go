@@ -105,7 +105,7 @@ type Inbox struct {
 // is in the inbox then.
 func (i Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 	config := i.Flow.Config()
-	out := outlet{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
+	out := publisher{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
 	defer out.close()
 	const oneByOne = 1
 	q := Queue{URI: i.URI, Vhost: config.ID().Vhost, Name: config.Inbox(), Client: i.Client}
@@ -115,7 +115,7 @@ func (i Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 }
 
 // park publishes what the delivery says to where it is parked, and waits until the broker keeps it.
-func (i Inbox) park(ctx context.Context, out *outlet, d *amqp.Delivery, why string) error {
+func (i Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why string) error {
 	if err := out.open(ctx); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (i Inbox) park(ctx context.Context, out *outlet, d *amqp.Delivery, why stri
 // Of others it looks at so many at most, and leaves them as they are. The copies go to this exchange, with "" to the queue by
 // its name; an original is accepted only after the broker has confirmed its copy.
 func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replaced int, err error) {
-	out := outlet{uri: q.URI, vhost: q.Vhost, client: q.Client}
+	out := publisher{uri: q.URI, vhost: q.Vhost, client: q.Client}
 	defer out.close()
 	const batch = 200
 	return q.take(ctx, looks, batch, func(ctx context.Context, d *amqp.Delivery, why string) error {

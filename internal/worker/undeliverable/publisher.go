@@ -16,8 +16,8 @@ var (
 	errRefused = errors.New("the broker refused the message")
 )
 
-// outlet publishes copies. It connects when there is the first one.
-type outlet struct {
+// publisher publishes copies. It connects when there is the first one.
+type publisher struct {
 	uri    amqpconn.URI
 	vhost  string
 	client amqpconn.Client
@@ -25,7 +25,7 @@ type outlet struct {
 	amqpconn.Confirming
 }
 
-func (o *outlet) open(ctx context.Context) (err error) {
+func (o *publisher) open(ctx context.Context) (err error) {
 	if o.conn != nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (o *outlet) open(ctx context.Context) (err error) {
 }
 
 // publish is an error unless a queue has the message.
-func (o *outlet) publish(ctx context.Context, route deadletter.Route, publishing amqp.Publishing) error {
+func (o *publisher) publish(ctx context.Context, route deadletter.Route, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
 	confirmation, err := o.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
 	if err != nil {
@@ -57,7 +57,7 @@ func (o *outlet) publish(ctx context.Context, route deadletter.Route, publishing
 }
 
 // unlessReturned is an error if the message that was just confirmed came back, which it did before.
-func (o *outlet) unlessReturned() error {
+func (o *publisher) unlessReturned() error {
 	select {
 	case _, returned := <-o.Returns:
 		if returned {
@@ -68,7 +68,7 @@ func (o *outlet) unlessReturned() error {
 	return nil
 }
 
-func (o *outlet) close() {
+func (o *publisher) close() {
 	if o.conn != nil {
 		amqpconn.HangUp(o.conn)
 	}

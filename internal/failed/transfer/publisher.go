@@ -1,4 +1,4 @@
-package pass
+package transfer
 
 import (
 	"cmp"
@@ -67,8 +67,8 @@ type sent struct {
 	returned     bool
 }
 
-// outlet publishes. It has a connection of its own: during an alarm, the broker stops reading from it.
-type outlet struct {
+// publisher publishes. It has a connection of its own: during an alarm, the broker stops reading from it.
+type publisher struct {
 	// result counts the outcomes, done is told each; nil for nobody.
 	result *Result
 	done   func(p failed.Publishing, o Outcome)
@@ -90,12 +90,12 @@ type outlet struct {
 	sending chan *sent
 }
 
-func openOutlet(ctx context.Context, queue Queue, result *Result, done func(failed.Publishing, Outcome)) (*outlet, error) {
+func openPublisher(ctx context.Context, queue Queue, result *Result, done func(failed.Publishing, Outcome)) (*publisher, error) {
 	conn, err := queue.Open(ctx, "publish")
 	if err != nil {
 		return nil, err
 	}
-	o := &outlet{
+	o := &publisher{
 		result: result, done: done,
 		conn:    conn,
 		alarms:  conn.NotifyBlocked(make(chan amqp.Blocking, 1)),
@@ -110,7 +110,7 @@ func openOutlet(ctx context.Context, queue Queue, result *Result, done func(fail
 }
 
 // open opens a channel. Nothing may be on its way to the one before.
-func (o *outlet) open(ctx context.Context) error {
+func (o *publisher) open(ctx context.Context) error {
 	channel, err := amqpconn.OpenConfirming(ctx, o.conn.Connection, Window)
 	if err != nil {
 		return err
@@ -120,12 +120,12 @@ func (o *outlet) open(ctx context.Context) error {
 }
 
 // full says that no more may be published now.
-func (o *outlet) full() bool {
+func (o *publisher) full() bool {
 	return o.blocked != "" || len(o.outstanding) >= Window || o.bytes > windowBytes || o.flying < len(o.outstanding)
 }
 
 // alarm notes whether the broker accepts messages.
-func (o *outlet) alarm(b amqp.Blocking, ok bool) {
+func (o *publisher) alarm(b amqp.Blocking, ok bool) {
 	if !ok {
 		o.alarms = nil // the confirms are closed, too, and say why
 		return
@@ -133,13 +133,13 @@ func (o *outlet) alarm(b amqp.Blocking, ok bool) {
 	o.blocked = b.Reason
 }
 
-func (o *outlet) publish(p failed.Publishing, what selected) {
+func (o *publisher) publish(p failed.Publishing, what selected) {
 	o.outstanding = append(o.outstanding, &sent{Publishing: p, what: what, onItsWay: make(chan struct{})})
 	o.bytes += size(p)
 	o.proceed()
 }
 
-func (o *outlet) send() {
+func (o *publisher) send() {
 	const mandatory, immediate = true, false
 	for s := range o.sending {
 		// An error says that the channel is closed, which is noticed where confirms are awaited.
@@ -150,7 +150,7 @@ func (o *outlet) send() {
 }
 
 // confirm takes the message that the broker's answer is for, and counts it.
-func (o *outlet) confirm(ctx context.Context, ok bool) (*sent, Outcome, error) {
+func (o *publisher) confirm(ctx context.Context, ok bool) (*sent, Outcome, error) {
 	if !ok {
 		s, reason := o.oversized(ctx)
 		if s == nil {
@@ -181,21 +181,21 @@ func (o *outlet) confirm(ctx context.Context, ok bool) (*sent, Outcome, error) {
 }
 
 // tooLarge notes a message that the broker does not take.
-func (o *outlet) tooLarge(p failed.Publishing, what selected) {
+func (o *publisher) tooLarge(p failed.Publishing, what selected) {
 	o.result.Oversized = append(o.result.Oversized, Oversized{
 		Size: len(p.Body), Max: o.max, Line: p.Line, ID: what.id, MessageID: strings.Clone(what.messageID), Position: what.position,
 	})
 	o.tell(p, TooLarge)
 }
 
-func (o *outlet) tell(p failed.Publishing, outcome Outcome) {
+func (o *publisher) tell(p failed.Publishing, outcome Outcome) {
 	if o.done != nil {
 		o.done(p, outcome)
 	}
 }
 
 // pop takes the first one.
-func (o *outlet) pop() *sent {
+func (o *publisher) pop() *sent {
 	s := o.outstanding[0]
 	o.outstanding[0] = nil // or the body would stay in memory
 	o.outstanding = o.outstanding[1:]
@@ -204,7 +204,7 @@ func (o *outlet) pop() *sent {
 	return s
 }
 
-func (o *outlet) drainReturns() {
+func (o *publisher) drainReturns() {
 	for {
 		select {
 		case r, ok := <-o.Returns:
@@ -220,7 +220,7 @@ func (o *outlet) drainReturns() {
 
 // noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
 // and none may be taken for kept.
-func (o *outlet) noteReturn(r amqp.Return) {
+func (o *publisher) noteReturn(r amqp.Return) {
 	id := identity(failed.Publishing{
 		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
 	})
@@ -231,13 +231,13 @@ func (o *outlet) noteReturn(r amqp.Return) {
 }
 
 // close may be called once nothing more is published.
-func (o *outlet) close() {
+func (o *publisher) close() {
 	close(o.sending)
 	amqpconn.HangUp(o.conn.Connection)
 }
 
 // unpublished explains why the broker has closed the channel. It says from which line of a file on nothing is known.
-func (o *outlet) unpublished(reason error) error {
+func (o *publisher) unpublished(reason error) error {
 	o.forgetUnsent()
 	name, unanswered := "", ""
 	if len(o.outstanding) > 0 {
@@ -261,7 +261,7 @@ func (o *outlet) unpublished(reason error) error {
 }
 
 // forgetUnsent leaves what may have arrived.
-func (o *outlet) forgetUnsent() {
+func (o *publisher) forgetUnsent() {
 	for _, s := range o.outstanding[o.flying:] {
 		o.bytes -= size(s.Publishing)
 	}
@@ -269,7 +269,7 @@ func (o *outlet) forgetUnsent() {
 }
 
 // uncertain gives up what has no answer.
-func (o *outlet) uncertain(err error) error {
+func (o *publisher) uncertain(err error) error {
 	o.forgetUnsent()
 	o.result.Uncertain += len(o.outstanding)
 	o.outstanding, o.flying, o.bytes = nil, 0, 0
@@ -293,10 +293,10 @@ type Oversized struct {
 
 // untried says that no body as large as this one was accepted yet. The broker closes the channel over one that is larger than
 // its max_message_size, which it tells nobody before, and takes its answers to those before with it: so it goes alone.
-func (o *outlet) untried(s *sent) bool { return len(s.Body) > max(modest, o.accepted) }
+func (o *publisher) untried(s *sent) bool { return len(s.Body) > max(modest, o.accepted) }
 
 // proceed sends what may be sent now.
-func (o *outlet) proceed() {
+func (o *publisher) proceed() {
 	for o.flying < len(o.outstanding) {
 		next := o.outstanding[o.flying]
 		if o.flying > 0 && (o.untried(next) || o.untried(o.outstanding[0])) {
@@ -308,11 +308,11 @@ func (o *outlet) proceed() {
 }
 
 // exceeds says that the broker would not take a body of this size, as it has said of another one.
-func (o *outlet) exceeds(size int) bool { return o.max > 0 && size > o.max }
+func (o *publisher) exceeds(size int) bool { return o.max > 0 && size > o.max }
 
 // oversized takes the message over whose size the broker has closed the channel, and opens another one. It is nil, and the
 // error is why the channel is closed, if that has another reason, or it is unknown over which message.
-func (o *outlet) oversized(ctx context.Context) (*sent, error) {
+func (o *publisher) oversized(ctx context.Context) (*sent, error) {
 	reason := closedError(nil)
 	if closed := <-o.Closed; closed != nil {
 		reason = closed

@@ -1,4 +1,4 @@
-package pass_test
+package transfer_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 const (
@@ -29,7 +29,7 @@ var noProperties = []byte{0, 0}
 // bench is a queue to go over, and one to publish to.
 type bench struct {
 	*brokertest.Broker
-	pass.Queue
+	transfer.Queue
 	uri string
 }
 
@@ -38,7 +38,7 @@ const (
 	target = "work"
 )
 
-// types are all on which a pass must do the same.
+// types are all on which a run must do the same.
 func types(t *testing.T, do func(*testing.T, bench)) {
 	t.Helper()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -55,7 +55,7 @@ func newBench(t *testing.T, queueType string) bench {
 	b.uri = b.URI
 	b.DeclareQueue(t, source, queueType, nil)
 	b.DeclareQueue(t, target, queueType, nil)
-	b.Queue = pass.Queue{Name: source, Open: b.open}
+	b.Queue = transfer.Queue{Name: source, Open: b.open}
 	return b
 }
 
@@ -105,26 +105,26 @@ func numbered(prefix string, n int) []string {
 }
 
 // move publishes a message to the target.
-func move(e *failed.Entry) pass.Verdict { return moveTo("", target, e) }
+func move(e *failed.Entry) transfer.Verdict { return moveTo("", target, e) }
 
-func moveTo(exchange, key string, e *failed.Entry) pass.Verdict {
-	return pass.Verdict{Publish: &failed.Publishing{Exchange: exchange, RoutingKey: key, Properties: noProperties, Body: e.Body}}
+func moveTo(exchange, key string, e *failed.Entry) transfer.Verdict {
+	return transfer.Verdict{Publish: &failed.Publishing{Exchange: exchange, RoutingKey: key, Properties: noProperties, Body: e.Body}}
 }
 
 // only publishes what has this in its body.
-func only(part string) func(*failed.Entry) pass.Verdict {
-	return func(e *failed.Entry) pass.Verdict {
+func only(part string) func(*failed.Entry) transfer.Verdict {
+	return func(e *failed.Entry) transfer.Verdict {
 		if !strings.Contains(string(e.Body), part) {
-			return pass.Verdict{}
+			return transfer.Verdict{}
 		}
 		return move(e)
 	}
 }
 
 // look goes over the queue without doing anything.
-func (b *bench) look(ctx context.Context, t *testing.T) pass.Result {
+func (b *bench) look(ctx context.Context, t *testing.T) transfer.Result {
 	t.Helper()
-	result, err := pass.Run(ctx, b.Queue, pass.Job{Decide: func(*failed.Entry) pass.Verdict { return pass.Verdict{} }})
+	result, err := transfer.Run(ctx, b.Queue, transfer.Job{Decide: func(*failed.Entry) transfer.Verdict { return transfer.Verdict{} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func (b *bench) look(ctx context.Context, t *testing.T) pass.Result {
 }
 
 // replay looks, and then runs the job.
-func (b *bench) replay(ctx context.Context, t *testing.T, job pass.Job) (pass.Result, error) {
+func (b *bench) replay(ctx context.Context, t *testing.T, job transfer.Job) (transfer.Result, error) {
 	t.Helper()
 	b.look(ctx, t)
 	job.Publishes = true
-	return pass.Run(ctx, b.Queue, job)
+	return transfer.Run(ctx, b.Queue, job)
 }
 
 // drain takes what is in a queue, sorted by body.

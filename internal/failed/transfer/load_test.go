@@ -1,6 +1,6 @@
 //go:build load
 
-package pass_test
+package transfer_test
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 func TestLoadInCompany(t *testing.T) {
@@ -51,7 +51,7 @@ func TestScan(t *testing.T) {
 	began := time.Now()
 	b.look(t.Context(), t)
 	t.Logf("look: %s, %d MiB", time.Since(began), peak(t))
-	result, err := pass.Run(t.Context(), b.Queue, pass.Job{Publishes: true, Decide: only("meant")})
+	result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Publishes: true, Decide: only("meant")})
 	if err != nil || result.Confirmed != 10 || result.Seen != 200_000 {
 		t.Errorf("result %+v, %v", result, err)
 	}
@@ -105,16 +105,16 @@ func TestLoadRate(t *testing.T) {
 		b.fill(t, bodies...)
 		var first, last time.Time
 		rounds := 0
-		phase := pass.Reading
-		result, err := b.replay(t.Context(), t, pass.Job{
+		phase := transfer.Reading
+		result, err := b.replay(t.Context(), t, transfer.Job{
 			Decide: only("meant"), Rate: rate,
-			Done: func(failed.Publishing, pass.Outcome) {
+			Done: func(failed.Publishing, transfer.Outcome) {
 				if last = time.Now(); first.IsZero() {
 					first = last
 				}
 			},
-			Progress: func(p pass.Progress) {
-				if p.Phase == pass.Finishing && phase != pass.Finishing {
+			Progress: func(p transfer.Progress) {
+				if p.Phase == transfer.Finishing && phase != transfer.Finishing {
 					rounds++
 				}
 				phase = p.Phase

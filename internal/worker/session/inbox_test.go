@@ -6,23 +6,23 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	inflows "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/intake"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
 )
 
 func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		intake intake
-		due    bool
+		inbox inbox
+		due   bool
 	}{
-		"at first":             {intake{window: window{messages: 10}, ramp: rampAfter}, false},
-		"after some messages":  {intake{window: window{messages: 10, sampled: rampAfter - 1}, ramp: rampAfter}, false},
-		"after enough of them": {intake{window: window{messages: 10, sampled: rampAfter}, ramp: rampAfter}, true},
-		"one takes long":       {intake{window: window{messages: 10}, slow: true}, true},
-		"once only":            {intake{window: window{messages: 10}, slow: true, widened: true}, false},
-		"nothing to widen":     {intake{window: window{messages: 1}, slow: true}, false},
+		"at first":             {inbox{window: window{messages: 10}, ramp: rampAfter}, false},
+		"after some messages":  {inbox{window: window{messages: 10, sampled: rampAfter - 1}, ramp: rampAfter}, false},
+		"after enough of them": {inbox{window: window{messages: 10, sampled: rampAfter}, ramp: rampAfter}, true},
+		"one takes long":       {inbox{window: window{messages: 10}, slow: true}, true},
+		"once only":            {inbox{window: window{messages: 10}, slow: true, widened: true}, false},
+		"nothing to widen":     {inbox{window: window{messages: 1}, slow: true}, false},
 	} {
-		if got := c.intake.due(); got != c.due {
+		if got := c.inbox.due(); got != c.due {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -36,7 +36,7 @@ func (*lost) Reject(uint64, bool) error { return amqp.ErrClosed }
 
 func TestWhatCannotBeSettledIsInFlight(t *testing.T) {
 	t.Parallel()
-	i, d := intake{inflow: &inflows.Intake{}}, amqp.Delivery{Acknowledger: &lost{}}
+	i, d := inbox{inflow: &backpressure.Gate{}}, amqp.Delivery{Acknowledger: &lost{}}
 	i.received(d, time.Now())
 	if i.acknowledge(d) == nil || i.reject(d) == nil || i.inFlight != 1 {
 		t.Errorf("%d in flight", i.inFlight)
@@ -47,7 +47,7 @@ func TestWhatCannotBeSettledIsInFlight(t *testing.T) {
 func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
-	i, d := intake{inflow: &inflows.Intake{}}, amqp.Delivery{Acknowledger: &acks}
+	i, d := inbox{inflow: &backpressure.Gate{}}, amqp.Delivery{Acknowledger: &acks}
 	for _, want := range []int{1, 2, 2} {
 		for range want {
 			i.received(d, time.Now())
@@ -66,7 +66,7 @@ func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
 func TestMessageThatTakesLongIsSlow(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
-	i, now := intake{inflow: &inflows.Intake{}}, time.Now()
+	i, now := inbox{inflow: &backpressure.Gate{}}, time.Now()
 	i.observe(now.Add(time.Hour)) // nothing is in flight
 	i.received(amqp.Delivery{}, now)
 	i.observe(now.Add(rampSlow))

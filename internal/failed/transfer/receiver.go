@@ -1,4 +1,4 @@
-package pass
+package transfer
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ var errAcksLate = fmt.Errorf("the queue has not confirmed within %s that it has 
 var errCancelled = errors.New("the broker has cancelled the consumer: the queue was deleted, " +
 	"or messages were held for longer than the broker's consumer_timeout")
 
-// arrival is a message that the pass holds.
+// arrival is a message that the run holds.
 type arrival struct {
 	failed.Message
 	lane *lane
@@ -41,8 +41,8 @@ func (a arrival) size() int { return len(a.Properties) + len(a.Body) }
 // acknowledge has no error: it would say that the channel is closed, which is reported.
 func (a arrival) acknowledge() { _ = a.lane.channel.Ack(a.tag, false) }
 
-// intake consumes the queue, through as many consumers as it takes to hold the messages that are not meant.
-type intake struct {
+// receiver consumes the queue, through as many consumers as it takes to hold the messages that are not meant.
+type receiver struct {
 	queue Queue
 	conn  amqpconn.Raw
 	lanes []*lane
@@ -76,10 +76,10 @@ type lane struct {
 
 const consumerTag = "rabbitmq-retry-failed"
 
-// openIntake begins to consume. Other lanes are opened while messages are taken: an answer of the broker may come
+// openReceiver begins to consume. Other lanes are opened while messages are taken: an answer of the broker may come
 // behind more of them than are read ahead.
-func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int, oneFirst bool) (*intake, error) {
-	i := &intake{
+func openReceiver(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int, oneFirst bool) (*receiver, error) {
+	i := &receiver{
 		queue: queue, conn: conn,
 		arriving: make(chan arrival), broken: make(chan error, 1), opened: make(chan *lane, 1), quit: make(chan struct{}),
 		hungUp: conn.NotifyClose(make(chan *amqp.Error, 1)),
@@ -95,7 +95,7 @@ func openIntake(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch in
 	return i, nil
 }
 
-func (i *intake) openLane(ctx context.Context, prefetch int) (*lane, error) {
+func (i *receiver) openLane(ctx context.Context, prefetch int) (*lane, error) {
 	channel, err := amqpconn.OpenChannel(ctx, i.conn.Connection)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (i *intake) openLane(ctx context.Context, prefetch int) (*lane, error) {
 	return l, err
 }
 
-func (i *intake) add(l *lane) {
+func (i *receiver) add(l *lane) {
 	i.lanes = append(i.lanes, l)
 	i.prefetch += l.prefetch
 	i.forwarding.Add(1)
@@ -122,7 +122,7 @@ func (i *intake) add(l *lane) {
 	go i.watch(l)
 }
 
-func (i *intake) forward(l *lane) {
+func (i *receiver) forward(l *lane) {
 	defer i.forwarding.Done()
 	for d := range l.deliveries {
 		a := arrival{lane: l, tag: d.DeliveryTag, Message: failed.Message{
@@ -138,7 +138,7 @@ func (i *intake) forward(l *lane) {
 }
 
 // watch reports when the broker ends a lane.
-func (i *intake) watch(l *lane) {
+func (i *receiver) watch(l *lane) {
 	select {
 	case <-i.quit:
 	case _, ok := <-l.cancelled:
@@ -153,7 +153,7 @@ func (i *intake) watch(l *lane) {
 }
 
 // breaks keeps the first reason.
-func (i *intake) breaks(reason error) {
+func (i *receiver) breaks(reason error) {
 	select {
 	case i.broken <- reason:
 	default:
@@ -161,7 +161,7 @@ func (i *intake) breaks(reason error) {
 }
 
 // widenIfFull has another lane opened when so many messages are held that too few others come.
-func (i *intake) widenIfFull(ctx context.Context, held int) {
+func (i *receiver) widenIfFull(ctx context.Context, held int) {
 	if i.widening || held*2 <= i.prefetch {
 		return
 	}
@@ -186,7 +186,7 @@ func (i *intake) widenIfFull(ctx context.Context, held int) {
 }
 
 // widened takes the lane that was asked for.
-func (i *intake) widened(l *lane) {
+func (i *receiver) widened(l *lane) {
 	i.widening = false
 	i.add(l)
 }
@@ -194,7 +194,7 @@ func (i *intake) widened(l *lane) {
 // putBack ends the consumers and then returns what is held: the other way round counts twice against a
 // delivery limit. It waits until the queue has all that, and all acknowledgements, and counts what is left. What comes meanwhile is
 // held, too.
-func (i *intake) putBack(ctx context.Context, held *int) (Count, error) {
+func (i *receiver) putBack(ctx context.Context, held *int) (Count, error) {
 	ctx, cancel := context.WithTimeout(ctx, closing)
 	defer cancel()
 	defer close(i.quit)
@@ -234,7 +234,7 @@ func (i *intake) putBack(ctx context.Context, held *int) (Count, error) {
 }
 
 // settle is what putBack does while it takes what comes.
-func (i *intake) settle(ctx context.Context, holds *atomic.Int64) (left Count, err error) {
+func (i *receiver) settle(ctx context.Context, holds *atomic.Int64) (left Count, err error) {
 	ended := make(chan error, 1)
 	err = amqpconn.AwaitAcks(len(i.lanes), func() (int, error) {
 		count, err := i.known(ctx, holds)
@@ -248,7 +248,7 @@ func (i *intake) settle(ctx context.Context, holds *atomic.Int64) (left Count, e
 
 // known counts what is left. A quorum queue whose leader is gone, or busy for 250 ms, says that it has nothing: so that is not
 // believed at once, and still less if something is put back: RabbitMQ 3.10 needs 10 s for 200,000 messages.
-func (i *intake) known(ctx context.Context, holds *atomic.Int64) (c Count, err error) {
+func (i *receiver) known(ctx context.Context, holds *atomic.Int64) (c Count, err error) {
 	for began := time.Now(); ; time.Sleep(settlingPoll) {
 		c, err = count(ctx, i.lanes, i.queue)
 		patience := settling
@@ -285,7 +285,7 @@ func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error)
 }
 
 // requeue ends the consumers, waits until everything that was delivered has been handed over, and returns it.
-func (i *intake) requeue() error {
+func (i *receiver) requeue() error {
 	const all, multiple, requeue = 0, true, true
 	for _, l := range i.lanes {
 		if err := l.cancel(); err != nil {

@@ -1,10 +1,10 @@
-// Package pass goes over a queue once: it looks at each message, publishes or drops those that are meant, and
+// Package transfer goes over a queue once: it looks at each message, publishes or drops those that are meant, and
 // puts the others back.
 //
 // A message is acknowledged only after the broker has confirmed its copy, so none is lost. Acknowledgements on their way are dropped
-// when the channel or the connection ends, so a pass ends its consumers, and waits until the queue counts them no more. If the
+// when the channel or the connection ends, so a run ends its consumers, and waits until the queue counts them no more. If the
 // connection is cut before, copies of some messages may be in both queues, and it says of how many at most.
-package pass
+package transfer
 
 import (
 	"time"
@@ -18,11 +18,11 @@ type Verdict struct {
 	Publish *failed.Publishing
 	// Drop acknowledges it without a copy.
 	Drop bool
-	// Last ends the pass. If the job says OneFirst, and this is the first message, then no other was delivered.
+	// Last ends the run. If the job says OneFirst, and this is the first message, then no other was delivered.
 	Last bool
 }
 
-// Job is what a pass does. Without Publishes and Drops it only looks.
+// Job is what a run does. Without Publishes and Drops it only looks.
 type Job struct {
 	// Decide is asked about each message, and again in the next round about those that it leaves; a zero verdict
 	// leaves a message.
@@ -37,13 +37,13 @@ type Job struct {
 	Keep func() error
 	// Scan is how many messages are looked at, Limit how many are published or dropped; 0 for all.
 	Scan, Limit int
-	// OneFirst says that one message is delivered before others, so that a pass which ends over it has touched no other.
+	// OneFirst says that one message is delivered before others, so that a run which ends over it has touched no other.
 	OneFirst bool
 	// Rate is how many are published a second at most, 0 for as many as possible.
 	Rate float64
-	// Progress is told every second how far the pass is; nil for nobody.
+	// Progress is told every second how far the run is; nil for nobody.
 	Progress func(Progress)
-	// Interval is after which time a pass with a rate puts back what is not meant, and begins again. Brokers close the channel of a
+	// Interval is after which time a run with a rate puts back what is not meant, and begins again. Brokers close the channel of a
 	// consumer that holds a message for 30 minutes, or what consumer_timeout says. 0 is 90 seconds.
 	Interval time.Duration
 }
@@ -51,7 +51,7 @@ type Job struct {
 const (
 	defaultPrefetch = 2000
 	defaultInterval = 90 * time.Second
-	// rateAhead is what a pass with a rate holds, in seconds.
+	// rateAhead is what a run with a rate holds, in seconds.
 	rateAhead = 4
 )
 
@@ -71,7 +71,7 @@ func (j Job) prefetch(ready int) int {
 	return max(prefetch, 1)
 }
 
-// Progress is how far a pass is.
+// Progress is how far a run is.
 type Progress struct {
 	Result
 	// Phase is what it does.
@@ -83,7 +83,7 @@ type Progress struct {
 	Missing int
 }
 
-// Phase is a part of a pass.
+// Phase is a part of a run.
 type Phase string
 
 // Phases.
@@ -92,7 +92,7 @@ const (
 	Finishing Phase = "finishing"
 )
 
-// Result is what a pass has done.
+// Result is what a run has done.
 type Result struct {
 	// Ready is how many messages there were to see.
 	Ready int
@@ -114,7 +114,7 @@ type Result struct {
 	Uncertain int
 	// Unverified says that the queue may lack acknowledgements; see [Result.MostDoubled].
 	Unverified bool
-	// Interrupted says that the context ended the pass.
+	// Interrupted says that the context ended the run.
 	Interrupted bool
 }
 

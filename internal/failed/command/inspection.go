@@ -12,22 +12,22 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // foreignScan is how many messages of a queue of others are looked at, unless the command says how many.
 const foreignScan = 100
 
-// survey looks at a queue before anything is done with it.
-type survey struct {
+// inspection looks at a queue before anything is done with it.
+type inspection struct {
 	options  *options
-	place    *place
+	target   *target
 	terminal *terminal
 	selector *failed.Selector
 	// limited says that the queue may delete what is looked at too often.
 	limited bool
 	// last is what the last look has found.
-	last pass.Result
+	last transfer.Result
 	// blocked is why the broker accepts no messages, and awaits whether messages are awaited, as it was said last.
 	blocked string
 	awaits  bool
@@ -35,23 +35,40 @@ type survey struct {
 
 // options are those that several commands have.
 type options struct {
-	target
+	targetFlags
 	filters
-	auditLog   string
-	yes, force bool
+	record          string
+	yes, force, all bool
 }
 
-func newOptions(caller caller) options { return options{target: newTarget(caller)} }
+func newOptions(caller caller) options { return options{targetFlags: newTarget(caller)} }
 
 func (o *options) addFlags(cmd *cobra.Command) {
-	o.target.addFlags(cmd)
+	o.targetFlags.addFlags(cmd)
 	o.filters.addFlags(cmd)
 }
 
 // addRunFlags are for commands that change something in the runs that are named.
 func (o *options) addRunFlags(cmd *cobra.Command, runs string) {
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().StringVar(&o.auditLog, "audit-log", "", "`file` for the record of "+runs+" (default: stderr, unless that is a terminal)")
+	cmd.Flags().StringVar(&o.record, "record", "", "`file` for the record of "+runs+" (default: stderr, unless that is a terminal)")
+}
+
+// addAll is for commands that act on the messages that are chosen, and on all of them only if that is said.
+func (o *options) addAll(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.all, "all", false, "all messages: without it, a filter or --limit has to say which")
+}
+
+// mustChoose is an error unless the command says which messages it is about.
+func (o *options) mustChoose(filter failed.Filter) error {
+	chosen := filter.Selective() || o.limit > 0
+	switch {
+	case o.all && chosen:
+		return errors.New("--all: means all messages, and there is a filter or --limit")
+	case !o.all && !chosen:
+		return errors.New("which messages? Write a filter, --limit, or --all")
+	}
+	return nil
 }
 
 func (o *options) addForce(cmd *cobra.Command) {
@@ -59,49 +76,49 @@ func (o *options) addForce(cmd *cobra.Command) {
 		"look although a quorum queue deletes what is looked at too often: its delivery limit is -1, or high enough")
 }
 
-func (o *options) survey(cmd *cobra.Command, place *place) *survey {
-	return &survey{options: o, place: place, terminal: &terminal{in: cmd.InOrStdin(), err: cmd.ErrOrStderr(), yes: o.yes}}
+func (o *options) inspection(cmd *cobra.Command, target *target) *inspection {
+	return &inspection{options: o, target: target, terminal: &terminal{in: cmd.InOrStdin(), err: cmd.ErrOrStderr(), yes: o.yes}}
 }
 
 // look hands over the messages that the filter selects. All are put back.
-func (s *survey) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (pass.Result, error) {
+func (s *inspection) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (transfer.Result, error) {
 	s.selector = filter.Selector()
-	if err := s.approach(ctx); err != nil {
-		return pass.Result{}, cli.RuntimeError{Err: s.place.advise(err)}
+	if err := s.prepare(ctx); err != nil {
+		return transfer.Result{}, cli.RuntimeError{Err: s.target.advise(err)}
 	}
 	var refused error
-	job := pass.Job{Scan: s.scan(), OneFirst: s.limited, Decide: func(e *failed.Entry) pass.Verdict {
-		if s.limited && e.DeliveryCount >= worn {
-			refused = s.wornOut(e)
-			return pass.Verdict{Last: true}
+	job := transfer.Job{Scan: s.scan(), OneFirst: s.limited, Decide: func(e *failed.Entry) transfer.Verdict {
+		if s.limited && e.DeliveryCount >= mostLooks {
+			refused = s.lookedAtTooOften(e)
+			return transfer.Verdict{Last: true}
 		}
 		if s.selector.Selects(e) {
 			visit(e)
 		}
-		return pass.Verdict{}
+		return transfer.Verdict{}
 	}}
 	result, err := s.goOver(ctx, job, seen)
 	s.last = result
 	if refused != nil {
-		return pass.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
+		return transfer.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
 	}
 	if err == nil && result.Interrupted {
 		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
 	}
-	return result, cli.Runtime(s.place.advise(err))
+	return result, cli.Runtime(s.target.advise(err))
 }
 
 // goOver runs a job, and shows how far it is.
-func (s *survey) goOver(ctx context.Context, job pass.Job, line func(pass.Progress) string) (pass.Result, error) {
+func (s *inspection) goOver(ctx context.Context, job transfer.Job, line func(transfer.Progress) string) (transfer.Result, error) {
 	job.Progress = s.progress(line)
 	defer s.terminal.line("")
-	return pass.Run(ctx, s.place.Queue, job)
+	return transfer.Run(ctx, s.target.Queue, job)
 }
 
 // saving has the file in which messages are kept, nil if none is named, while something is done. It goes if nothing was begun.
-func (s *survey) saving(flag, name string, do func(*sink) error) error {
+func (s *inspection) saving(flag, name string, do func(*sink) error) error {
 	if name == "" {
-		if err := canAudit(s.options.auditLog); err != nil {
+		if err := canRecord(s.options.record); err != nil {
 			return err
 		}
 		return do(nil)
@@ -114,43 +131,43 @@ func (s *survey) saving(flag, name string, do func(*sink) error) error {
 		return err
 	}
 	defer to.closeKept()
-	if err := canAudit(s.options.auditLog, to.file); err != nil {
+	if err := canRecord(s.options.record, to.file); err != nil {
 		return err
 	}
 	return do(to)
 }
 
 // notFound is an error if messages that were named are not there.
-func (s *survey) notFound() error {
+func (s *inspection) notFound() error {
 	missing := s.selector.Missing()
 	if len(missing) == 0 {
 		return nil
 	}
-	return cli.RuntimeError{Err: fmt.Errorf("%s not found in %q", failed.Count(len(missing), "id"), s.place.Name)}
+	return cli.RuntimeError{Err: fmt.Errorf("%s not found in %q", failed.Count(len(missing), "id"), s.target.Name)}
 }
 
 // sayNone says why nothing is done. It is an error if others may have what was meant.
-func (s *survey) sayNone(seen pass.Result) error {
+func (s *inspection) sayNone(seen transfer.Result) error {
 	switch {
 	case seen.Seen == 0 && seen.Consumers > 0:
 		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s may hold some",
-			s.place.Name, failed.Count(seen.Consumers, "other consumer"))}
+			s.target.Name, failed.Count(seen.Consumers, "other consumer"))}
 	case seen.Seen == 0:
-		s.terminal.say("%s is empty", s.place.Name)
+		s.terminal.say("%s is empty", s.target.Name)
 	default:
-		s.terminal.say("no message matches, of %d in %s", seen.Seen, s.place.Name)
+		s.terminal.say("no message matches, of %d in %s", seen.Seen, s.target.Name)
 	}
 	return nil
 }
 
 // recordBegin leaves the record of a run that may be killed. Nothing may be done without.
-func (s *survey) recordBegin(r Record, meant int) error {
+func (s *inspection) recordBegin(r Record, meant int) error {
 	r.Event, r.Counts = Begin, map[string]int{"meant": meant}
 	return cli.Runtime(s.record(r))
 }
 
 // recordEnd leaves the record of a run that ended like this. Without another error, the last one says that not all is done.
-func (s *survey) recordEnd(r Record, p pass.Result, ended, unfinished error) error {
+func (s *inspection) recordEnd(r Record, p transfer.Result, ended, unfinished error) error {
 	r.Event = End
 	if ended != nil {
 		r.Error = ended.Error()
@@ -160,35 +177,35 @@ func (s *survey) recordEnd(r Record, p pass.Result, ended, unfinished error) err
 		r.Counts["duplicated_at_most"] = p.MostDoubled()
 	}
 	err := cmp.Or(errors.Join(ended, s.record(r)), unfinished)
-	return cli.Runtime(s.place.advise(err))
+	return cli.Runtime(s.target.advise(err))
 }
 
-func (s *survey) record(r Record) error {
-	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.place.serving.Username(), s.place.Vhost, s.place.Name
-	return s.terminal.audit(r, s.options.auditLog)
+func (s *inspection) record(r Record) error {
+	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.target.serving.Username(), s.target.Vhost, s.target.Name
+	return s.terminal.record(r, s.options.record)
 }
 
 // scan is how many messages are looked at.
-func (s *survey) scan() int {
-	if s.options.scan == 0 && s.place.Pipeline == "" && s.place.Delayed == "" {
+func (s *inspection) scan() int {
+	if s.options.scan == 0 && s.target.Pipeline == "" && s.target.Delayed == "" {
 		return foreignScan
 	}
 	return s.options.scan
 }
 
 // progress shows a line, and why it does not go on.
-func (s *survey) progress(line func(pass.Progress) string) func(pass.Progress) {
-	return func(p pass.Progress) {
+func (s *inspection) progress(line func(transfer.Progress) string) func(transfer.Progress) {
+	return func(p transfer.Progress) {
 		s.sayWaiting(p)
 		s.terminal.line(line(p) + waiting(p))
 	}
 }
 
 // seen is how far a look is.
-func seen(p pass.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, p.Seen, p.Ready) }
+func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, p.Seen, p.Ready) }
 
 // sayHidden says what a look cannot show.
-func (s *survey) sayHidden(r pass.Result) {
+func (s *inspection) sayHidden(r transfer.Result) {
 	if r.Consumers > 0 {
 		s.terminal.say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
@@ -205,49 +222,49 @@ func (s *survey) sayHidden(r pass.Result) {
 // AMQP tells nobody but who may configure a queue whether it has a delivery limit, and nobody at all what a policy says.
 // A message that is put back more often than the limit allows is deleted, or dead-lettered.
 const (
-	// worn is how often a message was put back when it is looked at no more.
-	worn = 3
+	// mostLooks is how often a message was put back when it is looked at no more.
+	mostLooks = 3
 	// usualLimit is that of a quorum queue of RabbitMQ 4 that has no other one.
 	usualLimit = 20
 )
 
-// approach finds out whether the queue of others may delete what is looked at.
-func (s *survey) approach(ctx context.Context) error {
-	if err := s.place.recognize(ctx); err != nil {
+// prepare finds out whether the queue of others may delete what is looked at.
+func (s *inspection) prepare(ctx context.Context) error {
+	if err := s.target.recognize(ctx); err != nil {
 		return err
 	}
-	if s.place.isKept() || s.limited || s.options.force && s.place.isOfWorkQueues() {
+	if s.target.isKept() || s.limited || s.options.force && s.target.isOfWorkQueues() {
 		return nil // by force: the user says that the pipeline declares it
 	}
-	kind, err := s.place.Kind(ctx)
+	kind, err := s.target.Kind(ctx)
 	switch {
 	case err != nil:
 		return err
-	case kind == pass.Stream:
+	case kind == transfer.Stream:
 		return fmt.Errorf("queue %q is a stream, which keeps its messages whoever reads them: there is nothing to replay or to take out",
-			s.place.Name)
-	case kind == pass.Quorum && !s.options.force:
+			s.target.Name)
+	case kind == transfer.Quorum && !s.options.force:
 		s.limited = true
 		s.terminal.say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
-			"A policy with delivery-limit -1 ends that.", s.place.Name)
+			"A policy with delivery-limit -1 ends that.", s.target.Name)
 	}
 	return nil
 }
 
-// wornOut is an error about a message that was put back too often. If it is the first one, no other was delivered.
-func (s *survey) wornOut(e *failed.Entry) error {
+// lookedAtTooOften is an error about a message that was put back too often. If it is the first one, no other was delivered.
+func (s *inspection) lookedAtTooOften(e *failed.Entry) error {
 	alone := ""
-	if s.place.isOfWorkQueues() {
+	if s.target.isOfWorkQueues() {
 		alone = fmt.Sprintf("; --force alone is enough if pipeline %q declares the queue, as its configuration (--config) would tell",
-			s.place.Pipeline)
+			s.target.Pipeline)
 	}
 	return fmt.Errorf("a message of %q was put back %d times already, and a delivery limit, which AMQP does not tell, deletes what "+
 		"is put back too often: one of %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), "+
-		"and write --force%s", s.place.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), alone)
+		"and write --force%s", s.target.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), alone)
 }
 
 // sayOversized names the messages that the broker does not take.
-func (s *survey) sayOversized(p pass.Result) {
+func (s *inspection) sayOversized(p transfer.Result) {
 	const shown = 20
 	for i, o := range p.Oversized {
 		if i == shown {
@@ -259,19 +276,19 @@ func (s *survey) sayOversized(p pass.Result) {
 }
 
 // named is how a message is found.
-func (s *survey) named(o pass.Oversized) string {
+func (s *inspection) named(o transfer.Oversized) string {
 	switch {
 	case o.Line > 0:
 		return fmt.Sprintf("line %d", o.Line)
 	case o.MessageID != "":
-		return fmt.Sprintf("message %s (message-id %s, number %d in %s)", o.ID, pasted(o.MessageID), o.Position, s.place.Name)
+		return fmt.Sprintf("message %s (message-id %s, number %d in %s)", o.ID, pasted(o.MessageID), o.Position, s.target.Name)
 	default:
-		return fmt.Sprintf("message %s (number %d in %s)", o.ID, o.Position, s.place.Name)
+		return fmt.Sprintf("message %s (number %d in %s)", o.ID, o.Position, s.target.Name)
 	}
 }
 
 // back says where the messages are that were looked at.
-func (s *survey) back() string {
+func (s *inspection) back() string {
 	if s.last.NotBack == 0 {
 		return "all put back"
 	}
@@ -280,18 +297,18 @@ func (s *survey) back() string {
 }
 
 // notBack is an error if messages that were looked at are not back, or some were counted that did not come.
-func (s *survey) notBack() error {
+func (s *inspection) notBack() error {
 	switch {
 	case s.last.NotBack > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.last.NotBack), s.place.Name)}
+		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.last.NotBack), s.target.Name)}
 	case s.last.Vanished > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(s.last.Vanished), s.place.Name)}
+		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(s.last.Vanished), s.target.Name)}
 	}
 	return nil
 }
 
 // waiting is why it does not go on.
-func waiting(p pass.Progress) string {
+func waiting(p transfer.Progress) string {
 	switch {
 	case p.Blocked != "":
 		return "  the broker accepts no messages (" + p.Blocked + "): waiting"
@@ -305,7 +322,7 @@ func waiting(p pass.Progress) string {
 }
 
 // sayWaiting says what is waited for: without a terminal there is no line of progress that would say why nothing happens.
-func (s *survey) sayWaiting(p pass.Progress) {
+func (s *inspection) sayWaiting(p transfer.Progress) {
 	awaits := p.Waiting && p.Missing > 0
 	if awaits && !s.awaits {
 		s.terminal.say("%s", strings.TrimSpace(waiting(p)))
@@ -320,7 +337,7 @@ func (s *survey) sayWaiting(p pass.Progress) {
 }
 
 // sayVanished says that messages were counted and did not come.
-func (s *survey) sayVanished(p pass.Result) {
+func (s *inspection) sayVanished(p transfer.Result) {
 	if p.Vanished > 0 {
 		s.terminal.say("%s did not come after all: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))
 	}

@@ -1,4 +1,4 @@
-package pass
+package transfer
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// lastConfirms is how long a pass that ends waits for confirms.
+	// lastConfirms is how long a run that ends waits for confirms.
 	lastConfirms = 10 * time.Second
 	// lateness is how far a rate may lag behind.
 	lateness = 100 * time.Millisecond
@@ -27,12 +27,12 @@ type run struct {
 	queue  Queue
 	job    Job
 	result Result
-	out    *outlet
+	out    *publisher
 	// next is when a message may be published again.
 	next time.Time
 	// ended says that the last message was decided about.
 	ended bool
-	// shown is when it was last said how far the pass is.
+	// shown is when it was last said how far the run is.
 	shown time.Time
 	*round
 }
@@ -45,12 +45,12 @@ type selected struct {
 }
 
 // Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
-// the pass in good order.
+// the run in good order.
 func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
-	r := &run{queue: queue, job: job, out: &outlet{}}
+	r := &run{queue: queue, job: job, out: &publisher{}}
 	if job.Publishes {
 		var err error
-		if r.out, err = openOutlet(ctx, queue, &r.result, job.Done); err != nil {
+		if r.out, err = openPublisher(ctx, queue, &r.result, job.Done); err != nil {
 			return r.result, err
 		}
 		defer r.out.close()
@@ -218,7 +218,7 @@ func (r *run) drop() error {
 	return nil
 }
 
-// tick looks whether anything comes, and says how far the pass is.
+// tick looks whether anything comes, and says how far the run is.
 func (r *run) tick(ctx context.Context) error {
 	if !r.mayTake() || len(r.out.outstanding) > 0 {
 		r.last = time.Now()
@@ -241,7 +241,7 @@ func (r *run) tick(ctx context.Context) error {
 	return nil
 }
 
-// shownBefore says that it was not said for so long how far the pass is.
+// shownBefore says that it was not said for so long how far the run is.
 func (r *run) shownBefore(age time.Duration) bool { return time.Since(r.shown) >= age }
 
 func (r *run) show(phase Phase) {

@@ -1,4 +1,4 @@
-package pass_test
+package transfer_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 func TestEmptyQueue(t *testing.T) {
@@ -32,9 +32,9 @@ func TestLook(t *testing.T) {
 		b.fill(t, bodies...)
 		for range 3 {
 			seen := map[string]bool{}
-			result, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+			result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 				seen[string(e.Body)] = true
-				return pass.Verdict{}
+				return transfer.Verdict{}
 			}})
 			if err != nil || result.Seen != len(bodies) || len(seen) != len(bodies) || result.Consumers != 0 {
 				t.Errorf("saw %d messages: %+v, %v", len(seen), result, err)
@@ -53,7 +53,7 @@ func TestReplaySome(t *testing.T) {
 		b.fill(t, rest[:4000]...)
 		b.fill(t, meant...)
 		b.fill(t, rest[4000:]...)
-		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")})
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant")})
 		if err != nil || result.Confirmed != len(meant) || result.Uncertain > 0 || result.Unverified {
 			t.Errorf("result %+v, %v", result, err)
 		}
@@ -74,7 +74,7 @@ func TestOrderlyEndReadsNothingAgain(t *testing.T) {
 			opened[purpose]++
 			return open(ctx, purpose)
 		}
-		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")})
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant")})
 		if err != nil || result.Confirmed != len(meant) || result.Unverified || opened["consume"] != 2 {
 			t.Errorf("result %+v, %v, connections %v", result, err, opened)
 		}
@@ -98,11 +98,11 @@ func company(t *testing.T, b bench, n, more int) {
 	bodies, later := numbered("m", n), numbered("later", more)
 	b.fill(t, bodies...)
 	var wg sync.WaitGroup
-	var results [2]pass.Result
+	var results [2]transfer.Result
 	for i := range results {
 		wg.Go(func() {
 			var err error
-			if results[i], err = b.replay(t.Context(), t, pass.Job{Decide: only("m-")}); err != nil {
+			if results[i], err = b.replay(t.Context(), t, transfer.Job{Decide: only("m-")}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -110,14 +110,14 @@ func company(t *testing.T, b bench, n, more int) {
 	b.fill(t, later...)
 	wg.Wait()
 	// One that looked while the other held everything saw less.
-	if result, err := b.replay(t.Context(), t, pass.Job{Decide: only("m-")}); err != nil {
+	if result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("m-")}); err != nil {
 		t.Errorf("%+v, %v", result, err)
 	}
 	b.expect(t, target, bodies)
 	b.expect(t, source, later)
 }
 
-// A context that ends stops the pass in good order.
+// A context that ends stops the run in good order.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -132,7 +132,7 @@ func interrupted(t *testing.T, b bench, n int) {
 	b.fill(t, bodies...)
 	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
-	result, err := b.replay(ctx, t, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+	result, err := b.replay(ctx, t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 		if count++; count == n/3 {
 			cancel()
 		}
@@ -141,7 +141,7 @@ func interrupted(t *testing.T, b bench, n int) {
 	if err != nil || !result.Interrupted || result.Confirmed == 0 || result.Confirmed >= n || result.Uncertain > 0 || result.Unverified {
 		t.Errorf("result %+v, %v", result, err)
 	}
-	rest, err := b.replay(t.Context(), t, pass.Job{Decide: move})
+	rest, err := b.replay(t.Context(), t, transfer.Job{Decide: move})
 	if err != nil || result.Confirmed+rest.Confirmed != n {
 		t.Errorf("then %+v, %v", rest, err)
 	}
@@ -155,7 +155,7 @@ func TestLimitAmongEqualMessages(t *testing.T) {
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		b.fill(t, "same", "same", "other")
-		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("same"), Limit: 1})
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("same"), Limit: 1})
 		if err != nil || result.Confirmed != 1 || result.Unverified {
 			t.Errorf("result %+v, %v", result, err)
 		}
@@ -169,17 +169,17 @@ func TestReturned(t *testing.T) {
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		b.fill(t, "lost", "kept", "lost")
-		outcomes := map[pass.Outcome]int{}
-		result, err := b.replay(t.Context(), t, pass.Job{
-			Decide: func(e *failed.Entry) pass.Verdict {
+		outcomes := map[transfer.Outcome]int{}
+		result, err := b.replay(t.Context(), t, transfer.Job{
+			Decide: func(e *failed.Entry) transfer.Verdict {
 				if string(e.Body) == "lost" {
 					return moveTo("", "nowhere", e)
 				}
 				return move(e)
 			},
-			Done: func(_ failed.Publishing, o pass.Outcome) { outcomes[o]++ },
+			Done: func(_ failed.Publishing, o transfer.Outcome) { outcomes[o]++ },
 		})
-		if err != nil || result.Confirmed != 1 || result.Returned != 2 || outcomes[pass.Returned] != 2 {
+		if err != nil || result.Confirmed != 1 || result.Returned != 2 || outcomes[transfer.Returned] != 2 {
 			t.Errorf("result %+v, %v", result, err)
 		}
 		b.expect(t, source, []string{"lost", "lost"})
@@ -194,19 +194,19 @@ func TestDrop(t *testing.T) {
 		t.Helper()
 		b.fill(t, numbered("m", 1200)...)
 		waiting, kept := 0, 0
-		job := pass.Job{Drops: true, Limit: 1100, Decide: func(*failed.Entry) pass.Verdict {
+		job := transfer.Job{Drops: true, Limit: 1100, Decide: func(*failed.Entry) transfer.Verdict {
 			waiting++
-			return pass.Verdict{Drop: true}
+			return transfer.Verdict{Drop: true}
 		}, Keep: func() error {
 			kept, waiting = kept+waiting, 0
 			return nil
 		}}
-		result, err := pass.Run(t.Context(), b.Queue, job)
+		result, err := transfer.Run(t.Context(), b.Queue, job)
 		if err != nil || result.Dropped != 1100 || kept != 1100 {
 			t.Errorf("kept %d: %+v, %v", kept, result, err)
 		}
 		job.Keep = func() error { return errors.New("disk full") }
-		if result, err = pass.Run(t.Context(), b.Queue, job); err == nil || !strings.Contains(err.Error(), "disk full") || result.Dropped > 0 {
+		if result, err = transfer.Run(t.Context(), b.Queue, job); err == nil || !strings.Contains(err.Error(), "disk full") || result.Dropped > 0 {
 			t.Errorf("result %+v, %v", result, err)
 		}
 		if left := b.drain(t, source); len(left) != 100 {
@@ -221,7 +221,7 @@ func TestRate(t *testing.T) {
 		t.Helper()
 		b.fill(t, append(numbered("rest", 700), numbered("meant", 300)...)...)
 		began := time.Now()
-		result, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant"), Rate: 50, Interval: 2 * time.Second})
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant"), Rate: 50, Interval: 2 * time.Second})
 		if took := time.Since(began); err != nil || took < 5700*time.Millisecond || took > time.Minute || result.Confirmed != 300 {
 			t.Errorf("after %s: %+v, %v", took, result, err)
 		}
@@ -234,7 +234,7 @@ func TestMissingQueue(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "classic")
 	b.Name = "nowhere"
-	_, err := pass.Run(t.Context(), b.Queue, pass.Job{Decide: move})
+	_, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Decide: move})
 	if err == nil || !strings.Contains(err.Error(), `queue "nowhere" does not exist`) {
 		t.Errorf("error %v", err)
 	}
@@ -248,7 +248,7 @@ func TestNamesDecideNothing(t *testing.T) {
 	for _, queue := range []string{"plain", "rabbit_classic_queue", "of queue type rabbit_classic_queue", "exclusive use", "in exclusive use"} {
 		b.DeclareQueue(t, queue, "quorum", nil)
 		b.Name, b.Open, b.uri = queue, b.open, b.URI
-		if kind, err := b.Kind(t.Context()); err != nil || kind != pass.Quorum {
+		if kind, err := b.Kind(t.Context()); err != nil || kind != transfer.Quorum {
 			t.Errorf("%s: %q, %v", queue, kind, err)
 		}
 		b.uri = strings.Replace(b.URI, b.Username+":"+b.Password, name+":"+password, 1)
@@ -263,7 +263,7 @@ func TestMissingExchange(t *testing.T) {
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		b.fill(t, numbered("m", 100)...)
-		result, err := b.replay(t.Context(), t, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 			return moveTo("gone", target, e)
 		}})
 		if err == nil || !strings.Contains(err.Error(), `exchange "gone" does not exist`) || result.Uncertain > 0 {

@@ -1,4 +1,4 @@
-package pass
+package transfer
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // round consumes the queue once, from one connection.
 type round struct {
-	in *intake
+	in *receiver
 	// atMost is how many messages are looked at: more may come while it lasts.
 	atMost, seen, held int
 
@@ -88,7 +88,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	if r.job.Scan > 0 {
 		atMost = min(atMost, r.job.Scan)
 	}
-	in, err := openIntake(ctx, r.queue, conn, r.job.prefetch(atMost), r.job.OneFirst)
+	in, err := openReceiver(ctx, r.queue, conn, r.job.prefetch(atMost), r.job.OneFirst)
 	if err != nil {
 		return err
 	}

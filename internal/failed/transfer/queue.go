@@ -1,4 +1,4 @@
-package pass
+package transfer
 
 import (
 	"context"
@@ -30,7 +30,7 @@ var (
 	ErrMayNotRead = errors.New("this user may not read the")
 )
 
-// Queue is what a pass goes over.
+// Queue is what a run goes over.
 type Queue struct {
 	Name string
 	// Open opens a connection for one purpose, such as "publish".

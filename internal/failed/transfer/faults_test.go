@@ -1,4 +1,4 @@
-package pass_test
+package transfer_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // through has connections for a purpose go through a proxy.
@@ -30,18 +30,18 @@ func (b *bench) through(t *testing.T, x *proxy, purpose string) {
 	}
 }
 
-// A cut connection loses acknowledgements, and no message: the pass says how many may be in both queues.
+// A cut connection loses acknowledgements, and no message: the run says how many may be in both queues.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
 		t.Helper()
 		meant, rest := numbered("meant", 1000), numbered("rest", 300)
 		b.fill(t, append(rest, meant...)...)
-		result, err := b.replayCut(t, pass.Job{Decide: only("meant")}, 400)
+		result, err := b.replayCut(t, transfer.Job{Decide: only("meant")}, 400)
 		if err == nil || !result.Unverified || result.MostDoubled() != result.Confirmed {
 			t.Errorf("result %+v, %v", result, err)
 		}
-		then, err := b.replay(t.Context(), t, pass.Job{Decide: only("meant")})
+		then, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant")})
 		if err != nil {
 			t.Error(err)
 		}
@@ -63,10 +63,10 @@ func TestCutInTheEnd(t *testing.T) {
 		b.fill(t, append(rest, meant...)...)
 		x := &proxy{}
 		b.through(t, x, "consume")
-		result, err := pass.Run(t.Context(), b.Queue, pass.Job{
+		result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{
 			Publishes: true, Decide: only("meant"),
-			Progress: func(p pass.Progress) {
-				if p.Phase == pass.Finishing {
+			Progress: func(p transfer.Progress) {
+				if p.Phase == transfer.Finishing {
 					x.cut()
 				}
 			},
@@ -82,26 +82,26 @@ func TestCutInTheEnd(t *testing.T) {
 }
 
 // replayCut loses all acknowledgements, and then the connection, after so many confirms.
-func (b *bench) replayCut(t *testing.T, job pass.Job, after int) (pass.Result, error) {
+func (b *bench) replayCut(t *testing.T, job transfer.Job, after int) (transfer.Result, error) {
 	t.Helper()
 	x, n := &proxy{}, 0
 	b.through(t, x, "consume")
 	decide := job.Decide
 	job.Publishes = true
-	job.Decide = func(e *failed.Entry) pass.Verdict {
+	job.Decide = func(e *failed.Entry) transfer.Verdict {
 		x.muted.Store(n < after)
 		return decide(e)
 	}
-	job.Done = func(failed.Publishing, pass.Outcome) {
+	job.Done = func(failed.Publishing, transfer.Outcome) {
 		if n++; n == after {
 			x.cut()
 			x.muted.Store(false)
 		}
 	}
-	return pass.Run(t.Context(), b.Queue, job)
+	return transfer.Run(t.Context(), b.Queue, job)
 }
 
-// While the broker accepts no messages, a pass waits and says so; it goes on afterwards.
+// While the broker accepts no messages, a run waits and says so; it goes on afterwards.
 func TestAlarm(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -114,7 +114,7 @@ func TestAlarm(t *testing.T) {
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() {
-			_, err := b.replay(ctx, t, pass.Job{Decide: move, Rate: 20, Progress: func(p pass.Progress) {
+			_, err := b.replay(ctx, t, transfer.Job{Decide: move, Rate: 20, Progress: func(p transfer.Progress) {
 				if p.Blocked != "" {
 					said <- p.Blocked
 				}
@@ -160,7 +160,7 @@ func TestChild(t *testing.T) {
 		t.Skip("runs in a process of its own")
 	}
 	b := benchIn(vhost)
-	if _, err := b.replay(t.Context(), t, pass.Job{Decide: move}); err != nil {
+	if _, err := b.replay(t.Context(), t, transfer.Job{Decide: move}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,7 +169,7 @@ func TestChild(t *testing.T) {
 func benchIn(vhost string) bench {
 	b := bench{Broker: &brokertest.Broker{Vhost: vhost, URI: os.Getenv("RABBITMQ_URI")}}
 	b.uri = b.URI
-	b.Queue = pass.Queue{Name: source, Open: b.open}
+	b.Queue = transfer.Queue{Name: source, Open: b.open}
 	return b
 }
 
@@ -192,7 +192,7 @@ func killed(t *testing.T, b bench, n int) {
 		t.Fatal(err)
 	}
 	// It is killed in the middle.
-	work := pass.Queue{Name: target, Open: b.open}
+	work := transfer.Queue{Name: target, Open: b.open}
 	brokertest.Eventually(t, patience, func() error {
 		count, err := work.Count(t.Context())
 		if err == nil && count.Ready < n/4 {
@@ -202,7 +202,7 @@ func killed(t *testing.T, b bench, n int) {
 	})
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	if _, err := b.replay(t.Context(), t, pass.Job{Decide: move}); err != nil {
+	if _, err := b.replay(t.Context(), t, transfer.Job{Decide: move}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]int{}
@@ -213,7 +213,7 @@ func killed(t *testing.T, b bench, n int) {
 	for _, times := range got {
 		doubled += times - 1
 	}
-	if len(got) != n || doubled > pass.MayDouble {
+	if len(got) != n || doubled > transfer.MayDouble {
 		t.Errorf("%d of %d messages arrived, %d are doubled", len(got), n, doubled)
 	}
 	t.Logf("%d of %d doubled", doubled, n)

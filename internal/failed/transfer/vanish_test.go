@@ -1,14 +1,14 @@
-package pass_test
+package transfer_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// soon is how long a pass takes at most that finds out that messages have vanished, on a busy machine.
+// soon is how long a run takes at most that finds out that messages have vanished, on a busy machine.
 const soon = 25 * time.Second
 
 // purge takes away what nobody holds.
@@ -21,7 +21,7 @@ func (b *bench) purge(t *testing.T) {
 	}
 }
 
-// Somebody purges the queue while a pass goes over it: it ends soon, and says how many messages did not come.
+// Somebody purges the queue while a run goes over it: it ends soon, and says how many messages did not come.
 func TestPurgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -29,9 +29,9 @@ func TestPurgedMeanwhile(t *testing.T) {
 		b.fill(t, numbered("m", 3000)...)
 		seen := 0
 		var purged time.Time
-		result, err := pass.Run(t.Context(), b.Queue, pass.Job{
+		result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{
 			Publishes: true,
-			Decide: func(e *failed.Entry) pass.Verdict {
+			Decide: func(e *failed.Entry) transfer.Verdict {
 				if seen++; seen == 500 {
 					b.purge(t)
 					purged = time.Now()

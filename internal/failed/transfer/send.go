@@ -1,4 +1,4 @@
-package pass
+package transfer
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type Sending struct {
 // Send publishes. The result is that of what was done, also with an error.
 func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 	r := &sender{Sending: s}
-	out, err := openOutlet(ctx, queue, &r.result, s.Done)
+	out, err := openPublisher(ctx, queue, &r.result, s.Done)
 	if err != nil {
 		return Result{}, err
 	}
@@ -35,7 +35,7 @@ func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
 // sender is a sending under way.
 type sender struct {
 	Sending
-	out    *outlet
+	out    *publisher
 	result Result
 	// next is to be published, nil if there is nothing more.
 	next *failed.Publishing

@@ -22,13 +22,13 @@ const (
 	restTag = "rabbitmq-retry"
 )
 
-// intake consumes the inbox. It begins with one message in flight at a time: a message that ends the
+// inbox is what consumes the inbox. It begins with one message in flight at a time: a message that ends the
 // session, or the process, again and again then takes no other along. Each time counts against the
 // delivery limit of all that is in flight, and may duplicate it.
 //
 // A prefetch is for new consumers only, so the rest of the window belongs to a second one. That one ends if the
 // messages turn out to be much larger than those before, and the session takes one at a time again.
-type intake struct {
+type inbox struct {
 	queue string
 	// inflow is what the connection has read.
 	inflow inflow
@@ -60,8 +60,8 @@ type inflow interface {
 	Full() bool
 }
 
-func openIntake(ctx context.Context, conn amqpconn.Bounded, queue string, messages, ramp int) (i intake, err error) {
-	i = intake{queue: queue, inflow: conn, window: window{messages: messages}, ramp: ramp}
+func openInbox(ctx context.Context, conn amqpconn.Bounded, queue string, messages, ramp int) (i inbox, err error) {
+	i = inbox{queue: queue, inflow: conn, window: window{messages: messages}, ramp: ramp}
 	if i.channel, err = amqpconn.OpenChannel(ctx, conn.Connection); err != nil {
 		return i, err
 	}
@@ -73,7 +73,7 @@ func openIntake(ctx context.Context, conn amqpconn.Bounded, queue string, messag
 // subscribe begins to consume the inbox. The prefetch is that of this consumer alone. A broker may send deliveries
 // before it answers to a consumer: the answer to a second one would be behind those that are not read, so it is not
 // waited for. An error closes the channel.
-func (i *intake) subscribe(ctx context.Context, tag string, prefetch int, noWait bool) (<-chan amqp.Delivery, error) {
+func (i *inbox) subscribe(ctx context.Context, tag string, prefetch int, noWait bool) (<-chan amqp.Delivery, error) {
 	return amqpconn.Await(ctx, "consume "+i.queue, func() (<-chan amqp.Delivery, error) {
 		if err := i.channel.Qos(prefetch, 0, false); err != nil {
 			return nil, err
@@ -83,37 +83,37 @@ func (i *intake) subscribe(ctx context.Context, tag string, prefetch int, noWait
 }
 
 // due reports whether it is time to take the whole window.
-func (i *intake) due() bool {
+func (i *inbox) due() bool {
 	return (i.slow || i.sampled >= i.ramp) && !i.widened && i.messages > 1
 }
 
 // received counts a delivery.
-func (i *intake) received(d amqp.Delivery, now time.Time) {
+func (i *inbox) received(d amqp.Delivery, now time.Time) {
 	i.window.received(d)
 	i.receivedAt, i.unheard = now, 0
 }
 
 // settled counts a message that is acknowledged or rejected.
-func (i *intake) settled(d amqp.Delivery) {
+func (i *inbox) settled(d amqp.Delivery) {
 	i.window.settled(d)
 	i.inflow.Release(len(d.Body))
 }
 
 // full reports whether what was asked for does not fit, and is not read.
-func (i *intake) full() bool { return i.widened && i.inflow.Full() }
+func (i *inbox) full() bool { return i.widened && i.inflow.Full() }
 
 // observe notes when what is in flight takes long.
-func (i *intake) observe(now time.Time) {
+func (i *inbox) observe(now time.Time) {
 	if i.inFlight > 0 && now.Sub(i.receivedAt) > rampSlow {
 		i.slow = true
 	}
 }
 
 // restTag is the tag of the second consumer.
-func (i *intake) restTag() string { return restTag + "-" + strconv.Itoa(i.widenings) }
+func (i *inbox) restTag() string { return restTag + "-" + strconv.Itoa(i.widenings) }
 
 // acknowledge finishes a message that the broker has accepted again.
-func (i *intake) acknowledge(d amqp.Delivery) error {
+func (i *inbox) acknowledge(d amqp.Delivery) error {
 	if err := d.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
@@ -124,7 +124,7 @@ func (i *intake) acknowledge(d amqp.Delivery) error {
 }
 
 // reject finishes a message that the broker moves to the failed queue itself.
-func (i *intake) reject(d amqp.Delivery) error {
+func (i *inbox) reject(d amqp.Delivery) error {
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject: %w", err)
 	}
@@ -135,7 +135,7 @@ func (i *intake) reject(d amqp.Delivery) error {
 }
 
 // lost is an error if the inbox's channel is closed: nothing can be acknowledged any more.
-func (i *intake) lost() error {
+func (i *inbox) lost() error {
 	select {
 	case reason := <-i.closed:
 		return closedError("consuming", reason)
@@ -145,7 +145,7 @@ func (i *intake) lost() error {
 }
 
 // tags are those of the consumers.
-func (i *intake) tags() []string { return []string{firstTag, i.restTag()} }
+func (i *inbox) tags() []string { return []string{firstTag, i.restTag()} }
 
 // cancelAll stops the deliveries. A consumer's channel closes when the broker has answered and what it had already sent is
 // taken.
@@ -157,7 +157,7 @@ func cancelAll(channel *amqp.Channel, tags []string) {
 }
 
 // consumers is how many there are.
-func (i *intake) consumers() int {
+func (i *inbox) consumers() int {
 	if i.others != nil {
 		return 2
 	}
@@ -165,33 +165,33 @@ func (i *intake) consumers() int {
 }
 
 // calling reports whether a call of the channel is under way: the library takes one at a time.
-func (i *intake) calling() bool { return i.widening || i.cancelling }
+func (i *inbox) calling() bool { return i.widening || i.cancelling }
 
 // cancelled reports whether both consumers have ended.
-func (i *intake) cancelled() bool { return i.first == nil && i.others == nil && !i.widening }
+func (i *inbox) cancelled() bool { return i.first == nil && i.others == nil && !i.widening }
 
 // widenIfDue takes the whole window from now on if it is time to.
 func (s *Session) widenIfDue(ctx context.Context) {
-	if !s.intake.due() || s.draining {
+	if !s.inbox.due() || s.draining {
 		return
 	}
-	s.intake.widened, s.intake.widening = true, true
-	s.intake.widenings++
+	s.inbox.widened, s.inbox.widening = true, true
+	s.inbox.widenings++
 	// A stopping session still has to know how it ends.
-	ctx, tag, prefetch := context.WithoutCancel(ctx), s.intake.restTag(), s.intake.widen()
+	ctx, tag, prefetch := context.WithoutCancel(ctx), s.inbox.restTag(), s.inbox.widen()
 	go func() {
-		deliveries, err := s.intake.subscribe(ctx, tag, prefetch, true)
+		deliveries, err := s.inbox.subscribe(ctx, tag, prefetch, true)
 		s.complete(func() error { return s.widened(deliveries, err) })
 	}()
 }
 
 // widened resumes with both consumers.
 func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
-	s.intake.widening = false
+	s.inbox.widening = false
 	if err != nil {
 		return err
 	}
-	s.intake.others = deliveries
+	s.inbox.others = deliveries
 	if s.draining {
 		s.cancel()
 	}
@@ -200,17 +200,17 @@ func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
 
 // narrowIfCrowded ends the second consumer if the messages are too large for its prefetch.
 func (s *Session) narrowIfCrowded() {
-	if s.draining || s.intake.calling() || s.intake.narrowing || !s.intake.crowded() {
+	if s.draining || s.inbox.calling() || s.inbox.narrowing || !s.inbox.crowded() {
 		return
 	}
-	s.Log.Info("messages are large: taking fewer at a time", "in_flight", s.intake.inFlight, "bytes", s.intake.held)
-	s.intake.narrowing, s.intake.cancelling = true, true
-	channel, tag := s.intake.channel, s.intake.restTag()
+	s.Log.Info("messages are large: taking fewer at a time", "in_flight", s.inbox.inFlight, "bytes", s.inbox.held)
+	s.inbox.narrowing, s.inbox.cancelling = true, true
+	channel, tag := s.inbox.channel, s.inbox.restTag()
 	go func() {
 		// An error says that the channel is closed, and then so are the deliveries.
 		_ = channel.Cancel(tag, false)
 		s.complete(func() error {
-			s.intake.cancelling = false
+			s.inbox.cancelling = false
 			s.narrowed()
 			if s.draining {
 				s.cancel()
@@ -222,18 +222,18 @@ func (s *Session) narrowIfCrowded() {
 
 // narrowed resumes with one consumer, once the other one's deliveries have all come.
 func (s *Session) narrowed() {
-	if s.intake.cancelling || s.intake.others != nil {
+	if s.inbox.cancelling || s.inbox.others != nil {
 		return
 	}
-	s.intake.widened, s.intake.narrowing, s.intake.slow = false, false, false
-	s.intake.narrow()
+	s.inbox.widened, s.inbox.narrowing, s.inbox.slow = false, false, false
+	s.inbox.narrow()
 }
 
 const (
 	// bytesPerMessage is how large the messages in flight may be on average for there to be as many as the window has.
 	bytesPerMessage = 32 << 10
-	// crowd is how many times the window in bytes may be on its way before fewer messages are asked for.
-	crowd = 4
+	// mostOnTheWay is how many times the window in bytes may be on its way before fewer messages are asked for.
+	mostOnTheWay = 4
 )
 
 // WindowBytes is the window in bytes of bodies. What comes when it is exceeded stays in the network, and with the
@@ -281,5 +281,5 @@ func (w *window) narrow() { w.sampled, w.sampledBytes, w.rest = 0, 0, 0 }
 // crowded reports whether there may be much more on its way than fits.
 func (w *window) crowded() bool {
 	limit := WindowBytes(w.messages)
-	return w.rest > 1 && w.held > limit && w.held/max(1, w.inFlight)*w.rest > crowd*limit
+	return w.rest > 1 && w.held > limit && w.held/max(1, w.inFlight)*w.rest > mostOnTheWay*limit
 }

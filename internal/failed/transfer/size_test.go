@@ -1,11 +1,11 @@
-package pass_test
+package transfer_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/pass"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // maxMessageSize is what a broker takes unless it is set otherwise.
@@ -25,7 +25,7 @@ func TestOversized(t *testing.T) {
 		limit := b.maxMessageSize()
 		large := make([]byte, limit+1)
 		meant := []string{"m-00010", "m-00150", "m-00151"}
-		result, err := b.replay(t.Context(), t, pass.Job{Decide: func(e *failed.Entry) pass.Verdict {
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 			verdict := move(e)
 			switch {
 			case slices.Contains(meant, string(e.Body)):
@@ -61,15 +61,15 @@ func TestSendOversized(t *testing.T) {
 	b := newBench(t, "quorum")
 	large := make([]byte, b.maxMessageSize()+1)
 	bodies := [][]byte{large, []byte("a"), []byte("b"), large[:1<<20], []byte("c"), large, []byte("d")}
-	line, outcomes := 0, map[pass.Outcome]int{}
-	result, err := pass.Send(t.Context(), b.Queue, pass.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
+	line, outcomes := 0, map[transfer.Outcome]int{}
+	result, err := transfer.Send(t.Context(), b.Queue, transfer.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
 		if line == len(bodies) {
 			return p, false, nil
 		}
 		line++
 		return failed.Publishing{RoutingKey: target, Properties: noProperties, Body: bodies[line-1], Line: line}, true, nil
-	}, Done: func(_ failed.Publishing, o pass.Outcome) { outcomes[o]++ }})
-	if err != nil || result.Confirmed != 5 || result.Uncertain > 0 || len(result.Oversized) != 2 || outcomes[pass.TooLarge] != 2 {
+	}, Done: func(_ failed.Publishing, o transfer.Outcome) { outcomes[o]++ }})
+	if err != nil || result.Confirmed != 5 || result.Uncertain > 0 || len(result.Oversized) != 2 || outcomes[transfer.TooLarge] != 2 {
 		t.Fatalf("result %+v, %v, outcomes %v", result, err, outcomes)
 	}
 	if o := result.Oversized; o[0].Line != 1 || o[1].Line != 6 || o[1].Max != len(large)-1 {

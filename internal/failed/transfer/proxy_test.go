@@ -1,4 +1,4 @@
-package pass_test
+package transfer_test
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// proxy stands between the pass and the broker, on the connections for one purpose.
+// proxy stands between the run and the broker, on the connections for one purpose.
 type proxy struct {
 	// muted says that nothing reaches the broker any more.
 	muted atomic.Bool

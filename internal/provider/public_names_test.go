@@ -1,0 +1,315 @@
+package provider_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+const root = "../../"
+
+// publicNames is the list of all names that users write or read, and that a later release keeps.
+const publicNames = root + "design/public-names.txt"
+
+var updateNames = flag.Bool("update", false, "write "+publicNames+" again")
+
+// The list of public names has those of the product, and no others, so that a change of one is seen in a diff.
+func TestPublicNames(t *testing.T) {
+	t.Parallel()
+	var list bytes.Buffer
+	for _, part := range []struct {
+		title string
+		names []string
+	}{
+		{"Terraform schema", schemaNames(t)},
+		{"Commands and flags", commandNames(t)},
+		{"Exit codes", constants(t, regexp.MustCompile(`^exit[A-Z]`), "cmd/rabbitmq-retry")},
+		{"Environment variables", matches(t, `"(RABBITMQ_[A-Z_]+)"`, sources(t, "cmd", "internal")...)},
+		{"Metrics", matches(t, "(?m)^\\| `(rabbitmq_retry_[^|]+\\| [^|]+ \\| [^|]+) \\|", "templates/guides/monitoring-the-sidecar.md.tmpl")},
+		{"Alerts and rules", matches(t, `(?m)^ *- (?:alert|record): (\S+)$`, "examples/observability/alerts.yml")},
+		{"Headers", constants(t, regexp.MustCompile("^Header[A-Z]"), "internal/deadletter", "internal/delaying", "internal/failed")},
+		{"Values of headers and flags", constants(t, regexp.MustCompile("^(Reason|Detour|Hint)[A-Z]|^(asID|asJSONL|Table|JSON|By[A-Z].*)$"),
+			"internal/cli", "internal/deadletter", "internal/delaying", "internal/failed", "internal/failed/command", "internal/pipeline")},
+		{"JSON keys", jsonKeys(t, "cmd/rabbitmq-retry", "internal/audit", "internal/delayed", "internal/failed", "internal/failed/command",
+			"internal/metrics", "internal/pipeline", "internal/probe", "internal/topology", "internal/workerconfig")},
+		{"Keys of exported messages", matches(t, `"([a-z0-9_]+)": +&l\.`, "internal/failed/file/line.go")},
+		{"Rules of the audit", audit.Rules()},
+		{"Objects on the broker", objectNames()},
+	} {
+		if len(part.names) == 0 {
+			t.Errorf("no %s", part.title)
+		}
+		fmt.Fprintf(&list, "# %s\n\n%s\n\n", part.title, strings.Join(part.names, "\n"))
+	}
+	text := strings.TrimSuffix(list.String(), "\n")
+	if *updateNames {
+		if err := os.WriteFile(publicNames, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	committed, err := os.ReadFile(publicNames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, found := strings.Split(string(committed), "\n"), strings.Split(text, "\n")
+	for _, line := range difference(known, found) {
+		t.Errorf("%s has %q, which the product does not have", publicNames, line)
+	}
+	for _, line := range difference(found, known) {
+		t.Errorf("the product has %q: go test -run TestPublicNames ./internal/provider -update", line)
+	}
+}
+
+func difference(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
+}
+
+// schemaNames are the attributes of everything that the provider has, with their types, and its functions.
+func schemaNames(t *testing.T) (names []string) {
+	t.Helper()
+	server, err := providerserver.NewProtocol6WithError(provider.New("test")())()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(kind string, schemas map[string]*tfprotov6.Schema) {
+		for _, name := range slices.Sorted(maps.Keys(schemas)) {
+			names = append(names, attributeNames(kind+" "+name, schemas[name].Block.Attributes)...)
+		}
+	}
+	add("provider", map[string]*tfprotov6.Schema{"rabbitmq": schema.Provider})
+	add("resource", schema.ResourceSchemas)
+	add("data", schema.DataSourceSchemas)
+	add("list", schema.ListResourceSchemas)
+	for _, name := range slices.Sorted(maps.Keys(schema.Functions)) {
+		var parameters []string
+		for _, p := range schema.Functions[name].Parameters {
+			parameters = append(parameters, p.Name)
+		}
+		names = append(names, fmt.Sprintf("function %s(%s)", name, strings.Join(parameters, ", ")))
+	}
+	identities, err := server.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(identities.IdentitySchemas)) {
+		for _, a := range identities.IdentitySchemas[name].IdentityAttributes {
+			names = append(names, fmt.Sprintf("identity %s.%s %s", name, a.Name, typeName(a.Type)))
+		}
+	}
+	return names
+}
+
+func attributeNames(of string, attributes []*tfprotov6.SchemaAttribute) (names []string) {
+	for _, a := range attributes {
+		name := of + "." + a.Name
+		if a.NestedType == nil {
+			names = append(names, name+" "+typeName(a.Type))
+			continue
+		}
+		names = append(names, name+" "+strings.ToLower(a.NestedType.Nesting.String()))
+		names = append(names, attributeNames(name, a.NestedType.Attributes)...)
+	}
+	return names
+}
+
+func typeName(of tftypes.Type) string {
+	return strings.ToLower(strings.ReplaceAll(of.String(), "tftypes.", ""))
+}
+
+// commandNames are the commands of the sidecar, with the flags that their help shows.
+func commandNames(t *testing.T) (names []string) {
+	t.Helper()
+	binary := terraformtest.BuildSidecar(t)
+	flags, commands := regexp.MustCompile(`(?m)^ +(-\w, )?--([a-z-]+)`), regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`)
+	var visit func(command ...string)
+	visit = func(command ...string) {
+		help, err := exec.CommandContext(t.Context(), binary, append(command, "--help")...).Output()
+		if err != nil {
+			t.Fatalf("%v: %v", command, err)
+		}
+		_, listed, _ := strings.Cut(string(help), "Usage:")
+		name := strings.Join(append([]string{"rabbitmq-retry"}, command...), " ")
+		names = append(names, name)
+		if _, flagged, _ := strings.Cut(listed, "Flags:\n"); flagged != "" {
+			for _, f := range flags.FindAllStringSubmatch(flagged, -1) {
+				if f[2] != "help" {
+					names = append(names, name+" "+f[1]+"--"+f[2])
+				}
+			}
+		}
+		_, available, _ := strings.Cut(listed, "Available Commands:\n")
+		available, _, _ = strings.Cut(available, "\n\n")
+		for _, c := range commands.FindAllStringSubmatch(available, -1) {
+			if c[1] != "completion" && c[1] != "help" { // the library's
+				visit(append(slices.Clone(command), c[1])...)
+			}
+		}
+	}
+	visit()
+	return names
+}
+
+// sources are the Go files of the product in these folders.
+func sources(t *testing.T, folders ...string) (files []string) {
+	t.Helper()
+	for _, folder := range folders {
+		err := fs.WalkDir(os.DirFS(root), folder, func(file string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+				files = append(files, file)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// matches are what the pattern's group finds in the files, sorted.
+func matches(t *testing.T, pattern string, files ...string) (found []string) {
+	t.Helper()
+	for _, file := range files {
+		content, err := os.ReadFile(root + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(content), -1) {
+			found = append(found, strings.ReplaceAll(m[1], "`", ""))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// declarations visits the declarations of product files directly in these folders.
+func declarations(t *testing.T, folders []string, visit func(ast.Node) bool) {
+	t.Helper()
+	for _, folder := range folders {
+		for _, file := range sources(t, folder) {
+			if path.Dir(file) != folder {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), root+file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, visit)
+		}
+	}
+}
+
+// constants are the values of those with such a name.
+func constants(t *testing.T, name *regexp.Regexp, folders ...string) (values []string) {
+	t.Helper()
+	declarations(t, folders, func(n ast.Node) bool {
+		spec, is := n.(*ast.ValueSpec)
+		for i := 0; is && i < min(len(spec.Names), len(spec.Values)); i++ {
+			literal, is := spec.Values[i].(*ast.BasicLit)
+			if !is || !name.MatchString(spec.Names[i].Name) {
+				continue
+			}
+			value := literal.Value
+			if literal.Kind == token.STRING {
+				value, _ = strconv.Unquote(value)
+			} else {
+				value += " " + spec.Names[i].Name
+			}
+			values = append(values, value)
+		}
+		return true
+	})
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// jsonKeys are those of the structures in these folders.
+func jsonKeys(t *testing.T, folders ...string) (keys []string) {
+	t.Helper()
+	for _, folder := range folders {
+		declarations(t, []string{folder}, func(n ast.Node) bool {
+			field, is := n.(*ast.Field)
+			if !is || field.Tag == nil {
+				return true
+			}
+			tag, _ := strconv.Unquote(field.Tag.Value)
+			if key, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ","); key != "" && key != "-" {
+				keys = append(keys, strings.TrimPrefix(folder, "internal/")+" "+key)
+			}
+			return true
+		})
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// objectNames are what a pipeline and a delayed exchange with everything are on the broker.
+func objectNames() []string {
+	const name = "NAME"
+	p := pipeline.Pipeline{
+		Name: name, Vhost: "/", Delays: []pipeline.Delay{{Wait: 5 * time.Second}}, MaxAttempts: 2,
+		WorkQueues: map[string]pipeline.WorkQueue{"WORK-QUEUE": {FailedQueue: "FAILED-QUEUE"}},
+	}
+	attachment := pipeline.Attachment{Pipeline: name, Vhost: "/", Queue: "ATTACHED"}
+	e := delayed.Exchange{Name: name, Vhost: "/", MaxDelay: pipeline.Delay{Wait: time.Second}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond}}
+	var names []string
+	for of, all := range map[string]topology.Topology{
+		"pipeline": pipeline.Expand(p), "attachment": pipeline.ExpandAttachment(attachment), "delayed exchange": delayed.Expand(e),
+	} {
+		for exchange, x := range all.Exchanges {
+			names = append(names, fmt.Sprintf("%s: exchange %s", of, exchange))
+			names = append(names, argumentNames(of+": exchange "+exchange, x.Arguments)...)
+		}
+		for queue, q := range all.Queues {
+			names = append(names, fmt.Sprintf("%s: queue %s", of, queue))
+			names = append(names, argumentNames(of+": queue "+queue, q.Arguments)...)
+		}
+		for policy, content := range all.Policies {
+			names = append(names, fmt.Sprintf("%s: policy %s", of, policy))
+			names = append(names, argumentNames(of+": policy "+policy, content.Definition)...)
+		}
+		for _, b := range all.Bindings {
+			names = append(names, fmt.Sprintf("%s: binding %s -> %s, key %q", of, b.Source, b.Destination, b.RoutingKey))
+			names = append(names, argumentNames(fmt.Sprintf("%s: binding %s -> %s", of, b.Source, b.Destination), b.Arguments)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func argumentNames(of string, arguments topology.Arguments) (names []string) {
+	for name := range arguments {
+		names = append(names, of+": "+name)
+	}
+	return names
+}
