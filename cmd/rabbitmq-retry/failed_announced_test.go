@@ -59,7 +59,7 @@ func TestMessagesThatOthersHold(t *testing.T) {
 	for range 3 {
 		<-held
 	}
-	for _, args := range []string{"replay orders --yes", "delete orders --all --discard --yes"} {
+	for _, args := range []string{"replay orders --all --yes", "delete orders --all --discard --yes"} {
 		_, errs := o.run(t, exitError, append([]string{"failed"}, strings.Fields(args)...)...)
 		contains(t, errs, `nothing was done: no message was seen in "orders.failed", and 1 other consumer may hold some`)
 	}
@@ -78,7 +78,7 @@ func TestTargetsAndFilesThatAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"replay orders --all --yes --to orders.failed":          `"orders.failed" is the queue that is replayed from`,
 		"replay orders --all --yes --to orders.inbox":           `"orders.inbox" is one of the pipeline's own queues`,
-		"replay --queue orders.failed --yes --to orders.failed": `"orders.failed" is the queue that is replayed from`,
+		"replay --queue orders.failed --all --to orders.failed": `"orders.failed" is the queue that is replayed from`,
 		"export orders --remove --yes --file -":                 "--remove: needs --file",
 		"delete orders --reason exhausted --yes --export -":     "--export: must be the name of a file, and is -",
 	} {

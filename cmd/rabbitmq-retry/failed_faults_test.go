@@ -50,7 +50,7 @@ func TestFailedThroughTLS(t *testing.T) {
 	contains(t, errs, "imported 1 of 1")
 	_, errs = secured.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, "replayed 3 of 3 to orders.created")
-	out, _ = secured.run(t, exitError, "status", "orders")
+	out, _ = secured.run(t, exitFound, "status", "orders")
 	contains(t, strings.Join(strings.Fields(out), " "), "orders.failed 0 0")
 
 	_, errs = with("certfile", cert, "keyfile", key).run(t, exitError, "failed", "list", "orders")
@@ -257,7 +257,7 @@ func TestRepair(t *testing.T) {
 			}
 			o.park(t, "exhausted", "last")
 			for _, args := range [][]string{
-				{"list", "orders"}, {"export", "orders"}, {"replay", "orders", "--yes"}, {"delete", "orders", "--all", "--discard", "--yes"},
+				{"list", "orders"}, {"export", "orders"}, {"replay", "orders", "--all", "--yes"}, {"delete", "orders", "--all", "--discard", "--yes"},
 			} {
 				_, errs := o.run(t, exitError, append([]string{"failed"}, args...)...)
 				contains(t, errs, "that AMQP 0-9-1 cannot carry, published over AMQP 1.0",

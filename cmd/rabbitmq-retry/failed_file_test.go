@@ -233,8 +233,10 @@ func TestFileTexts(t *testing.T) {
 		args []string
 		want string
 	}{
-		"delete what":     {exitUsage, []string{"failed", "delete", "orders", "--discard", "--yes"}, "which messages? Write a filter, or --all"},
+		"delete what":     {exitUsage, []string{"failed", "delete", "orders", "--discard", "--yes"}, "which messages? Write a filter, --limit, or --all"},
 		"delete all some": {exitUsage, []string{"failed", "delete", "orders", "--discard", "--all", "--reason", "x"}, "there is a filter"},
+		"replay what":     {exitUsage, []string{"failed", "replay", "orders", "--yes"}, "which messages? Write a filter, --limit, or --all"},
+		"replay all some": {exitUsage, []string{"failed", "replay", "orders", "--yes", "--all", "--limit", "1"}, "there is a filter or --limit"},
 		"delete where":    {exitUsage, []string{"failed", "delete", "orders", "--all", "--yes"}, "Write --export FILE to keep them there, or --discard"},
 		"unasked":         {exitUsage, []string{"failed", "delete", "orders", "--all", "--discard"}, "write --yes"},
 		"file is there":   {exitUsage, []string{"failed", "delete", "orders", "--all", "--export", there, "--yes"}, "exists already: choose another name"},

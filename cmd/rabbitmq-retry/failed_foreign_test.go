@@ -82,8 +82,8 @@ func TestStreamIsRefused(t *testing.T) {
 	o := newOrders(t, "classic")
 	o.DeclareQueue(t, "events", "stream", nil)
 	o.Publish(t, "", "events", amqp.Publishing{Body: []byte("1")})
-	for _, command := range []string{"list", "replay", "export"} {
-		_, errs := o.run(t, exitError, "failed", command, "--queue", "events")
+	for _, command := range [][]string{{"list"}, {"replay", "--all"}, {"export"}} {
+		_, errs := o.run(t, exitError, append([]string{"failed"}, append(command, "--queue", "events")...)...)
 		contains(t, errs, `queue "events" is a stream`)
 	}
 }

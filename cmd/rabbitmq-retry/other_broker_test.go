@@ -37,7 +37,7 @@ func TestOtherBrokersAreNamed(t *testing.T) {
 	}
 	env := map[string]string{cli.EnvEndpoint: brokertest.LavinMQ(t), cli.EnvUsername: "guest", cli.EnvPassword: "guest"}
 	code, stdout, stderr := execute(t.Context(), env, "audit")
-	if code != exitUsage || !strings.Contains(stderr, "not RabbitMQ, but LavinMQ 2.4.0: "+needed) {
+	if code != exitError || !strings.Contains(stderr, "not RabbitMQ, but LavinMQ 2.4.0: "+needed) {
 		t.Errorf("audit: exit code %d: %s%s", code, stdout, stderr)
 	}
 }
