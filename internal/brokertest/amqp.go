@@ -9,7 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-const confirmTimeout = 30 * time.Second
+const confirmTimeout = time.Minute
 
 // VhostURI is URI with the virtual host, for what takes an AMQP address as one string.
 func (b *Broker) VhostURI() string { return b.URI + "/" + url.PathEscape(b.Vhost) }
