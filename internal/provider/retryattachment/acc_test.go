@@ -229,7 +229,7 @@ func TestAcc_WrongAttachments(t *testing.T) {
 		{`attach = "magic"`, `must be one of: \["policy" "arguments"\]`},
 		{`attach = "arguments"`, `not declared for the pipeline`},
 		{`policy_priority = 0`, `must be at least 1`},
-		{`declare_failed_queue = false`, `"failed_queue" must be specified`},
+		{`failed_queue = { declare = false }`, `attribute "name"\s+is\s+required`},
 		{`policy_definition_json = "x"`, `(?i)json`},
 		{`policy_definition_json = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
 		{``, `dead_letter_strategy = "at-most-once"`},

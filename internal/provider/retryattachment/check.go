@@ -79,7 +79,7 @@ func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.V
 func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
 	plan.ID = entity.ID(plan.identity())
 	diags = checkReplacement(*plan, prior)
-	if !plan.inputsKnown() {
+	if !plan.inputsKnown(ctx) {
 		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
 		if plan.TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver())

@@ -57,7 +57,7 @@ output "merged" {
 	workQueues := tfjsonpath.New("worker").AtMapKey("work_queues")
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{
-			same("dead_letter_exchange"), same("inbox_queue"), same("failed_queue"), same("gives_up_after"),
+			same("dead_letter_exchange"), same("inbox_queue"), same("failed_queue_name"), same("gives_up_after"),
 			same("worker_permissions"), same("operator_permissions"),
 			statecheck.CompareValuePairs(owner, workQueues.AtMapKey("work"), read, workQueues.AtMapKey("work"), compare.ValuesSame()),
 			statecheck.ExpectKnownValue(read, workQueues.AtMapKey("attached"), knownvalue.NotNull()),

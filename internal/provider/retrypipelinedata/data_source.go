@@ -73,7 +73,7 @@ type model struct {
 	Attachments         types.Set    `tfsdk:"attachments"`
 	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
 	InboxQueue          types.String `tfsdk:"inbox_queue"`
-	FailedQueue         types.String `tfsdk:"failed_queue"`
+	FailedQueueName     types.String `tfsdk:"failed_queue_name"`
 	GivesUpAfter        types.String `tfsdk:"gives_up_after"`
 	Worker              types.Object `tfsdk:"worker"`
 	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
@@ -93,13 +93,13 @@ func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.WorkQueue
 	maps.Copy(all.WorkQueues, p.WorkQueues)
 	for queue, w := range attached {
 		if _, listed := worker.WorkQueues[queue]; !listed {
-			worker.WorkQueues[queue] = pipeline.WorkerQueue{FailedQueue: w.FailedQueue}
+			worker.WorkQueues[queue] = w.Worker()
 		}
 	}
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(all))
 	m.FailedPermissions = attribute.FailedQueuePermissionsValue(all)
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
-	m.FailedQueue = types.StringValue(n.FailedQueue())
+	m.FailedQueueName = types.StringValue(n.FailedQueue())
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
 	m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)
@@ -137,7 +137,7 @@ func pipelineSchema() schema.Schema {
 			"attachments":          textSet("Queues that are attached by a `rabbitmq_retry_attachment`."),
 			"dead_letter_exchange": entity.ComputedString("Exchange that work queues dead-letter to."),
 			"inbox_queue":          entity.ComputedString("Queue that the sidecar consumes, null without one."),
-			"failed_queue":         entity.ComputedString("Queue that holds the messages that are not retried any more."),
+			"failed_queue_name":    entity.ComputedString("Queue that holds the messages that are not retried any more."),
 			"gives_up_after":       entity.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back."),
 			"worker": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.WorkerType,
