@@ -103,7 +103,7 @@ func (m *model) computePartly(ctx context.Context) {
 // computeGivesUpAfter needs the schedule alone.
 func (m *model) computeGivesUpAfter(ctx context.Context) {
 	schedule := *m
-	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
+	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(attribute.WorkQueueType)
 	schedule.PolicyDefinition = jsontypes.NewNormalizedNull()
 	if p, diags := specification(ctx, schedule); !diags.HasError() {
 		m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))

@@ -127,7 +127,7 @@ func (m *model) recover(vhost topology.Topology) error {
 	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))
 	m.PolicyDefinition = attribute.ArgumentsValue(p.PolicyDefinition)
 	m.ForceDestroy = types.BoolValue(false)
-	m.WorkQueues = attribute.MapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
+	m.WorkQueues = attribute.MapValue(attribute.WorkQueueType, p.WorkQueues, attribute.WorkQueueValue)
 	return nil
 }
 

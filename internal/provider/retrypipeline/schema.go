@@ -88,7 +88,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			},
 			"work_queues": schema.MapNestedAttribute{
 				Optional: true, Computed: true,
-				Default: mapdefault.StaticValue(types.MapValueMust(types.ObjectType{AttrTypes: workQueueType}, map[string]attr.Value{})),
+				Default: mapdefault.StaticValue(types.MapValueMust(attribute.WorkQueueType, map[string]attr.Value{})),
 				MarkdownDescription: "Queues whose messages are retried, by name. " +
 					"A queue can belong to one pipeline only.",
 				NestedObject: schema.NestedAttributeObject{Attributes: workQueueAttributes()},
@@ -223,18 +223,6 @@ func (defaultAttempts) PlanModifyInt64(ctx context.Context, req planmodifier.Int
 
 // The types of the nested attributes.
 var (
-	workQueueType = map[string]attr.Type{
-		"type":           types.StringType,
-		"declare":        types.BoolType,
-		"arguments_json": jsontypes.NormalizedType{},
-		"attach":         types.StringType,
-
-		"dead_letter_strategy":   types.StringType,
-		"policy_definition_json": jsontypes.NormalizedType{},
-		"max_attempts":           types.Int64Type,
-		"take_over_from":         types.StringType,
-		"failed_queue":           attribute.FailedQueueType,
-	}
 	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"delay":   types.StringType,
 		"drained": types.BoolType,

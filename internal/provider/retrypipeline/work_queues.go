@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -89,18 +88,4 @@ func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
 		}
 	}
 	return diags
-}
-
-func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
-	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
-		"type":                   types.StringValue(workQueue.Type),
-		"declare":                types.BoolValue(workQueue.Declare),
-		"arguments_json":         attribute.ArgumentsValue(workQueue.Arguments),
-		"attach":                 types.StringValue(workQueue.Attach),
-		"dead_letter_strategy":   attribute.TextValue(workQueue.DeadLetterStrategy),
-		"policy_definition_json": attribute.ArgumentsValue(workQueue.PolicyDefinition),
-		"max_attempts":           attribute.AttemptsValue(workQueue.MaxAttempts),
-		"take_over_from":         attribute.TextValue(workQueue.TakeOverFrom),
-		"failed_queue":           attribute.FailedQueueValue(workQueue.Worker().FailedQueue),
-	})
 }
