@@ -50,7 +50,7 @@ func listed(text func([]string) string, names []string) string {
 // for all objects, since Terraform folds warnings of one summary. OwnersMayGo says that the pipelines which have a work
 // queue may be destroyed by it.
 func Planned(f preflight.Findings, at Places, ownersMayGo bool) diag.Diagnostics {
-	diags := Errors(f.Problems)
+	diags := Errors(slices.Concat(f.Problems, f.Unreadable))
 	diags.Append(Warnings(f.Warnings)...)
 	if ownersMayGo {
 		diags.Append(Warnings(unlessDestroyed(f.Owned))...)
@@ -67,7 +67,7 @@ func Planned(f preflight.Findings, at Places, ownersMayGo bool) diag.Diagnostics
 
 // Applied reports what stands in the way of a change that is about to begin.
 func Applied(f preflight.Findings, at Places) diag.Diagnostics {
-	diags := Errors(slices.Concat(f.Problems, f.Owned))
+	diags := Errors(slices.Concat(f.Problems, f.Owned, f.Unreadable))
 	for _, m := range matters(f, at) {
 		if m.detail != "" {
 			diags.AddAttributeError(m.at, m.summary, m.detail+m.applied)

@@ -40,7 +40,9 @@ func checkPlan(
 		prior = nil
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost)
-	found.MissingPipeline = found.MissingPipeline && !run.HasPlanned(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
+	if run.HasPlanned(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline}) { // which makes it, or restores its definition
+		found.MissingPipeline, found.Unreadable = false, nil
+	}
 	diags := report.Planned(found, places, false)
 	if prior != nil {
 		diags.Append(report.FailedQueuesStay(pipeline.StayingFailedQueueOf(*prior, &a, vhost.Topology))...)

@@ -39,6 +39,7 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 				Default:    stringdefault.StaticString(pipeline.EngineWorker),
 				Validators: attribute.OneOf(pipeline.Engines()...),
 				MarkdownDescription: "The engine of the pipeline: `worker` (default) or `consumer`. " +
+					"The plan fails if the pipeline's definition on the broker says another one, or cannot be read. " +
 					"Work queues of a `native` pipeline are listed in the pipeline itself.",
 			},
 			"failed_queue":    attribute.FailedQueueAttribute("of the queue's `type`"),
