@@ -34,7 +34,7 @@ func (o orders) declaring(t *testing.T, queues ...string) orders {
 		RetryOn: []string{pipeline.ReasonRejected}, WorkQueues: map[string]pipeline.WorkerQueue{},
 	}
 	for _, queue := range queues {
-		worker.WorkQueues["of "+queue] = pipeline.WorkerQueue{FailedQueue: queue, DeclareFailedQueue: true}
+		worker.WorkQueues["of "+queue] = pipeline.WorkerQueue{FailedQueue: pipeline.WorkerFailedQueue{Name: queue, Declare: true}}
 	}
 	config, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{worker}})
 	if err != nil {
@@ -152,7 +152,7 @@ func TestStatusOfTeams(t *testing.T) {
 	o.parkIn(t, "orders.given-up", "order-1")
 	config := filepath.Join(t.TempDir(), "worker.json")
 	if err := os.WriteFile(config, []byte(`{"pipelines":[{"version":1,"name":"orders","vhost":"`+o.Vhost+`","delays":["5s"],"max_attempts":2,`+
-		`"work_queues":{"orders.created":{"failed_queue":"orders.given-up"},"orders.paid":{"failed_queue":"orders.given-up"}}}]}`), 0o600); err != nil {
+		`"work_queues":{"orders.created":{"failed_queue":{"name":"orders.given-up"}},"orders.paid":{"failed_queue":{"name":"orders.given-up"}}}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, _ := o.run(t, exitFound, "status", "orders", "--config", config)

@@ -149,7 +149,7 @@ func (e *BoundError) Error() string {
 	}
 	switch {
 	case e.releasable:
-		lines = append(lines, "To keep a declared queue with its bindings, set declare = false (declare_failed_queue = false for a "+
+		lines = append(lines, "To keep a declared queue with its bindings, set declare = false (within failed_queue for a "+
 			"failed queue), apply, and then destroy or make this change. Or remove these bindings first.")
 	case len(e.Bindings) > 0:
 		lines = append(lines, "Remove these bindings first.")

@@ -18,7 +18,7 @@ import (
 const config = terraformtest.Required + `
 
 variable "pipelines" { type = map(string) }
-variable "work_queues" { type = map(map(object({ failed_queue = optional(string) }))) }
+variable "work_queues" { type = map(map(object({ failed_queue = optional(object({ name = string })) }))) }
 variable "delays" { type = list(string) }
 
 resource "rabbitmq_retry_pipeline" "each" {
@@ -64,7 +64,7 @@ func (s scenario) configured(name string) map[string]any {
 	for queue, w := range s.workQueues(name) {
 		queues[queue] = map[string]any{}
 		if w.FailedQueue != "" {
-			queues[queue] = map[string]any{"failed_queue": w.FailedQueue}
+			queues[queue] = map[string]any{"failed_queue": map[string]any{"name": w.FailedQueue}}
 		}
 	}
 	return queues

@@ -92,7 +92,8 @@ func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 
 // DamagedDefinition is an error if what stands in the place of the definition is none, or one of a newer release.
 func DamagedDefinition(n Names, vhost topology.Topology) error {
-	return stored.Damaged(n.definitionPlace(), vhost, ParseDefinition)
+	_, err := stored.All(n.definitionPlace(), vhost, ParseDefinition)
+	return err
 }
 
 // Recover reads a specification back from a vhost that holds it. Levels that are not in it are retired, and Owned finds

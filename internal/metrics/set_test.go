@@ -19,7 +19,7 @@ func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeli
 	t.Helper()
 	p, err := deadletter.NewPipeline(pipeline.Worker{
 		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: delays, MaxAttempts: 3,
-		WorkQueues: map[string]pipeline.WorkerQueue{name + ".created": {FailedQueue: name + " given up"}},
+		WorkQueues: map[string]pipeline.WorkerQueue{name + ".created": {FailedQueue: pipeline.WorkerFailedQueue{Name: name + " given up"}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -134,9 +134,7 @@ func (p Pipeline) Worker() Worker {
 		worker.MaxAge = FormatDelay(p.MaxAge.Wait)
 	}
 	for name, workQueue := range p.WorkQueues {
-		worker.WorkQueues[name] = WorkerQueue{
-			MaxAttempts: workQueue.MaxAttempts, FailedQueue: workQueue.FailedQueue, DeclareFailedQueue: workQueue.DeclaresFailedQueue(),
-		}
+		worker.WorkQueues[name] = workQueue.Worker()
 	}
 	return worker
 }
@@ -171,6 +169,11 @@ type WorkQueue struct {
 	// PolicyDefinition has more keys for the queue's policy. They win over those of the pipeline; nil
 	// takes a key away.
 	PolicyDefinition topology.Arguments
+}
+
+// Worker is the sidecar's view of the work queue.
+func (w WorkQueue) Worker() WorkerQueue {
+	return WorkerQueue{MaxAttempts: w.MaxAttempts, FailedQueue: WorkerFailedQueue{w.FailedQueue, w.DeclaresFailedQueue()}}
 }
 
 // ByPolicy reports whether a policy attaches the queue.

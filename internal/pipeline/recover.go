@@ -64,10 +64,10 @@ func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
 }
 
-// DamagedDefinition is an error if what stands in the place of the pipeline's definition is none, or one of a newer
-// release.
-func DamagedDefinition(n Names, vhost topology.Topology) error {
-	return stored.Damaged(n.definitionPlace(), vhost, ParseDefinition)
+// Definitions reads what stands in the place of the pipeline's definition: two while a change is under way, none without a
+// pipeline. It is an error if one of them is no definition, or one of a newer release.
+func Definitions(n Names, vhost topology.Topology) ([]Definition, error) {
+	return stored.All(n.definitionPlace(), vhost, ParseDefinition)
 }
 
 // recoverWorkQueue reads a work queue's other settings back.

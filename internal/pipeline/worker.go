@@ -29,17 +29,22 @@ type Worker struct {
 type WorkerQueue struct {
 	// MaxAttempts takes the place of the pipeline's, 0 if there is none.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// FailedQueue has the queue's failed messages, "" if the pipeline's has. Messages find it by its binding: this is for
+	// FailedQueue has the queue's failed messages, its name is "" if the pipeline's has. Messages find it by its binding: this is for
 	// those who count them.
-	FailedQueue string `json:"failed_queue,omitempty"`
-	// DeclareFailedQueue says that the pipeline declares it: it deletes nothing, however often somebody looks at it.
-	DeclareFailedQueue bool `json:"declare_failed_queue,omitempty"`
+	FailedQueue WorkerFailedQueue `json:"failed_queue,omitzero"`
+}
+
+// WorkerFailedQueue is a queue that has the failed messages of a work queue.
+type WorkerFailedQueue struct {
+	Name string `json:"name"`
+	// Declare says that the pipeline, or an attachment, declares it: it deletes nothing, however often somebody looks at it.
+	Declare bool `json:"declare"`
 }
 
 // DeclaresFailedQueue reports whether the pipeline declares this queue for the failed messages of work queues.
 func (w Worker) DeclaresFailedQueue(queue string) bool {
 	for _, workQueue := range w.WorkQueues {
-		if workQueue.FailedQueue == queue && workQueue.DeclareFailedQueue {
+		if workQueue.FailedQueue == (WorkerFailedQueue{queue, true}) {
 			return true
 		}
 	}
@@ -104,8 +109,8 @@ func (w Worker) GivesUpAfter() time.Duration {
 func (w Worker) FailedQueues() []string {
 	var names []string
 	for _, queue := range w.WorkQueues {
-		if queue.FailedQueue != "" {
-			names = append(names, queue.FailedQueue)
+		if queue.FailedQueue.Name != "" {
+			names = append(names, queue.FailedQueue.Name)
 		}
 	}
 	return topology.Distinct(names)

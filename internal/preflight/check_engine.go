@@ -116,8 +116,12 @@ const (
 		"Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message would be retried. " +
 		"Write engine = \"worker\", which needs 3.10, or upgrade first."
 
-	engineOfPipeline = "The pipeline %q has engine = %q. " +
-		"Write the same engine here, or attach the queue to another pipeline."
+	engineOfPipeline = "The definition of the pipeline %[1]q on the broker says engine = %[2]q. " +
+		"Write engine = %[2]q here, too, or attach the queue to another pipeline."
+
+	unreadableEngine = "The engine of the pipeline %q is in its definition on the broker, which cannot be read: %s.\n\n" +
+		"If it has the definition of a newer release, upgrade. Otherwise run terraform apply where the pipeline is, " +
+		"which restores the definition; where one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name."
 
 	nativeAttachment = "The delays of engine = \"native\" are in the policy of each work queue, and an attachment does not know them. " +
 		"List the queue in the work_queues of the pipeline."

@@ -12,7 +12,7 @@ import (
 
 // checkFailedQueue checks where the failed messages of one work queue go, by itself.
 func checkFailedQueue(place func(...any) Path, p pipeline.Names, name string, w pipeline.WorkQueue) []Problem {
-	at, queue := place("failed_queue"), w.FailedQueue
+	at, queue := place("failed_queue", "name"), w.FailedQueue
 	switch {
 	case queue == "":
 		return nil
@@ -31,7 +31,7 @@ func CheckFailedQueues(p pipeline.Pipeline) []Problem {
 	var problems []Problem
 	declared := p.DeclaredFailedQueues()
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		w, at := p.WorkQueues[name], Path{"work_queues", MapKey(name), "failed_queue"}
+		w, at := p.WorkQueues[name], Path{"work_queues", MapKey(name), "failed_queue", "name"}
 		if w.FailedQueue == "" || w.FailedQueue == name {
 			continue
 		}
@@ -55,7 +55,7 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 	if name == "" {
 		return
 	}
-	at, n := q.at("failed_queue"), q.pipeline.Names()
+	at, n := q.at("failed_queue", "name"), q.pipeline.Names()
 	attached := func(b topology.Binding) bool { return pipeline.AttachedBy(b) == string(n) }
 	owners := q.vhost.others.OwnersOf(name)
 	live, exists := q.vhost.Queues[name]

@@ -159,3 +159,17 @@ func TestConfigurationToPasteIsQuoted(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// Only what differs from a default is in it.
+func TestConfigurationToPasteHasTheFailedQueue(t *testing.T) {
+	t.Parallel()
+	for want, foreign := range map[string]bool{
+		`"a" = { failed_queue = { name = "f" } }`:                  false,
+		`"a" = { failed_queue = { name = "f", declare = false } }`: true,
+	} {
+		w := pipeline.WorkQueue{Type: topology.Quorum, FailedQueue: "f", ForeignFailedQueue: foreign}
+		if got := writeWorkQueue("a", w); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

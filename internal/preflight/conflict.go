@@ -30,6 +30,8 @@ type Findings struct {
 	FailedQueues, MissingFailedQueues []string
 	// MissingPipeline means that the pipeline to attach to is not there.
 	MissingPipeline bool
+	// Unreadable is a problem with the definition of that pipeline, which an apply of the pipeline solves.
+	Unreadable []Problem
 }
 
 // CheckLive compares a pipeline with a live vhost. Prior is the pipeline as it was, nil if it is
@@ -52,7 +54,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)
 	checkNotes(&f, own.kind, p.Names().GarbledNotes(vhost.Topology))
-	if err := pipeline.DamagedDefinition(p.Names(), vhost.Topology); err != nil && prior != nil {
+	if _, err := pipeline.Definitions(p.Names(), vhost.Topology); err != nil && prior != nil {
 		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
 	}
 	checkCluster(&f, p, vhost)

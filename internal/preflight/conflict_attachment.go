@@ -44,16 +44,22 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	return f
 }
 
-// checkEngineOf finds a pipeline of another engine than the attachment's. What is attached dead-letters elsewhere then.
+// checkEngineOf finds a pipeline of another engine than the attachment's, or of one that nobody can tell. What is attached
+// dead-letters elsewhere then.
 func (f *Findings) checkEngineOf(a pipeline.Attachment, vhost topology.Vhost) {
 	checkRelease(f, a.Engine, vhost)
-	p, err := pipeline.Defined(a.Names(), vhost.Topology)
-	switch {
-	case err != nil || p.EngineName() == a.AsPipeline().EngineName():
-	case p.Engine == pipeline.EngineNative:
-		f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
-	default:
-		f.refuse(Path{"engine"}, "Pipeline of another engine", engineOfPipeline, a.Pipeline, p.EngineName())
+	definitions, err := pipeline.Definitions(a.Names(), vhost.Topology)
+	if err != nil {
+		f.Unreadable = []Problem{problem(Path{"pipeline"}, "The pipeline's engine is not known", unreadableEngine, a.Pipeline, err)}
+	}
+	for _, d := range definitions {
+		switch engine := (pipeline.Pipeline{Engine: d.Engine}).EngineName(); engine {
+		case a.AsPipeline().EngineName():
+		case pipeline.EngineNative:
+			f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
+		default:
+			f.refuse(Path{"engine"}, "Pipeline of another engine", engineOfPipeline, a.Pipeline, engine)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,38 @@ func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 		}
 	}
 }
+
+// A queue is attached only to a pipeline whose engine is known, and is that of the attachment.
+func TestCheckLiveAttachmentComparesEngines(t *testing.T) {
+	t.Parallel()
+	a := pipeline.Attachment{Pipeline: "orders", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}}
+	counting := strings.Replace(readable, `{`, `{"engine":"consumer",`, 1)
+	for name, test := range map[string]struct {
+		definitions []any
+		refused     string
+	}{
+		"none":               {nil, ""},
+		"the same":           {[]any{readable}, ""},
+		"a change under way": {[]any{readable, strings.Replace(readable, "5s", "6s", 1)}, ""},
+		"another":            {[]any{counting}, `Write engine = "consumer"`},
+		"another under way":  {[]any{readable, counting}, `Write engine = "consumer"`},
+		"native":             {[]any{strings.Replace(counting, "consumer", "native", 1)}, "List the queue in the work_queues of the pipeline"},
+		"one of tomorrow":    {[]any{strings.Replace(counting, "consumer", "x", 1)}, `has an engine "x"`},
+		"unreadable":         {[]any{"{"}, "cannot be read"},
+		"one unreadable":     {[]any{readable, int64(7)}, "is no text"},
+	} {
+		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
+		for _, definition := range test.definitions {
+			vhost.Bindings = append(vhost.Bindings, topology.Binding{
+				Source: "orders.failed", Destination: "orders.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
+			})
+		}
+		f := CheckLiveAttachment(a, nil, vhost)
+		expectSaid(t, name, slices.Concat(f.Problems, f.Unreadable), test.refused)
+	}
+}
+
+const readable = `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
 
 // A note that somebody has changed is an error; what others do with such an argument elsewhere is not ours.
 func TestCheckLiveFindsGarbledNotes(t *testing.T) {

@@ -35,11 +35,11 @@ func attributes(w pipeline.WorkQueue) []string {
 	if w.PolicyDefinition != nil {
 		add("policy_definition_json", hcl(w.PolicyDefinition))
 	}
-	if w.FailedQueue != "" {
-		add("failed_queue", literal(w.FailedQueue))
-	}
-	if w.ForeignFailedQueue {
-		add("declare_failed_queue", "false")
+	switch {
+	case w.DeclaresFailedQueue():
+		add("failed_queue", "{ name = "+literal(w.FailedQueue)+" }")
+	case w.FailedQueue != "":
+		add("failed_queue", "{ name = "+literal(w.FailedQueue)+", declare = false }")
 	}
 	return parts
 }

@@ -52,7 +52,7 @@ const (
 		"Attach it in the same way first, and change it once the other has released it."
 
 	parkedTwice = "Failed messages of queue %q go to %q already, by %s, and each would be in both queues. Write:\n\n" +
-		"  failed_queue         = %q\n  declare_failed_queue = false\n\n" +
+		"  failed_queue = { name = %q, declare = false }\n\n" +
 		"Change it once the other has released the queue."
 )
 
@@ -231,7 +231,7 @@ const (
 		"Name another queue."
 
 	failedQueueDeclaredAndNot = "Another work queue of this pipeline declares %q, " +
-		"and with declare_failed_queue = false %q says that it is somebody else's. " +
+		"and with declare = false %q says that it is somebody else's. " +
 		"Write the same for both."
 
 	failedQueueIsRetried = "Queue %q dead-letters to %q: what is rejected there would be retried, and come back when it fails. " +

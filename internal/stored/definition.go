@@ -114,14 +114,18 @@ func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, err
 	return definition, err
 }
 
-// Damaged is an error if what stands in the place of a definition is none, or one of a newer release.
-func Damaged[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) error {
+// All reads what stands in the place of a definition: two while a change is under way, none without an owner. It is an error if
+// one of them is no definition, or one of a newer release.
+func All[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) ([]D, error) {
+	var all []D
 	for _, value := range p.values(vhost) {
-		if _, err := read(p, value, parse); err != nil {
-			return err
+		definition, err := read(p, value, parse)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, definition)
 	}
-	return nil
+	return all, nil
 }
 
 func read[D any](p Place, value any, parse func(string) (D, error)) (definition D, err error) {

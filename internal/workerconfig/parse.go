@@ -160,15 +160,32 @@ func decodeWorkQueues(target *map[string]pipeline.WorkerQueue) func(value) error
 			var settings pipeline.WorkerQueue
 			member := v.at(problem.MapKey(queue), members[queue])
 			if err := member.object(fields{
-				"max_attempts":         decodeAttempts(&settings.MaxAttempts),
-				"failed_queue":         decode(&settings.FailedQueue, "a string"),
-				"declare_failed_queue": decode(&settings.DeclareFailedQueue, "true or false"),
+				"max_attempts": decodeAttempts(&settings.MaxAttempts),
+				"failed_queue": decodeFailedQueue(&settings.FailedQueue),
 			}); err != nil {
 				return err
 			}
 			(*target)[queue] = settings
 		}
 		return nil
+	}
+}
+
+// decodeFailedQueue refuses a name alone, and an object without one, which would read as not set.
+func decodeFailedQueue(target *pipeline.WorkerFailedQueue) func(value) error {
+	return func(v value) error {
+		if json.Unmarshal(v.raw, new(string)) == nil {
+			return fmt.Errorf(`%s: must be an object: write {"name": %s}`, v.path, v.raw)
+		}
+		target.Declare = true
+		err := v.object(fields{"name": decode(&target.Name, "a string"), "declare": decode(&target.Declare, "true or false")})
+		switch {
+		case err != nil:
+			return err
+		case target.Name == "":
+			return fmt.Errorf("%s: is missing: write the queue's name", v.at("name", nil).path)
+		}
+		return v.refuse(CheckAnyQueueName(problem.Path{"name"}, target.Name))
 	}
 }
 

@@ -49,6 +49,18 @@ func TestParseCountsDelaysAsAttempts(t *testing.T) {
 	}
 }
 
+// A failed queue is declared unless the configuration says otherwise, as in the provider's resources.
+func TestParseTakesFailedQueuesForDeclared(t *testing.T) {
+	t.Parallel()
+	for declare, want := range map[string]bool{``: true, `,"declare":null`: true, `,"declare":true`: true, `,"declare":false`: false} {
+		text := strings.Replace(goodPipeline, `{}`, `{"failed_queue":{"name":"f"`+declare+`}}`, 1)
+		config, err := workerconfig.Parse([]byte(`{"pipelines":[` + text + `]}`))
+		if err != nil || config.Pipelines[0].DeclaresFailedQueue("f") != want {
+			t.Errorf("%s: %+v, %v", declare, config, err)
+		}
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	with := func(old, replacement string) string {
@@ -116,6 +128,12 @@ func TestParseErrors(t *testing.T) {
 		"age is a number":      {with(`"delays"`, `"max_age":60,"delays"`), `pipelines[0].max_age: must be a string`},
 		"attempts of a queue":  {with(`{}`, `{"max_attempts":0}`), `pipelines[0].work_queues["orders.created"].max_attempts: 0 is too few`},
 		"not whole of a queue": {with(`{}`, `{"max_attempts":"3"}`), `pipelines[0].work_queues["orders.created"].max_attempts: must be a whole number`},
+		"name of a failed one": {with(`{}`, `{"failed_queue":"given \"up\""}`), `pipelines[0].work_queues["orders.created"].failed_queue: must be an object: write {"name": "given \"up\""}`},
+		"failed queues listed": {with(`{}`, `{"failed_queue":["given-up"]}`), `pipelines[0].work_queues["orders.created"].failed_queue: must be an object`},
+		"nameless failed one":  {with(`{}`, `{"failed_queue":{"declare":true}}`), `pipelines[0].work_queues["orders.created"].failed_queue.name: is missing: write the queue's name`},
+		"failed one of dots":   {with(`{}`, `{"failed_queue":{"name":".."}}`), `pipelines[0].work_queues["orders.created"].failed_queue.name: HTTP clients`},
+		"failed one, declared": {with(`{}`, `{"failed_queue":{"name":"f","declare":"yes"}}`), `pipelines[0].work_queues["orders.created"].failed_queue.declare: must be true or false`},
+		"unknown of a failed":  {with(`{}`, `{"failed_queue":{"name":"f","ttl":1}}`), `pipelines[0].work_queues["orders.created"].failed_queue.ttl: unknown key; supported keys: declare, name`},
 		"without rejected":     {with(`"rejected",`, ``), `pipelines[0].retry_on: "rejected" is missing`},
 		"unknown reason":       {with(`expired`, `expires`), `pipelines[0].retry_on[1]: "expires" is not a reason`},
 		"own queue":            {with(`orders.paid`, `orders.inbox`), `pipelines[0].work_queues["orders.inbox"]: "orders.inbox" is one of the pipeline's own queues`},

@@ -3,7 +3,7 @@ output "worker_config" {
   value       = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
 }
 
-output "failed_queue" {
+output "failed_queue_name" {
   description = "The failed queue: messages that are not retried any more."
-  value       = rabbitmq_retry_pipeline.orders.failed_queue
+  value       = rabbitmq_retry_pipeline.orders.failed_queue_name
 }

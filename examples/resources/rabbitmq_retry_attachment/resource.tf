@@ -16,5 +16,5 @@ resource "rabbitmq_retry_attachment" "reports" {
 resource "rabbitmq_retry_attachment" "shipments" {
   pipeline     = "orders"
   queue        = "shipments"
-  failed_queue = "shipments.failures"
+  failed_queue = { name = "shipments.failures" }
 }

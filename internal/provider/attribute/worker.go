@@ -14,9 +14,8 @@ import (
 // The types of what the sidecar and its users need of a pipeline.
 var (
 	workerQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"max_attempts":         types.Int64Type,
-		"failed_queue":         types.StringType,
-		"declare_failed_queue": types.BoolType,
+		"max_attempts": types.Int64Type,
+		"failed_queue": FailedQueueType,
 	}}
 	// WorkerType is the sidecar's configuration of a pipeline.
 	WorkerType = map[string]attr.Type{
@@ -47,8 +46,8 @@ var (
 	OperatorPermissionsType = types.ObjectType{AttrTypes: PermissionsType}
 )
 
-// WorkerValue is the sidecar's configuration of a pipeline. What is the sidecar's default is null, so that plans do not
-// print it once more.
+// WorkerValue is the sidecar's configuration of a pipeline. Attempts and reasons that are the sidecar's default are null,
+// so that plans do not print them once more.
 func WorkerValue(worker pipeline.Worker) types.Object {
 	attempts, reasons := worker.MaxAttempts, types.ListNull(types.StringType)
 	if attempts == len(worker.Delays)+1 {
@@ -67,8 +66,7 @@ func WorkerValue(worker pipeline.Worker) types.Object {
 		"max_age":      TextValue(worker.MaxAge),
 		"work_queues": MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
 			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{
-				"max_attempts": AttemptsValue(queue.MaxAttempts), "failed_queue": TextValue(queue.FailedQueue),
-				"declare_failed_queue": declareFailedQueueValue(queue),
+				"max_attempts": AttemptsValue(queue.MaxAttempts), "failed_queue": FailedQueueValue(queue.FailedQueue),
 			})
 		}),
 	})
@@ -91,14 +89,6 @@ func DelayedWorkerValue(worker delayed.Worker) types.Object {
 		"max_delay": types.StringValue(worker.MaxDelay),
 		"precision": types.StringValue(worker.Precision),
 	})
-}
-
-// declareFailedQueueValue is null for a work queue without a failed queue of its own.
-func declareFailedQueueValue(queue pipeline.WorkerQueue) types.Bool {
-	if queue.FailedQueue == "" {
-		return types.BoolNull()
-	}
-	return types.BoolValue(queue.DeclareFailedQueue)
 }
 
 // PermissionsAttributes describe a value of PermissionsType. The text says what the pattern to read is for.

@@ -30,6 +30,9 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 				state("inbox_queue", knownvalue.StringExact("events.delay.inbox")),
 				state("unrouted_queue", knownvalue.StringExact("events.delay.unrouted")),
 				state("levels", knownvalue.MapSizeExact(22)),
+				state("levels", knownvalue.MapPartial(map[string]knownvalue.Check{
+					"events.delay.1s.4": knownvalue.ObjectExact(map[string]knownvalue.Check{"delay": knownvalue.StringExact("16s")}),
+				})),
 				state("retired_levels", knownvalue.MapSizeExact(0)),
 				state("worker", knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"version": knownvalue.Int64Exact(1), "name": knownvalue.StringExact("events"), "vhost": knownvalue.StringExact(b.Vhost),

@@ -141,7 +141,10 @@ func TestAcc_ReplacedPrecisionKeepsTheOldLevelsForAnotherApply(t *testing.T) {
 				arrives(t, b, "new", ask(t, b, "new", 6*time.Second))
 				return nil
 			},
-			ConfigStateChecks:  []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_levels"), knownvalue.MapSizeExact(3))},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_levels"), knownvalue.MapSizeExact(3)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_levels").AtMapKey("events.delay.1s.2").AtMapKey("delay"), knownvalue.StringExact("4s")),
+			},
 			ExpectNonEmptyPlan: true, // which removes the old levels
 		},
 		resource.TestStep{

@@ -73,7 +73,7 @@ func (m model) inputsKnown(ctx context.Context) bool {
 // depends on it is unknown, or apply would contradict the plan.
 func (m *model) computePartly() {
 	m.Topology, m.Worker = types.ObjectUnknown(attribute.TopologyType), types.ObjectUnknown(attribute.DelayedWorkerType)
-	m.Levels, m.RetiredLevels = types.MapUnknown(types.StringType), types.MapUnknown(retiredType)
+	m.Levels, m.RetiredLevels = types.MapUnknown(levelType), types.MapUnknown(retiredType)
 	if attribute.Known(m.Name) {
 		m.showNames()
 		return

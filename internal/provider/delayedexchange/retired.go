@@ -15,15 +15,23 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-var retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{"wait": types.StringType, "drained": types.BoolType}}
+// The types of the nested attributes.
+var (
+	levelType   = types.ObjectType{AttrTypes: map[string]attr.Type{"delay": types.StringType}}
+	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{"delay": types.StringType, "drained": types.BoolType}}
+)
 
 // levelsValue is how long messages wait in each level, by queue.
 func levelsValue(e delayed.Exchange) types.Map {
-	waits := map[string]attr.Value{}
+	values := map[string]attr.Value{}
 	for _, l := range e.Levels() {
-		waits[e.Names().Level(l)] = types.StringValue(pipeline.FormatDelay(l.Wait()))
+		values[e.Names().Level(l)] = types.ObjectValueMust(levelType.AttrTypes, map[string]attr.Value{"delay": delayValue(l)})
 	}
-	return types.MapValueMust(types.StringType, waits)
+	return types.MapValueMust(levelType, values)
+}
+
+func delayValue(l delayed.Level) types.String {
+	return types.StringValue(pipeline.FormatDelay(l.Wait()))
 }
 
 // retiredValue lists the retired levels by queue, and says which were seen to be empty.
@@ -32,7 +40,7 @@ func retiredValue(e delayed.Exchange, drained map[string]bool) types.Map {
 	for _, l := range e.Retired {
 		name := e.Names().Level(l)
 		values[name] = types.ObjectValueMust(retiredType.AttrTypes, map[string]attr.Value{
-			"wait": types.StringValue(pipeline.FormatDelay(l.Wait())), "drained": types.BoolValue(drained[name]),
+			"delay": delayValue(l), "drained": types.BoolValue(drained[name]),
 		})
 	}
 	return types.MapValueMust(retiredType, values)

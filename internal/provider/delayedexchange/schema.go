@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -94,10 +93,13 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
 				NestedObject: schema.NestedAttributeObject{Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read.")},
 			},
-			"levels": schema.MapAttribute{
-				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "How long messages stay in each queue of a level, by its name. " +
-					"A message waits in those whose times add up to its delay.",
+			"levels": schema.MapNestedAttribute{
+				Computed: true,
+				MarkdownDescription: "Queues of the levels, by name. " +
+					"A message waits in those whose delays add up to its own.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"delay": attribute.ComputedString("How long messages stay in the queue."),
+				}},
 			},
 			"retired_levels": schema.MapNestedAttribute{
 				Computed: true,
@@ -105,7 +107,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 					"They stay until their messages have gone on, and as long as messages from higher ones go through them; " +
 					"a later apply removes them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"wait": attribute.ComputedString("How long messages stay in the queue."),
+					"delay": attribute.ComputedString("How long messages stay in the queue."),
 					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the queue was empty when it was last read. " +
 						"Once all above it are, too, the next plan proposes their removal."},
 				}},

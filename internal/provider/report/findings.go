@@ -50,7 +50,7 @@ func listed(text func([]string) string, names []string) string {
 // for all objects, since Terraform folds warnings of one summary. OwnersMayGo says that the pipelines which have a work
 // queue may be destroyed by it.
 func Planned(f preflight.Findings, at Places, ownersMayGo bool) diag.Diagnostics {
-	diags := Errors(f.Problems)
+	diags := Errors(slices.Concat(f.Problems, f.Unreadable))
 	diags.Append(Warnings(f.Warnings)...)
 	if ownersMayGo {
 		diags.Append(Warnings(unlessDestroyed(f.Owned))...)
@@ -67,7 +67,7 @@ func Planned(f preflight.Findings, at Places, ownersMayGo bool) diag.Diagnostics
 
 // Applied reports what stands in the way of a change that is about to begin.
 func Applied(f preflight.Findings, at Places) diag.Diagnostics {
-	diags := Errors(slices.Concat(f.Problems, f.Owned))
+	diags := Errors(slices.Concat(f.Problems, f.Owned, f.Unreadable))
 	for _, m := range matters(f, at) {
 		if m.detail != "" {
 			diags.AddAttributeError(m.at, m.summary, m.detail+m.applied)
@@ -94,7 +94,7 @@ const (
 	nothingChanged = "\n\nNothing was changed."
 
 	orSomebodyElses  = "\n\nApply fails unless they are deleted before."
-	makeFailedQueues = "\n\nNothing was changed. Make them first, or leave declare_failed_queue out: they are created then."
+	makeFailedQueues = "\n\nNothing was changed. Make them first, or leave declare = false out of failed_queue: they are created then."
 
 	orDeletedBefore = "\n\nIf nothing deletes them first, as a replacement does, apply fails. "
 	ifMoved         = "If only the resource's address or for_each key changed, write a moved block before the apply. "
@@ -139,13 +139,13 @@ func existingWorkQueues(attached []string) string {
 }
 
 func missingFailedQueues(queues []string) string {
-	return "These queues are to get failed messages with declare_failed_queue = false, and are not on the broker:\n" +
+	return "These queues are to get failed messages with declare = false in failed_queue, and are not on the broker:\n" +
 		preflight.Bullets(queues)
 }
 
 func existingFailedQueues(queues []string) string {
 	return "These queues would be created to get failed messages, but exist already:\n" + preflight.Bullets(queues) +
-		"\n\nIf they are meant, write declare_failed_queue = false: they stay somebody else's. Otherwise choose other names."
+		"\n\nIf they are meant, write declare = false in failed_queue: they stay somebody else's. Otherwise choose other names."
 }
 
 func existingObjects(objects []string) string {

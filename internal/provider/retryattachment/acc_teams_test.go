@@ -26,7 +26,7 @@ func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 	}
 	config := func(lines string) string { return pipeline(b) + attachment(b, reference, lines) }
 	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-	const declared, theirs = `failed_queue = "team.failures"`, "failed_queue = \"theirs\"\n  declare_failed_queue = false"
+	const declared, theirs = `failed_queue = { name = "team.failures" }`, "failed_queue = { name = \"theirs\", declare = false }"
 	parked := func(queue string) func() {
 		return func() {
 			t.Helper()
@@ -96,9 +96,9 @@ func TestAcc_FailedQueueOfAnAttachmentAndAnotherStays(t *testing.T) {
 		b.DeclareQueue(t, queue, "quorum", nil)
 	}
 	another := strings.NewReplacer(`"work"`, `"another"`, `= "work"`, `= "other"`).Replace(
-		attachment(b, reference, "failed_queue = \"team.failures\"\n  declare_failed_queue = false"))
+		attachment(b, reference, "failed_queue = { name = \"team.failures\", declare = false }"))
 	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-	declaring := attachment(b, reference, `failed_queue = "team.failures"`)
+	declaring := attachment(b, reference, `failed_queue = { name = "team.failures" }`)
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: pipeline(b) + declaring},
 		resource.TestStep{Config: pipeline(b) + declaring + another, ConfigPlanChecks: settled},
@@ -120,7 +120,7 @@ func TestAcc_FailedQueueOfSeveralAttachments(t *testing.T) {
 	for _, queue := range []string{"work.a", "work.b", "work.c", "work.d"} {
 		b.DeclareQueue(t, queue, "quorum", nil)
 		attachments += strings.NewReplacer(`"work"`, fmt.Sprintf("%q", queue[len("work."):]), `= "work"`, fmt.Sprintf("= %q", queue)).Replace(
-			attachment(b, reference, `failed_queue = "team.failures"`))
+			attachment(b, reference, `failed_queue = { name = "team.failures" }`))
 	}
 	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	acctest.Run(t, acctest.Quick(),

@@ -73,7 +73,7 @@ func TestAcc_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	importID := url.PathEscape(b.Vhost) + "/orders/work"
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: counting},
-		resource.TestStep{Config: counting + attachment(b, reference, ""), ExpectError: regexp.MustCompile(`(?s)Pipeline of another engine.*engine = "consumer"`)},
+		resource.TestStep{Config: counting + attachment(b, reference, ""), ExpectError: regexp.MustCompile(`(?s)Pipeline of another engine.*Write\s+engine\s+=\s+"consumer"`)},
 		resource.TestStep{Config: counting + attachment(b, reference, `engine = "native"`), ExpectError: regexp.MustCompile(`Queue cannot be attached from outside`)},
 		resource.TestStep{Config: config},
 		resource.TestStep{
@@ -89,6 +89,34 @@ func TestAcc_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 			Config: config, ConfigPlanChecks: empty,
 		},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
+	)
+}
+
+// Nobody can tell the engine of a pipeline whose definition cannot be read. The plan that has the pipeline, too, restores it.
+func TestAcc_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	damage := func() {
+		unbindAll(t, b, "orders.failed")
+		b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.failed", "q", "orders.failed"),
+			map[string]any{"arguments": map[string]any{"retry-definition": "{"}}, nil)
+	}
+	config := pipeline(b) + attachment(b, reference, "")
+	restored := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+	acctest.Run(t, acctest.Quick(),
+		resource.TestStep{Config: pipeline(b)},
+		resource.TestStep{
+			PreConfig: func() {
+				damage()
+				acctest.Run(t, acctest.Quick(), resource.TestStep{
+					Config:      attachment(b, `"orders"`, ""),
+					ExpectError: regexp.MustCompile(`(?s)The pipeline's engine is not known.*retry-definition.*cannot\s+be\s+read`),
+				})
+			},
+			Config: config, ConfigPlanChecks: restored,
+		},
+		resource.TestStep{PreConfig: damage, Config: config, ConfigPlanChecks: restored},
 	)
 }
 
@@ -229,7 +257,7 @@ func TestAcc_WrongAttachments(t *testing.T) {
 		{`attach = "magic"`, `must be one of: \["policy" "arguments"\]`},
 		{`attach = "arguments"`, `not declared for the pipeline`},
 		{`policy_priority = 0`, `must be at least 1`},
-		{`declare_failed_queue = false`, `"failed_queue" must be specified`},
+		{`failed_queue = { declare = false }`, `attribute "name"\s+is\s+required`},
 		{`policy_definition_json = "x"`, `(?i)json`},
 		{`policy_definition_json = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
 		{``, `dead_letter_strategy = "at-most-once"`},

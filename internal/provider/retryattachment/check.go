@@ -40,7 +40,9 @@ func checkPlan(
 		prior = nil
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost)
-	found.MissingPipeline = found.MissingPipeline && !run.HasPlanned(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline})
+	if run.HasPlanned(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline}) { // which makes it, or restores its definition
+		found.MissingPipeline, found.Unreadable = false, nil
+	}
 	diags := report.Planned(found, places, false)
 	if prior != nil {
 		diags.Append(report.FailedQueuesStay(pipeline.StayingFailedQueueOf(*prior, &a, vhost.Topology))...)
@@ -79,7 +81,7 @@ func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.V
 func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
 	plan.ID = entity.ID(plan.identity())
 	diags = checkReplacement(*plan, prior)
-	if !plan.inputsKnown() {
+	if !plan.inputsKnown(ctx) {
 		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
 		if plan.TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver())

@@ -27,8 +27,7 @@ type model struct {
 	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition_json"`
 	PolicyPriority     types.Int64          `tfsdk:"policy_priority"`
 	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
-	FailedQueue        types.String         `tfsdk:"failed_queue"`
-	DeclareFailedQueue types.Bool           `tfsdk:"declare_failed_queue"`
+	FailedQueue        types.Object         `tfsdk:"failed_queue"`
 	Timeouts           timeouts.Value       `tfsdk:"timeouts"`
 
 	ID       types.String `tfsdk:"id"`
@@ -38,6 +37,7 @@ type model struct {
 // specification reads known inputs.
 func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagnostics) {
 	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
+	failedQueue, foreign := attribute.FailedQueue(m.FailedQueue)
 	return pipeline.Attachment{
 		Pipeline: m.Pipeline.ValueString(),
 		Vhost:    m.Vhost.ValueString(),
@@ -49,25 +49,25 @@ func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagno
 			DeadLetterStrategy: m.DeadLetterStrategy.ValueString(),
 			PolicyDefinition:   definition,
 			TakeOverFrom:       m.TakeOverFrom.ValueString(),
-			FailedQueue:        m.FailedQueue.ValueString(),
-			ForeignFailedQueue: attribute.ForeignFailedQueue(m.DeclareFailedQueue),
+			FailedQueue:        failedQueue,
+			ForeignFailedQueue: foreign,
 		},
 		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
 	}, diags
 }
 
-func (m model) inputsKnown() bool {
+func (m model) inputsKnown(ctx context.Context) bool {
 	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Engine) &&
 		attribute.Known(m.Type) && attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) &&
 		!m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown() && !m.TakeOverFrom.IsUnknown() &&
-		!m.FailedQueue.IsUnknown() && !m.DeclareFailedQueue.IsUnknown()
+		(m.FailedQueue.IsNull() || attribute.FullyKnown(ctx, m.FailedQueue))
 }
 
 func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
 
 func (m model) near() (pipelines, workQueues []string) {
 	queues := []string{m.Queue.ValueString()}
-	if failedQueue := m.FailedQueue.ValueString(); failedQueue != "" {
+	if failedQueue, _ := attribute.FailedQueue(m.FailedQueue); failedQueue != "" {
 		queues = append(queues, failedQueue)
 	}
 	return []string{m.Pipeline.ValueString()}, queues
@@ -88,8 +88,7 @@ func (m *model) recover(vhost topology.Topology) error {
 	m.Attach = types.StringValue(a.WorkQueue.Attach)
 	m.DeadLetterStrategy = attribute.TextValue(a.WorkQueue.DeadLetterStrategy)
 	m.TakeOverFrom = attribute.TextValue(a.WorkQueue.TakeOverFrom)
-	m.FailedQueue = attribute.TextValue(a.WorkQueue.FailedQueue)
-	m.DeclareFailedQueue = attribute.DeclareFailedQueueValue(a.WorkQueue)
+	m.FailedQueue = attribute.FailedQueueValue(a.WorkQueue.Worker().FailedQueue)
 	m.PolicyDefinition = attribute.ArgumentsValue(a.WorkQueue.PolicyDefinition)
 	m.PolicyPriority = types.Int64Value(int64(a.PolicyPriority))
 	return nil

@@ -39,8 +39,10 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 				Default:    stringdefault.StaticString(pipeline.EngineWorker),
 				Validators: attribute.OneOf(pipeline.Engines()...),
 				MarkdownDescription: "The engine of the pipeline: `worker` (default) or `consumer`. " +
+					"The plan fails if the pipeline's definition on the broker says another one, or cannot be read. " +
 					"Work queues of a `native` pipeline are listed in the pipeline itself.",
 			},
+			"failed_queue":    attribute.FailedQueueAttribute("of the queue's `type`"),
 			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the attachment's policy. "),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
@@ -53,7 +55,6 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 			"topology": attribute.TopologyAttribute(),
 		},
 	}
-	maps.Copy(described.Attributes, attribute.FailedQueueAttributes("of the queue's `type`"))
 	maps.Copy(described.Attributes, attribute.AttachAttributes("",
 		"The pipeline's own `policy_definition_json` does not apply here. "+
 			"`null` drops a key that the queue has from another policy."))

@@ -510,7 +510,7 @@ func TestAcc_FailedQueueWithoutWorker(t *testing.T) {
 					eventuallyReported(t, b, "work", 0)
 				}
 			}
-			const own = `failed_queue = "failures"`
+			const own = `failed_queue = { name = "failures" }`
 			acceptQuickly(t, b,
 				resource.TestStep{Config: config(own), ConfigPlanChecks: settled},
 				resource.TestStep{PreConfig: failed("failures", "own"), Config: config(""), ConfigPlanChecks: settled},
@@ -524,7 +524,7 @@ func TestAcc_FailedQueueWithoutWorker(t *testing.T) {
 				},
 				resource.TestStep{
 					PreConfig: func() { expectIn(t, b, "failures", "kept"); eventuallyReported(t, b, "failures", 0) },
-					Config:    config(`failed_queue = "work.theirs", declare_failed_queue = false`), ConfigPlanChecks: settled,
+					Config:    config(`failed_queue = { name = "work.theirs", declare = false }`), ConfigPlanChecks: settled,
 				},
 				resource.TestStep{
 					ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: importID(b.Vhost, "orders"),

@@ -36,7 +36,7 @@ func engineCases() []engineCase {
 			engine: "native", since: "4.3.1", tooOld: `4\.3\.1 on`, deadLetterExchange: "orders.failed",
 			lines: []string{
 				`engine = "native"`, `delays = ["1s", "2s", "3s"]`, `max_attempts = 5`,
-				`work_queues = { work = { failed_queue = "work.failures" }, noted = { declare = true } }`,
+				`work_queues = { work = { failed_queue = { name = "work.failures" } }, noted = { declare = true } }`,
 			},
 			exchanges: []string{"orders.failed", "orders.failed.route", "orders.return"},
 			queues:    []string{"orders.failed", "work.failures", "noted"},
@@ -47,7 +47,7 @@ func engineCases() []engineCase {
 			engine: "consumer", since: "4.0", tooOld: `Before\s+4\.0`, deadLetterExchange: "orders.retry",
 			lines: []string{
 				`engine = "consumer"`, `delays = ["1s"]`, `max_attempts = 3`,
-				`work_queues = { work = { failed_queue = "work.failures" }, noted = { declare = true, attach = "arguments" } }`,
+				`work_queues = { work = { failed_queue = { name = "work.failures" } }, noted = { declare = true, attach = "arguments" } }`,
 			},
 			exchanges: []string{"orders.failed", "orders.failed.route", "orders.return", "orders.retry"},
 			queues:    []string{"orders.failed", "work.failures", "orders.retry.1s", "noted"},
@@ -79,7 +79,7 @@ func TestAcc_EngineWithoutWorker(t *testing.T) {
 					value("engine", knownvalue.StringExact(c.engine)),
 					value("worker", knownvalue.Null()), value("worker_permissions", knownvalue.Null()), value("inbox_queue", knownvalue.Null()),
 					value("dead_letter_exchange", knownvalue.StringExact(c.deadLetterExchange)),
-					value("failed_queue", knownvalue.StringExact("orders.failed")),
+					value("failed_queue_name", knownvalue.StringExact("orders.failed")),
 				}},
 				{Config: config, PlanOnly: true},
 				{

@@ -109,7 +109,7 @@ func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	workQueue := func(more string) []string {
 		return []string{`delays = ["5s"]`, `work_queues = { "declared" = { declare = true` + more + ` } }`}
 	}
-	const one, other = `, failed_queue = "failures"`, `, failed_queue = "other failures"`
+	const one, other = `, failed_queue = { name = "failures" }`, `, failed_queue = { name = "other failures" }`
 	for name, change := range map[string]struct {
 		before, after []string
 		parkedIn      string

@@ -19,7 +19,7 @@ func TestAcc_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	const failing = `work_queues = { paid = { declare = true, failed_queue = "team.failed" } }`
+	const failing = `work_queues = { paid = { declare = true, failed_queue = { name = "team.failed" } } }`
 	for name, test := range map[string]struct {
 		queue, remedy, after string
 		arguments            []string

@@ -23,7 +23,7 @@ func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 	one := func(workQueue string) string {
 		return pipelineNamed(b, "one", fmt.Sprintf(`work_queues = { "work.a" = { %s } }`, workQueue), "force_destroy = true")
 	}
-	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = "work.shared", declare_failed_queue = false } }`)
+	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = { name = "work.shared", declare = false } } }`)
 	parked := func(count int) func() {
 		return func() {
 			t.Helper()
@@ -38,10 +38,10 @@ func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 		}
 	}
 	acceptQuickly(t, b,
-		resource.TestStep{Config: one(`failed_queue = "work.shared"`)},
-		resource.TestStep{Config: one(`failed_queue = "work.shared"`) + two, ConfigPlanChecks: settled},
+		resource.TestStep{Config: one(`failed_queue = { name = "work.shared" }`)},
+		resource.TestStep{Config: one(`failed_queue = { name = "work.shared" }`) + two, ConfigPlanChecks: settled},
 		resource.TestStep{PreConfig: parked(1), Config: one("") + two, ConfigPlanChecks: settled},
-		resource.TestStep{PreConfig: parked(2), Config: one(`failed_queue = "work.shared", declare_failed_queue = false`) + two, ConfigPlanChecks: settled},
+		resource.TestStep{PreConfig: parked(2), Config: one(`failed_queue = { name = "work.shared", declare = false }`) + two, ConfigPlanChecks: settled},
 		resource.TestStep{PreConfig: parked(3), Config: two, ConfigPlanChecks: settled},
 		resource.TestStep{PreConfig: parked(4), Config: pipelineNamed(b, "two", `work_queues = {}`), ConfigPlanChecks: settled},
 	)
@@ -54,8 +54,8 @@ func TestAcc_DeclaredFailedQueueOfTwoPipelinesSurvivesAForcedDestroy(t *testing.
 	for _, queue := range []string{"work.a", "work.b"} {
 		b.DeclareQueue(t, queue, "quorum", nil)
 	}
-	one := pipelineNamed(b, "one", `work_queues = { "work.a" = { failed_queue = "work.shared" } }`, "force_destroy = true")
-	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = "work.shared", declare_failed_queue = false } }`)
+	one := pipelineNamed(b, "one", `work_queues = { "work.a" = { failed_queue = { name = "work.shared" } } }`, "force_destroy = true")
+	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = { name = "work.shared", declare = false } } }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: one},
 		resource.TestStep{Config: one + two, ConfigPlanChecks: settled},
@@ -76,7 +76,7 @@ func TestAcc_WorkQueueBoundToFailedMessagesIsReleased(t *testing.T) {
 	for _, queue := range []string{"work.a", "work.b"} {
 		b.DeclareQueue(t, queue, "quorum", nil)
 	}
-	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.a" = { failed_queue = "failures" }, "work.b" = {} }`)
+	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.a" = { failed_queue = { name = "failures" } }, "work.b" = {} }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config, ConfigPlanChecks: settled},
 		resource.TestStep{

@@ -34,7 +34,7 @@ func TestAcc_FailedQueuesOfTeams(t *testing.T) {
 			"work.d" = {}
 		}`, a, b2, c))
 	}
-	const shared, theirs = `failed_queue = "team.failures"`, `failed_queue = "work.theirs", declare_failed_queue = false`
+	const shared, theirs = `failed_queue = { name = "team.failures" }`, `failed_queue = { name = "work.theirs", declare = false }`
 	topology := func(kind, name string) tfjsonpath.Path {
 		return tfjsonpath.New("topology").AtMapKey(kind).AtMapKey(name)
 	}
@@ -54,7 +54,7 @@ func TestAcc_FailedQueuesOfTeams(t *testing.T) {
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("failed_queue_permissions").AtMapKey("team.failures"), knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"configure": knownvalue.StringExact("^$"), "read": knownvalue.StringExact(`^(team\.failures)$`), "write": knownvalue.StringExact(`^(orders\.return)$`),
 				})),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("worker").AtMapKey("work_queues").AtMapKey("work.a").AtMapKey("failed_queue"), knownvalue.StringExact("team.failures")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("worker").AtMapKey("work_queues").AtMapKey("work.a").AtMapKey("failed_queue").AtMapKey("name"), knownvalue.StringExact("team.failures")),
 			},
 		},
 		resource.TestStep{
@@ -72,8 +72,8 @@ func TestAcc_FailedQueuesOfTeams(t *testing.T) {
 			Config: config(shared, shared, theirs), ConfigPlanChecks: settled,
 		},
 		// From one queue to another, from declared to not, and from none to one.
-		resource.TestStep{Config: config(`failed_queue = "team.other"`, shared, shared), ConfigPlanChecks: settled},
-		resource.TestStep{Config: config(``, `failed_queue = "team.failures", declare_failed_queue = false`, theirs), ConfigPlanChecks: settled},
+		resource.TestStep{Config: config(`failed_queue = { name = "team.other" }`, shared, shared), ConfigPlanChecks: settled},
+		resource.TestStep{Config: config(``, `failed_queue = { name = "team.failures", declare = false }`, theirs), ConfigPlanChecks: settled},
 		resource.TestStep{
 			PreConfig: func() {
 				if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "team.failures"), nil); status != http.StatusOK {
@@ -94,7 +94,7 @@ func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 		return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { `+failedQueue+` } }`)
 	}
 	refused := regexp.MustCompile(`(?s)would\s+lose\s+messages.*team\.failures: 1 message.*rabbitmq-retry\s+failed.*--queue`)
-	const declared = `failed_queue = "team.failures"`
+	const declared = `failed_queue = { name = "team.failures" }`
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config(declared)},
 		resource.TestStep{
@@ -102,7 +102,7 @@ func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 				b.Publish(t, "", "team.failures", persistent("kept"))
 				eventuallyReported(t, b, "team.failures", 1)
 			},
-			Config: config(`failed_queue = "team.other"`), ExpectError: refused,
+			Config: config(`failed_queue = { name = "team.other" }`), ExpectError: refused,
 		},
 		resource.TestStep{Config: config(``), ExpectError: refused},
 		resource.TestStep{Config: config(declared), Destroy: true, ExpectError: refused},
@@ -141,21 +141,21 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 	}
 	acceptQuickly(t, b,
 		resource.TestStep{Config: both(``, ``), ConfigPlanChecks: settled},
-		wrong(`failed_queue = "orders.failed"`, ``, `belongs\s+to\s+the\s+pipeline`),
-		wrong(`failed_queue = "orders.inbox"`, ``, `belongs\s+to\s+the\s+pipeline`),
-		wrong(`failed_queue = "orders.retry.9s"`, ``, `belongs\s+to\s+the\s+pipeline`),
-		wrong(`failed_queue = "work"`, ``, `own\s+failed\s+messages`),
-		wrong(`failed_queue = "work.b"`, ``, `is\s+a\s+work\s+queue\s+of\s+this\s+pipeline`),
-		wrong(`failed_queue = "other.failed", declare_failed_queue = false`, ``, `own\s+queues\s+of\s+the\s+pipeline\s+"other"`),
-		wrong(`failed_queue = "work.other", declare_failed_queue = false`, ``, `work\s+queue\s+of\s+the\s+pipeline\s+"other"`),
-		wrong(`failed_queue = "x"`, `failed_queue = "x", declare_failed_queue = false`, `Write\s+the\s+same\s+for\s+both`),
-		wrong(`failed_queue = ""`, ``, `failed_queue\s+string\s+length\s+must\s+be\s+at\s+least\s+1`),
-		wrong(`declare_failed_queue = false`, ``, `failed_queue"\s+must\s+be\s+specified`),
-		wrong(`failed_queue = "amq.x"`, ``, `Reserved\s+queue\s+name`),
-		wrong(`failed_queue = "work.existing"`, ``, `Failed\s+queues\s+exist\s+already`),
-		wrong(`failed_queue = "work.cycle", declare_failed_queue = false`, ``, `would\s+be\s+retried,\s+and\s+come\s+back`),
-		wrong(`failed_queue = "work.cycle.by.policy", declare_failed_queue = false`, ``, `dead-letters\s+to\s+"orders\.return"`),
-		wrong(`failed_queue = "nowhere", declare_failed_queue = false`, ``, `Failed\s+queues\s+do\s+not\s+exist`),
+		wrong(`failed_queue = { name = "orders.failed" }`, ``, `belongs\s+to\s+the\s+pipeline`),
+		wrong(`failed_queue = { name = "orders.inbox" }`, ``, `belongs\s+to\s+the\s+pipeline`),
+		wrong(`failed_queue = { name = "orders.retry.9s" }`, ``, `belongs\s+to\s+the\s+pipeline`),
+		wrong(`failed_queue = { name = "work" }`, ``, `own\s+failed\s+messages`),
+		wrong(`failed_queue = { name = "work.b" }`, ``, `is\s+a\s+work\s+queue\s+of\s+this\s+pipeline`),
+		wrong(`failed_queue = { name = "other.failed", declare = false }`, ``, `own\s+queues\s+of\s+the\s+pipeline\s+"other"`),
+		wrong(`failed_queue = { name = "work.other", declare = false }`, ``, `work\s+queue\s+of\s+the\s+pipeline\s+"other"`),
+		wrong(`failed_queue = { name = "x" }`, `failed_queue = { name = "x", declare = false }`, `Write\s+the\s+same\s+for\s+both`),
+		wrong(`failed_queue = { name = "" }`, ``, `failed_queue\.name\s+string\s+length\s+must\s+be\s+at\s+least\s+1`),
+		wrong(`failed_queue = { declare = false }`, ``, `attribute\s+"name"\s+is\s+required`),
+		wrong(`failed_queue = { name = "amq.x" }`, ``, `Reserved\s+queue\s+name`),
+		wrong(`failed_queue = { name = "work.existing" }`, ``, `Failed\s+queues\s+exist\s+already`),
+		wrong(`failed_queue = { name = "work.cycle", declare = false }`, ``, `would\s+be\s+retried,\s+and\s+come\s+back`),
+		wrong(`failed_queue = { name = "work.cycle.by.policy", declare = false }`, ``, `dead-letters\s+to\s+"orders\.return"`),
+		wrong(`failed_queue = { name = "nowhere", declare = false }`, ``, `Failed\s+queues\s+do\s+not\s+exist`),
 		resource.TestStep{PreConfig: func() { deleted("policies", "cycle")(t, b) }, Config: both(``, ``), ConfigPlanChecks: settled},
 	)
 }

@@ -60,7 +60,7 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 // is no inbox, and nothing that a worker would need.
 func (m *model) showNames(p pipeline.Pipeline) {
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
-	m.FailedQueue = types.StringValue(p.Names().FailedQueue())
+	m.FailedQueueName = types.StringValue(p.Names().FailedQueue())
 	if !p.HasWorker() {
 		m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
 		m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)
@@ -82,7 +82,7 @@ func (m model) inputsKnown(ctx context.Context) bool {
 func (m *model) computePartly(ctx context.Context) {
 	m.ID = entity.ID(m.identity())
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
-	m.DeadLetterExchange, m.InboxQueue, m.FailedQueue = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	m.DeadLetterExchange, m.InboxQueue, m.FailedQueueName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
 	m.OperatorPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
 	m.FailedPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
@@ -103,7 +103,7 @@ func (m *model) computePartly(ctx context.Context) {
 // computeGivesUpAfter needs the schedule alone.
 func (m *model) computeGivesUpAfter(ctx context.Context) {
 	schedule := *m
-	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(types.ObjectType{AttrTypes: workQueueType})
+	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(attribute.WorkQueueType)
 	schedule.PolicyDefinition = jsontypes.NewNormalizedNull()
 	if p, diags := specification(ctx, schedule); !diags.HasError() {
 		m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))

@@ -39,7 +39,7 @@ type model struct {
 	Topology            types.Object `tfsdk:"topology"`
 	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
 	InboxQueue          types.String `tfsdk:"inbox_queue"`
-	FailedQueue         types.String `tfsdk:"failed_queue"`
+	FailedQueueName     types.String `tfsdk:"failed_queue_name"`
 	GivesUpAfter        types.String `tfsdk:"gives_up_after"`
 	Worker              types.Object `tfsdk:"worker"`
 	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
@@ -55,8 +55,8 @@ func (m model) near() (pipelines, workQueues []string) {
 	queues := slices.Collect(maps.Keys(m.WorkQueues.Elements()))
 	for _, element := range m.WorkQueues.Elements() {
 		w, _ := element.(types.Object)
-		if queue, isText := w.Attributes()["failed_queue"].(types.String); isText && queue.ValueString() != "" {
-			queues = append(queues, queue.ValueString())
+		if failedQueue, _ := attribute.FailedQueue(w.Attributes()["failed_queue"]); failedQueue != "" {
+			queues = append(queues, failedQueue)
 		}
 	}
 	return []string{m.Name.ValueString()}, queues
@@ -127,7 +127,7 @@ func (m *model) recover(vhost topology.Topology) error {
 	m.PolicyPriority = types.Int64Value(int64(p.PolicyPriority))
 	m.PolicyDefinition = attribute.ArgumentsValue(p.PolicyDefinition)
 	m.ForceDestroy = types.BoolValue(false)
-	m.WorkQueues = attribute.MapValue(types.ObjectType{AttrTypes: workQueueType}, p.WorkQueues, workQueueValue)
+	m.WorkQueues = attribute.MapValue(attribute.WorkQueueType, p.WorkQueues, attribute.WorkQueueValue)
 	return nil
 }
 

@@ -88,7 +88,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			},
 			"work_queues": schema.MapNestedAttribute{
 				Optional: true, Computed: true,
-				Default: mapdefault.StaticValue(types.MapValueMust(types.ObjectType{AttrTypes: workQueueType}, map[string]attr.Value{})),
+				Default: mapdefault.StaticValue(types.MapValueMust(attribute.WorkQueueType, map[string]attr.Value{})),
 				MarkdownDescription: "Queues whose messages are retried, by name. " +
 					"A queue can belong to one pipeline only.",
 				NestedObject: schema.NestedAttributeObject{Attributes: workQueueAttributes()},
@@ -115,8 +115,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"id":       attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. " +
 				"With the engine `worker`, a consumer that knows more than \"it failed\" publishes here."),
-			"inbox_queue":  attribute.ComputedString("Queue that the sidecar consumes, null without one."),
-			"failed_queue": attribute.ComputedString("Queue that holds the messages that are not retried any more."),
+			"inbox_queue":       attribute.ComputedString("Queue that the sidecar consumes, null without one."),
+			"failed_queue_name": attribute.ComputedString("Queue that holds the messages that are not retried any more."),
 			"gives_up_after": attribute.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back: " +
 				"what `delays`, `max_attempts` and `max_age` of the pipeline come to. " +
 				"In a work queue with a `max_attempts` of its own it is another."),
@@ -190,11 +190,11 @@ func workQueueAttributes() map[string]schema.Attribute {
 			CustomType:          jsontypes.NormalizedType{},
 			MarkdownDescription: "More arguments for a declared queue, as JSON, for example `jsonencode({ x-single-active-consumer = true })`.",
 		},
+		"failed_queue": attribute.FailedQueueAttribute("of the pipeline's `queue_type`"),
 	}
 	maps.Copy(attributes, attribute.AttachAttributes(
 		" For a declared queue the pipeline writes the arguments itself.",
 		"They take precedence over those of the whole pipeline; `null` drops a key."))
-	maps.Copy(attributes, attribute.FailedQueueAttributes("of the pipeline's `queue_type`"))
 	return attributes
 }
 
@@ -223,19 +223,6 @@ func (defaultAttempts) PlanModifyInt64(ctx context.Context, req planmodifier.Int
 
 // The types of the nested attributes.
 var (
-	workQueueType = map[string]attr.Type{
-		"type":           types.StringType,
-		"declare":        types.BoolType,
-		"arguments_json": jsontypes.NormalizedType{},
-		"attach":         types.StringType,
-
-		"dead_letter_strategy":   types.StringType,
-		"policy_definition_json": jsontypes.NormalizedType{},
-		"max_attempts":           types.Int64Type,
-		"take_over_from":         types.StringType,
-		"failed_queue":           types.StringType,
-		"declare_failed_queue":   types.BoolType,
-	}
 	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"delay":   types.StringType,
 		"drained": types.BoolType,

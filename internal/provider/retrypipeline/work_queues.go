@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -28,8 +27,7 @@ type workQueueModel struct {
 	PolicyDefinition   jsontypes.Normalized `tfsdk:"policy_definition_json"`
 	MaxAttempts        types.Int64          `tfsdk:"max_attempts"`
 	TakeOverFrom       types.String         `tfsdk:"take_over_from"`
-	FailedQueue        types.String         `tfsdk:"failed_queue"`
-	DeclareFailedQueue types.Bool           `tfsdk:"declare_failed_queue"`
+	FailedQueue        types.Object         `tfsdk:"failed_queue"`
 }
 
 // workQueue turns known settings into a specification. What is not set has its default.
@@ -41,6 +39,7 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 	if !w.MaxAttempts.IsNull() {
 		diags.Append(report.Errors(workerconfig.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
 	}
+	failedQueue, foreign := attribute.FailedQueue(w.FailedQueue)
 	return pipeline.WorkQueue{
 		Type:               cmp.Or(w.Type.ValueString(), topology.Quorum),
 		Declare:            w.Declare.ValueBool(),
@@ -50,8 +49,8 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 		PolicyDefinition:   definition,
 		MaxAttempts:        int(w.MaxAttempts.ValueInt64()),
 		TakeOverFrom:       w.TakeOverFrom.ValueString(),
-		FailedQueue:        w.FailedQueue.ValueString(),
-		ForeignFailedQueue: attribute.ForeignFailedQueue(w.DeclareFailedQueue),
+		FailedQueue:        failedQueue,
+		ForeignFailedQueue: foreign,
 	}, diags
 }
 
@@ -89,19 +88,4 @@ func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
 		}
 	}
 	return diags
-}
-
-func workQueueValue(workQueue pipeline.WorkQueue) attr.Value {
-	return types.ObjectValueMust(workQueueType, map[string]attr.Value{
-		"type":                   types.StringValue(workQueue.Type),
-		"declare":                types.BoolValue(workQueue.Declare),
-		"arguments_json":         attribute.ArgumentsValue(workQueue.Arguments),
-		"attach":                 types.StringValue(workQueue.Attach),
-		"dead_letter_strategy":   attribute.TextValue(workQueue.DeadLetterStrategy),
-		"policy_definition_json": attribute.ArgumentsValue(workQueue.PolicyDefinition),
-		"max_attempts":           attribute.AttemptsValue(workQueue.MaxAttempts),
-		"take_over_from":         attribute.TextValue(workQueue.TakeOverFrom),
-		"failed_queue":           attribute.TextValue(workQueue.FailedQueue),
-		"declare_failed_queue":   attribute.DeclareFailedQueueValue(workQueue),
-	})
 }

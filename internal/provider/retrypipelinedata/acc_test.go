@@ -32,13 +32,14 @@ resource "rabbitmq_retry_pipeline" "orders" {
   vhost       = %[1]q
   delays      = ["5s", "1m"]
   max_age     = "24h"
-  work_queues = { work = { max_attempts = 7 } }
+  work_queues = { work = { max_attempts = 7, failed_queue = { name = "given-up" } } }
 }
 
 resource "rabbitmq_retry_attachment" "attached" {
-  pipeline = rabbitmq_retry_pipeline.orders.name
-  vhost    = %[1]q
-  queue    = "attached"
+  pipeline     = rabbitmq_retry_pipeline.orders.name
+  vhost        = %[1]q
+  queue        = "attached"
+  failed_queue = { name = "given-up", declare = false }
 }
 
 data "rabbitmq_retry_pipeline" "orders" {
@@ -54,16 +55,22 @@ output "merged" {
 	same := func(attribute string) statecheck.StateCheck {
 		return statecheck.CompareValuePairs(owner, tfjsonpath.New(attribute), read, tfjsonpath.New(attribute), compare.ValuesSame())
 	}
+	theirs := knownvalue.ObjectExact(map[string]knownvalue.Check{"name": knownvalue.StringExact("given-up"), "declare": knownvalue.Bool(false)})
 	workQueues := tfjsonpath.New("worker").AtMapKey("work_queues")
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{
-			same("dead_letter_exchange"), same("inbox_queue"), same("failed_queue"), same("gives_up_after"),
-			same("worker_permissions"), same("operator_permissions"),
+			same("dead_letter_exchange"), same("inbox_queue"), same("failed_queue_name"), same("gives_up_after"),
+			same("worker_permissions"), same("operator_permissions"), same("work_queues"),
 			statecheck.CompareValuePairs(owner, workQueues.AtMapKey("work"), read, workQueues.AtMapKey("work"), compare.ValuesSame()),
-			statecheck.ExpectKnownValue(read, workQueues.AtMapKey("attached"), knownvalue.NotNull()),
+			statecheck.ExpectKnownValue(read, workQueues.AtMapKey("attached").AtMapKey("failed_queue"), theirs),
 			statecheck.ExpectKnownValue(read, tfjsonpath.New("worker").AtMapKey("max_age"), knownvalue.StringExact("24h")),
-			statecheck.ExpectKnownValue(read, tfjsonpath.New("work_queues"), knownvalue.SetExact([]knownvalue.Check{knownvalue.StringExact("work")})),
-			statecheck.ExpectKnownValue(read, tfjsonpath.New("attachments"), knownvalue.SetExact([]knownvalue.Check{knownvalue.StringExact("attached")})),
+			statecheck.ExpectKnownValue(read, tfjsonpath.New("attachments"), knownvalue.MapExact(map[string]knownvalue.Check{
+				"attached": knownvalue.ObjectExact(map[string]knownvalue.Check{
+					"type": knownvalue.StringExact("quorum"), "attach": knownvalue.StringExact("policy"), "policy_priority": knownvalue.Int64Exact(1000),
+					"dead_letter_strategy": knownvalue.Null(), "policy_definition_json": knownvalue.Null(), "take_over_from": knownvalue.Null(),
+					"failed_queue": theirs,
+				}),
+			})),
 			statecheck.ExpectKnownOutputValue("merged", knownvalue.ObjectExact(map[string]knownvalue.Check{
 				"configure": knownvalue.StringExact("^$"),
 				"read":      knownvalue.StringExact(`^(orders\.failed)$|^(orders\.inbox)$`),

@@ -5,8 +5,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -44,11 +45,10 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 }
 
 // attachments are the queues that are attached, as the broker has them.
-func attachments(p pipeline.Pipeline, vhost topology.Topology) map[string]pipeline.WorkQueue {
-	attached := map[string]pipeline.WorkQueue{}
+func attachments(p pipeline.Pipeline, vhost topology.Topology) map[string]pipeline.Attachment {
+	attached := map[string]pipeline.Attachment{}
 	for _, queue := range pipeline.Attached(p.Names(), vhost) {
-		a, _ := pipeline.RecoverAttachment(p.Name, p.Vhost, queue, vhost) // is attached
-		attached[queue] = a.WorkQueue
+		attached[queue], _ = pipeline.RecoverAttachment(p.Name, p.Vhost, queue, vhost) // is attached
 	}
 	return attached
 }
@@ -69,11 +69,11 @@ type model struct {
 	Vhost types.String `tfsdk:"vhost"`
 
 	Engine              types.String `tfsdk:"engine"`
-	WorkQueues          types.Set    `tfsdk:"work_queues"`
-	Attachments         types.Set    `tfsdk:"attachments"`
+	WorkQueues          types.Map    `tfsdk:"work_queues"`
+	Attachments         types.Map    `tfsdk:"attachments"`
 	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
 	InboxQueue          types.String `tfsdk:"inbox_queue"`
-	FailedQueue         types.String `tfsdk:"failed_queue"`
+	FailedQueueName     types.String `tfsdk:"failed_queue_name"`
 	GivesUpAfter        types.String `tfsdk:"gives_up_after"`
 	Worker              types.Object `tfsdk:"worker"`
 	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
@@ -83,23 +83,22 @@ type model struct {
 
 // show sets the computed attributes. The worker has the attached queues, too: nobody else who writes its configuration
 // knows all of them.
-func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.WorkQueue) {
+func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.Attachment) {
 	n, worker := p.Names(), p.Worker()
 	m.Engine = types.StringValue(p.EngineName())
-	m.WorkQueues = texts(slices.Sorted(maps.Keys(p.WorkQueues)))
-	m.Attachments = texts(slices.Sorted(maps.Keys(attached)))
+	m.WorkQueues = attribute.MapValue(attribute.WorkQueueType, p.WorkQueues, attribute.WorkQueueValue)
+	m.Attachments = attribute.MapValue(attachmentType, attached, attachmentValue)
 	all := p
-	all.WorkQueues = maps.Clone(attached)
-	maps.Copy(all.WorkQueues, p.WorkQueues)
-	for queue, w := range attached {
-		if _, listed := worker.WorkQueues[queue]; !listed {
-			worker.WorkQueues[queue] = pipeline.WorkerQueue{FailedQueue: w.FailedQueue}
+	all.WorkQueues = maps.Clone(p.WorkQueues)
+	for queue, a := range attached {
+		if _, listed := p.WorkQueues[queue]; !listed {
+			all.WorkQueues[queue], worker.WorkQueues[queue] = a.WorkQueue, a.WorkQueue.Worker()
 		}
 	}
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(all))
 	m.FailedPermissions = attribute.FailedQueuePermissionsValue(all)
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
-	m.FailedQueue = types.StringValue(n.FailedQueue())
+	m.FailedQueueName = types.StringValue(n.FailedQueue())
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
 	m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)
@@ -109,8 +108,25 @@ func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.WorkQueue
 	}
 }
 
-func texts(values []string) types.Set {
-	return types.SetValueMust(types.StringType, attribute.StringValues(values))
+// attachmentType has the attributes of the resource, but for those that are the pipeline's.
+var attachmentType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"type":   types.StringType,
+	"attach": types.StringType,
+
+	"dead_letter_strategy":   types.StringType,
+	"policy_definition_json": jsontypes.NormalizedType{},
+	"policy_priority":        types.Int64Type,
+	"take_over_from":         types.StringType,
+	"failed_queue":           attribute.FailedQueueType,
+}}
+
+// attachmentValue is an attachment without what only a pipeline sets for a work queue.
+func attachmentValue(a pipeline.Attachment) attr.Value {
+	w, _ := attribute.WorkQueueValue(a.WorkQueue).(types.Object)
+	values := w.Attributes()
+	maps.DeleteFunc(values, func(name string, _ attr.Value) bool { return attachmentType.AttrTypes[name] == nil })
+	values["policy_priority"] = types.Int64Value(int64(a.PolicyPriority))
+	return types.ObjectValueMust(attachmentType.AttrTypes, values)
 }
 
 func cannotRead(name, vhost string, err error) diag.Diagnostic {
@@ -132,12 +148,19 @@ func pipelineSchema() schema.Schema {
 				Optional: true, Computed: true,
 				MarkdownDescription: "Virtual host. Default: `/`.",
 			},
-			"engine":               entity.ComputedString("Who counts the attempts and delays: `worker`, `native` or `consumer`."),
-			"work_queues":          textSet("Queues of the pipeline's own configuration."),
-			"attachments":          textSet("Queues that are attached by a `rabbitmq_retry_attachment`."),
+			"engine": entity.ComputedString("Who counts the attempts and delays: `worker`, `native` or `consumer`."),
+			"work_queues": schema.MapAttribute{
+				Computed: true, ElementType: attribute.WorkQueueType,
+				MarkdownDescription: "Queues of the pipeline's own configuration, by name, with the attributes that they have there. " +
+					"A setting that has its default may be null.",
+			},
+			"attachments": schema.MapAttribute{
+				Computed: true, ElementType: attachmentType,
+				MarkdownDescription: "Queues that are attached by a `rabbitmq_retry_attachment`, by name, with the attributes that they have there.",
+			},
 			"dead_letter_exchange": entity.ComputedString("Exchange that work queues dead-letter to."),
 			"inbox_queue":          entity.ComputedString("Queue that the sidecar consumes, null without one."),
-			"failed_queue":         entity.ComputedString("Queue that holds the messages that are not retried any more."),
+			"failed_queue_name":    entity.ComputedString("Queue that holds the messages that are not retried any more."),
 			"gives_up_after":       entity.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back."),
 			"worker": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.WorkerType,
@@ -161,8 +184,4 @@ func pipelineSchema() schema.Schema {
 			},
 		},
 	}
-}
-
-func textSet(description string) schema.SetAttribute {
-	return schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }

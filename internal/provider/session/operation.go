@@ -93,7 +93,7 @@ func (s *Session) Plans(key Key) {
 	s.operation.planned[key] = true
 }
 
-// HasPlanned reports whether a resource was planned in this operation. Only warnings depend on it.
+// HasPlanned reports whether a resource was planned in this operation. Only warnings and errors depend on it.
 func (s *Session) HasPlanned(key Key) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -1,0 +1,56 @@
+package attribute
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+)
+
+// FailedQueueType is the type of where the failed messages of a work queue go.
+var FailedQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{"name": types.StringType, "declare": types.BoolType}}
+
+// FailedQueueAttribute describes where the failed messages of a work queue go. The text says of what type the queue is.
+func FailedQueueAttribute(queueType string) schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Queue that gets the failed messages of this work queue, in place of the pipeline's failed queue. " +
+			"Several work queues may share one.",
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Required:            true,
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				MarkdownDescription: "Name of the queue.",
+			},
+			"declare": schema.BoolAttribute{
+				Optional: true, Computed: true,
+				Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether the queue is created and owned here, " + queueType + ". " +
+					"Default: `true`. With `false` it exists already, and is somebody else's. " +
+					"Setting it to `false` later never deletes the queue.",
+			},
+		},
+	}
+}
+
+// FailedQueue reads the attribute: no name if there is no such queue.
+func FailedQueue(of attr.Value) (name string, foreign bool) {
+	object, _ := of.(types.Object)
+	queue, _ := object.Attributes()["name"].(types.String)
+	declare, _ := object.Attributes()["declare"].(types.Bool)
+	return queue.ValueString(), Known(declare) && !declare.ValueBool()
+}
+
+// FailedQueueValue is null where a work queue has no failed queue of its own.
+func FailedQueueValue(of pipeline.WorkerFailedQueue) types.Object {
+	if of.Name == "" {
+		return types.ObjectNull(FailedQueueType.AttrTypes)
+	}
+	return types.ObjectValueMust(FailedQueueType.AttrTypes, map[string]attr.Value{
+		"name": types.StringValue(of.Name), "declare": types.BoolValue(of.Declare),
+	})
+}
