@@ -19,13 +19,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/deadletteraudit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/delayedexchange"
 	providerfunction "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/function"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipelinedata"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 )
 
 type rabbitMQ struct {
@@ -74,12 +74,12 @@ func (rabbitMQ) Functions(context.Context) []func() function.Function {
 	return []func() function.Function{providerfunction.NewMergePermissions}
 }
 
-// Configure makes the session that resources and data sources work with. It does not ask the broker: the session does
-// when it is first needed. While the endpoint or a credential is not known yet, resources and data sources wait for it,
-// if the client can do that; otherwise plans are made without looking at the broker.
+// Configure makes the [configured.Provider] that resources and data sources work with. The broker is first asked when it is needed.
+// While the endpoint or a credential is not known yet, resources and data sources wait for it, if the client can do that; otherwise
+// plans are made without looking at the broker.
 func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if !req.Config.Raw.IsFullyKnown() {
-		handOut(session.Unconnected(), resp)
+		handOut(configured.Unconnected(), resp)
 		if req.ClientCapabilities.DeferralAllowed {
 			resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
 		}
@@ -97,10 +97,10 @@ func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, 
 		resp.Diagnostics.Append(invalid(err))
 		return
 	}
-	handOut(session.New(client, p.times), resp)
+	handOut(configured.New(client, p.times), resp)
 }
 
-func handOut(made *session.Session, resp *provider.ConfigureResponse) {
+func handOut(made *configured.Provider, resp *provider.ConfigureResponse) {
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = made, made, made
 }
 

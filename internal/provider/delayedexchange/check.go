@@ -10,9 +10,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -34,7 +34,7 @@ func validate(_ context.Context, m model) diag.Diagnostics {
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	_ *session.Session, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ entity.Lifecycle,
+	_ *configured.Provider, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ entity.Lifecycle,
 ) diag.Diagnostics {
 	found := preflight.CheckLiveDelayedExchange(e, prior, vhost)
 	diags := report.Planned(found, places, false)
@@ -61,7 +61,7 @@ func inUse(e delayed.Exchange, vhost topology.Topology) *entity.InUse {
 		return bound(n, bindings)
 	}
 	if garbled := n.GarbledNotes(vhost); len(garbled) > 0 {
-		return entity.NoteGarbled(session.DelayedExchange, garbled[0])
+		return entity.NoteGarbled(configured.DelayedExchange, garbled[0])
 	}
 	return nil
 }

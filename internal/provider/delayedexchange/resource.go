@@ -11,9 +11,9 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -27,7 +27,7 @@ func NewList() list.ListResource { return entity.NewList(kind()) }
 func kind() entity.Kind[model, delayed.Exchange] {
 	return entity.Kind[model, delayed.Exchange]{
 		Type: "delayed_exchange",
-		Kind: session.DelayedExchange,
+		Kind: configured.DelayedExchange,
 		Parts: []entity.Part{
 			entity.VhostPart,
 			{Name: "name", Description: "Name of the delayed exchange.", Check: workerconfig.CheckDelayedExchangeName},
@@ -46,19 +46,19 @@ func kind() entity.Kind[model, delayed.Exchange] {
 		Recover:       (*model).recover,
 		Refresh:       refresh,
 
-		Found:       found,
-		InService:   inService,
-		Expand:      delayed.Expand,
-		Owned:       delayed.Owned,
-		Check:       preflight.CheckDelayedExchange,
-		CheckRun:    func(*session.Session, delayed.Exchange, *delayed.Exchange) diag.Diagnostics { return nil },
-		Replaces:    func(prior, next delayed.Exchange) bool { return prior.Name != next.Name || prior.Vhost != next.Vhost },
-		CheckPlan:   checkPlan,
-		CheckLive:   preflight.CheckLiveDelayedExchange,
-		InUse:       inUse,
-		UsedThrough: func(e delayed.Exchange) string { return e.Names().DeliverExchange() },
-		LetsGo:      func(*session.Session, delayed.Exchange, topology.Vhost) diag.Diagnostics { return nil },
-		Released:    func(delayed.Exchange, *delayed.Exchange, topology.Vhost) []string { return nil },
+		Found:         found,
+		InService:     inService,
+		Expand:        delayed.Expand,
+		Owned:         delayed.Owned,
+		Check:         preflight.CheckDelayedExchange,
+		CheckRun:      func(*configured.Provider, delayed.Exchange, *delayed.Exchange) diag.Diagnostics { return nil },
+		Replaces:      func(prior, next delayed.Exchange) bool { return prior.Name != next.Name || prior.Vhost != next.Vhost },
+		CheckPlan:     checkPlan,
+		CheckLive:     preflight.CheckLiveDelayedExchange,
+		InUse:         inUse,
+		UsedThrough:   func(e delayed.Exchange) string { return e.Names().DeliverExchange() },
+		LostByDestroy: func(*configured.Provider, delayed.Exchange, topology.Vhost) diag.Diagnostics { return nil },
+		Released:      func(delayed.Exchange, *delayed.Exchange, topology.Vhost) []string { return nil },
 
 		BindingsThatGo: delayed.BindingsThatGo,
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -96,7 +96,7 @@ func objectsOf(m *model, kind string) map[string]attr.Value {
 
 // refresh sets the computed attributes from what is owned on the broker. Levels that are not in the specification are
 // retired. One that has no queue any more is drained.
-func refresh(ctx context.Context, run *session.Session, state *model, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
+func refresh(ctx context.Context, run *configured.Provider, state *model, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
 	e.Retired = nil
 	var queues []string
 	for _, l := range e.Names().LevelsIn(owned) {

@@ -19,7 +19,7 @@ import (
 // messages would be lost, and leaves no state behind. The state is the plan: to read everything again would
 // cost a listing per resource, and the next plan reads it anyway.
 func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer e.session.Call()()
+	defer e.provider.Call()()
 	var plan M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	next, _, diags := e.resolve(ctx, &plan, nil)
@@ -28,7 +28,7 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	made, err := e.session.Making(ctx, e.objects(plan, next))
+	made, err := e.provider.Making(ctx, e.objects(plan, next))
 	if err != nil {
 		resp.Diagnostics.Append(e.cannotCreate(e.key(plan), next, err))
 		return
@@ -39,7 +39,7 @@ func (e *entity[M, S]) Create(ctx context.Context, req resource.CreateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := e.session.Applier.Create(ctx, e.kind.Change(nil, &next, all)); err != nil {
+	if err := e.provider.Applier.Create(ctx, e.kind.Change(nil, &next, all)); err != nil {
 		resp.Diagnostics.Append(e.cannotCreate(e.key(plan), next, err))
 		resp.Diagnostics.Append(e.leftBehind(ctx, plan, err)...)
 		return
@@ -70,7 +70,7 @@ func (e *entity[M, S]) leftBehind(ctx context.Context, plan M, err error) diag.D
 	if !errors.As(err, &left) {
 		return nil
 	}
-	all, unimportable := e.session.Client.List(context.WithoutCancel(ctx), e.key(plan).Vhost)
+	all, unimportable := e.provider.Client.List(context.WithoutCancel(ctx), e.key(plan).Vhost)
 	if unimportable == nil {
 		unimportable = e.kind.Recover(&plan, all.Topology)
 	}
@@ -88,7 +88,7 @@ var createdValue = []byte("true")
 
 // checkCreation is checkInService for a plan of which some input is not known yet.
 func (e *entity[M, S]) checkCreation(ctx context.Context, plan M) diag.Diagnostics {
-	if !e.identityKnown(plan) || !e.session.Configured() || e.session.HasWritten() {
+	if !e.identityKnown(plan) || !e.provider.Configured() || e.provider.HasWritten() {
 		return nil
 	}
 	user, diags := e.reachForPlan(ctx)
@@ -126,7 +126,7 @@ func (e *entity[M, S]) contents(ctx context.Context, live M, vhost topology.Topo
 	if diags.HasError() {
 		return nil
 	}
-	contents, err := e.session.Applier.Contents(ctx, e.key(live).Vhost, slices.Collect(maps.Keys(e.kind.Owned(spec, vhost).Queues)), nil)
+	contents, err := e.provider.Applier.Contents(ctx, e.key(live).Vhost, slices.Collect(maps.Keys(e.kind.Owned(spec, vhost).Queues)), nil)
 	if err != nil {
 		return nil
 	}

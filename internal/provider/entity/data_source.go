@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -35,8 +35,8 @@ func ComputedString(description string) schema.StringAttribute {
 
 // view is a data source.
 type view[M any] struct {
-	view    View[M]
-	session *session.Session
+	view     View[M]
+	provider *configured.Provider
 }
 
 var (
@@ -46,7 +46,7 @@ var (
 
 // NewDataSource makes a data source of a view. Until it is configured, it has no connection.
 func NewDataSource[M any](of View[M]) datasource.DataSource {
-	return &view[M]{view: of, session: session.Unconnected()}
+	return &view[M]{view: of, provider: configured.Unconnected()}
 }
 
 // Metadata names the data source.
@@ -59,9 +59,9 @@ func (v *view[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *da
 	resp.Schema = v.view.Schema()
 }
 
-// Configure takes over the session that the provider's Configure made.
+// Configure takes over what the provider's Configure made.
 func (v *view[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	resp.Diagnostics.Append(takeOver(&v.session, req.ProviderData)...)
+	resp.Diagnostics.Append(takeOver(&v.provider, req.ProviderData)...)
 }
 
 // ValidateConfig checks what is known of the configuration.
@@ -70,7 +70,7 @@ func (v *view[M]) ValidateConfig(ctx context.Context, req datasource.ValidateCon
 }
 
 // reachForData is reach for what only reads. It is an error, too, if the provider is not configured yet.
-func reachForData(ctx context.Context, s *session.Session) diag.Diagnostics {
+func reachForData(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	if !s.Configured() {
 		return diag.Diagnostics{notConnectedForData()}
 	}
@@ -79,10 +79,10 @@ func reachForData(ctx context.Context, s *session.Session) diag.Diagnostics {
 
 // Read lists the vhost, as it is now, and shows what is in it.
 func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	defer v.session.Call()()
+	defer v.provider.Call()()
 	var m M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	resp.Diagnostics.Append(reachForData(ctx, v.session)...)
+	resp.Diagnostics.Append(reachForData(ctx, v.provider)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -90,7 +90,7 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 	if name.IsNull() {
 		*name = types.StringValue(defaultVhost)
 	}
-	vhost, err := v.session.Fresh(ctx, name.ValueString())
+	vhost, err := v.provider.Fresh(ctx, name.ValueString())
 	switch {
 	case broker.IsNotFound(err):
 		resp.Diagnostics.Append(vhostNotThere(name.ValueString(), ""))

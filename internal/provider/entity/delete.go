@@ -14,7 +14,7 @@ import (
 
 // Delete removes the resource if that loses no message; otherwise everything stays as it is.
 func (e *entity[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	defer e.session.Call()()
+	defer e.provider.Call()()
 	var state M
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
@@ -37,8 +37,8 @@ func (e *entity[M, S]) going(ctx context.Context, state M) (spec S, lifecycle Li
 }
 
 func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle) diag.Diagnostics {
-	e.session.MarkWritten()
-	all, err := e.session.Fresh(ctx, vhost)
+	e.provider.MarkWritten()
+	all, err := e.provider.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err) && e.vhostGone(ctx, vhost):
 		return nil
@@ -55,7 +55,7 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 		change.Unused = e.unused(vhost, spec)
 		return change
 	}, func(change apply.Change) error {
-		return e.kind.Destroy(ctx, e.session.Applier, change, lifecycle.Force)
+		return e.kind.Destroy(ctx, e.provider.Applier, change, lifecycle.Force)
 	})
 	var diags diag.Diagnostics
 	var refused *apply.KeptError
@@ -74,7 +74,7 @@ func (e *entity[M, S]) delete(ctx context.Context, vhost string, spec S, lifecyc
 // recheck reads the vhost again after a wait, in which others may have begun to use what is to be destroyed.
 func (e *entity[M, S]) recheck(vhost string, spec S) func(context.Context) (topology.Vhost, topology.Topology, error) {
 	return func(ctx context.Context) (topology.Vhost, topology.Topology, error) {
-		all, err := e.session.Fresh(ctx, vhost)
+		all, err := e.provider.Fresh(ctx, vhost)
 		if err != nil {
 			return all, topology.Topology{}, err
 		}
@@ -88,7 +88,7 @@ func (e *entity[M, S]) unused(vhost string, spec S) func(context.Context) error 
 		return nil
 	}
 	return func(ctx context.Context) error {
-		bindings, err := e.session.Client.BindingsFrom(ctx, vhost, e.kind.UsedThrough(spec))
+		bindings, err := e.provider.Client.BindingsFrom(ctx, vhost, e.kind.UsedThrough(spec))
 		if err != nil && !broker.IsNotFound(err) {
 			return err
 		}

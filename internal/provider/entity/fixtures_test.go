@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -52,7 +52,7 @@ func boxKind() Kind[box, string] {
 		Specification: func(_ context.Context, b box) (string, diag.Diagnostics) { return b.Name.ValueString(), nil },
 		Expand:        func(string) topology.Topology { return topology.New() },
 		Check:         noBadName,
-		CheckRun:      func(*session.Session, string, *string) diag.Diagnostics { return nil },
+		CheckRun:      func(*configured.Provider, string, *string) diag.Diagnostics { return nil },
 		Replaces:      func(prior, next string) bool { return prior != next },
 	}
 }

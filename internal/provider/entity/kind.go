@@ -1,5 +1,5 @@
 // Package entity is what all resources and data sources have in common: how Terraform's calls lead to the
-// session, to the checks and to the broker, and what users are told when one of them fails.
+// checks and to the broker, and what users are told when one of them fails.
 //
 // A resource is a Kind: its schema, its model, what the model expands to and owns, and the checks that are
 // particular to it. New makes the resource of it. A data source is a View.
@@ -20,19 +20,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Kind is what is particular to one kind of resource. M is its model, the resource as Terraform has it. S is
 // its specification, what a model with known inputs comes to. Functions are pure unless they are given an
-// applier or a session.
+// applier or a configured provider.
 type Kind[M, S any] struct {
 	// Type is the resource's type behind the provider's name, such as "retry_pipeline".
 	Type string
 	// Kind is what messages call it, and what the run knows it as.
-	Kind session.Kind
+	Kind configured.Kind
 	// Parts are those of its identity and of its import id, in the order of the id. The first is the vhost,
 	// the last is what messages call it by.
 	Parts []Part
@@ -66,7 +66,7 @@ type Kind[M, S any] struct {
 	// Recover sets the inputs of such a state from what the broker keeps.
 	Recover func(state *M, vhost topology.Topology) error
 	// Refresh sets the computed attributes of a state from what is owned on the broker.
-	Refresh func(ctx context.Context, run *session.Session, state *M, spec S, owned topology.Topology) diag.Diagnostics
+	Refresh func(ctx context.Context, run *configured.Provider, state *M, spec S, owned topology.Topology) diag.Diagnostics
 
 	// Found lists the resources in a vhost, each by the values of Parts without the vhost.
 	Found func(topology.Topology) [][]string
@@ -81,19 +81,19 @@ type Kind[M, S any] struct {
 	// Check checks what several attributes say together.
 	Check func(S) []problem.Problem
 	// CheckRun says what a plan is worth a warning for, whatever the broker has. Prior is nil for a new resource, here and below.
-	CheckRun func(run *session.Session, next S, prior *S) diag.Diagnostics
+	CheckRun func(run *configured.Provider, next S, prior *S) diag.Diagnostics
 	// Replaces reports whether a change makes Terraform replace the resource.
 	Replaces func(prior, next S) bool
 	// CheckPlan compares a plan with a vhost as it was listed for the plan.
-	CheckPlan func(run *session.Session, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
+	CheckPlan func(run *configured.Provider, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
 	// CheckLive compares what is about to be applied with the vhost as it is.
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds what stands in the way of a destroy besides messages; nil for nothing.
 	InUse func(S, topology.Topology) *InUse
 	// UsedThrough is the exchange whose bindings tell InUse of those who begin to use the resource; nil if nobody can.
 	UsedThrough func(S) string
-	// LetsGo says what is lost with the queues that a destroy detaches.
-	LetsGo func(run *session.Session, prior S, vhost topology.Vhost) diag.Diagnostics
+	// LostByDestroy says what is lost with the queues that a destroy detaches.
+	LostByDestroy func(run *configured.Provider, prior S, vhost topology.Vhost) diag.Diagnostics
 	// Released lists the queues that a change detaches. Next is nil for a destroy.
 	Released func(prior S, next *S, vhost topology.Vhost) []string
 	// BindingsThatGo finds bindings of others that a destroy deletes.
@@ -134,7 +134,7 @@ type InUse struct{ Summary, Planned, Applied, Waited string }
 
 // DroppedDeadLetters lists those of the queues of which nobody gets what is rejected after a change that detaches them.
 // What others are known to detach from them in this run does not count for them.
-func DroppedDeadLetters(run *session.Session, c apply.Change, queues []string) []string {
+func DroppedDeadLetters(run *configured.Provider, c apply.Change, queues []string) []string {
 	var dropped []string
 	for _, queue := range queues {
 		going := run.Goes(c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)

@@ -43,10 +43,10 @@ func (l *listing[M, S]) ListResourceConfigSchema(
 
 // List reads the vhost, and each resource from it.
 func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
-	defer l.session.Call()()
+	defer l.provider.Call()()
 	var config listModel
 	diags := req.Config.Get(ctx, &config)
-	diags.Append(reachForData(ctx, l.session)...)
+	diags.Append(reachForData(ctx, l.provider)...)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
@@ -54,7 +54,7 @@ func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *
 	if config.Vhost.IsNull() {
 		config.Vhost = types.StringValue(defaultVhost)
 	}
-	vhost, err := l.session.Fresh(ctx, config.Vhost.ValueString())
+	vhost, err := l.provider.Fresh(ctx, config.Vhost.ValueString())
 	if err != nil {
 		stream.Results = list.ListResultsStreamDiagnostics(diag.Diagnostics{cannotList(config.Vhost.ValueString(), "", err)})
 		return

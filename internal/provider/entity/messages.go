@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -143,11 +143,11 @@ func invalidID(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Invalid import id", err.Error())
 }
 
-func (e *entity[M, S]) cannotImport(key session.Key, err error) diag.Diagnostic {
+func (e *entity[M, S]) cannotImport(key configured.Key, err error) diag.Diagnostic {
 	return e.cannot("import", fmt.Sprintf("%s: %s.", e.describe(key), err))
 }
 
-func (e *entity[M, S]) describe(key session.Key) string {
+func (e *entity[M, S]) describe(key configured.Key) string {
 	return fmt.Sprintf("%s %q in vhost %q", e.title(), key.Name, key.Vhost)
 }
 
@@ -159,7 +159,7 @@ func (e *entity[M, S]) destroyWithoutRefresh() diag.Diagnostic {
 
 // Changes.
 
-func (e *entity[M, S]) cannotCreate(key session.Key, spec S, err error) diag.Diagnostic {
+func (e *entity[M, S]) cannotCreate(key configured.Key, spec S, err error) diag.Diagnostic {
 	var kept *apply.KeptError
 	var left *apply.NotUndoneError // what is kept then is not why it failed
 	if errors.As(err, &kept) && !errors.As(err, &left) {
@@ -251,7 +251,7 @@ func queuesKept(queues map[string]string) diag.Diagnostic {
 }
 
 // NoteGarbled keeps an owner that may owe somebody a binding.
-func NoteGarbled(kind session.Kind, b topology.Binding) *InUse {
+func NoteGarbled(kind configured.Kind, b topology.Binding) *InUse {
 	why := fmt.Sprintf(preflight.GarbledNote, b.String(), stored.UnboundArgument, kind)
 	return &InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }

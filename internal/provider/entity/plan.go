@@ -16,8 +16,8 @@ import (
 // ModifyPlan sets every computed attribute. What is read from the broker here ends in warnings and errors,
 // never in the plan.
 func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	defer e.session.Call()()
-	if !req.State.Raw.IsNull() && !e.session.Configured() && !e.session.Told("unconfigured") {
+	defer e.provider.Call()()
+	if !req.State.Raw.IsNull() && !e.provider.Configured() && !e.provider.Told("unconfigured") {
 		resp.Diagnostics.Append(planNotConfigured())
 	}
 	if req.Plan.Raw.IsNull() {
@@ -44,7 +44,7 @@ func (e *entity[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	// The creation that ends a replacement is planned a second time.
 	if (prior != nil || len(created) == 0) && e.identityKnown(plan) {
-		e.session.Plans(e.wholeKey(plan))
+		e.provider.Plans(e.wholeKey(plan))
 	}
 	switch {
 	case known:
@@ -71,9 +71,9 @@ func (e *entity[M, S]) checkPlan(ctx context.Context, plan M, priorModel *M) dia
 		diags.Append(e.warnOfReplacement(ctx, *priorModel)...)
 	}
 	diags.Append(report.Errors(e.kind.Check(next))...)
-	diags.Append(e.kind.CheckRun(e.session, next, prior)...)
+	diags.Append(e.kind.CheckRun(e.provider, next, prior)...)
 	// Within apply, what was listed before may be older than what this run has written.
-	if diags.HasError() || !e.session.Configured() || e.session.HasWritten() {
+	if diags.HasError() || !e.provider.Configured() || e.provider.HasWritten() {
 		return diags
 	}
 	user, more := e.reachForPlan(ctx)
@@ -108,7 +108,7 @@ func (e *entity[M, S]) compare(
 		}
 	}
 	diags := e.warnOfRefusal(ctx, prior, next, vhost)
-	diags.Append(e.kind.CheckPlan(e.session, next, prior, vhost, lifecycle)...)
+	diags.Append(e.kind.CheckPlan(e.provider, next, prior, vhost, lifecycle)...)
 	if diags.HasError() && prior != nil && e.unchanged(*prior, next) {
 		diags.Append(e.destroyWithoutRefresh())
 	}

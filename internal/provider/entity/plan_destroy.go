@@ -14,7 +14,7 @@ import (
 
 // planDestroy says in the plan what will make the destroy fail, and what it lets go.
 func (e *entity[M, S]) planDestroy(ctx context.Context, prior tfsdk.State) diag.Diagnostics {
-	if !e.session.Configured() || prior.Raw.IsNull() {
+	if !e.provider.Configured() || prior.Raw.IsNull() {
 		return nil
 	}
 	var state M
@@ -38,7 +38,7 @@ func (e *entity[M, S]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics {
 		return diags // Delete reads the vhost again, and is the one that refuses.
 	}
 	diags.Append(e.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
-	return append(diags, e.kind.LetsGo(e.session, spec, vhost)...)
+	return append(diags, e.kind.LostByDestroy(e.provider, spec, vhost)...)
 }
 
 func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {
@@ -53,7 +53,7 @@ func (e *entity[M, S]) warnOfDestroy(ctx context.Context, spec S, vhost topology
 		return diags
 	}
 	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, vhost, change.SharedQueues)
-	contents, err := e.session.Applier.Contents(ctx, change.Vhost, queues, atRisk)
+	contents, err := e.provider.Applier.Contents(ctx, change.Vhost, queues, atRisk)
 	switch {
 	case err != nil || len(contents) == 0:
 	case lifecycle.Force:
@@ -75,7 +75,7 @@ func (e *entity[M, S]) warnOfRefusal(ctx context.Context, prior *S, next S, vhos
 		diags.Append(queuesBound(bound))
 	}
 	// Without an answer, apply is the one that refuses.
-	if found, err := e.session.Applier.Refused(ctx, change); err == nil && len(found) > 0 {
+	if found, err := e.provider.Applier.Refused(ctx, change); err == nil && len(found) > 0 {
 		diags.Append(e.changeWouldLoseMessages(*prior, found))
 	}
 	return diags
@@ -84,10 +84,10 @@ func (e *entity[M, S]) warnOfRefusal(ctx context.Context, prior *S, next S, vhos
 // warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform
 // shows no warnings of the plan of its creation.
 func (e *entity[M, S]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
-	if !e.session.Configured() || e.session.HasWritten() {
+	if !e.provider.Configured() || e.provider.HasWritten() {
 		return nil
 	}
-	if _, err := e.session.Reach(ctx); err != nil {
+	if _, err := e.provider.Reach(ctx); err != nil {
 		return nil // The plan of what replaces it says so.
 	}
 	return e.warnOfEnd(ctx, goes)

@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 func TestPlanWithoutAConnection(t *testing.T) {
@@ -27,7 +27,7 @@ func TestPlanOfAReplacement(t *testing.T) {
 	forced.Force = types.BoolValue(true)
 	refused(t, c.plan(t, aBox("b"), forced).Diagnostics, "", path.Empty())
 	refused(t, c.plan(t, aBox("f"), aBox("e")).Diagnostics, "", path.Empty())
-	if !c.session.HasPlanned(session.Key{Kind: "box", Vhost: "/", Name: "top/b"}) {
+	if !c.provider.HasPlanned(configured.Key{Kind: "box", Vhost: "/", Name: "top/b"}) {
 		t.Error("the plan is not noted")
 	}
 }

@@ -17,12 +17,12 @@ func (e *entity[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp 
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	// Terraform versions without identities require it to be set even when the resource is gone.
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, e.kind.Identity(state))...)
-	if resp.Diagnostics.HasError() || !e.session.Configured() {
+	if resp.Diagnostics.HasError() || !e.provider.Configured() {
 		return
 	}
-	defer e.session.Call()()
-	e.session.Refreshes(e.wholeKey(state))
-	resp.Diagnostics.Append(reach(ctx, e.session)...)
+	defer e.provider.Call()()
+	e.provider.Refreshes(e.wholeKey(state))
+	resp.Diagnostics.Append(reach(ctx, e.provider)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -58,7 +58,7 @@ func (e *entity[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp 
 // listForRead is what was listed of the vhost in this operation. What is imported was not in any operation before.
 func (e *entity[M, S]) listForRead(ctx context.Context, vhost string, state M) (topology.Vhost, error) {
 	if e.kind.Imported(state) {
-		return e.session.Fresh(ctx, vhost)
+		return e.provider.Fresh(ctx, vhost)
 	}
 	return e.listing(ctx, vhost, state)
 }
@@ -66,14 +66,14 @@ func (e *entity[M, S]) listForRead(ctx context.Context, vhost string, state M) (
 // listing is what was listed of the vhost, as far as it matters to the models.
 func (e *entity[M, S]) listing(ctx context.Context, vhost string, models ...M) (topology.Vhost, error) {
 	if e.kind.Near == nil {
-		return e.session.Listing(ctx, vhost)
+		return e.provider.Listing(ctx, vhost)
 	}
 	var pipelines, workQueues []string
 	for _, m := range models {
 		p, w := e.kind.Near(m)
 		pipelines, workQueues = append(pipelines, p...), append(workQueues, w...)
 	}
-	return e.session.Near(ctx, vhost, pipelines, workQueues)
+	return e.provider.Near(ctx, vhost, pipelines, workQueues)
 }
 
 // refresh sets the computed attributes from the live vhost; false if nothing of the resource is left there.
@@ -86,7 +86,7 @@ func (e *entity[M, S]) refresh(ctx context.Context, state *M, vhost topology.Top
 	if owned.Empty() {
 		return false, diags
 	}
-	diags.Append(e.kind.Refresh(ctx, e.session, state, spec, owned)...)
+	diags.Append(e.kind.Refresh(ctx, e.provider, state, spec, owned)...)
 	return true, diags
 }
 
@@ -104,6 +104,6 @@ func (e *entity[M, S]) readFailed(ctx context.Context, vhost string, err error) 
 
 // vhostGone reports whether a vhost is known not to exist.
 func (e *entity[M, S]) vhostGone(ctx context.Context, vhost string) bool {
-	gone, err := e.session.Client.VhostGone(ctx, vhost)
+	gone, err := e.provider.Client.VhostGone(ctx, vhost)
 	return gone && err == nil
 }

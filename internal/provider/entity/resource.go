@@ -9,13 +9,13 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 // entity is a resource of a kind.
 type entity[M, S any] struct {
-	kind    Kind[M, S]
-	session *session.Session
+	kind     Kind[M, S]
+	provider *configured.Provider
 }
 
 var (
@@ -33,7 +33,7 @@ func New[M, S any](kind Kind[M, S]) resource.Resource {
 }
 
 func newEntity[M, S any](kind Kind[M, S]) entity[M, S] {
-	return entity[M, S]{kind: kind, session: session.Unconnected()}
+	return entity[M, S]{kind: kind, provider: configured.Unconnected()}
 }
 
 // Metadata names the resource.
@@ -46,9 +46,9 @@ func (e *entity[M, S]) Schema(ctx context.Context, _ resource.SchemaRequest, res
 	resp.Schema = e.kind.Schema(ctx)
 }
 
-// Configure takes over the session that the provider's Configure made.
+// Configure takes over what the provider's Configure made.
 func (e *entity[M, S]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	resp.Diagnostics.Append(takeOver(&e.session, req.ProviderData)...)
+	resp.Diagnostics.Append(takeOver(&e.provider, req.ProviderData)...)
 }
 
 // ValidateConfig checks each attribute by itself.
@@ -62,14 +62,14 @@ func (e *entity[M, S]) ValidateConfig(ctx context.Context, req resource.Validate
 }
 
 // key is what the run knows the resource as. The identity is known.
-func (e *entity[M, S]) key(m M) session.Key {
+func (e *entity[M, S]) key(m M) configured.Key {
 	values := e.kind.Identity(m)
-	return session.Key{Kind: e.kind.Kind, Vhost: values[0].ValueString(), Name: values[len(values)-1].ValueString()}
+	return configured.Key{Kind: e.kind.Kind, Vhost: values[0].ValueString(), Name: values[len(values)-1].ValueString()}
 }
 
 // wholeKey is the key with all parts of the identity in its name: two pipelines may have attachments of one queue for a
 // while.
-func (e *entity[M, S]) wholeKey(m M) session.Key {
+func (e *entity[M, S]) wholeKey(m M) configured.Key {
 	key, parts := e.key(m), []string(nil)
 	for _, value := range e.kind.Identity(m)[1:] {
 		parts = append(parts, value.ValueString())
@@ -89,12 +89,12 @@ func (e *entity[M, S]) specifications(ctx context.Context, next M, prior *M) (S,
 	return spec, &before, diags
 }
 
-// takeOver sets the session to the provider's data, which is nil as long as the provider is not configured.
-func takeOver(taken **session.Session, providerData any) diag.Diagnostics {
+// takeOver sets the provider to the provider's data, which is nil as long as the provider is not configured.
+func takeOver(taken **configured.Provider, providerData any) diag.Diagnostics {
 	if providerData == nil {
 		return nil
 	}
-	made, ok := providerData.(*session.Session)
+	made, ok := providerData.(*configured.Provider)
 	if !ok {
 		return diag.Diagnostics{unexpectedProviderData(providerData)}
 	}
@@ -104,14 +104,14 @@ func takeOver(taken **session.Session, providerData any) diag.Diagnostics {
 
 // requireConnection is an error if the broker cannot be asked at apply.
 func (e *entity[M, S]) requireConnection(ctx context.Context) diag.Diagnostics {
-	if !e.session.Configured() {
+	if !e.provider.Configured() {
 		return diag.Diagnostics{notConnected()}
 	}
-	return unreached(e.session.ReachForWrite(ctx))
+	return unreached(e.provider.ReachForWrite(ctx))
 }
 
 // reach is an error if the broker does not answer, or not to this user.
-func reach(ctx context.Context, s *session.Session) diag.Diagnostics {
+func reach(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	diags := unreached(s.Reach(ctx))
 	if !diags.HasError() {
 		diags.Append(unfamiliar(ctx, s)...)
@@ -120,7 +120,7 @@ func reach(ctx context.Context, s *session.Session) diag.Diagnostics {
 }
 
 // unfamiliar is a warning, once in an operation, if the broker has another name than RabbitMQ.
-func unfamiliar(ctx context.Context, s *session.Session) diag.Diagnostics {
+func unfamiliar(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	name, err := s.Client.Product(ctx)
 	if err != nil || name == product.RabbitMQ || s.Told("unfamiliar") {
 		return nil // an error is Reach's
@@ -146,13 +146,13 @@ func unreached(_ broker.User, err error) diag.Diagnostics {
 // reachForPlan is reach for a plan: a broker that does not answer ends in a warning, so that a plan can be made without
 // one. Without a user, nothing can be compared with the broker.
 func (e *entity[M, S]) reachForPlan(ctx context.Context) (*broker.User, diag.Diagnostics) {
-	user, err := e.session.Reach(ctx)
+	user, err := e.provider.Reach(ctx)
 	switch {
 	case err == nil:
-		return &user, unfamiliar(ctx, e.session)
+		return &user, unfamiliar(ctx, e.provider)
 	case !broker.IsUnreached(err):
-		return nil, reach(ctx, e.session)
-	case e.session.Told("unreached"):
+		return nil, reach(ctx, e.provider)
+	case e.provider.Told("unreached"):
 		return nil, nil
 	}
 	return nil, diag.Diagnostics{planNotCompared(err)}

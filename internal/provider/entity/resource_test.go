@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 func TestConfigure(t *testing.T) {
 	t.Parallel()
-	box, made := newBox(t), session.Unconnected()
+	box, made := newBox(t), configured.Unconnected()
 	for _, c := range []struct {
 		data    any
 		refused string
@@ -22,8 +22,8 @@ func TestConfigure(t *testing.T) {
 		box.Configure(t.Context(), resource.ConfigureRequest{ProviderData: c.data}, &response)
 		refused(t, response.Diagnostics, c.refused, path.Empty())
 	}
-	if box.session != made {
-		t.Error("the provider's session is not taken over")
+	if box.provider != made {
+		t.Error("the configured provider is not taken over")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // plan, as after Create. After a failure it is what is on the broker, with the inputs as they were: the next
 // plan shows what is left to do.
 func (e *entity[M, S]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer e.session.Call()()
+	defer e.provider.Call()()
 	var plan, state M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -34,7 +34,7 @@ func (e *entity[M, S]) Update(ctx context.Context, req resource.UpdateRequest, r
 		resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 		return
 	}
-	if all, err := e.session.Client.List(ctx, e.key(state).Vhost); err == nil {
+	if all, err := e.provider.Client.List(ctx, e.key(state).Vhost); err == nil {
 		if exists, diags := e.refresh(ctx, &state, all.Topology); exists && !diags.HasError() {
 			resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 		}
@@ -53,7 +53,7 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 		change.Drain, change.Waiting = lifecycle.Update, logWaiting(ctx)
 		return change
 	}, func(change apply.Change) (err error) {
-		kept, err = e.session.Applier.Update(ctx, change)
+		kept, err = e.provider.Applier.Update(ctx, change)
 		return err
 	})
 	var refused *apply.KeptError
@@ -77,7 +77,7 @@ func (e *entity[M, S]) update(ctx context.Context, vhost string, next S, prior *
 
 // asBefore reports whether a change that failed has left everything as it was, because its first write was refused.
 func (e *entity[M, S]) asBefore(ctx context.Context, prior *S, next S, failed apply.Change) bool {
-	now, err := e.session.Client.List(ctx, failed.Vhost)
+	now, err := e.provider.Client.List(ctx, failed.Vhost)
 	if err != nil {
 		return false
 	}

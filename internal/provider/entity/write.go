@@ -37,8 +37,8 @@ func (e *entity[M, S]) resolve(ctx context.Context, plan, priorModel *M) (next S
 // listForWrite reads the vhost just before it is changed and reports everything that stands in the way, so that
 // nothing is begun that cannot be finished.
 func (e *entity[M, S]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
-	e.session.MarkWritten()
-	all, err := e.session.Fresh(ctx, vhost)
+	e.provider.MarkWritten()
+	all, err := e.provider.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
 		return all, diag.Diagnostics{vhostNotThere(vhost, " Nothing was changed.")}
@@ -67,7 +67,7 @@ func (e *entity[M, S]) perform(
 	if err := write(change); err != nil || len(left) == 0 {
 		return err
 	}
-	now, err := e.session.Fresh(ctx, change.Vhost)
+	now, err := e.provider.Fresh(ctx, change.Vhost)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (e *entity[M, S]) warnOfReleased(ctx context.Context, done apply.Change, re
 	released = slices.DeleteFunc(released, func(queue string) bool { _, stays := after.Queues[queue]; return !stays })
 	dropping := topology.WithoutDeadLetterExchange(released, after)
 	if len(dropping) < len(released) {
-		now, err := e.session.Fresh(ctx, done.Vhost)
+		now, err := e.provider.Fresh(ctx, done.Vhost)
 		if err != nil {
 			return diag.Diagnostics{report.ReleasedUnread(released, err)}
 		}

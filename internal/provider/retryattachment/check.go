@@ -12,15 +12,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // checkRun says what a plan is worth a warning for, whatever the broker has. A queue does not leave its pipeline by a
 // replacement: in between, no pipeline has it.
-func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
+func checkRun(run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json")
 	if engine := a.AsPipeline().EngineName(); (prior == nil || !sameQueue(*prior, a)) && !run.Told(engine) {
 		warnings = append(warnings, preflight.ConsumersCall(engine))
@@ -34,13 +34,14 @@ func checkRun(run *session.Session, a pipeline.Attachment, prior *pipeline.Attac
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	run *session.Session, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, _ entity.Lifecycle,
+	run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, _ entity.Lifecycle,
 ) diag.Diagnostics {
 	if prior != nil && (!sameQueue(*prior, a) || prior.Pipeline != a.Pipeline) {
 		prior = nil
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost)
-	if run.HasPlanned(session.Key{Kind: session.Pipeline, Vhost: a.Vhost, Name: a.Pipeline}) { // which makes it, or restores its definition
+	// The same plan makes it, or restores its definition.
+	if run.HasPlanned(configured.Key{Kind: configured.Pipeline, Vhost: a.Vhost, Name: a.Pipeline}) {
 		found.MissingPipeline, found.Unreadable = false, nil
 	}
 	diags := report.Planned(found, places, false)
@@ -50,8 +51,8 @@ func checkPlan(
 	return diags
 }
 
-// letsGo says what a destroy loses: what is rejected from then on, and the care of a failed queue that stays.
-func letsGo(run *session.Session, prior pipeline.Attachment, vhost topology.Vhost) diag.Diagnostics {
+// lostByDestroy says what a destroy loses: what is rejected from then on, and the care of a failed queue that stays.
+func lostByDestroy(run *configured.Provider, prior pipeline.Attachment, vhost topology.Vhost) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if dropped := entity.DroppedDeadLetters(run, change(&prior, nil, vhost), []string{prior.Queue}); len(dropped) > 0 {
 		diags.Append(report.DeadLettersDropped(dropped))
@@ -110,7 +111,7 @@ func checkReplacement(plan model, prior *model) diag.Diagnostics {
 }
 
 // refresh sets the computed attributes from what is on the broker.
-func refresh(_ context.Context, _ *session.Session, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
+func refresh(_ context.Context, _ *configured.Provider, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
 	state.ID, state.Topology = entity.ID(state.identity()), attribute.TopologyValue(owned)
 	return nil
 }

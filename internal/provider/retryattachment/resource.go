@@ -13,9 +13,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -28,7 +28,7 @@ func NewList() list.ListResource { return entity.NewList(kind()) }
 func kind() entity.Kind[model, pipeline.Attachment] {
 	return entity.Kind[model, pipeline.Attachment]{
 		Type: "retry_attachment",
-		Kind: session.Attachment,
+		Kind: configured.Attachment,
 		Parts: []entity.Part{
 			entity.VhostPart,
 			{Name: "pipeline", Description: "Name of the pipeline."},
@@ -57,12 +57,12 @@ func kind() entity.Kind[model, pipeline.Attachment] {
 		Replaces: func(prior, next pipeline.Attachment) bool {
 			return !sameQueue(prior, next) || prior.Pipeline != next.Pipeline
 		},
-		Policies:  policyUse,
-		CheckPlan: checkPlan,
-		CheckLive: preflight.CheckLiveAttachment,
-		InUse:     func(pipeline.Attachment, topology.Topology) *entity.InUse { return nil },
-		LetsGo:    letsGo,
-		Released:  released,
+		Policies:      policyUse,
+		CheckPlan:     checkPlan,
+		CheckLive:     preflight.CheckLiveAttachment,
+		InUse:         func(pipeline.Attachment, topology.Topology) *entity.InUse { return nil },
+		LostByDestroy: lostByDestroy,
+		Released:      released,
 
 		BindingsThatGo: func(pipeline.Attachment, topology.Topology) []topology.Binding { return nil },
 

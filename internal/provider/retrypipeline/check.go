@@ -11,9 +11,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -34,7 +34,7 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 }
 
 // checkRun says what a plan is worth a warning for, whatever the broker has.
-func checkRun(run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
+func checkRun(run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
 	diags := report.Warnings(slices.Concat(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
 	if (prior == nil || prior.EngineName() != p.EngineName()) && !run.Told(p.EngineName()) {
 		diags.Append(report.Warnings([]problem.Problem{preflight.ConsumersCall(p.EngineName())})...)
@@ -58,7 +58,7 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	run *session.Session, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, lifecycle entity.Lifecycle,
+	run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, lifecycle entity.Lifecycle,
 ) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost)
 	// Where a forced replacement creates first, apply plans the creation once more, beside the old pipeline. An error of
@@ -107,14 +107,14 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return diags
 }
 
-// letsGo says what a destroy loses: what is rejected from then on in the work queues, and the care of failed queues that stay.
-func letsGo(run *session.Session, prior pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+// lostByDestroy says what a destroy loses: what is rejected from then on in the work queues, and the care of failed queues that stay.
+func lostByDestroy(run *configured.Provider, prior pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	diags := warnOfDropped(run, prior, nil, vhost)
 	return append(diags, report.FailedQueuesStay(pipeline.StayingFailedQueues(prior, nil, vhost.Topology))...)
 }
 
 // warnOfDropped names the work queues of which nobody gets what is rejected after the change, nil for a destroy.
-func warnOfDropped(run *session.Session, prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+func warnOfDropped(run *configured.Provider, prior pipeline.Pipeline, next *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	leaving := leaving(prior, next, vhost)
 	if len(leaving) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *entity.InUse {
 		return queuesAttached(p, attached)
 	}
 	if garbled := p.Names().GarbledNotes(vhost); len(garbled) > 0 {
-		return entity.NoteGarbled(session.Pipeline, garbled[0])
+		return entity.NoteGarbled(configured.Pipeline, garbled[0])
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -26,7 +26,7 @@ func NewList() list.ListResource { return entity.NewList(kind()) }
 func kind() entity.Kind[model, pipeline.Pipeline] {
 	return entity.Kind[model, pipeline.Pipeline]{
 		Type: "retry_pipeline",
-		Kind: session.Pipeline,
+		Kind: configured.Pipeline,
 		Parts: []entity.Part{
 			entity.VhostPart,
 			{Name: "name", Description: "Name of the pipeline.", Check: workerconfig.CheckName},
@@ -45,20 +45,20 @@ func kind() entity.Kind[model, pipeline.Pipeline] {
 		Recover:       (*model).recover,
 		Refresh:       refresh,
 
-		Found:       found,
-		InService:   inService,
-		Expand:      pipeline.Expand,
-		Owned:       pipeline.Owned,
-		Check:       checkSpecification,
-		CheckRun:    checkRun,
-		Replaces:    replaces,
-		Policies:    entity.PolicyUse{At: path.Root("policy_priority"), Why: "A pipeline has a policy"},
-		CheckPlan:   checkPlan,
-		CheckLive:   preflight.CheckLive,
-		InUse:       inUse,
-		LetsGo:      letsGo,
-		UsedThrough: func(p pipeline.Pipeline) string { return p.Names().ReturnExchange() },
-		Released:    leaving,
+		Found:         found,
+		InService:     inService,
+		Expand:        pipeline.Expand,
+		Owned:         pipeline.Owned,
+		Check:         checkSpecification,
+		CheckRun:      checkRun,
+		Replaces:      replaces,
+		Policies:      entity.PolicyUse{At: path.Root("policy_priority"), Why: "A pipeline has a policy"},
+		CheckPlan:     checkPlan,
+		CheckLive:     preflight.CheckLive,
+		InUse:         inUse,
+		LostByDestroy: lostByDestroy,
+		UsedThrough:   func(p pipeline.Pipeline) string { return p.Names().ReturnExchange() },
+		Released:      leaving,
 
 		BindingsThatGo: pipeline.BindingsThatGo,
 

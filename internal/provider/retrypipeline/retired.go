@@ -11,8 +11,8 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -62,7 +62,7 @@ func retiredAfter(p pipeline.Pipeline, prior *model) []time.Duration {
 
 // refresh sets the computed attributes from what is owned on the broker. Retry queues that are not in the
 // schedule are retired.
-func refresh(ctx context.Context, run *session.Session, state *model, p pipeline.Pipeline, owned topology.Topology) diag.Diagnostics {
+func refresh(ctx context.Context, run *configured.Provider, state *model, p pipeline.Pipeline, owned topology.Topology) diag.Diagnostics {
 	p.Retired = nil
 	scheduled := pipeline.Expand(p).Queues
 	var retired []string
@@ -83,7 +83,7 @@ func refresh(ctx context.Context, run *session.Session, state *model, p pipeline
 // Counts are by queue, so all of the pipeline has to be empty. A detached queue that was drained before stays so: nothing
 // for it enters the pipeline.
 func seenDrained(
-	ctx context.Context, run *session.Session, p pipeline.Pipeline, retired []string, before map[string]bool, owned topology.Topology,
+	ctx context.Context, run *configured.Provider, p pipeline.Pipeline, retired []string, before map[string]bool, owned topology.Topology,
 ) (drained, diag.Diagnostics) {
 	seen := drained{detached: before}
 	var err error

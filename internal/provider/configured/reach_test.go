@@ -1,4 +1,4 @@
-package session
+package configured
 
 import (
 	"net/http"

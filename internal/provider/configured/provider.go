@@ -1,5 +1,5 @@
-// Package session holds what one configured provider knows while Terraform runs it.
-package session
+// Package configured holds what one configured provider knows while Terraform runs it.
+package configured
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Session is made by Configure and lives as long as the provider's process, which can serve many operations. What it
+// Provider is made by Configure and lives as long as the provider's process, which can serve many operations. What it
 // remembers of one serves reading and planning only; what writes asks the broker again (Fresh).
-type Session struct {
+type Provider struct {
 	// Client is nil while the provider's configuration is not known yet.
 	Client *broker.Client
 	// Applier changes what Client reads.
@@ -37,29 +37,29 @@ type listing struct {
 	err   error
 }
 
-// New makes a session for the client, which is asked nothing yet. Times are those of its applier.
-func New(client *broker.Client, times apply.Times) *Session {
-	return &Session{
+// New makes a provider for the client, which is asked nothing yet. Times are those of its applier.
+func New(client *broker.Client, times apply.Times) *Provider {
+	return &Provider{
 		Client: client, Applier: apply.New(client, times), list: client.List,
 		operation: newOperation(), fresh: map[string]*freshListings{}, making: map[string]chan struct{}{},
 	}
 }
 
-// Unconnected makes a session for a provider whose configuration is not known yet.
-func Unconnected() *Session { return New(nil, apply.DefaultTimes()) }
+// Unconnected makes one for a provider whose configuration is not known yet.
+func Unconnected() *Provider { return New(nil, apply.DefaultTimes()) }
 
 // Configured reports whether the provider's configuration is known.
-func (s *Session) Configured() bool { return s.Client != nil }
+func (s *Provider) Configured() bool { return s.Client != nil }
 
 // Listing reads a vhost once in an operation and answers from memory afterwards. The answer is shared: it must not
 // be changed.
-func (s *Session) Listing(ctx context.Context, vhost string) (topology.Vhost, error) {
+func (s *Provider) Listing(ctx context.Context, vhost string) (topology.Vhost, error) {
 	l := s.listing(ctx, vhost)
 	return l.vhost, l.err
 }
 
 // Near is what of the same listing can matter to these pipelines and work queues, see [pipeline.Index.Near].
-func (s *Session) Near(ctx context.Context, vhost string, pipelines, workQueues []string) (topology.Vhost, error) {
+func (s *Provider) Near(ctx context.Context, vhost string, pipelines, workQueues []string) (topology.Vhost, error) {
 	l := s.listing(ctx, vhost)
 	if l.err != nil {
 		return topology.Vhost{}, l.err
@@ -68,7 +68,7 @@ func (s *Session) Near(ctx context.Context, vhost string, pipelines, workQueues 
 }
 
 // listing is shared by all who ask for it until it fails: an error is not remembered.
-func (s *Session) listing(ctx context.Context, vhost string) *listing {
+func (s *Provider) listing(ctx context.Context, vhost string) *listing {
 	s.mutex.Lock()
 	of := s.operation
 	l := of.listings[vhost]
@@ -91,17 +91,17 @@ func (s *Session) listing(ctx context.Context, vhost string) *listing {
 
 // Reach asks the broker who the provider's user is, once in an operation and when it is first needed: what needs no broker
 // works without one. It needs a client.
-func (s *Session) Reach(ctx context.Context) (broker.User, error) {
+func (s *Provider) Reach(ctx context.Context) (broker.User, error) {
 	return s.reach(ctx, func(error) bool { return false })
 }
 
 // ReachForWrite is Reach for an apply, which asks again after a failure: what came before it in the apply can have started
 // the broker.
-func (s *Session) ReachForWrite(ctx context.Context) (broker.User, error) {
+func (s *Provider) ReachForWrite(ctx context.Context) (broker.User, error) {
 	return s.reach(ctx, func(err error) bool { return err != nil })
 }
 
-func (s *Session) reach(ctx context.Context, again func(error) bool) (broker.User, error) {
+func (s *Provider) reach(ctx context.Context, again func(error) bool) (broker.User, error) {
 	s.mutex.Lock()
 	of := s.operation
 	s.mutex.Unlock()
@@ -120,7 +120,7 @@ func (s *Session) reach(ctx context.Context, again func(error) bool) (broker.Use
 
 // Making waits until no other creation of this process makes one of these objects. Of two that list a vhost at the same
 // moment, neither would find the other's objects, and brokers can tell both that an object is new.
-func (s *Session) Making(ctx context.Context, objects []string) (made func(), err error) {
+func (s *Provider) Making(ctx context.Context, objects []string) (made func(), err error) {
 	mine := make(chan struct{})
 	for {
 		other := s.begin(objects, mine)
@@ -136,7 +136,7 @@ func (s *Session) Making(ctx context.Context, objects []string) (made func(), er
 }
 
 // begin takes all of the objects, or returns a creation that makes one of them now.
-func (s *Session) begin(objects []string, mine chan struct{}) (other chan struct{}) {
+func (s *Provider) begin(objects []string, mine chan struct{}) (other chan struct{}) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, object := range objects {
@@ -150,7 +150,7 @@ func (s *Session) begin(objects []string, mine chan struct{}) (other chan struct
 	return nil
 }
 
-func (s *Session) end(objects []string, mine chan struct{}) {
+func (s *Provider) end(objects []string, mine chan struct{}) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, object := range objects {

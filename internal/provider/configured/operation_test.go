@@ -1,4 +1,4 @@
-package session
+package configured
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// counting is a session that counts its listings.
-func counting(listings *atomic.Int32) *Session {
+// counting is a provider that counts its listings.
+func counting(listings *atomic.Int32) *Provider {
 	s := New(nil, apply.DefaultTimes())
 	s.list = func(context.Context, string) (topology.Vhost, error) {
 		return topology.Vhost{Nodes: int(listings.Add(1))}, nil
@@ -27,18 +27,18 @@ func TestListingIsSharedWithinAnOperation(t *testing.T) {
 	t.Parallel()
 	orders, bills := Key{Pipeline, "/", "orders"}, Key{Pipeline, "/", "bills"}
 	for name, c := range map[string]struct {
-		then func(*Session)
+		then func(*Provider)
 		want int
 	}{
-		"others refreshed and planned": {func(s *Session) { s.Refreshes(bills); s.Plans(bills) }, 1},
-		"a key of another kind":        {func(s *Session) { s.Refreshes(Key{Attachment, "/", "orders"}); s.Plans(Key{Pipeline, "v", "orders"}) }, 1},
-		"refreshed again":              {func(s *Session) { s.Refreshes(orders) }, 2},
-		"planned again":                {func(s *Session) { s.Plans(orders) }, 2},
-		"written":                      {func(s *Session) { s.MarkWritten() }, 2},
-		"refreshed after a write":      {func(s *Session) { s.MarkWritten(); s.Refreshes(bills) }, 2},
-		"calls that follow":            {func(s *Session) { time.Sleep(idle); s.Call()() }, 1},
-		"a pause":                      {func(s *Session) { time.Sleep(idle + 1); s.Call()() }, 2},
-		"a long call":                  {func(s *Session) { end := s.Call(); time.Sleep(time.Hour); s.Call()(); end(); s.Call()() }, 1},
+		"others refreshed and planned": {func(s *Provider) { s.Refreshes(bills); s.Plans(bills) }, 1},
+		"a key of another kind":        {func(s *Provider) { s.Refreshes(Key{Attachment, "/", "orders"}); s.Plans(Key{Pipeline, "v", "orders"}) }, 1},
+		"refreshed again":              {func(s *Provider) { s.Refreshes(orders) }, 2},
+		"planned again":                {func(s *Provider) { s.Plans(orders) }, 2},
+		"written":                      {func(s *Provider) { s.MarkWritten() }, 2},
+		"refreshed after a write":      {func(s *Provider) { s.MarkWritten(); s.Refreshes(bills) }, 2},
+		"calls that follow":            {func(s *Provider) { time.Sleep(idle); s.Call()() }, 1},
+		"a pause":                      {func(s *Provider) { time.Sleep(idle + 1); s.Call()() }, 2},
+		"a long call":                  {func(s *Provider) { end := s.Call(); time.Sleep(time.Hour); s.Call()(); end(); s.Call()() }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,4 +1,4 @@
-package session
+package configured
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type freshListing struct {
 // Fresh reads a vhost for a change. Nothing is remembered: the reading begins after the call, so it
 // shows what the broker had by then, just as if each caller read for itself. Those who call while
 // another reading is under way share the one that follows it. The answer must not be changed.
-func (s *Session) Fresh(ctx context.Context, vhost string) (topology.Vhost, error) {
+func (s *Provider) Fresh(ctx context.Context, vhost string) (topology.Vhost, error) {
 	for {
 		l, leads := s.join(vhost)
 		if leads {
@@ -42,7 +42,7 @@ func (s *Session) Fresh(ctx context.Context, vhost string) (topology.Vhost, erro
 }
 
 // join returns the listing that comes next, and whether it is the caller's to make.
-func (s *Session) join(vhost string) (*freshListing, bool) {
+func (s *Provider) join(vhost string) (*freshListing, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	f := s.fresh[vhost]
@@ -58,7 +58,7 @@ func (s *Session) join(vhost string) (*freshListing, bool) {
 }
 
 // lead waits for the turn, lets nobody join any more, and only then reads.
-func (s *Session) lead(ctx context.Context, vhost string, l *freshListing) {
+func (s *Provider) lead(ctx context.Context, vhost string, l *freshListing) {
 	defer close(l.done)
 	s.mutex.Lock()
 	f := s.fresh[vhost]

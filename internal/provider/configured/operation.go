@@ -1,4 +1,4 @@
-package session
+package configured
 
 import (
 	"maps"
@@ -57,7 +57,7 @@ func newOperation() *operation {
 const idle = time.Second
 
 // Call notes that a call of Terraform's begins, and returns what notes its end.
-func (s *Session) Call() (ended func()) {
+func (s *Provider) Call() (ended func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.underWay == 0 && time.Since(s.lastEnd) > idle {
@@ -73,7 +73,7 @@ func (s *Session) Call() (ended func()) {
 }
 
 // Refreshes notes that a resource is refreshed. Terraform does so once in an operation, and not after a write.
-func (s *Session) Refreshes(key Key) {
+func (s *Provider) Refreshes(key Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.operation.wrote || s.operation.refreshed[key] {
@@ -84,7 +84,7 @@ func (s *Session) Refreshes(key Key) {
 
 // Plans notes that a resource is planned. Terraform does so once in an operation, apart from the creation that ends a
 // replacement.
-func (s *Session) Plans(key Key) {
+func (s *Provider) Plans(key Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.operation.planned[key] {
@@ -94,7 +94,7 @@ func (s *Session) Plans(key Key) {
 }
 
 // HasPlanned reports whether a resource was planned in this operation. Only warnings and errors depend on it.
-func (s *Session) HasPlanned(key Key) bool {
+func (s *Provider) HasPlanned(key Key) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.operation.planned[key]
@@ -102,7 +102,7 @@ func (s *Session) HasPlanned(key Key) bool {
 
 // Goes notes policies that are planned to leave a queue, and returns all that were noted of it in this operation. Of two
 // owners who leave a queue at the same time, each still finds the other's policy on the broker. Only warnings depend on it.
-func (s *Session) Goes(vhost, queue string, policies ...string) []string {
+func (s *Provider) Goes(vhost, queue string, policies ...string) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	key := queueKey{vhost, queue}
@@ -116,7 +116,7 @@ func (s *Session) Goes(vhost, queue string, policies ...string) []string {
 }
 
 // MarkWritten notes that the broker is being changed, which makes what was listed before stale.
-func (s *Session) MarkWritten() {
+func (s *Provider) MarkWritten() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.operation.wrote = true
@@ -125,7 +125,7 @@ func (s *Session) MarkWritten() {
 }
 
 // HasWritten reports whether this operation is an apply that has begun to write.
-func (s *Session) HasWritten() bool {
+func (s *Provider) HasWritten() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.operation.wrote
@@ -133,7 +133,7 @@ func (s *Session) HasWritten() bool {
 
 // Told reports whether a plan of this operation has said something before, and remembers it: once is enough for all
 // resources.
-func (s *Session) Told(what string) bool {
+func (s *Provider) Told(what string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	told := s.operation.told[what]

@@ -1,4 +1,4 @@
-package session
+package configured
 
 import (
 	"context"
@@ -23,17 +23,17 @@ type reading struct {
 
 // Drained says of each queue whether two readings find nothing in it. Counts lag: the second reading is made when what was
 // published before the first one is counted. All calls of an operation share both readings, and so the wait.
-func (s *Session) Drained(ctx context.Context, vhost string, queues ...string) (map[string]bool, error) {
+func (s *Provider) Drained(ctx context.Context, vhost string, queues ...string) (map[string]bool, error) {
 	return s.drained(ctx, vhost, queues, false)
 }
 
 // AllDrained reports whether all of the queues are drained. If the first reading finds something in one, there is no second one.
-func (s *Session) AllDrained(ctx context.Context, vhost string, queues ...string) (bool, error) {
+func (s *Provider) AllDrained(ctx context.Context, vhost string, queues ...string) (bool, error) {
 	drained, err := s.drained(ctx, vhost, queues, true)
 	return err == nil && !slices.ContainsFunc(queues, func(queue string) bool { return !drained[queue] }), err
 }
 
-func (s *Session) drained(ctx context.Context, vhost string, queues []string, all bool) (map[string]bool, error) {
+func (s *Provider) drained(ctx context.Context, vhost string, queues []string, all bool) (map[string]bool, error) {
 	drained := map[string]bool{}
 	if len(queues) == 0 {
 		return drained, nil
@@ -72,7 +72,7 @@ func (r *reading) read(
 	return r.filled, r.err
 }
 
-func (s *Session) countsOf(vhost string) *counts {
+func (s *Provider) countsOf(vhost string) *counts {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.operation.counts[vhost] == nil {

@@ -1,4 +1,4 @@
-package session
+package configured
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// slowly is a session whose listings take a second and tell when they began, by the number of nodes.
-func slowly(calls *atomic.Int32, now func() int) *Session {
+// slowly is a provider whose listings take a second and tell when they began, by the number of nodes.
+func slowly(calls *atomic.Int32, now func() int) *Provider {
 	s := New(nil, apply.DefaultTimes())
 	s.list = func(ctx context.Context, _ string) (topology.Vhost, error) {
 		calls.Add(1)
