@@ -20,9 +20,7 @@ func (o orders) shell(t *testing.T, dir, script string) (output string, err erro
 	}
 	bin := t.TempDir()
 	wrapper := "#!/bin/sh\nexec " + terraformtest.BuildSidecar(t) + ` "$@" --vhost ` + o.Vhost + "\n"
-	if err := os.WriteFile(filepath.Join(bin, "rabbitmq-retry"), []byte(wrapper), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, filepath.Join(bin, "rabbitmq-retry"), []byte(wrapper), 0o700)
 	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
 	shell.Dir = dir
 	shell.Env = append(os.Environ(), "RABBITMQ_ENDPOINT=", "RABBITMQ_URI="+o.URI, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))

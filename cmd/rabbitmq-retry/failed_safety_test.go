@@ -257,7 +257,7 @@ func TestIDsThatAreNotFound(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"export", "orders", "--ids", ids},
-		{"export", "orders", "--message-id", "order-1,order-2"},
+		{"export", "orders", "--message-id", "order-1", "--message-id", "order-2"},
 		{"replay", "orders", "--ids", ids, "--dry-run"},
 		{"delete", "orders", "--message-id", "order-2", "--discard", "--yes"},
 		{"export", "orders", "--message-id", "order-2", "--remove", "--file", filepath.Join(dir, "a"), "--yes"},
@@ -268,7 +268,7 @@ func TestIDsThatAreNotFound(t *testing.T) {
 	}
 	contains(t, strings.Join(names(t, dir), " "), "b")
 	o.park(t, "exhausted", "order-1")
-	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--message-id", "order-1,order-2", "--yes")
+	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--message-id", "order-1", "--message-id", "order-2", "--yes")
 	contains(t, errs, "replayed 1 of 1 to orders.created", "1 id not found: order-2")
 }
 

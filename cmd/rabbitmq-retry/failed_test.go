@@ -136,7 +136,7 @@ func TestReplayIDs(t *testing.T) {
 	for i := range 3 {
 		o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
 	}
-	out, _ := o.run(t, exitOK, "failed", "list", "orders", "--message-id", "order-1,order-2", "--messages", "-o", "jsonl")
+	out, _ := o.run(t, exitOK, "failed", "list", "orders", "--message-id", "order-1", "--message-id", "order-2", "--messages", "-o", "jsonl")
 	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--ids", write(t, out), "--dry-run")
 	contains(t, errs, "would replay 2 messages to orders.created")
 	_, errs = o.run(t, exitUsage, "failed", "replay", "orders", "--ids", write(t, out))

@@ -110,10 +110,18 @@ func (i image) add(t *testing.T, path string, content []byte, mode os.FileMode) 
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, content, mode); err != nil {
+	writeProgram(t, path, content, mode)
+	if err := os.Chown(path, 0, imageUser); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(path, 0, imageUser); err != nil {
+}
+
+// writeProgram writes a file that can be run at once: no process that is forked meanwhile inherits it open for writing.
+func writeProgram(t *testing.T, path string, content []byte, mode os.FileMode) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, content, mode); err != nil {
 		t.Fatal(err)
 	}
 }
