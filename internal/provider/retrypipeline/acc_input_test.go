@@ -61,7 +61,6 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"unknown attachment":      {"delays = [\"5s\"]\n  work_queues = { \"w\" = { attach = \"magic\" } }", `work_queues\["w"\].attach value must be one of: \["policy" "arguments"\]`},
 		"unknown strategy":        {"delays = [\"5s\"]\n  work_queues = { \"w\" = { dead_letter_strategy = \"never\" } }", `work_queues\["w"\].dead_letter_strategy value must be one of: \["at-least-once" "at-most-once"\]`},
 		"policy priority of zero": {"delays = [\"5s\"]\n  policy_priority = 0", `policy_priority = 0.*must be at least 1`},
-		"declared without a name": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { failed_queue = { declare = true } } }", `attribute "name" is required`},
 		"arguments, not declared": {"delays = [\"5s\"]\n  work_queues = { \"w\" = { arguments_json = \"{\\\"a\\\":1}\" } }", `goes with declare = true`},
 		"reserved argument":       {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = jsonencode({ x-expires = 5 }) } }", `deletes the queue with its messages`},
 		"arguments no object":     {"delays = [\"5s\"]\n  work_queues = { \"w\" = { declare = true, arguments_json = \"[]\" } }", `must be a JSON object`},
