@@ -19,7 +19,9 @@ func Expand(e Exchange) topology.Topology {
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.Exchange(), Destination: n.Inbox()})
 	t.Exchanges[n.Refused()] = topology.Exchange{Type: "fanout"}
 	t.Queues[n.Refused()] = pipeline.RefusedQueue(n.DeliverExchange())
-	t.Bindings = append(t.Bindings, topology.Binding{Source: n.Refused(), Destination: n.Refused()})
+	t.Exchanges[n.OnlyUnrouted()] = topology.Exchange{Type: "fanout"}
+	t.Bindings = append(t.Bindings, topology.Binding{Source: n.Refused(), Destination: n.Refused()},
+		topology.Binding{Source: n.OnlyUnrouted(), Destination: n.UnroutedQueue()})
 	for _, l := range append(e.Levels(), e.Retired...) {
 		addLevel(&t, n, l)
 	}

@@ -20,6 +20,7 @@ func TestExpand(t *testing.T) {
 		"events.deliver":        "topic alternate-exchange=events.delay.unrouted",
 		"events.delay.unrouted": "fanout",
 		"events.delay.0s.0":     "fanout",
+		"events.delay.0s.1":     "fanout",
 		"events.delay.1s.0":     "headers",
 		"events.delay.1s.1":     "headers",
 	})
@@ -40,6 +41,7 @@ func TestExpand(t *testing.T) {
 	})
 	want := `events -> events.delay.inbox
 events.delay.0s.0 -> events.delay.0s.0
+events.delay.0s.1 -> events.delay.unrouted
 events.delay.1s.0 -> events.delay.1s.0 delay-0=true x-match=all
 events.delay.1s.0 -> events.deliver (exchange) delay-0=false x-match=all
 events.delay.1s.1 -> events.delay.1s.0 (exchange) delay-1=false x-match=all

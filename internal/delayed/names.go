@@ -33,6 +33,10 @@ func (n Names) UnroutedQueue() string { return n.UnroutedExchange() }
 // and the sidecar's permissions cover it as they do a level, and no level waits 0s.
 func (n Names) Refused() string { return n.delayPrefix() + "0s.0" }
 
+// OnlyUnrouted is the exchange that leads to the unrouted queue alone, for what a queue of others beside it did not take. Its name is
+// one that the sidecar's permissions cover, too.
+func (n Names) OnlyUnrouted() string { return n.delayPrefix() + "0s.1" }
+
 // Level is the name of both the exchange and the queue of a level.
 func (n Names) Level(l Level) string {
 	return n.delayPrefix() + pipeline.FormatDelay(l.Unit) + "." + strconv.Itoa(l.Bit)

@@ -24,7 +24,9 @@ func (n Names) OwnsQueue(queue string) bool {
 // OwnsExchange reports whether the name is one that the delayed exchange gives to its exchanges.
 func (n Names) OwnsExchange(exchange string) bool {
 	_, isLevel := n.LevelOf(exchange)
-	return isLevel || slices.Contains([]string{n.Exchange(), n.DeliverExchange(), n.UnroutedExchange(), n.Refused()}, exchange)
+	return isLevel || slices.Contains([]string{
+		n.Exchange(), n.DeliverExchange(), n.UnroutedExchange(), n.Refused(), n.OnlyUnrouted(),
+	}, exchange)
 }
 
 // IsLevelQueue reports whether a queue, and not only its name, is one of the levels, retired or not.

@@ -100,8 +100,8 @@ type Verdict struct {
 	Action Action
 	// Delay is how long a delayed message waits.
 	Delay time.Duration
-	// SetAside says that a message that is delivered at once goes to the refused queue: a queue that it was for did not take it,
-	// and another one may have it already.
+	// SetAside says that a queue did not take the message, and another one may have it already. What is delivered at once goes to
+	// the refused queue then, and what is refused to the unrouted queue alone.
 	SetAside bool
 	// Reason is the dead-letter-reason of a refused message, and Error its dead-letter-error if there is one to tell.
 	Reason, Error string
@@ -162,6 +162,8 @@ func refuse(d *amqp.Delivery, reason string) Verdict {
 func (e *Exchange) Route(v Verdict) deadletter.Route {
 	r := deadletter.Route{Key: v.key}
 	switch {
+	case v.SetAside && v.Action == Refuse:
+		r.Exchange = e.Names.OnlyUnrouted()
 	case v.SetAside:
 		r.Exchange = e.Names.Refused()
 	case v.Action == Delay:

@@ -183,7 +183,7 @@ func TestCheckLiveDelayedExchangeFindsWhatExists(t *testing.T) {
 	}
 	importable := CheckLiveDelayedExchange(e, nil, liveEvents(e))
 	want := []string{
-		`exchange "events"`, `exchange "events.delay.0s.0"`, `exchange "events.delay.1s.0"`, `exchange "events.delay.1s.1"`, `exchange "events.delay.1s.2"`,
+		`exchange "events"`, `exchange "events.delay.0s.0"`, `exchange "events.delay.0s.1"`, `exchange "events.delay.1s.0"`, `exchange "events.delay.1s.1"`, `exchange "events.delay.1s.2"`,
 		`exchange "events.delay.unrouted"`, `exchange "events.deliver"`, `policy "delay/events/queues"`, `queue "events.delay.0s.0"`,
 		`queue "events.delay.1s.0"`, `queue "events.delay.1s.1"`, `queue "events.delay.1s.2"`, `queue "events.delay.inbox"`, `queue "events.delay.unrouted"`,
 	}

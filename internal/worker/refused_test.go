@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,9 +11,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 func acknowledge(d amqp.Delivery) error { return d.Ack(false) }
@@ -102,6 +105,41 @@ func TestFullQueueBesideTheFailedQueue(t *testing.T) {
 	r.awaitSeries(t, map[string]float64{"messages_refused_total": n, "messages_parked_total{reason=exhausted}": n})
 	if log := r.log.String(); countLines(log, "messages go to the refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
 		t.Errorf("log:\n%.2000s", log)
+	}
+}
+
+// A queue of others beside the unrouted queue does not hold up or multiply what goes there, and the others go on.
+func TestFullQueueBesideTheUnroutedQueue(t *testing.T) {
+	t.Parallel()
+	const n = 50
+	e := newExchange(t, "1m", "100ms", "work")
+	e.declareFull(t, "audit", topology.Binding{Source: e.names.UnroutedExchange()})
+	r := e.workWith(t, func(_ context.Context, o *worker.Options) { o.Prefetch = n / 2 })
+	late := n
+	if e.VersionAtLeast("4.0") {
+		amqp10.Dial(t, e.Broker).To(t, "/exchanges/"+e.names.Exchange()).Send(t, withUUID("malformed").Encode())
+		late++
+	}
+	for i := range n {
+		e.publish(t, "work", time.Hour.Milliseconds(), amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
+	}
+	e.publish(t, "work", 500, amqp.Publishing{MessageId: "other"})
+	if d := e.await(t, "work"); d.MessageId != "other" {
+		t.Errorf("%+v", d)
+	}
+	unrouted := e.consume(t, e.names.UnroutedQueue(), acknowledge)
+	brokertest.Eventually(t, patience, func() error {
+		if all, different, most := unrouted.count(); different < late || all < 2*late || most > 2 {
+			return fmt.Errorf("%d messages, %d different ones, one of them %d times; want %d", all, different, most, late)
+		}
+		return nil
+	})
+	r.awaitReady(t, "")
+	r.awaitSeries(t, map[string]float64{"messages_unrouted_total{reason=delay_too_long}": n})
+	for _, d := range unrouted.deliveries() {
+		if d.MessageId != "malformed" && (d.RoutingKey != "work" || d.Headers["dead-letter-reason"] != "delay_too_long") {
+			t.Fatalf("%+v", d)
+		}
 	}
 }
 

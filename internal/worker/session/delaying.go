@@ -11,8 +11,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// Delaying is the flow of a delayed exchange. There is no other way for a message than its own, and the refused queue for what is
-// delivered at once: what the broker does not take is kept until it does, or until the configuration leads elsewhere.
+// Delaying is the flow of a delayed exchange. There is no other way for a message than its own, and one for what a queue did not
+// take of what is delivered at once or unrouted. What the broker does not take is kept until it does, or until the configuration
+// leads elsewhere.
 type Delaying struct {
 	config *delaying.Exchange
 	watch  *metrics.DelayedExchange
@@ -80,7 +81,7 @@ func (f *Delaying) returned(p *publisher, m *message) error {
 		m.verdict = next
 		return f.session.publish(m)
 	}
-	if !p.setsAside {
+	if p.exchange != f.config.Names.DeliverExchange() {
 		p.obstruct(time.Now())
 	}
 	f.session.unrouted(p, m)
@@ -90,8 +91,12 @@ func (f *Delaying) returned(p *publisher, m *message) error {
 func (f *Delaying) nacked(p *publisher, m *message) error {
 	f.log.Debug(deferredRefused, "exchange", p.exchange, "message_id", m.delivery.MessageId)
 	now, v := time.Now(), exchanges(m.verdict)
-	if v.Action == delaying.Deliver && !v.SetAside {
-		f.refusals.refused(now, f.config.Names.Refused(), p.exchange, "")
+	if v.Action != delaying.Delay && !v.SetAside {
+		refusedQueue := f.config.Names.Refused()
+		if v.Action == delaying.Refuse {
+			refusedQueue = ""
+		}
+		f.refusals.refused(now, refusedQueue, p.exchange, "")
 		p.refusedOne(now)
 		m.refused, v.SetAside = true, true
 		m.verdict = v
@@ -104,10 +109,10 @@ func (f *Delaying) nacked(p *publisher, m *message) error {
 	return nil
 }
 
-// setsAside is about what is delivered at once: it has queues of the application, each with limits and bindings of its own. All
-// other exchanges lead to one queue, so that what befell one message befalls all.
+// setsAside is about what is delivered at once, or unrouted: others have queues there, each with limits of its own. All other
+// exchanges lead to one queue, so that what befell one message befalls all.
 func (f *Delaying) setsAside(exchange string) bool {
-	return exchange == f.config.Names.DeliverExchange()
+	return exchange == f.config.Names.DeliverExchange() || exchange == f.config.Names.UnroutedExchange()
 }
 
 // accepted counts and logs a message that was acknowledged: a line for each that is refused, none for the others, of which there
@@ -116,6 +121,9 @@ func (f *Delaying) accepted(m *message) {
 	v := exchanges(m.sent)
 	switch v.Action {
 	case delaying.Refuse:
+		if !v.SetAside {
+			f.refusals.accepted(time.Now(), f.config.Names.UnroutedExchange(), "")
+		}
 		f.watch.Refused(v.Reason)
 		f.log.Info("message put into the unrouted queue", details(m, "reason", v.Reason)...)
 		return
@@ -143,18 +151,23 @@ func (f *Delaying) left(m *message, reason error) {
 func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
 	v := delaying.Undeliverable(d, why)
 	publishing, err := f.config.Publishing(v, d, stamp)
-	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
+	parked := Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
 		f.watch.Refused(v.Reason)
 		f.log.Info("message put into the unrouted queue", "reason", v.Reason, "message_id", d.MessageId, "error", v.Error)
-	}}, err
+	}}
+	setAside := parked
+	v.SetAside = true
+	setAside.Route = f.config.Route(v)
+	parked.SetAside = &setAside
+	return parked, err
 }
 
 func (*Delaying) forgoes(*publisher) bool { return false }
 
 // shut keeps what a queue refused if there is no refused queue yet, or it is closed to this user: the other way is open.
 func (f *Delaying) shut(p *publisher, _ *amqp.Error) error { //nolint:unparam // a pipeline's has an error
-	if p.exchange != f.config.Names.Refused() {
+	if n := f.config.Names; p.exchange != n.Refused() && p.exchange != n.OnlyUnrouted() {
 		return nil
 	}
 	waiting := p.waiting

@@ -25,9 +25,9 @@ import (
 // stableAfter is how long a session has to last to count as a success.
 const stableAfter = time.Minute
 
-// channelsFor is how many channels the publishing connection needs: one for each exchange of the flow, the default exchange and the
-// refused queue, as many again since a renewed channel stays open for a while, one to look for the last queue, and one for each
-// address that does not answer.
+// channelsFor is how many channels the publishing connection needs: one for each exchange of the flow, and two for what goes to the
+// default exchange, the refused queue or the unrouted queue alone; as many again, since a renewed channel stays open for a while; one
+// to look for the last queue; and one for each address that does not answer.
 func channelsFor(exchanges int) int { return 2*(exchanges+2) + 1 + mostSilent }
 
 // Settings are what a session is opened with.

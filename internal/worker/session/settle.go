@@ -146,6 +146,8 @@ const (
 		"still no delay of the configuration is bound to the retry exchange; run terraform apply"
 	setAside = "messages go to the refused queue, from where the broker delivers them: a queue behind the exchange refuses them, " +
 		"or does not answer; is it full, or without a majority of its members?"
+	unroutedAlone = "a queue beside the unrouted queue refuses messages, or does not answer, and is passed over: " +
+		"is it full, or without a majority of its members?"
 	detourMissing = "failed messages go to the pipeline's failed queue: " +
 		"the exchange that leads to those of the work queues is missing; run terraform apply"
 	detourForbidden = "failed messages go to the pipeline's failed queue: " +
