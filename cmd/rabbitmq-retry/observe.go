@@ -86,8 +86,9 @@ func (o *observation) logger(out io.Writer) *slog.Logger {
 	if o.logLevel != "" {
 		_ = level.UnmarshalText([]byte(o.logLevel)) // was checked
 	}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: asText}
+	options := &slog.HandlerOptions{Level: level}
 	if o.logFormat == "json" {
+		options.ReplaceAttr = asText
 		return slog.New(slog.NewJSONHandler(out, options))
 	}
 	return slog.New(slog.NewTextHandler(out, options))

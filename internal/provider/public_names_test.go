@@ -20,14 +20,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -93,14 +91,8 @@ func difference(a, b []string) []string {
 // schemaNames are the attributes of everything that the provider has, with their types, and its functions.
 func schemaNames(t *testing.T) (names []string) {
 	t.Helper()
-	server, err := providerserver.NewProtocol6WithError(provider.New("test")())()
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := newServer(t)
+	schema := server.schema
 	add := func(kind string, schemas map[string]*tfprotov6.Schema) {
 		for _, name := range slices.Sorted(maps.Keys(schemas)) {
 			names = append(names, attributeNames(kind+" "+name, schemas[name].Block.Attributes)...)
@@ -199,12 +191,13 @@ func sources(t *testing.T, folders ...string) (files []string) {
 // matches are what the pattern's group finds in the files, sorted.
 func matches(t *testing.T, pattern string, files ...string) (found []string) {
 	t.Helper()
+	compiled := regexp.MustCompile(pattern)
 	for _, file := range files {
 		content, err := os.ReadFile(root + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(content), -1) {
+		for _, m := range compiled.FindAllStringSubmatch(string(content), -1) {
 			found = append(found, strings.ReplaceAll(m[1], "`", ""))
 		}
 	}

@@ -92,11 +92,11 @@ func (f *Delaying) nacked(p *publisher, m *message) error {
 	f.log.Debug(deferredRefused, "exchange", p.exchange, "message_id", m.delivery.MessageId)
 	now, v := time.Now(), exchanges(m.verdict)
 	if v.Action != delaying.Delay && !v.SetAside {
-		refusedQueue := f.config.Names.Refused()
 		if v.Action == delaying.Refuse {
-			refusedQueue = ""
+			f.refusals.refused(now, p.exchange, "", unroutedAlone)
+		} else {
+			f.refusals.refused(now, p.exchange, "", setAside, "refused_queue", f.config.Names.Refused())
 		}
-		f.refusals.refused(now, refusedQueue, p.exchange, "")
 		p.refusedOne(now)
 		m.refused, v.SetAside = true, true
 		m.verdict = v

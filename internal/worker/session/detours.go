@@ -158,18 +158,14 @@ type refusals struct {
 // refusing is an exchange, and the work queue whose messages are refused, if there is one.
 type refusing struct{ exchange, workQueue string }
 
-// refused notes that a message goes to the refused queue, or with "" to the unrouted queue alone.
-func (r *refusals) refused(now time.Time, refusedQueue, exchange, workQueue string) {
+// refused notes that a message goes elsewhere, which the text says.
+func (r *refusals) refused(now time.Time, exchange, workQueue, text string, more ...any) {
 	at := refusing{exchange, workQueue}
 	if _, known := r.last[at]; !known {
 		if r.last == nil || len(r.last) >= mostRefusing {
 			r.last = map[refusing]time.Time{}
 		}
-		if refusedQueue == "" {
-			r.log.Warn(unroutedAlone, at.details()...)
-		} else {
-			r.log.Warn(setAside, at.details("refused_queue", refusedQueue)...)
-		}
+		r.log.Warn(text, at.details(more...)...)
 	}
 	r.last[at] = now
 }

@@ -108,7 +108,7 @@ func (f *Retrying) parkedNacked(p *publisher, m *message) error {
 	if v.ToOwnFailedQueue() { // the exchange has taken it, and one of its queues has not
 		f.parking.accepted(f.log)
 	}
-	f.refusals.refused(now, f.config.Names.RefusedQueue(), p.exchange, v.Letter.Queue)
+	f.refusals.refused(now, p.exchange, v.Letter.Queue, setAside, "refused_queue", f.config.Names.RefusedQueue())
 	p.refusedOne(now)
 	m.refused, m.verdict = true, v.SetAside()
 	return f.session.publish(m)

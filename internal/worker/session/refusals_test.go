@@ -16,12 +16,12 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	for i := range 100 {
 		at := now.Add(time.Duration(i) * time.Second)
 		r.accepted(at, "orders.failed", "") // what the full queue is not for
-		r.refused(at, "orders.retry.0.refused", "orders.failed", "")
+		r.refused(at, "orders.failed", "", setAside, "refused_queue", "orders.retry.0.refused")
 	}
 	if lines() != 1 || !strings.Contains(log.String(), "refused_queue=orders.retry.0.refused") {
 		t.Errorf("log:\n%s", &log)
 	}
-	r.refused(now, "orders.retry.0.refused", "orders.failed", "a")
+	r.refused(now, "orders.failed", "a", setAside, "refused_queue", "orders.retry.0.refused")
 	if lines() != 2 || !strings.Contains(log.String(), "queue=a") {
 		t.Errorf("log of another obstruction:\n%s", &log)
 	}
@@ -38,7 +38,7 @@ func TestManyRefusals(t *testing.T) {
 	t.Parallel()
 	r := refusals{log: slog.New(slog.DiscardHandler)}
 	for i := range 2 * mostRefusing {
-		r.refused(time.Now(), "", "orders.failed.route", string(rune(i)))
+		r.refused(time.Now(), "orders.failed.route", string(rune(i)), setAside)
 	}
 	if n := len(r.last); n > mostRefusing {
 		t.Errorf("%d remembered", n)
