@@ -43,19 +43,23 @@ func (p testVhost) throughProxy(t *testing.T, x *proxy) string {
 }
 
 func (x *proxy) serve(conn, broker net.Conn) {
+	greeting := make([]byte, 8)
+	if _, err := io.ReadFull(conn, greeting); err != nil {
+		return
+	}
+	if _, err := broker.Write(greeting); err != nil {
+		return
+	}
+	if string(greeting) != "AMQP\x00\x00\x09\x01" {
+		passOn(conn, broker)
+		return
+	}
 	worker := &workerConn{Conn: conn}
 	x.mu.Lock()
 	x.workers = append(x.workers, worker)
 	x.mu.Unlock()
 	go func() {
 		defer func() { _ = broker.Close() }()
-		greeting := make([]byte, 8)
-		if _, err := io.ReadFull(worker, greeting); err != nil {
-			return
-		}
-		if _, err := broker.Write(greeting); err != nil {
-			return
-		}
 		x.forward(broker, worker, x.rewrite)
 	}()
 	var answers io.Writer = worker
@@ -63,6 +67,15 @@ func (x *proxy) serve(conn, broker net.Conn) {
 		answers = x.answers(worker)
 	}
 	x.forward(answers, broker, x.rewriteBack)
+}
+
+// passOn passes on AMQP 1.0, whose frames are others.
+func passOn(conn, broker net.Conn) {
+	go func() {
+		defer func() { _ = broker.Close() }()
+		_, _ = io.Copy(broker, conn)
+	}()
+	_, _ = io.Copy(conn, broker)
 }
 
 // forward passes frames on until one side closes.

@@ -158,6 +158,7 @@ const maxLooks = 1024
 
 // search looks for messages that the broker cannot deliver.
 type search struct {
+	inbox undeliverable.Inbox
 	// looks is how many others it passes before it gives up. One that was passed may be in front of the next time:
 	// so the number doubles until there is a success.
 	looks int
@@ -167,8 +168,8 @@ type search struct {
 func (s *search) take(
 	ctx context.Context, o Options, uri amqpconn.URI, flow session.Flow, log *slog.Logger,
 ) bool {
-	inbox := undeliverable.Inbox{URI: uri, Flow: flow, Client: session.Client(flow.Config(), "undeliverable", o.Version)}
-	taken, err := inbox.Take(ctx, max(1, s.looks))
+	s.inbox.URI, s.inbox.Flow, s.inbox.Client = uri, flow, session.Client(flow.Config(), "undeliverable", o.Version)
+	taken, err := s.inbox.Take(ctx, max(1, s.looks))
 	if err != nil {
 		log.Warn("the broker cannot deliver the message at the head of the inbox, and it cannot be parked over AMQP 1.0: trying again",
 			"queue", flow.Config().Inbox(), "error", err)

@@ -147,6 +147,30 @@ func TestUndeliverableMessagesAreParked(t *testing.T) {
 	})
 }
 
+// A queue behind the failed exchange that does not answer holds up what cannot be delivered no more than anything else.
+func TestUndeliverableMessagesBesideASilentQueue(t *testing.T) {
+	t.Parallel()
+	const n = 5
+	p, client := newPipelineForAMQP10(t, topology.Quorum)
+	q := &silentQueue{
+		exchange: p.names.FailedExchange(), key: p.names.Inbox(),
+		published: map[uint16]uint64{}, settled: map[uint16]map[uint64]bool{},
+	}
+	p.workAs(t, p.throughProxy(t, &proxy{rewrite: q.fromWorker, answers: q.toWorker}), p.spec.Worker())
+	good := p.consume(t, "orders.created", acknowledge)
+	sender := client.To(t, "/queues/"+p.names.Inbox())
+	for i := range n {
+		sender.Send(t, withUUID(fmt.Sprint("bad-", i)).Encode())
+		p.Publish(t, p.names.DeadLetterExchange(), "orders.created", amqp.Publishing{
+			MessageId: fmt.Sprint("good-", i), Headers: amqp.Table{"retry-queue": "orders.created"},
+		})
+	}
+	brokertest.Eventually(t, patience, func() error { return good.has(n) })
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+	// From the queue that only the answer is missing of, and from the refused queue.
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 2*n) })
+}
+
 // Two workers meet the same messages, and get each other's.
 func TestUndeliverableMessagesAmongMany(t *testing.T) {
 	t.Parallel()

@@ -32,22 +32,29 @@ func addressOf(r deadletter.Route) address {
 	return address{r.Exchange, r.Key}
 }
 
+// Patience says how long a message waits for the broker's answer. It is short while a queue does not answer.
+type Patience struct{ gaveUpAt time.Time }
+
+// At is the patience at this time.
+func (p Patience) At(now time.Time) time.Duration {
+	if now.Sub(p.gaveUpAt) < refusalsOver {
+		return silentAgain
+	}
+	return silentAfter
+}
+
+// GiveUp notes that a message was given up.
+func (p *Patience) GiveUp(now time.Time) { p.gaveUpAt = now }
+
 // silence is about queues that do not answer.
 type silence struct {
-	// heardOf is when what the broker has accepted was published last, and gaveUpAt when a message was given up last.
-	heardOf, gaveUpAt time.Time
+	patience Patience
+	// heardOf is when what the broker has accepted was published last.
+	heardOf time.Time
 	// addresses do not answer. Each has a channel of its own, by this number.
 	addresses map[address]int
 	// timer fires when it is time to look for them.
 	timer *time.Timer
-}
-
-// patience is how much longer than a later message one may wait now.
-func (s *silence) patience(now time.Time) time.Duration {
-	if now.Sub(s.gaveUpAt) < refusalsOver {
-		return silentAgain
-	}
-	return silentAfter
 }
 
 // heard notes that the broker has accepted a message.
@@ -77,17 +84,17 @@ func (s *silence) begin(at address) bool {
 // late notes that what was given up was accepted: the address was only slow, and if there is no other, so was everything.
 func (s *silence) late(at address) {
 	if delete(s.addresses, at); len(s.addresses) == 0 {
-		s.gaveUpAt = time.Time{}
+		s.patience = Patience{}
 	}
 }
 
 // sweep looks for messages without an answer, more often if there were any.
 func (s *Session) sweep(now time.Time) error {
-	defer func() { s.silence.timer.Reset(s.silence.patience(now) / 5) }()
+	defer func() { s.silence.timer.Reset(s.silence.patience.At(now) / 5) }()
 	if s.alarm.active {
 		return nil
 	}
-	if s.silence.patience(now) == silentAfter {
+	if s.silence.patience.At(now) == silentAfter {
 		clear(s.silence.addresses)
 	}
 	for _, p := range s.publishers.all {
@@ -136,15 +143,15 @@ func (s *Session) settleSilent(p *publisher, now time.Time) error {
 
 // isSilent reports whether a message has waited for too long. If the broker accepts nothing later, the oldest one tries whether it would.
 func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
-	patience := s.silence.patience(now)
+	patience := s.silence.patience.At(now)
 	return s.alarm.waited(m.publishedAt, s.silence.heardOf) > patience ||
-		oldest && s.alarm.waited(m.publishedAt, now) > patience && now.Sub(s.silence.gaveUpAt) > patience
+		oldest && s.alarm.waited(m.publishedAt, now) > patience && now.Sub(s.silence.patience.gaveUpAt) > patience
 }
 
 // giveUp handles a message that was not answered. The first one may be what its channel stands still at: one that first publishes to a
 // queue on a frozen node does. What goes to the same address has another channel from now on, and what waits behind it a new one.
 func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
-	s.silence.gaveUpAt = now
+	s.silence.patience.GiveUp(now)
 	if p.unheard == 0 {
 		p.unheard, p.unheardOf = m.publishTag, addressOf(m.route)
 		if s.silence.begin(p.unheardOf) {

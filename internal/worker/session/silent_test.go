@@ -43,7 +43,7 @@ func TestSilentMessage(t *testing.T) {
 		"one of them tries at a time":   {published: time.Second, heard: time.Hour, gaveUp: 100 * time.Millisecond, oldest: true},
 	} {
 		s, _ := silent(t)
-		s.silence.heardOf, s.silence.gaveUpAt = ago(c.heard), ago(c.gaveUp)
+		s.silence.heardOf, s.silence.patience.gaveUpAt = ago(c.heard), ago(c.gaveUp)
 		if c.unblocked > 0 {
 			s.alarm.clearedAt = ago(c.unblocked)
 		}
@@ -91,7 +91,7 @@ func TestSlowQueueIsNotSilent(t *testing.T) {
 		if err := s.confirm(answer{publisher: p, Confirmation: c, ok: true}); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.silence.patience(now); got != want {
+		if got := s.silence.patience.At(now); got != want {
 			t.Errorf("after %+v: %s, want %s", c, got, want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 var (
 	errUnbound = errors.New("the failed or unrouted exchange has no queue; run terraform apply")
 	errRefused = errors.New("the broker refused the message")
+	errSilent  = errors.New("no confirm")
 )
 
 // publisher publishes copies. It connects when there is the first one.
@@ -23,16 +24,21 @@ type publisher struct {
 	client amqpconn.Client
 	conn   *amqp.Connection
 	amqpconn.Confirming
+	// silent says that the channel stands still, perhaps: it has left a message without an answer.
+	silent bool
 }
 
 func (o *publisher) open(ctx context.Context) (err error) {
-	if o.conn != nil {
+	if o.conn != nil && !o.silent {
 		return nil
 	}
-	if o.conn, err = amqpconn.Connect(ctx, o.uri, o.vhost, o.client); err != nil {
-		return err
+	if o.conn == nil {
+		if o.conn, err = amqpconn.Connect(ctx, o.uri, o.vhost, o.client); err != nil {
+			return err
+		}
 	}
 	o.Confirming, err = amqpconn.OpenConfirming(ctx, o.conn, 1)
+	o.silent = err != nil
 	return err
 }
 
@@ -45,7 +51,8 @@ func (o *publisher) publish(ctx context.Context, route deadletter.Route, publish
 	}
 	kept, err := confirmation.WaitContext(ctx)
 	if err != nil {
-		return fmt.Errorf("publish to exchange %q: no confirm: %w", route.Exchange, err)
+		o.silent = true
+		return fmt.Errorf("publish to exchange %q: %w: %w", route.Exchange, errSilent, err)
 	}
 	if kept {
 		return o.unlessReturned()

@@ -98,12 +98,14 @@ type Inbox struct {
 	URI    amqpconn.URI
 	Flow   session.Flow
 	Client amqpconn.Client
+
+	patience session.Patience
 }
 
 // Take parks the undeliverable messages at the head of the inbox, and returns how many there were. It ends with
 // as many others as it may look at, which it leaves as they are. An error says why it could not go on; the message
 // is in the inbox then.
-func (i Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
+func (i *Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 	config := i.Flow.Config()
 	out := publisher{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
 	defer out.close()
@@ -115,7 +117,7 @@ func (i Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 }
 
 // park publishes what the delivery says to where it is parked, and waits until the broker keeps it.
-func (i Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why string) error {
+func (i *Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why string) error {
 	if err := out.open(ctx); err != nil {
 		return err
 	}
@@ -128,16 +130,33 @@ func (i Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why s
 	if err != nil {
 		return err
 	}
-	err = out.publish(ctx, parked.Route, parked.Publishing)
-	if errors.Is(err, errRefused) && parked.SetAside != nil {
+	err = i.publish(ctx, out, parked)
+	if parked.SetAside != nil && (errors.Is(err, errRefused) || errors.Is(err, errSilent)) {
 		parked = *parked.SetAside
-		err = out.publish(ctx, parked.Route, parked.Publishing)
+		err = i.publish(ctx, out, parked)
 	}
 	if err != nil {
 		return err
 	}
 	parked.Done()
 	return nil
+}
+
+// publish does not wait for a queue that does not answer if something else can take the place of the copy.
+func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Parked) error {
+	if err := out.open(ctx); err != nil {
+		return err
+	}
+	if parked.SetAside == nil {
+		return out.publish(ctx, parked.Route, parked.Publishing)
+	}
+	waiting, cancel := context.WithTimeout(ctx, i.patience.At(time.Now()))
+	defer cancel()
+	err := out.publish(waiting, parked.Route, parked.Publishing)
+	if errors.Is(err, errSilent) {
+		i.patience.GiveUp(time.Now())
+	}
+	return err
 }
 
 // Replace puts a copy that AMQP 0-9-1 can carry in the place of each message that it cannot, and returns how many there were.
