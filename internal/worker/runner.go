@@ -56,7 +56,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 			flow.Configure(c)
 		default:
 		}
-		atHead := false
+		undelivered, among := false, 1
 		var s *session.Session
 		var serving amqpconn.URI
 		next, err := o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
@@ -69,7 +69,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 			return err
 		}
 		if err != nil {
-			atHead = session.NotDelivered(err)
+			undelivered = session.NotDelivered(err)
 		} else {
 			log.Info("consuming", "queue", flow.Config().Inbox(), "prefetch", o.Prefetch, "broker", serving.String())
 			err = s.Run(ctx)
@@ -81,14 +81,14 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 			if s.Stable() {
 				wait.Reset()
 			}
-			var undelivered bool
-			if undelivered, atHead = s.Undeliverable(); undelivered && s.Finished() > 0 {
+			if undelivered, among = s.Undeliverable(); undelivered && s.Finished() > 0 {
 				wait.Reset()
 			}
 			settings.Careful = undelivered || s.Searching()
 		}
 		pause := wait.NextBackOff()
-		if atHead && undeliverable.take(ctx, o, serving, flow, log) {
+		if undelivered && undeliverable.take(ctx, o, serving, flow, among, log) {
+			settings.Careful = false
 			wait.Reset()
 			pause = 0
 		}

@@ -159,22 +159,24 @@ const maxLooks = 1024
 // search looks for messages that the broker cannot deliver.
 type search struct {
 	inbox undeliverable.Inbox
-	// looks is how many others it passes before it gives up. One that was passed may be in front of the next time:
+	// looks is how many others it passes at least before it gives up. One that was passed may be in front of the next time:
 	// so the number doubles until there is a success.
 	looks int
 }
 
-// take parks the messages over which the broker ended the last session, and reports whether there were any.
+// take parks the messages over which the broker ended the last session, which are among so many at the head of the inbox, and
+// reports whether there were any.
 func (s *search) take(
-	ctx context.Context, o Options, uri amqpconn.URI, flow session.Flow, log *slog.Logger,
+	ctx context.Context, o Options, uri amqpconn.URI, flow session.Flow, among int, log *slog.Logger,
 ) bool {
 	s.inbox.URI, s.inbox.Flow, s.inbox.Client = uri, flow, session.Client(flow.Config(), "undeliverable", o.Version)
-	taken, err := s.inbox.Take(ctx, max(1, s.looks))
+	s.looks = min(max(s.looks, among), maxLooks)
+	taken, err := s.inbox.Take(ctx, s.looks)
 	if err != nil {
 		log.Warn("the broker cannot deliver the message at the head of the inbox, and it cannot be parked over AMQP 1.0: trying again",
 			"queue", flow.Config().Inbox(), "error", err)
 	}
-	s.looks = min(max(1, s.looks)*2, maxLooks)
+	s.looks *= 2
 	if taken > 0 {
 		s.looks = 1
 	}

@@ -171,6 +171,31 @@ func TestUndeliverableMessagesBesideASilentQueue(t *testing.T) {
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 2*n) })
 }
 
+// Those in front of them may be for a queue that does not answer.
+func TestUndeliverableMessagesBehindUnansweredOnes(t *testing.T) {
+	t.Parallel()
+	const n = 20
+	p := newPipelineOf(t, newSpec(topology.Quorum, []string{"100ms"}, 2, "good", "silent"))
+	if !p.VersionAtLeast("4.0") {
+		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", p.Version)
+	}
+	q := &silentQueue{
+		exchange: p.names.FailedRouteExchange(), key: "silent", published: map[uint16]uint64{}, settled: map[uint16]map[uint64]bool{},
+	}
+	good := p.consume(t, "good", acknowledge)
+	sender := amqp10.Dial(t, p.Broker).To(t, "/queues/"+p.names.Inbox())
+	for i := range n {
+		p.Publish(t, p.names.DeadLetterExchange(), "silent", amqp.Publishing{Headers: amqp.Table{"retry-queue": "silent", "retry": "never"}})
+		p.Publish(t, p.names.DeadLetterExchange(), "good", amqp.Publishing{MessageId: fmt.Sprint("good-", i), Headers: amqp.Table{"retry-queue": "good"}})
+		if i%5 == 4 {
+			sender.Send(t, withUUID(fmt.Sprint("bad-", i)).Encode())
+		}
+	}
+	p.workAs(t, p.throughProxy(t, &proxy{rewrite: q.fromWorker, answers: q.toWorker}), p.spec.Worker())
+	brokertest.Eventually(t, patience, func() error { return good.has(n) })
+	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+}
+
 // Two workers meet the same messages, and get each other's.
 func TestUndeliverableMessagesAmongMany(t *testing.T) {
 	t.Parallel()

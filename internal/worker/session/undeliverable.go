@@ -11,11 +11,11 @@ import (
 )
 
 // Undeliverable reports whether the broker ended the session because it failed to deliver a message, as it does
-// over some of those that were published over AMQP 1.0. Nothing says which message it was; it is at the head of
-// the inbox if the session had one in flight at a time, or had finished none.
-func (s *Session) Undeliverable() (ended, atHead bool) {
+// over some of those that were published over AMQP 1.0. Nothing says which message it was; it is among so many at the head
+// of the inbox.
+func (s *Session) Undeliverable() (ended bool, among int) {
 	if !s.consuming.IsClosed() {
-		return false, false
+		return false, 0
 	}
 	select {
 	case reason := <-s.consumingClosed: // or nil, if we have closed it
@@ -25,7 +25,10 @@ func (s *Session) Undeliverable() (ended, atHead bool) {
 	if ended {
 		s.watch.Redelivered(s.inbox.unheard)
 	}
-	return ended, ended && !s.inbox.widened
+	if s.inbox.widened {
+		return ended, s.Prefetch
+	}
+	return ended, 1
 }
 
 // Searching reports whether the session ended while it was looking for a message that the broker does not accept: the next

@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// patience is how long a message may take to come: the broker may be about to take it back from the
+	// patience is how long the first message may take to come: the broker may be about to take it back from the
 	// connection that it has closed.
 	patience = time.Second
+	// patienceLater is the same for those behind it in a scan that others wait for.
+	patienceLater = 200 * time.Millisecond
 	// closeTimeout bounds the wait for the broker's word that it has handled all that was settled.
 	closeTimeout = 3 * time.Second
 )
@@ -31,14 +33,31 @@ type link struct {
 	end func(context.Context) error
 	// decode says what a message is to clients of AMQP 0-9-1.
 	decode func(raw []byte) (translate.Message, error)
-	// batch is how many messages are asked for at a time, and coming those of which have not come.
-	batch  uint32
+	scan
+	// coming are the messages that were asked for and have not come.
 	coming uint32
 	// held are messages that go back.
 	held []*amqp10.Message
+	// since is when the first message came, or when the latest one was taken.
+	since time.Time
 }
 
-func openLink(ctx context.Context, conn *amqp10.Conn, queue string, batch uint32) (link, error) {
+// scan is how a queue is looked through.
+type scan struct {
+	// looks is how many other messages it passes at most.
+	looks int
+	// timeout is how long it goes on after the first message, or the latest one that was taken; 0 for as long as any come.
+	timeout time.Duration
+	// batch is how many messages are asked for at a time.
+	batch uint32
+}
+
+// ended reports whether the scan has passed enough.
+func (l *link) ended() bool {
+	return len(l.held) >= l.looks || l.timeout > 0 && !l.since.IsZero() && time.Since(l.since) > l.timeout
+}
+
+func openLink(ctx context.Context, conn *amqp10.Conn, queue string, scan scan) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	session, err := conn.NewSession(ctx, nil)
@@ -61,9 +80,9 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, batch uint32
 	if plugin {
 		// It does not say when a link is closed, and when it is busy it ends a session now and then without a word. All that
 		// came before has been handled then.
-		return link{receiver: receiver, batch: batch, end: session.Close, decode: translate.DecodePlugin}, nil
+		return link{receiver: receiver, scan: scan, end: session.Close, decode: translate.DecodePlugin}, nil
 	}
-	return link{receiver: receiver, batch: batch, end: receiver.Close, decode: translate.Decode}, nil
+	return link{receiver: receiver, scan: scan, end: receiver.Close, decode: translate.Decode}, nil
 }
 
 // isPlugin tells of RabbitMQ 3, which speaks AMQP 1.0 with the plugin rabbitmq_amqp1_0.
@@ -80,9 +99,16 @@ func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
 		}
 		l.coming = l.batch
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	wait := patience
+	if l.timeout > 0 && !l.since.IsZero() {
+		wait = patienceLater
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	message, err := l.receiver.Receive(waiting, nil)
+	if l.since.IsZero() {
+		l.since = time.Now()
+	}
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		l.coming--
 		return message, err

@@ -34,23 +34,23 @@ type Queue struct {
 // park keeps a copy of a message that AMQP 0-9-1 can carry, and why it is another.
 type park func(ctx context.Context, d *amqp.Delivery, why string) error
 
-// take parks undeliverable messages from the head of the queue on, and returns how many there were. It ends with as many
-// others as it may look at, which it leaves as they are. An error says why it could not go on; the message is in the queue
+// take parks undeliverable messages from the head of the queue on, and returns how many there were. The others
+// that it passes stay as they are. An error says why it could not go on; the message is in the queue
 // then.
-func (q Queue) take(ctx context.Context, looks int, batch uint32, park park) (taken int, err error) {
+func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err error) {
 	conn, err := amqpconn.ConnectAMQP10(ctx, q.URI, q.Vhost, q.Client)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = conn.Close() }()
-	link, err := openLink(ctx, conn, q.Name, batch)
+	link, err := openLink(ctx, conn, q.Name, scan)
 	if err != nil {
 		return 0, err
 	}
 	defer link.close(ctx)
 	// A queue puts what comes back behind what came back before: only now, or the next one could not be reached.
 	defer link.release(ctx)
-	for len(link.held) < looks {
+	for !link.ended() {
 		message, err := link.next(ctx)
 		if err != nil || message == nil {
 			return taken, err
@@ -61,6 +61,7 @@ func (q Queue) take(ctx context.Context, looks int, batch uint32, park park) (ta
 		}
 		if parked {
 			taken++
+			link.since = time.Now()
 		}
 	}
 	return taken, nil
@@ -87,6 +88,8 @@ func (l *link) handle(ctx context.Context, message *amqp10.Message, park park) (
 const (
 	// openTimeout bounds the wait for a link to the inbox.
 	openTimeout = 10 * time.Second
+	// searchTimeout is how long a search of an inbox goes on: all that it passes waits as long.
+	searchTimeout = time.Second
 	// parkTimeout bounds the wait for the confirm of a copy.
 	parkTimeout = 15 * time.Second
 	// withoutHeaders begins the error of a message whose headers are left out.
@@ -109,9 +112,8 @@ func (i *Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 	config := i.Flow.Config()
 	out := publisher{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
 	defer out.close()
-	const oneByOne = 1
 	q := Queue{URI: i.URI, Vhost: config.ID().Vhost, Name: config.Inbox(), Client: i.Client}
-	return q.take(ctx, looks, oneByOne, func(ctx context.Context, d *amqp.Delivery, why string) error {
+	return q.take(ctx, scan{looks: looks, timeout: searchTimeout, batch: 1}, func(ctx context.Context, d *amqp.Delivery, why string) error {
 		return i.park(ctx, &out, d, why)
 	})
 }
@@ -165,8 +167,7 @@ func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Park
 func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replaced int, err error) {
 	out := publisher{uri: q.URI, vhost: q.Vhost, client: q.Client}
 	defer out.close()
-	const batch = 200
-	return q.take(ctx, looks, batch, func(ctx context.Context, d *amqp.Delivery, why string) error {
+	return q.take(ctx, scan{looks: looks, batch: 200}, func(ctx context.Context, d *amqp.Delivery, why string) error {
 		if err := out.open(ctx); err != nil {
 			return err
 		}
