@@ -37,7 +37,7 @@ func applierAs(t *testing.T, endpoint, username, password string) *Applier {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(client, DefaultTimes())
+	return New(client, TimesFor(brokertest.Statistics()))
 }
 
 func list(t *testing.T, a *Applier, vhost string) topology.Vhost {

@@ -30,10 +30,13 @@ type Times struct {
 
 // DefaultTimes are those of a broker that gathers statistics every 5 seconds, as brokers do unless
 // they are configured otherwise.
-func DefaultTimes() Times {
+func DefaultTimes() Times { return TimesFor(5 * time.Second) }
+
+// TimesFor are those of a broker that gathers statistics at this interval.
+func TimesFor(statistics time.Duration) Times {
 	return Times{
-		Settle: 10 * time.Second, Stale: 15 * time.Second, Between: 12 * time.Second,
-		Report: 60 * time.Second, Lag: 5500 * time.Millisecond, Poll: time.Second,
+		Settle: 2 * statistics, Stale: 3 * statistics, Between: 12 * statistics / 5,
+		Report: 60 * time.Second, Lag: statistics + 500*time.Millisecond, Poll: statistics / 5,
 	}
 }
 

@@ -39,8 +39,19 @@ func New(t testing.TB) *Broker {
 // NewNamed is [New] with another beginning of the virtual host's name, such as "needs/escaping %".
 func NewNamed(t testing.TB, prefix string) *Broker {
 	t.Helper()
+	b := WithoutVhost(t)
+	b.Vhost = unique(prefix)
+	t.Cleanup(func() { b.remove(t) })
+	b.create(t)
+	b.permit(t, b.Username, ".*", ".*", ".*")
+	t.Cleanup(b.hangUp) // runs before the deletion, which would cut the connection
+	return b
+}
+
+// WithoutVhost is a broker on which nothing is made.
+func WithoutVhost(t testing.TB) *Broker {
+	t.Helper()
 	b := &Broker{
-		Vhost:    unique(prefix),
 		Endpoint: strings.TrimSuffix(os.Getenv("RABBITMQ_ENDPOINT"), "/"),
 		URI:      os.Getenv("RABBITMQ_URI"),
 		Username: os.Getenv("RABBITMQ_USERNAME"),
@@ -51,12 +62,16 @@ func NewNamed(t testing.TB, prefix string) *Broker {
 			"run `make test`, or `scripts/with-broker -- go test ...`")
 	}
 	b.Version = b.version(t)
-
-	t.Cleanup(func() { b.remove(t) })
-	b.create(t)
-	b.permit(t, b.Username, ".*", ".*", ".*")
-	t.Cleanup(b.hangUp) // runs before the deletion, which would cut the connection
 	return b
+}
+
+// Statistics is how often the broker gathers them.
+func Statistics() time.Duration {
+	seconds, err := strconv.Atoi(os.Getenv("RABBITMQ_STATISTICS"))
+	if err != nil {
+		seconds = 5
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // VersionAtLeast reports whether the broker is of this release, such as "4.0", or a later one.

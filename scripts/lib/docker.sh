@@ -14,7 +14,8 @@ start_container() { # IMAGE
   chmod 644 "$container_conf" # the broker is another user
   container=$(docker run --detach --rm --publish 127.0.0.1::5672 --publish 127.0.0.1::15672 \
     --volume "$container_conf:/etc/rabbitmq/conf.d/90-set.conf:ro" \
-    --env RABBITMQ_DEFAULT_USER="$username" --env RABBITMQ_DEFAULT_PASS="$password" "$1") || die "docker could not run $1"
+    --env RABBITMQ_DEFAULT_USER="$username" --env RABBITMQ_DEFAULT_PASS="$password" \
+    --env RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="$erl_args" "$1") || die "docker could not run $1"
   endpoint=http://$(docker port "$container" 15672/tcp | head -n 1)
   uri=amqp://$username:$password@$(docker port "$container" 5672/tcp | head -n 1)
   broker="container of $1"

@@ -2,6 +2,7 @@
 # A private RabbitMQ node: loopback ports, a temporary folder, and nothing left when it has ended.
 
 conf=()                    # more lines for rabbitmq.conf
+erl_args=''                # more arguments for Erlang
 node_pid='' node_folder='' # the leader of the node's process group; where its data and logs are
 logged=0                   # how much it had logged when it was ready: a starting node fails requests
 
@@ -64,7 +65,7 @@ CONF
   settings=(
     HOME="$home" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8
     ERL_EPMD_PORT="$3" RABBITMQ_DIST_PORT="$(free_port)" RABBITMQ_NODENAME="$2"
-    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}$erl_args"
     RABBITMQ_CONFIG_FILE="$home/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null
     RABBITMQ_ENABLED_PLUGINS_FILE="$home/enabled_plugins"
     RABBITMQ_MNESIA_BASE="$home/db" RABBITMQ_LOG_BASE="$home/log" RABBITMQ_PID_FILE="$home/pid"

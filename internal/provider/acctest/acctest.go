@@ -15,13 +15,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
 )
 
+// Times are those of the test's broker.
+func Times() apply.Times { return apply.TimesFor(brokertest.Statistics()) }
+
 // Quick are times for tests in which no message is on its way while something is deleted or detached: the broker's
-// counts, which lag behind messages, are right all the time. Whatever else is tested needs [apply.DefaultTimes].
+// counts, which lag behind messages, are right all the time. Whatever else is tested needs [Times].
 func Quick() apply.Times {
-	times := apply.DefaultTimes()
+	times := Times()
 	times.Settle, times.Between, times.Lag, times.Poll = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond
 	return times
 }
@@ -41,14 +45,15 @@ func Require(t testing.TB) {
 	}
 }
 
-// Run runs the steps, and destroys at the end what they made.
-func Run(t *testing.T, times apply.Times, steps ...resource.TestStep) {
+// RunTerraform is [Run] with Terraform's CLI, for what is Terraform's: import blocks, moved, printed texts, -replace, the order
+// of orphans, other resources.
+func RunTerraform(t *testing.T, times apply.Times, steps ...resource.TestStep) {
 	t.Helper()
-	RunAndCheck(t, times, func() error { return nil }, steps...)
+	RunTerraformAndCheck(t, times, func() error { return nil }, steps...)
 }
 
-// RunAndCheck is [Run] with a check of what the destruction left.
-func RunAndCheck(t *testing.T, times apply.Times, check func() error, steps ...resource.TestStep) {
+// RunTerraformAndCheck is [RunTerraform] with a check of what the destruction left.
+func RunTerraformAndCheck(t *testing.T, times apply.Times, check func() error, steps ...resource.TestStep) {
 	t.Helper()
 	Require(t)
 	resource.Test(t, resource.TestCase{

@@ -2,14 +2,9 @@ package acctest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math/big"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -32,7 +27,16 @@ type Core struct {
 	// Process serves all phases and all resources that have it, as with `terraform test` from Terraform 1.15 on. Nil stands
 	// for a process for each phase.
 	Process *Process
-	// state is what the state file would hold.
+	// evaluated takes the place of Config. Its values need not be known yet.
+	evaluated *tfprotov6.DynamicValue
+	// The rest is what the state file would hold.
+	instance
+	// tainted says that the creation failed.
+	tainted bool
+}
+
+// instance is a resource in a state file, where state is nil if there is none.
+type instance struct {
 	state   *tfprotov6.DynamicValue
 	private []byte
 	known   *tfprotov6.ResourceIdentityData
@@ -67,7 +71,7 @@ func (p *Process) start(ctx context.Context, times apply.Times, settings map[str
 
 // Data reads a data source.
 func (p *Process) Data(ctx context.Context, kind string, configured map[string]any) (map[string]any, error) {
-	if err := p.start(ctx, apply.DefaultTimes(), map[string]any{}); err != nil {
+	if err := p.start(ctx, Times(), map[string]any{}); err != nil {
 		return nil, err
 	}
 	valueType := p.schemas.DataSourceSchemas[kind].ValueType()
@@ -117,14 +121,15 @@ func (c *Core) start(ctx context.Context) (*process, error) {
 // Planned is the outcome of a plan.
 type Planned struct {
 	Refreshed, After map[string]any
+	// Replaces says that what there is would be destroyed first.
+	Replaces bool
 
-	state    *tfprotov6.DynamicValue
-	private  []byte
-	identity *tfprotov6.ResourceIdentityData
+	instance
+	replace []*tftypes.AttributePath
 }
 
 // Empty reports whether there is nothing to do.
-func (p Planned) Empty() bool { return reflect.DeepEqual(p.Refreshed, p.After) }
+func (p Planned) Empty() bool { return !p.Replaces && reflect.DeepEqual(p.Refreshed, p.After) }
 
 // Validate checks the configuration.
 func (c *Core) Validate(ctx context.Context) ([]*tfprotov6.Diagnostic, error) {
@@ -132,7 +137,7 @@ func (c *Core) Validate(ctx context.Context) ([]*tfprotov6.Diagnostic, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := dynamic(running.stateType, c.Config)
+	config, err := c.configured(running)
 	if err != nil {
 		return nil, err
 	}
@@ -171,33 +176,48 @@ func (c *Core) refresh(ctx context.Context, running *process) error {
 // keep notes what the state file would hold. Of a resource that is gone, that is nothing.
 func (c *Core) keep(running *process, state *tfprotov6.DynamicValue, private []byte, known *tfprotov6.ResourceIdentityData) error {
 	left, err := attributes(running.stateType, state)
-	if left == nil {
-		state, private, known = nil, nil, nil
+	c.instance = instance{}
+	if left != nil {
+		c.instance = instance{state, private, known}
 	}
-	c.state, c.private, c.known = state, private, known
 	return err
 }
 
+// configured is the configuration.
+func (c *Core) configured(running *process) (*tfprotov6.DynamicValue, error) {
+	if c.evaluated != nil {
+		return c.evaluated, nil
+	}
+	return dynamic(running.stateType, c.Config)
+}
+
+// planWith plans a change, or a replacement if the provider or a failed creation requires it.
 func (c *Core) planWith(ctx context.Context, running *process) (Planned, error) {
-	config, err := dynamic(running.stateType, c.Config)
+	p, err := c.planFrom(ctx, running, c.instance)
+	if err != nil || c.state == nil || len(p.replace) == 0 && !c.tainted {
+		return p, err
+	}
+	before := p.Refreshed
+	p, err = c.planFrom(ctx, running, instance{})
+	p.Refreshed, p.Replaces = before, true
+	return p, err
+}
+
+func (c *Core) planFrom(ctx context.Context, running *process, prior instance) (Planned, error) {
+	config, err := c.configured(running)
 	if err != nil {
 		return Planned{}, err
 	}
-	prior := c.state
-	if prior == nil {
-		none, noneErr := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
-		prior, err = &none, noneErr
-	}
-	if err != nil {
+	if err := prior.orNull(running); err != nil {
 		return Planned{}, err
 	}
-	proposed, err := propose(running, config, prior)
+	proposed, err := propose(running, config, prior.state)
 	if err != nil {
 		return Planned{}, err
 	}
 	response, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: c.Type, PriorState: prior, Config: config, ProposedNewState: proposed,
-		PriorPrivate: c.private, PriorIdentity: c.known,
+		TypeName: c.Type, PriorState: prior.state, Config: config, ProposedNewState: proposed,
+		PriorPrivate: prior.private, PriorIdentity: prior.known,
 	})
 	if err != nil {
 		return Planned{}, err
@@ -205,14 +225,24 @@ func (c *Core) planWith(ctx context.Context, running *process) (Planned, error) 
 	if err := failure(response.Diagnostics); err != nil {
 		return Planned{}, err
 	}
-	if len(response.RequiresReplace) > 0 && c.state != nil {
-		return Planned{}, fmt.Errorf("planned a replacement because of %v", response.RequiresReplace)
+	p := Planned{
+		instance: instance{response.PlannedState, response.PlannedPrivate, response.PlannedIdentity},
+		replace:  response.RequiresReplace,
 	}
-	p := Planned{state: response.PlannedState, private: response.PlannedPrivate, identity: response.PlannedIdentity}
-	if p.Refreshed, err = plain(running.stateType, prior); err == nil {
+	if p.Refreshed, err = plain(running.stateType, prior.state); err == nil {
 		p.After, err = plain(running.stateType, response.PlannedState)
 	}
 	return p, err
+}
+
+// orNull has null for the state if there is none.
+func (i *instance) orNull(running *process) error {
+	if i.state != nil {
+		return nil
+	}
+	none, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
+	i.state = &none
+	return err
 }
 
 // Apply carries out a plan in a process of its own. Like core, it plans again there, without a
@@ -222,37 +252,47 @@ func (c *Core) Apply(ctx context.Context, p Planned) error {
 	if err != nil {
 		return err
 	}
-	again, err := c.planWith(ctx, running)
-	if err != nil {
-		return fmt.Errorf("planned again within apply: %w", err)
-	}
-	if !reflect.DeepEqual(again.After, p.After) {
-		return errors.New("inconsistent final plan: planned again within apply, another plan came out")
-	}
-	config, err := dynamic(running.stateType, c.Config)
-	if err != nil {
-		return err
-	}
-	prior := c.state
-	if prior == nil {
-		none, noneErr := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
-		if prior, err = &none, noneErr; err != nil {
+	if p.Replaces {
+		if err := c.applyDestroy(ctx, running, c.private); err != nil {
 			return err
 		}
 	}
+	return c.applyWith(ctx, running, p)
+}
+
+// applyWith creates or changes the resource.
+func (c *Core) applyWith(ctx context.Context, running *process, p Planned) error {
+	again, err := c.planFrom(ctx, running, c.instance)
+	if err != nil {
+		return fmt.Errorf("planned again within apply: %w", err)
+	}
+	if !conforms(p.After, again.After) {
+		return errors.New("inconsistent final plan: planned again within apply, another plan came out")
+	}
+	config, err := c.configured(running)
+	if err != nil {
+		return err
+	}
+	prior := c.instance
+	if err := prior.orNull(running); err != nil {
+		return err
+	}
+	creates := c.state == nil
 	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: c.Type, PriorState: prior, Config: config, PlannedState: again.state,
-		PlannedPrivate: again.private, PlannedIdentity: again.identity,
+		TypeName: c.Type, PriorState: prior.state, Config: config, PlannedState: again.state,
+		PlannedPrivate: again.private, PlannedIdentity: again.known,
 	})
 	if err != nil {
 		return err
 	}
-	err = errors.Join(c.keep(running, response.NewState, response.Private, response.NewIdentity), failure(response.Diagnostics))
+	failed := failure(response.Diagnostics)
+	err = errors.Join(c.keep(running, response.NewState, response.Private, response.NewIdentity), failed)
+	c.tainted = creates && failed != nil && c.state != nil
 	if err != nil {
 		return err
 	}
 	after, err := plain(running.stateType, response.NewState)
-	if err == nil && !reflect.DeepEqual(after, p.After) {
+	if err == nil && !conforms(again.After, after) {
 		err = errors.New("inconsistent result after apply: the new state is not the planned one")
 	}
 	return err
@@ -281,7 +321,7 @@ func (c *Core) Import(ctx context.Context, id string) error {
 		return err
 	}
 	imported := response.ImportedResources[0]
-	c.state, c.private, c.known = imported.State, imported.Private, imported.Identity
+	c.instance = instance{imported.State, imported.Private, imported.Identity}
 	return nil
 }
 
@@ -294,32 +334,11 @@ func DestroyTogether(ctx context.Context, resources ...*Core) error {
 	if err != nil {
 		return err
 	}
-	none, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
-	if err != nil {
-		return err
-	}
-	var planned []*tfprotov6.ApplyResourceChangeRequest
-	for _, c := range resources {
-		if err := c.refresh(ctx, running); err != nil {
+	private := make([][]byte, len(resources))
+	for i, c := range resources {
+		if private[i], err = c.planDestroy(ctx, running); err != nil {
 			return err
 		}
-		if c.state == nil {
-			planned = append(planned, nil)
-			continue
-		}
-		plan, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-			TypeName: c.Type, PriorState: c.state, Config: &none, ProposedNewState: &none, PriorPrivate: c.private, PriorIdentity: c.known,
-		})
-		if err != nil {
-			return err
-		}
-		if err := failure(plan.Diagnostics); err != nil {
-			return err
-		}
-		planned = append(planned, &tfprotov6.ApplyResourceChangeRequest{
-			TypeName: c.Type, PriorState: c.state, Config: &none, PlannedState: plan.PlannedState,
-			PlannedPrivate: plan.PlannedPrivate, PlannedIdentity: plan.PlannedIdentity,
-		})
 	}
 	if running, err = resources[0].start(ctx); err != nil {
 		return err
@@ -327,16 +346,41 @@ func DestroyTogether(ctx context.Context, resources ...*Core) error {
 	var all sync.WaitGroup
 	failed := make([]error, len(resources))
 	for i, c := range resources {
-		if planned[i] != nil {
-			all.Go(func() { failed[i] = c.applyDestroy(ctx, running, planned[i]) })
-		}
+		all.Go(func() { failed[i] = c.applyDestroy(ctx, running, private[i]) })
 	}
 	all.Wait()
 	return errors.Join(failed...)
 }
 
-func (c *Core) applyDestroy(ctx context.Context, running *process, planned *tfprotov6.ApplyResourceChangeRequest) error {
-	response, err := running.ApplyResourceChange(ctx, planned)
+// planDestroy refreshes the state, and plans that nothing is there.
+func (c *Core) planDestroy(ctx context.Context, running *process) (private []byte, err error) {
+	if err := c.refresh(ctx, running); err != nil || c.state == nil {
+		return nil, err
+	}
+	var none instance
+	if err := none.orNull(running); err != nil {
+		return nil, err
+	}
+	plan, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: c.Type, PriorState: c.state, Config: none.state, ProposedNewState: none.state, PriorPrivate: c.private, PriorIdentity: c.known,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return plan.PlannedPrivate, failure(plan.Diagnostics)
+}
+
+func (c *Core) applyDestroy(ctx context.Context, running *process, private []byte) error {
+	if c.state == nil {
+		return nil
+	}
+	var none instance
+	if err := none.orNull(running); err != nil {
+		return err
+	}
+	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: c.Type, PriorState: c.state, Config: none.state, PlannedState: none.state, PlannedPrivate: private, PlannedIdentity: c.known,
+	})
 	if err != nil {
 		return err
 	}
@@ -367,109 +411,13 @@ func failure(diagnostics []*tfprotov6.Diagnostic) error {
 	var failed []error
 	for _, d := range diagnostics {
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
-			failed = append(failed, fmt.Errorf("%s: %s", d.Summary, d.Detail))
+			failed = append(failed, diagnosed{d})
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// dynamic turns attributes into a value of the protocol; those that are missing are null.
-func dynamic(valueType tftypes.Type, attributes map[string]any) (*tfprotov6.DynamicValue, error) {
-	text, err := json.Marshal(attributes)
-	if err != nil {
-		return nil, err
-	}
-	value, err := tfprotov6.RawState{JSON: text}.Unmarshal(valueType)
-	if err != nil {
-		return nil, err
-	}
-	encoded, err := tfprotov6.NewDynamicValue(valueType, value)
-	return &encoded, err
-}
+// diagnosed is an error of the provider's.
+type diagnosed struct{ *tfprotov6.Diagnostic }
 
-// attributes takes an object apart; nil for null.
-func attributes(valueType tftypes.Type, object *tfprotov6.DynamicValue) (map[string]tftypes.Value, error) {
-	value, err := object.Unmarshal(valueType)
-	if err != nil || value.IsNull() {
-		return nil, err
-	}
-	var parts map[string]tftypes.Value
-	err = value.As(&parts)
-	return parts, err
-}
-
-// plain turns an object of the protocol into what encoding/json would make of it, with sets in a
-// fixed order and unknown values as a word of their own.
-func plain(valueType tftypes.Type, object *tfprotov6.DynamicValue) (map[string]any, error) {
-	value, err := object.Unmarshal(valueType)
-	if err != nil {
-		return nil, err
-	}
-	converted, err := plainValue(value)
-	parts, _ := converted.(map[string]any)
-	return parts, err
-}
-
-func plainValue(value tftypes.Value) (any, error) {
-	switch {
-	case !value.IsKnown():
-		return "(known after apply)", nil
-	case value.IsNull():
-		return nil, nil
-	}
-	switch kind := value.Type(); {
-	case kind.Is(tftypes.String):
-		var text string
-		err := value.As(&text)
-		return text, err
-	case kind.Is(tftypes.Bool):
-		var truth bool
-		err := value.As(&truth)
-		return truth, err
-	case kind.Is(tftypes.Number):
-		number := new(big.Float)
-		err := value.As(&number)
-		return number.String(), err
-	case kind.Is(tftypes.List{}), kind.Is(tftypes.Set{}):
-		return plainList(value)
-	}
-	var parts map[string]tftypes.Value
-	if err := value.As(&parts); err != nil {
-		return nil, err
-	}
-	converted := map[string]any{}
-	for name, part := range parts {
-		element, err := plainValue(part)
-		if err != nil {
-			return nil, err
-		}
-		converted[name] = element
-	}
-	return converted, nil
-}
-
-func plainList(value tftypes.Value) (any, error) {
-	var parts []tftypes.Value
-	if err := value.As(&parts); err != nil {
-		return nil, err
-	}
-	converted := make([]any, 0, len(parts))
-	for _, part := range parts {
-		element, err := plainValue(part)
-		if err != nil {
-			return nil, err
-		}
-		converted = append(converted, element)
-	}
-	if value.Type().Is(tftypes.Set{}) {
-		slices.SortFunc(converted, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	}
-	return converted, nil
-}
-
-// WithoutTopology is the rest of a resource.
-func WithoutTopology(attributes map[string]any) map[string]any {
-	rest := maps.Clone(attributes)
-	delete(rest, "topology")
-	return rest
-}
+func (d diagnosed) Error() string { return d.Summary + ": " + d.Detail }

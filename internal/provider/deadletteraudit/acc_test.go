@@ -47,7 +47,7 @@ func TestAcc_FindsFaults(t *testing.T) {
 		"message": knownvalue.StringRegexp(regexp.MustCompile(`"missing" of queue "work" does not exist`)),
 		"remedy":  knownvalue.StringRegexp(regexp.MustCompile("Create the exchange")),
 	})
-	acctest.Run(t, acctest.Quick(),
+	acctest.RunTerraform(t, acctest.Quick(),
 		resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{
 			value("error_count", knownvalue.Int64Exact(1)),
 			value("warning_count", knownvalue.Int64Exact(1)),
@@ -68,7 +68,7 @@ func TestAcc_FindsADamagedDefinition(t *testing.T) {
 	b.Call(t, http.MethodPut, b.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true}, nil)
 	b.DeclareQueue(t, "orders.failed", "classic", nil)
 	b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.failed", "q", "orders.failed"), map[string]any{"arguments": map[string]any{"retry-definition": 7}}, nil)
-	acctest.Run(t, acctest.Quick(), resource.TestStep{
+	acctest.RunTerraform(t, acctest.Quick(), resource.TestStep{
 		Config: config(b, `ignore = ["pipeline-inbox-unbound"]`),
 		ConfigStateChecks: []statecheck.StateCheck{value("findings", knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectPartial(map[string]knownvalue.Check{
 			"severity": knownvalue.StringExact("warning"),
@@ -97,7 +97,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 }
 `, b.Vhost, queueType, queueType, queueType)
 			none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("error_count", knownvalue.Int64Exact(0)), value("warning_count", knownvalue.Int64Exact(0))}
-			acctest.Run(t, acctest.Quick(),
+			acctest.RunTerraform(t, acctest.Quick(),
 				resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}},
 				resource.TestStep{
 					Config:            made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"),
@@ -112,7 +112,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 func TestAcc_WrongInput(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	acctest.Run(t, acctest.Quick(),
+	acctest.RunTerraform(t, acctest.Quick(),
 		resource.TestStep{Config: config(b, `ignore = ["parking-queue-tttl"]`), ExpectError: regexp.MustCompile(`(?s)Unknown rule.*parking-queue-tttl.*dead-letter-cycle`)},
 		resource.TestStep{Config: `data "rabbitmq_dead_letter_audit" "all" { vhost = "no such vhost" }`, ExpectError: regexp.MustCompile(`(?s)Vhost does not exist.*no such vhost`)},
 	)
@@ -125,5 +125,5 @@ func TestAcc_NeedsNoMoreThanToSeeTheVhost(t *testing.T) {
 	faulty(t, b)
 	user, password := b.User(t, "management", "^$", "^$", "^$")
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
-	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: withUser + config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}})
+	acctest.RunTerraform(t, acctest.Quick(), resource.TestStep{Config: withUser + config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}})
 }

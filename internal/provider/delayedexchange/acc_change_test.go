@@ -18,7 +18,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -137,7 +136,7 @@ func TestAcc_LevelsThatAreNotNeededDrain(t *testing.T) {
 				return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), knownvalue.MapSizeExact(count))
 			}
 			var whole []string
-			accept(t, b, apply.DefaultTimes(),
+			accept(t, b, acctest.Times(),
 				resource.TestStep{Config: before, ConfigStateChecks: []statecheck.StateCheck{size("levels", 5)}},
 				resource.TestStep{
 					PreConfig: func() {
@@ -207,7 +206,7 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 		}
 	}))
 	var whole []string
-	accept(t, b, apply.DefaultTimes(),
+	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: before},
 		resource.TestStep{PreConfig: func() { levelsAreReportedEmpty(t, b) }, Config: after, ExpectNonEmptyPlan: true},
 		resource.TestStep{

@@ -29,6 +29,12 @@ func accept(t *testing.T, b *brokertest.Broker, times apply.Times, steps ...reso
 	acctest.RunAndCheck(t, times, func() error { return nothingLeft(t, b) }, steps...)
 }
 
+// acceptTerraform is accept with Terraform's CLI: see [acctest.RunTerraform].
+func acceptTerraform(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
+	t.Helper()
+	acctest.RunTerraformAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
+}
+
 func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 	t.Helper()
 	var left []string

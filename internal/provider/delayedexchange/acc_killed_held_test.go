@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // What was due while the exchange that routes it was away is held by the broker for three to six minutes, unless a policy changes
 // once the way is back. The apply that restores the way is killed; the next one sees to it that nothing has to wait.
 func TestAcc_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 	t.Parallel()
-	atEachWrite(t, func(t *testing.T, write int) int {
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()
 		b := brokertest.New(t)
 		c := eventsCore(b, map[string]any{"max_delay": "3s", "precision": "1s"})
@@ -23,7 +24,7 @@ func TestAcc_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 		b.Call(t, http.MethodDelete, b.Path("exchanges", "events.deliver"), nil, nil)
 		due := delay(t, b, time.Second, time.Second, "mail", "held")
 		<-time.After(time.Until(due.Add(2 * time.Second))) // the broker has tried to send it by then
-		writes := killed(t, b, &c, write, nothing, planAndApply(t))
+		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
 		if _, err := c.PlanAndApply(t.Context()); err != nil {
 			t.Fatal(err)
 		}

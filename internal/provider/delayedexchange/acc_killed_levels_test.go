@@ -1,7 +1,6 @@
 package delayedexchange_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -19,17 +18,17 @@ import (
 func TestAcc_RemovalOfLevelsKilledAtAnyWriteLosesNothing(t *testing.T) {
 	t.Parallel()
 	var want acctest.Listing
-	atEachWrite(t, func(t *testing.T, write int) int {
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()
 		b := brokertest.New(t)
 		c := eventsCore(b, map[string]any{"max_delay": "15h", "precision": "1h"})
-		applied(t, &c)
+		c.MustApply(t)
 		c.Config["max_delay"] = "3h"
-		applied(t, &c)
+		c.MustApply(t)
 		levelsAreReported(t, b, 0)
 		before := acctest.List(t, b)
 		accepted := false
-		writes := killed(t, b, &c, write, func() { accepted = offer(t, b, 8*time.Hour, time.Hour, "last") }, planAndApply(t))
+		writes := c.Killed(t, b, acctest.At(write, func() { accepted = offer(t, b, 8*time.Hour, time.Hour, "last") }), acctest.Change(t))
 		if write == 0 {
 			want = acctest.List(t, b)
 			if now := levelsOf(t, b); len(now) != 4 {
@@ -37,43 +36,20 @@ func TestAcc_RemovalOfLevelsKilledAtAnyWriteLosesNothing(t *testing.T) {
 			}
 			return writes
 		}
-		untilEmpty(t, &c)
+		c.Settled(t)
 		if accepted {
 			settled(t, b, &c, before)
 			if kept := arrived(t, b, "events.delay.1h.3"); !slices.Equal(kept, []string{"last"}) {
 				t.Errorf("kept: %q", kept)
 			}
 			levelsAreReported(t, b, 0)
-			untilEmpty(t, &c)
+			c.Settled(t)
 		}
 		brokertest.Eventually(t, time.Minute, func() error {
-			untilEmpty(t, &c)
+			c.Settled(t)
 			return want.RequireSame(acctest.List(t, b))
 		})
 		return writes
-	})
-}
-
-// applied plans and applies.
-func applied(t *testing.T, c *acctest.Core) {
-	t.Helper()
-	if _, err := c.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// untilEmpty applies until the plan is empty.
-func untilEmpty(t *testing.T, c *acctest.Core) {
-	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
-		plan, err := c.Plan(t.Context())
-		if err != nil || plan.Empty() {
-			return err
-		}
-		if err := c.Apply(t.Context(), plan); err != nil {
-			t.Error(err)
-		}
-		return fmt.Errorf("the plan still changed %q", acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
 	})
 }
 

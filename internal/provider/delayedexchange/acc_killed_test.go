@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,93 +19,6 @@ func eventsCore(b *brokertest.Broker, more map[string]any) acctest.Core {
 	return acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
 }
 
-// planAndApply is what is done again after a kill, and what is killed.
-func planAndApply(t *testing.T) func(*acctest.Core) error {
-	t.Helper()
-	return func(c *acctest.Core) error {
-		_, err := c.PlanAndApply(t.Context())
-		return err
-	}
-}
-
-// atEachWrite counts the writes of what the scenario does, and then kills the provider at each of them, in a vhost of its own.
-// The scenario begins with prepare, which returns what is killed; it is called with the number of the write, 0 for none.
-func atEachWrite(t *testing.T, scenario func(t *testing.T, write int) (writes int)) {
-	t.Helper()
-	acctest.Require(t)
-	all := scenario(t, 0)
-	if all == 0 {
-		t.Fatal("nothing is written")
-	}
-	for write := range all {
-		t.Run(fmt.Sprintf("write %d of %d", write+1, all), func(t *testing.T) {
-			t.Parallel()
-			if done := scenario(t, write+1); done != write+1 {
-				t.Errorf("not killed: %d writes", done)
-			}
-		})
-	}
-}
-
-// killed does what Terraform would, and kills the provider when the broker has made so many writes: that one is not answered,
-// and nothing that is sent later arrives. It returns how many there were. What Terraform knows stays as it was, unless nothing
-// was killed.
-func killed(t *testing.T, b *brokertest.Broker, c *acctest.Core, write int, before func(), do func(*acctest.Core) error) (writes int) {
-	t.Helper()
-	var mutex sync.Mutex
-	died, ended := make(chan struct{}), make(chan error, 1)
-	dying := *c
-	dying.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if write > 0 && writes == write {
-			panic(http.ErrAbortHandler)
-		}
-		if r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/get") {
-			writes++
-		}
-		if write == 0 || writes < write {
-			api.ServeHTTP(w, r)
-			return
-		}
-		before()
-		api.ServeHTTP(httptest.NewRecorder(), r)
-		close(died)
-		panic(http.ErrAbortHandler)
-	})
-	go func() { ended <- do(&dying) }()
-	select {
-	case <-died:
-	case err := <-ended:
-		if err != nil && write == 0 {
-			t.Fatal(err)
-		}
-		dying.Endpoint = c.Endpoint
-		*c = dying
-	}
-	mutex.Lock()
-	defer mutex.Unlock()
-	return writes
-}
-
-// finish applies again, after an import where the error asks for one.
-func finish(t *testing.T, b *brokertest.Broker, c *acctest.Core) {
-	t.Helper()
-	_, err := c.PlanAndApply(t.Context())
-	if err == nil {
-		return
-	}
-	if !strings.Contains(err.Error(), "To adopt them, import the resource") {
-		t.Fatalf("the error names no import: %v", err)
-	}
-	if err := c.Import(t.Context(), importID(b.Vhost, "events")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // settled fails unless the plan is empty, and the vhost is as it was.
 func settled(t *testing.T, b *brokertest.Broker, c *acctest.Core, want acctest.Listing) {
 	t.Helper()
@@ -119,8 +30,6 @@ func settled(t *testing.T, b *brokertest.Broker, c *acctest.Core, want acctest.L
 		t.Error(err)
 	}
 }
-
-func nothing() {}
 
 // whole is a vhost with nothing but the delayed exchange, and perhaps a policy of others that would match its queues.
 func whole(t *testing.T, guarded bool) (*brokertest.Broker, acctest.Core) {
@@ -140,15 +49,15 @@ func TestAcc_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 		t.Run(fmt.Sprintf("policy of others: %t", guarded), func(t *testing.T) {
 			t.Parallel()
 			var want acctest.Listing
-			atEachWrite(t, func(t *testing.T, write int) int {
+			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 				t.Helper()
 				b, c := whole(t, guarded)
-				writes := killed(t, b, &c, write, nothing, planAndApply(t))
+				writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
 				if write == 0 {
 					want = acctest.List(t, b)
 					return writes
 				}
-				finish(t, b, &c)
+				c.Finish(t, importID(b.Vhost, "events"))
 				settled(t, b, &c, want)
 				return writes
 			})
@@ -162,15 +71,14 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("then applied: %t", wanted), func(t *testing.T) {
 			t.Parallel()
-			atEachWrite(t, func(t *testing.T, write int) int {
+			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 				t.Helper()
 				b, c := whole(t, false)
 				if _, err := c.PlanAndApply(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				own := acctest.List(t, b)
-				destroy := func(c *acctest.Core) error { return c.Destroy(t.Context()) }
-				writes := killed(t, b, &c, write, nothing, destroy)
+				writes := c.Killed(t, b, acctest.At(write), acctest.Destruction(t))
 				if !wanted {
 					if err := c.Destroy(t.Context()); err != nil {
 						t.Fatal(err)
@@ -180,7 +88,7 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 					}
 					return writes
 				}
-				finish(t, b, &c)
+				c.Finish(t, importID(b.Vhost, "events"))
 				settled(t, b, &c, own)
 				return writes
 			})
@@ -193,7 +101,7 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 // the unrouted queue; what is due later comes once.
 func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 	t.Parallel()
-	atEachWrite(t, func(t *testing.T, write int) int {
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()
 		b := brokertest.New(t)
 		c := eventsCore(b, map[string]any{"max_delay": "31s", "precision": "1s"})
@@ -208,7 +116,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 			delay(t, b, time.Second, time.Second, "mail.now", "now")
 			due = delay(t, b, 25*time.Second, time.Second, "mail.later", "later")
 		}
-		writes := killed(t, b, &c, write, before, planAndApply(t))
+		writes := c.Killed(t, b, acctest.At(write, before), acctest.Change(t))
 		if write == 0 {
 			settled(t, b, &c, want)
 			return writes
@@ -250,7 +158,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 // everything back.
 func TestAcc_DestroyAfterAKilledReturnKeepsTheBindingsOfOthers(t *testing.T) {
 	t.Parallel()
-	atEachWrite(t, func(t *testing.T, write int) int {
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()
 		b, c := whole(t, false)
 		if _, err := c.PlanAndApply(t.Context()); err != nil {
@@ -260,11 +168,11 @@ func TestAcc_DestroyAfterAKilledReturnKeepsTheBindingsOfOthers(t *testing.T) {
 		b.Call(t, http.MethodPost, b.Path("bindings", "e", "shop", "e", "events"), map[string]any{"routing_key": "#"}, nil)
 		want := acctest.List(t, b)
 		alter(t, b, "events")
-		writes := killed(t, b, &c, write, nothing, planAndApply(t))
+		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
 		if err := c.Destroy(t.Context()); err == nil || !strings.Contains(err.Error(), "shop -> events") {
 			t.Fatalf("the destroy: %v", err)
 		}
-		finish(t, b, &c)
+		c.Finish(t, importID(b.Vhost, "events"))
 		settled(t, b, &c, want)
 		return writes
 	})

@@ -105,7 +105,7 @@ func TestAcc_NameOfAnObjectOfAnother(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	c := eventsCore(b, map[string]any{"max_delay": "7s", "precision": "1s"})
-	applied(t, &c)
+	c.MustApply(t)
 	before := acctest.List(t, b)
 	for _, name := range []string{"events.deliver", "events.delay.1s.2", "events.delay.unrouted"} {
 		other := eventsCore(b, map[string]any{"name": name, "max_delay": "1s"})

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // What the guide says that the provider's user needs is enough for everything.
@@ -23,7 +23,7 @@ func TestAcc_PermissionsOfTheGuide(t *testing.T) {
 		return fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password) + exchangeHCL(b, "events", lines...)
 	}
 	changed := config(`max_delay = "5s"`, `precision = "1s"`, `type = "direct"`, "policy_priority = 7")
-	accept(t, b, apply.DefaultTimes(),
+	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: config(`max_delay = "10s"`)},
 		// The levels that are not needed any more are seen to be empty, so the next plan removes them.
 		resource.TestStep{Config: changed, PreConfig: func() { levelsAreReportedEmpty(t, b) }, ExpectNonEmptyPlan: true},

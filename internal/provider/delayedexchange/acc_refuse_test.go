@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -233,7 +232,7 @@ func TestAcc_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 		}
 		eventuallyReported(t, b, queue, 0)
 	}
-	accept(t, b, apply.DefaultTimes(),
+	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {

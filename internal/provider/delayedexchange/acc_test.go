@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -21,7 +20,7 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 	state := func(attribute string, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), value)
 	}
-	accept(t, b, apply.DefaultTimes(),
+	acceptTerraform(t, b,
 		resource.TestStep{
 			Config: config,
 			ConfigStateChecks: []statecheck.StateCheck{

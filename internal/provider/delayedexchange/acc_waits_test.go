@@ -18,9 +18,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -75,7 +75,7 @@ func TestAcc_UpdateWaitsForRetiredLevels(t *testing.T) {
 	after := exchangeHCL(b, "events", `max_delay = "10s"`, `precision = "1s"`, wait)
 	var adopt func(maxDelay, precision string)
 	var due time.Time
-	accept(t, b, apply.DefaultTimes(),
+	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: before},
 		resource.TestStep{
 			PreConfig: func() {
@@ -127,7 +127,7 @@ func TestAcc_ReplacedPrecisionKeepsTheOldLevelsForAnotherApply(t *testing.T) {
 	before := exchangeHCL(b, "events", `max_delay = "7s"`, `precision = "1s"`, wait)
 	after := exchangeHCL(b, "events", `max_delay = "8s"`, `precision = "2s"`, wait)
 	var adopt func(maxDelay, precision string)
-	accept(t, b, apply.DefaultTimes(),
+	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: before},
 		resource.TestStep{
 			PreConfig: func() {

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -56,7 +55,7 @@ func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 	rejectOne(t, b)
 	weaker := `dead_letter_strategy = "at-most-once"
   policy_definition_json = jsonencode({ "dead-letter-exchange" = null, "dead-letter-strategy" = null, "overflow" = null })`
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Times(),
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, weaker), ExpectError: regexp.MustCompile(`(?s)work: 1\s+dead\s+letter`)},
 		resource.TestStep{
@@ -93,7 +92,7 @@ func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 	taker := strings.Replace(attachment(b, "rabbitmq_retry_pipeline.bills.name", `take_over_from = "orders"`), `"work" {`, `"taker" {`, 1)
 	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	renamed := strings.Replace(with(b, "orders", ""), `name = "orders"`, `name = "renamed"`, 1)
-	acctest.Run(t, acctest.Quick(),
+	acctest.RunTerraform(t, acctest.Quick(),
 		resource.TestStep{Config: both + attachment(b, reference, "")},
 		resource.TestStep{Config: both + toBills, ExpectError: refused},
 		resource.TestStep{Config: both + strings.Replace(toBills, "queue =", "lifecycle { create_before_destroy = true }\n  queue =", 1), ExpectError: refused},
@@ -130,7 +129,7 @@ func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
 		}
 	})
 	config := with(b, "orders", `timeouts = { delete = "2m" }`)
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Times(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() { b.Publish(t, "orders.failed", "", message()) },
@@ -159,5 +158,5 @@ func TestAcc_UnknownIdentityIsNotReplaced(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)The attachment might be replaced.*` + attribute + ` = `),
 		})
 	}
-	acctest.Run(t, acctest.Quick(), steps...)
+	acctest.RunTerraform(t, acctest.Quick(), steps...)
 }

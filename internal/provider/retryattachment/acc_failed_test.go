@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -35,7 +34,7 @@ func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n  username = %q\n  password = %q\n}\n", endpoint, user, password)
 	config := pipeline(b) + attachment(b, reference, "")
 	id := url.PathEscape(b.Vhost) + "/orders/work"
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Times(),
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{
 			Config: withUser + config,

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -128,7 +130,7 @@ func TestAcc_AttachmentLife(t *testing.T) {
 	config := pipeline(b) + attachment(b, reference, "")
 	importID := url.PathEscape(b.Vhost) + "/orders/work"
 	acctest.Run(t, acctest.Quick(),
-		resource.TestStep{Config: config, Check: resource.TestCheckResourceAttr(address, "id", importID)},
+		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("id"), knownvalue.StringExact(importID))}},
 		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: config, ConfigPlanChecks: empty},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
 		// What goes missing is shown and repaired.
@@ -190,7 +192,7 @@ func TestAcc_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
 	config := pipeline(b) + attachment(b, reference, "")
-	acctest.Run(t, apply.DefaultTimes(),
+	acctest.Run(t, acctest.Times(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {

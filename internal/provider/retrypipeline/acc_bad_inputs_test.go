@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
@@ -38,7 +37,7 @@ func (in *badInputs) fail(t *testing.T) {
 	acctest.Require(t)
 	var printed string
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.Factories(apply.DefaultTimes()),
+		ProtoV6ProviderFactories: acctest.Factories(acctest.Times()),
 		ErrorCheck:               func(err error) error { printed = err.Error(); return nil },
 		Steps:                    []resource.TestStep{{Config: in.config, PlanOnly: true}},
 	})

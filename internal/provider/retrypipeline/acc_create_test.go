@@ -87,7 +87,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
   work_queues = { work = {} }
   depends_on  = [terraform_data.vhost]
 }`, made, curl, made, curl, made)
-	acceptQuickly(t, b, resource.TestStep{
+	acceptTerraform(t, b, resource.TestStep{
 		Config:           config,
 		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 	})
@@ -142,7 +142,7 @@ func TestAcc_UnknownEndpointIsNoErrorAtPlanTime(t *testing.T) {
 resource "terraform_data" "endpoint" { input = %q }
 provider "rabbitmq" { endpoint = terraform_data.endpoint.output }
 `, os.Getenv("RABBITMQ_ENDPOINT")) + pipelineHCL(b, `delays = ["5s"]`)
-	acceptQuickly(t, b, resource.TestStep{Config: config})
+	acceptTerraform(t, b, resource.TestStep{Config: config})
 }
 
 // Of two resources of one name, one is created: the other one finds its objects.

@@ -71,7 +71,7 @@ func TestAcc_UpdateWaitsForRetiredQueues(t *testing.T) {
 			ConfigPlanChecks: resource.ConfigPlanChecks{
 				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
-			Check: resource.TestCheckNoResourceAttr(address, "retired_queues.orders.retry.15s.delay"),
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapSizeExact(0))},
 		},
 		resource.TestStep{
 			PreConfig: func() {
@@ -138,7 +138,7 @@ func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 		return "resource \"terraform_data\" \"wait\" {\n  input = \"" + wait + "\"\n}\n" +
 			pipelineHCL(b, `delays = [`+delays+`]`, `timeouts = { update = terraform_data.wait.output }`)
 	}
-	accept(t, b,
+	acceptTerraform(t, b,
 		resource.TestStep{Config: config("1m", `"5s", "15s"`)},
 		resource.TestStep{Config: config("2m", `"5s"`)},
 		resource.TestStep{Config: config("2m", `"5s"`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},

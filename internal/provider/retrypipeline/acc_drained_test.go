@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
@@ -34,7 +33,7 @@ func keepsQueueOfLateMessage(t *testing.T, queueType string, phase time.Duration
 	t.Helper()
 	b := brokertest.New(t)
 	times := acctest.Quick()
-	times.Lag = apply.DefaultTimes().Lag
+	times.Lag = acctest.Times().Lag
 	core := &acctest.Core{Type: resourceType, Times: times, Endpoint: b.Endpoint, Config: map[string]any{
 		"name": "orders", "vhost": b.Vhost, "queue_type": queueType,
 	}}

@@ -26,7 +26,7 @@ func beingRetried(t *testing.T, b *brokertest.Broker, engine string, do func(), 
 	}
 	config := pipelineHCL(b, append(lines, "force_destroy = true")...) +
 		`output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] }) }`
-	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: config, Check: func(state *terraform.State) error {
+	acctest.RunTerraform(t, acctest.Quick(), resource.TestStep{Config: config, Check: func(state *terraform.State) error {
 		defer serve(t, b, state.RootModule().Outputs["worker"].Value.(string))()
 		do()
 		return nil

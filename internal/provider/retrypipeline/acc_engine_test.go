@@ -12,9 +12,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 // engineCase is a pipeline without a worker.
@@ -82,13 +84,13 @@ func TestAcc_EngineWithoutWorker(t *testing.T) {
 					value("failed_queue_name", knownvalue.StringExact("orders.failed")),
 				}},
 				{Config: config, PlanOnly: true},
-				{
-					Config: config + fmt.Sprintf("data \"rabbitmq_retry_pipeline\" \"same\" {\n  name = \"orders\"\n  vhost = %q\n}\n", b.Vhost),
-					ConfigStateChecks: []statecheck.StateCheck{
-						statecheck.ExpectKnownValue("data.rabbitmq_retry_pipeline.same", tfjsonpath.New("engine"), knownvalue.StringExact(c.engine)),
-						statecheck.ExpectKnownValue("data.rabbitmq_retry_pipeline.same", tfjsonpath.New("worker"), knownvalue.Null()),
-					},
-				},
+				{Config: config, Check: func(*terraform.State) error {
+					read, err := (&acctest.Process{}).Data(t.Context(), resourceType, map[string]any{"name": "orders", "vhost": b.Vhost})
+					if err == nil && (read["engine"] != c.engine || read["worker"] != nil) {
+						err = fmt.Errorf("engine %v, worker %v", read["engine"], read["worker"])
+					}
+					return err
+				}},
 				{
 					Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"),
 					ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -24,13 +23,19 @@ const (
 // end, and nothing but the test's own queues may be left in the vhost.
 func accept(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
-	acctest.RunAndCheck(t, apply.DefaultTimes(), func() error { return nothingLeft(t, b) }, steps...)
+	acctest.RunAndCheck(t, acctest.Times(), func() error { return nothingLeft(t, b) }, steps...)
 }
 
 // acceptQuickly is accept for steps in which no message is on its way: see [acctest.Quick].
 func acceptQuickly(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
 	acctest.RunAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
+}
+
+// acceptTerraform is acceptQuickly with Terraform's CLI: see [acctest.RunTerraform].
+func acceptTerraform(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
+	t.Helper()
+	acctest.RunTerraformAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
 }
 
 func nothingLeft(t *testing.T, b *brokertest.Broker) error {

@@ -1,102 +1,123 @@
 package retrypipeline_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
+	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// everyWrite kills at each write, instead of at some of them.
-var everyWrite bool
+// attributes are the arguments of a pipeline.
+type attributes map[string]any
 
-// killedAt are the writes to kill at: some, or all of so many.
-func killedAt(all int, some ...int) []int {
-	if !everyWrite {
-		return some
-	}
-	writes := make([]int, all)
-	for i := range writes {
-		writes[i] = i + 1
-	}
-	return writes
+// pipelineCore is what Terraform's core knows of the pipeline "orders" with these attributes. Without delays it has one of 5s.
+func pipelineCore(b *brokertest.Broker, more attributes) acctest.Core {
+	c := acctest.Core{Type: resourceType, Times: acctest.Quick()}
+	reconfigure(&c, b, more)
+	return c
 }
 
-// Terraform and the provider are killed (SIGKILL) when the broker has made a certain write of a creation, before
-// its answer arrives. The next apply finishes the work, or names the import after which it does.
+func reconfigure(c *acctest.Core, b *brokertest.Broker, more attributes) {
+	c.Config = map[string]any{"name": "orders", "vhost": b.Vhost, "delays": []string{"5s"}}
+	maps.Copy(c.Config, more)
+}
+
+// declaring is a work queue "declared", which the pipeline makes, with these attributes.
+func declaring(more attributes) attributes {
+	queue := attributes{"declare": true}
+	maps.Copy(queue, more)
+	return attributes{"work_queues": attributes{"declared": queue}}
+}
+
+// A creation is killed at each write. The next apply finishes it, or names the import after which it does.
 func TestAcc_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
-	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	for guarded, writes := range map[bool][]int{false: killedAt(17, 1, 2, 3, 10, 17), true: killedAt(18, 2, 3)} {
-		for _, write := range writes {
-			t.Run(fmt.Sprintf("write %d, policy of others: %t", write, guarded), func(t *testing.T) {
-				t.Parallel()
-				tf := newCLI(t, settings)
-				if guarded {
+	for name, c := range map[string]struct {
+		attributes
+		guarded bool
+		since   string
+	}{
+		"alone":               {attributes: attributes{"delays": []string{"5s", "30s", "5m"}}, since: "3.10"},
+		"with others' policy": {attributes: attributes{"delays": []string{"5s", "30s", "5m"}}, guarded: true, since: "3.10"},
+		"engine native":       {attributes: attributes{"engine": "native"}, since: "4.3.1"},
+		"engine consumer":     {attributes: attributes{"engine": "consumer"}, since: "4.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			skipBefore(t, c.since)
+			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+				t.Helper()
+				b := brokertest.New(t)
+				if c.guarded {
 					foreign := map[string]any{"pattern": ".*", "apply-to": "queues", "priority": 1, "definition": map[string]any{"max-length": 5}}
-					tf.Call(t, http.MethodPut, tf.Path("policies", "foreign"), foreign, nil)
+					b.Call(t, http.MethodPut, b.Path("policies", "foreign"), foreign, nil)
 				}
-				tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "30s", "5m"]`))
-				if !tf.applyKilledAt(t, write) {
-					t.Skipf("a creation has fewer than %d writes", write)
-				}
-				tf.finishCreation(t)
-				tf.settled(t)
+				core := pipelineCore(b, c.attributes)
+				writes := core.Killed(t, b, acctest.At(write), acctest.Change(t))
+				core.Finish(t, importID(b.Vhost, "orders"))
+				core.Settled(t)
+				return writes
 			})
-		}
+		})
+	}
+}
+
+// skipBefore skips a test on releases that do not have what it is about, without a vhost.
+func skipBefore(t *testing.T, release string) {
+	t.Helper()
+	if b := brokertest.WithoutVhost(t); !b.VersionAtLeast(release) {
+		t.Skipf("RabbitMQ %s does not have it", b.Version)
 	}
 }
 
 // Changes and destroys are killed likewise. Whatever is applied next ends in an empty plan.
 func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
-	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	declared := `work_queues = { "declared" = { declare = true } }`
-	for name, change := range map[string]struct {
-		before, after []string
-		writes        []int
+	declared := declaring(nil)
+	with := func(more attributes) attributes {
+		all := maps.Clone(declared)
+		maps.Copy(all, more)
+		return all
+	}
+	for name, c := range map[string]struct {
+		before, after attributes
+		destroyed     bool
+		// next is what is wanted after the kill.
+		next attributes
 	}{
-		"schedule":   {[]string{`delays = ["5s", "30s"]`, declared}, []string{`delays = ["5s", "1m"]`, declared, `max_attempts = 7`}, killedAt(5, 2, 3)},
-		"work queue": {[]string{`delays = ["5s"]`, declared}, []string{`delays = ["5s"]`}, killedAt(20, 1, 2, 3)},
-		"type":       {[]string{`delays = ["5s"]`}, []string{`delays = ["5s"]`, `queue_type = "classic"`}, killedAt(51, 8, 18)},
-		"destroy":    {[]string{`delays = ["5s"]`, declared}, nil, killedAt(35, 3, 8, 12, 17)},
+		"schedule": {
+			before: with(attributes{"delays": []string{"5s", "30s"}}), next: with(attributes{"delays": []string{"5s", "30s"}}),
+			after: with(attributes{"delays": []string{"5s", "1m"}, "max_attempts": 7}),
+		},
+		"work queue": {before: declared, next: declared},
+		// What is left of the other type would be in the way, as the error says.
+		"type":    {after: attributes{"queue_type": "classic"}, next: attributes{"queue_type": "classic"}},
+		"destroy": {before: declared, destroyed: true, next: declared},
 	} {
-		for _, write := range change.writes {
-			t.Run(fmt.Sprintf("%s, write %d", name, write), func(t *testing.T) {
-				t.Parallel()
-				tf := newCLI(t, settings)
-				before, after := pipelineHCL(tf.Broker, change.before...), ""
-				if change.after != nil {
-					after = pipelineHCL(tf.Broker, change.after...)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+				t.Helper()
+				b := brokertest.New(t)
+				core := pipelineCore(b, c.before)
+				core.MustApply(t)
+				change := acctest.Change(t)
+				if c.destroyed {
+					change = acctest.Destruction(t)
 				}
-				tf.configure(t, before)
-				tf.apply(t)
-				tf.configure(t, after)
-				if !tf.applyKilledAt(t, write) {
-					t.Skipf("the change has fewer than %d writes", write)
-				}
-				if name != "type" { // or what is left of the other type is in the way, as the error says
-					tf.configure(t, before)
-				}
-				tf.finishCreation(t)
-				tf.retireAll(t)
-				tf.settled(t)
+				reconfigure(&core, b, c.after)
+				writes := core.Killed(t, b, acctest.At(write), change)
+				reconfigure(&core, b, c.next)
+				core.Finish(t, importID(b.Vhost, "orders"))
+				core.Settled(t)
+				return writes
 			})
-		}
+		})
 	}
 }
 
@@ -104,45 +125,40 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 // work, and messages go where it says.
 func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
-	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	workQueue := func(more string) []string {
-		return []string{`delays = ["5s"]`, `work_queues = { "declared" = { declare = true` + more + ` } }`}
-	}
-	const one, other = `, failed_queue = { name = "failures" }`, `, failed_queue = { name = "other failures" }`
-	for name, change := range map[string]struct {
-		before, after []string
+	none := declaring(nil)
+	one, other := declaring(attributes{"failed_queue": attributes{"name": "failures"}}), declaring(attributes{"failed_queue": attributes{"name": "other failures"}})
+	for name, c := range map[string]struct {
+		before, after attributes
 		parkedIn      string
-		writes        []int
 	}{
-		"created": {nil, workQueue(one), "failures", killedAt(26, 6, 9, 12, 15)},
-		"added":   {workQueue(""), workQueue(one), "failures", killedAt(8, 1, 2, 3)},
-		"moved":   {workQueue(one), workQueue(other), "other failures", killedAt(14, 1, 2, 3, 4)},
-		"removed": {workQueue(one), workQueue(""), "orders.failed", killedAt(12, 1, 2, 3)},
+		"created": {nil, one, "failures"},
+		"added":   {none, one, "failures"},
+		"moved":   {one, other, "other failures"},
+		"removed": {one, none, "orders.failed"},
 	} {
-		for _, write := range change.writes {
-			t.Run(fmt.Sprintf("%s, write %d", name, write), func(t *testing.T) {
-				t.Parallel()
-				tf := newCLI(t, settings)
-				if change.before != nil {
-					tf.configure(t, pipelineHCL(tf.Broker, change.before...))
-					tf.apply(t)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+				t.Helper()
+				b := brokertest.New(t)
+				core := pipelineCore(b, c.before)
+				if c.before != nil {
+					core.MustApply(t)
 				}
-				tf.configure(t, pipelineHCL(tf.Broker, change.after...))
-				if !tf.applyKilledAt(t, write) {
-					t.Skipf("the change has fewer than %d writes", write)
-				}
-				tf.finishCreation(t)
-				tf.settled(t)
+				reconfigure(&core, b, c.after)
+				writes := core.Killed(t, b, acctest.At(write), acctest.Change(t))
+				core.Finish(t, importID(b.Vhost, "orders"))
+				core.Settled(t)
 				m := persistent("parked")
 				m.Headers = map[string]any{"CC": []any{"failed:declared"}}
-				tf.Publish(t, "orders.failed.route", "key", m)
-				expectIn(t, tf.Broker, change.parkedIn, "parked")
-				if status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "failures"), nil); status == http.StatusOK && change.parkedIn != "failures" {
+				b.Publish(t, "orders.failed.route", "key", m)
+				expectIn(t, b, c.parkedIn, "parked")
+				if c.parkedIn != "failures" && slices.Contains(acctest.Names(t, b, "queues"), "failures") {
 					t.Error("the old failed queue is still there")
 				}
+				return writes
 			})
-		}
+		})
 	}
 }
 
@@ -150,112 +166,90 @@ func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 // of others that are gone, and the next apply restores them.
 func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing.T) {
 	t.Parallel()
-	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	for exchange, writes := range map[string][]int{"orders.retry": killedAt(17, 3, 4, 5), "orders.return": killedAt(16, 2, 4, 6)} {
-		for _, write := range writes {
-			t.Run(fmt.Sprintf("%s, write %d", exchange, write), func(t *testing.T) {
-				t.Parallel()
-				tf := newCLI(t, settings)
-				tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
-				tf.apply(t)
-				tf.Call(t, http.MethodDelete, tf.Path("exchanges", exchange), nil, nil)
-				tf.Call(t, http.MethodPut, tf.Path("exchanges", exchange), map[string]any{"type": "topic"}, nil)
-				tf.DeclareQueue(t, "work listener", "quorum", nil)
-				ofOthers := tf.Path("bindings", "e", exchange, "q", "work listener")
-				tf.Call(t, http.MethodPost, ofOthers, map[string]any{"routing_key": "#"}, nil)
-				if !tf.applyKilledAt(t, write) {
-					t.Skipf("the change has fewer than %d writes", write)
-				}
+	for _, c := range []struct{ engine, since, exchange string }{
+		{"worker", "3.10", "orders.retry"},
+		{"worker", "3.10", "orders.return"},
+		{"native", "4.3.1", "orders.failed.route"},
+		{"native", "4.3.1", "orders.return"},
+		{"consumer", "4.0", "orders.failed"},
+		{"consumer", "4.0", "orders.retry"},
+	} {
+		t.Run(c.engine+" "+c.exchange, func(t *testing.T) {
+			t.Parallel()
+			skipBefore(t, c.since)
+			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+				t.Helper()
+				b := brokertest.New(t)
+				core := pipelineCore(b, attributes{"engine": c.engine})
+				core.MustApply(t)
+				b.Call(t, http.MethodDelete, b.Path("exchanges", c.exchange), nil, nil)
+				b.Call(t, http.MethodPut, b.Path("exchanges", c.exchange), map[string]any{"type": "topic"}, nil)
+				b.DeclareQueue(t, "work listener", "quorum", nil)
+				ofOthers := b.Path("bindings", "e", c.exchange, "q", "work listener")
+				b.Call(t, http.MethodPost, ofOthers, map[string]any{"routing_key": "#"}, nil)
 				isBound := func() bool {
-					status, found := tf.Request(t, http.MethodGet, ofOthers, nil)
+					status, found := b.Request(t, http.MethodGet, ofOthers, nil)
 					return status == http.StatusOK && strings.Contains(string(found), `"#"`)
 				}
+				writes := core.Killed(t, b, acctest.At(write), acctest.Change(t))
 				if !isBound() {
-					if planned := tf.plan(t); !strings.Contains(planned, "retry-unbound") {
-						t.Errorf("the plan does not show what is noted:\n%s", planned)
+					plan, err := core.Plan(t.Context())
+					if err != nil || !strings.Contains(fmt.Sprint(plan.Refreshed, plan.After), "retry-unbound") {
+						t.Errorf("%v: the plan does not show what is noted: %v", err, plan.Refreshed)
 					}
 				}
-				tf.apply(t)
-				tf.settled(t)
+				core.MustApply(t)
+				core.Settled(t)
 				if !isBound() {
 					t.Error("the binding of others is gone")
 				}
+				return writes
 			})
-		}
+		})
 	}
 }
 
-// retireAll applies once more where a queue is left to retire: one that was created a moment ago has no counts
-// yet, so that the apply before did not know that it is empty, and neither may a plan.
-func (tf *cli) retireAll(t *testing.T) {
-	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
-		if status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "orders.retry.1m"), nil); status == http.StatusNotFound {
-			return nil
+// A declared work queue has lost all its bindings to a proof, the one that tells that it is declared among them. Whatever the
+// configuration says of it next, and also if the state is lost, the next apply ends in an empty plan, and deletes the queue only
+// if the configuration does not have it, and the state knows of it.
+func TestAcc_ProofKilledBeforeTheQueueIsReleased(t *testing.T) {
+	t.Parallel()
+	unbinds := func(_ int, r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/q/declared/")
+	}
+	for _, change := range []string{"removal", "destroy"} {
+		for next, attributes := range map[string]attributes{
+			"released": {"work_queues": attributes{"declared": attributes{}}}, "absent": nil, "declared": declaring(nil),
+		} {
+			for _, stateLost := range []bool{false, true} {
+				if stateLost && change == "destroy" {
+					continue // there is no definition to import
+				}
+				t.Run(fmt.Sprintf("%s, then %s, state lost: %t", change, next, stateLost), func(t *testing.T) {
+					t.Parallel()
+					b := brokertest.New(t)
+					core := pipelineCore(b, declaring(nil))
+					core.MustApply(t)
+					do := acctest.Change(t)
+					if change == "destroy" {
+						do = acctest.Destruction(t)
+					}
+					reconfigure(&core, b, nil)
+					core.Killed(t, b, unbinds, do)
+					if stateLost {
+						core = pipelineCore(b, nil)
+						if err := core.Import(t.Context(), importID(b.Vhost, "orders")); err != nil {
+							t.Fatal(err)
+						}
+					}
+					reconfigure(&core, b, attributes)
+					core.MustApply(t)
+					core.Settled(t)
+					if is := slices.Contains(acctest.Names(t, b, "queues"), "declared"); is == (next == "absent" && !stateLost) {
+						t.Errorf("the queue is there: %t", is)
+					}
+				})
+			}
 		}
-		output, code := tf.run(t, "plan", "-input=false", "-detailed-exitcode")
-		if code == 2 && strings.Contains(output, "retired_queues") {
-			tf.apply(t)
-		}
-		return errors.New("a queue is to retire")
-	})
-}
-
-// finishCreation applies again, after an import where the error asks for one.
-func (tf *cli) finishCreation(t *testing.T) {
-	t.Helper()
-	output, code := tf.run(t, "apply", "-input=false", "-auto-approve")
-	if code == 0 {
-		return
 	}
-	if !strings.Contains(output, "To adopt them, import the resource") && !strings.Contains(output, "terraform import") {
-		t.Fatalf("the error names no import:\n%s", output)
-	}
-	if output, code := tf.run(t, "import", "-input=false", "rabbitmq_retry_pipeline.orders", importID(tf.Vhost, "orders")); code != 0 {
-		t.Fatalf("import: %d\n%s", code, output)
-	}
-	tf.apply(t)
-}
-
-// applyKilledAt applies the configuration and kills Terraform and the provider at a write. It reports whether it
-// came to that.
-func (tf *cli) applyKilledAt(t *testing.T, write int) bool {
-	t.Helper()
-	writes := 0
-	return tf.applyKilled(t, func(*http.Request) bool { writes++; return writes == write })
-}
-
-// applyKilled does so at the write of which the function says so; it is asked about one after another.
-func (tf *cli) applyKilled(t *testing.T, at func(write *http.Request) bool) bool {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), "apply", "-input=false", "-auto-approve", "-no-color")
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the provider is in the same group
-	var mutex sync.Mutex
-	killed := false
-	endpoint := tf.After(t, func(r *http.Request, _ *httptest.ResponseRecorder) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") || killed {
-			return
-		}
-		if at(r) {
-			killed = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
-		}
-	})
-	command.Dir, command.Env = tf.dir, append(tf.env, "RABBITMQ_ENDPOINT="+endpoint)
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	mutex.Lock()
-	err := command.Start()
-	mutex.Unlock()
-	if err == nil {
-		err = command.Wait()
-	}
-	mutex.Lock()
-	defer mutex.Unlock()
-	if err == nil == killed {
-		t.Fatalf("killed: %t, %v\n%s", killed, err, output.String())
-	}
-	return killed
 }

@@ -58,7 +58,7 @@ func (p *laterPipelines) apply(t *testing.T) {
 	for _, config := range p.steps {
 		steps = append(steps, resource.TestStep{Config: config, ConfigPlanChecks: empty})
 	}
-	acctest.Run(t, acctest.Quick(), steps...)
+	acctest.RunTerraform(t, acctest.Quick(), steps...)
 	for i, name := range p.names {
 		t.Run(name, func(t *testing.T) {
 			if err := nothingLeft(t, p.vhosts[i]); err != nil {

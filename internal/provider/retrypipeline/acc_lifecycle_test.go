@@ -32,7 +32,7 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 	b.DeclareQueue(t, "work.created", "quorum", nil)
 	b.DeclareQueue(t, "work.legacy", "classic", nil)
 	config := pipelineHCL(b, everything)
-	accept(t, b,
+	acceptTerraform(t, b,
 		resource.TestStep{
 			Config: config,
 			ConfigStateChecks: []statecheck.StateCheck{

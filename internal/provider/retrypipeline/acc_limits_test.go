@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -107,7 +106,7 @@ func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 	config := "resource \"terraform_data\" \"later\" { input = { work = { declare = true } } }\n" +
 		pipelineHCL(b, `delays = ["5s", "30s"]`, `max_age = "20s"`, `work_queues = terraform_data.later.output`, `force_destroy = true`)
 	sum := tfjsonpath.New("gives_up_after")
-	acceptQuickly(t, b, resource.TestStep{
+	acceptTerraform(t, b, resource.TestStep{
 		Config: config,
 		ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 			plancheck.ExpectKnownValue(address, sum, knownvalue.StringExact("5s")),
@@ -126,7 +125,7 @@ func TestAcc_WrongLimitsAreReportedAtTheirAttributes(t *testing.T) {
 		},
 	} {
 		attributes["name"], attributes["delays"] = "orders", []string{"5s"}
-		c := acctest.Core{Type: resourceType, Config: attributes, Times: apply.DefaultTimes()}
+		c := acctest.Core{Type: resourceType, Config: attributes, Times: acctest.Times()}
 		found, err := c.Validate(t.Context())
 		if err != nil || len(found) != 1 || found[0].Attribute.String() != at {
 			t.Errorf("%v: %+v, want one error at %s", err, found, at)

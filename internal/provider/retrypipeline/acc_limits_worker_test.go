@@ -60,7 +60,7 @@ output "worker" {
 		// Its second wait would end too late.
 		"bills.due": {"bills.due", "too_old", 2, 3},
 	}
-	accept(t, b, resource.TestStep{Config: config, Check: func(state *terraform.State) error {
+	acceptTerraform(t, b, resource.TestStep{Config: config, Check: func(state *terraform.State) error {
 		defer serve(t, b, state.RootModule().Outputs["worker"].Value.(string))()
 		for queue := range want {
 			rejectAll(t, b, queue)

@@ -29,7 +29,7 @@ resource "terraform_data" "policy" {
 `, serial, b.Username, b.Password, b.Endpoint, b.Path("policies", "made")) +
 			pipelineHCL(b, append(lines, `delays = ["5s"]`, `force_destroy = true`, `depends_on = [terraform_data.policy]`)...)
 	}
-	acceptQuickly(t, b,
+	acceptTerraform(t, b,
 		resource.TestStep{Config: config(1, `work_queues = { work = {} }`), ExpectError: says(`Keys of another policy would no longer apply.*"delivery-limit" = 9`)},
 		resource.TestStep{
 			PreConfig: func() {

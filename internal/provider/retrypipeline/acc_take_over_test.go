@@ -170,7 +170,7 @@ func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 		},
 		resource.TestStep{Config: renamed("third", `work_queues = {}`, `lifecycle { create_before_destroy = true }`)},
 	)
-	acceptQuickly(t, b, steps...)
+	acceptTerraform(t, b, steps...)
 }
 
 // The definition of either pipeline, deleted by hand during a move, comes back with the next apply of both. It makes no

@@ -63,7 +63,7 @@ func TestAcc_EndpointThatChangesTogetherWithItsSource(t *testing.T) {
 		return fmt.Sprintf("resource \"terraform_data\" \"endpoint\" { input = %q }\nprovider \"rabbitmq\" { endpoint = terraform_data.endpoint.output }\n", endpoint) + pipelineHCL(b, lines...)
 	}
 	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-	acceptQuickly(t, b,
+	acceptTerraform(t, b,
 		resource.TestStep{Config: at(b.Endpoint, `force_destroy = true`, `delays = ["5s"]`, `work_queues = { work = {} }`), ConfigPlanChecks: empty},
 		resource.TestStep{Config: at(b.Endpoint+"/", `force_destroy = true`, `delays = ["5s", "9s"]`, `policy_priority = 7`, `work_queues = { work = { dead_letter_strategy = "at-most-once" } }`), ConfigPlanChecks: empty},
 	)

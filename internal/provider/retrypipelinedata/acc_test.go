@@ -57,7 +57,7 @@ output "merged" {
 	}
 	theirs := knownvalue.ObjectExact(map[string]knownvalue.Check{"name": knownvalue.StringExact("given-up"), "declare": knownvalue.Bool(false)})
 	workQueues := tfjsonpath.New("worker").AtMapKey("work_queues")
-	acctest.Run(t, acctest.Quick(),
+	acctest.RunTerraform(t, acctest.Quick(),
 		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{
 			same("dead_letter_exchange"), same("inbox_queue"), same("failed_queue_name"), same("gives_up_after"),
 			same("worker_permissions"), same("operator_permissions"), same("work_queues"),
@@ -87,7 +87,7 @@ func TestAcc_PipelineThatIsNotThere(t *testing.T) {
 	config := func(name, vhost string) string {
 		return fmt.Sprintf("data \"rabbitmq_retry_pipeline\" \"it\" {\n  name = %q\n  vhost = %q\n}\n", name, vhost)
 	}
-	acctest.Run(t, acctest.Quick(),
+	acctest.RunTerraform(t, acctest.Quick(),
 		resource.TestStep{Config: config("orders", b.Vhost), ExpectError: regexp.MustCompile(`Cannot\s+read\s+the\s+pipeline[\s\S]*there\s+is\s+no\s+pipeline`)},
 		resource.TestStep{Config: config("a/b", b.Vhost), ExpectError: regexp.MustCompile(`Reserved\s+character`)},
 		resource.TestStep{Config: config("orders", "not there"), ExpectError: regexp.MustCompile(`not\s+there`)},

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
@@ -43,7 +42,7 @@ func (s *vhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	}
 	// At first the broker does not count these messages yet, and the first one that it counts is reason
 	// enough; when it counts them all, all queues are named.
-	s.core.Times = apply.DefaultTimes()
+	s.core.Times = acctest.Times()
 	if _, err := s.refusal(t, faults); err != nil {
 		return forAll(faults, err)
 	}

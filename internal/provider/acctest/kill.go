@@ -1,0 +1,147 @@
+package acctest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// AtEachWrite counts the writes of what a scenario kills, and then has it killed at each of them, in a vhost of its own. The
+// scenario is called with the number of the write, 0 for none, and returns how many [Core.Killed] counted.
+func AtEachWrite(t *testing.T, scenario func(t *testing.T, write int) (writes int)) {
+	t.Helper()
+	Require(t)
+	all := scenario(t, 0)
+	if all == 0 {
+		t.Fatal("nothing is written")
+	}
+	for write := range all {
+		t.Run(fmt.Sprintf("write %d of %d", write+1, all), func(t *testing.T) {
+			t.Parallel()
+			if done := scenario(t, write+1); done != write+1 {
+				t.Errorf("not killed: %d writes", done)
+			}
+		})
+	}
+}
+
+// Kill decides at which write of a provider it is killed: at its number, counted from 1, or for what it asks.
+type Kill func(number int, write *http.Request) bool
+
+// At kills at the write with this number, 0 for none, after what is done before the broker gets it.
+func At(write int, before ...func()) Kill {
+	return func(number int, _ *http.Request) bool {
+		if number != write {
+			return false
+		}
+		for _, do := range before {
+			do()
+		}
+		return true
+	}
+}
+
+// Killed does what Terraform would, and kills the provider at a write: the broker makes it, but does not answer, and nothing that
+// is sent later arrives. It returns how many writes there were. What Terraform knows stays as it was, unless nothing was killed.
+func (c *Core) Killed(t *testing.T, b *brokertest.Broker, kill Kill, do func(*Core) error) (writes int) {
+	t.Helper()
+	var mutex sync.Mutex
+	died, ended := make(chan struct{}), make(chan error, 1)
+	dead := false
+	dying := *c
+	dying.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if dead {
+			panic(http.ErrAbortHandler)
+		}
+		if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") {
+			api.ServeHTTP(w, r)
+			return
+		}
+		writes++
+		if dead = kill(writes, r); !dead {
+			api.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(httptest.NewRecorder(), r)
+		close(died)
+		panic(http.ErrAbortHandler)
+	})
+	go func() { ended <- do(&dying) }()
+	select {
+	case <-died:
+	case err := <-ended:
+		if err != nil {
+			t.Fatal(err)
+		}
+		dying.Endpoint = c.Endpoint
+		*c = dying
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	return writes
+}
+
+// Change plans and applies. It is what is killed, or done after a kill.
+func Change(t *testing.T) func(*Core) error {
+	t.Helper()
+	return func(c *Core) error {
+		_, err := c.PlanAndApply(t.Context())
+		return err
+	}
+}
+
+// Destruction is [Change] for a destroy.
+func Destruction(t *testing.T) func(*Core) error {
+	t.Helper()
+	return func(c *Core) error { return c.Destroy(t.Context()) }
+}
+
+// MustApply plans and applies.
+func (c *Core) MustApply(t *testing.T) {
+	t.Helper()
+	if _, err := c.PlanAndApply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Finish applies again, after an import where the error asks for one.
+func (c *Core) Finish(t *testing.T, importID string) {
+	t.Helper()
+	_, err := c.PlanAndApply(t.Context())
+	if err == nil {
+		return
+	}
+	if !strings.Contains(err.Error(), "To adopt them, import the resource") && !strings.Contains(err.Error(), "terraform import") {
+		t.Fatalf("the error names no import: %v", err)
+	}
+	if err := c.Import(t.Context(), importID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PlanAndApply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Settled applies until the plan is empty: a queue that was created a moment ago has no counts yet, so that an apply before did
+// not know that it is empty.
+func (c *Core) Settled(t *testing.T) {
+	t.Helper()
+	brokertest.Eventually(t, time.Minute, func() error {
+		plan, err := c.Plan(t.Context())
+		if err != nil || plan.Empty() {
+			return err
+		}
+		if err := c.Apply(t.Context(), plan); err != nil {
+			t.Error(err)
+		}
+		return fmt.Errorf("the plan still changed %q", Differences(TopologyOf(plan.Refreshed), TopologyOf(plan.After)))
+	})
+}

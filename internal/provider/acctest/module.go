@@ -1,0 +1,351 @@
+package acctest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/msgpack"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+)
+
+// module is a root module with a state. It does with configurations what Terraform's core does, each phase in a provider of its own.
+type module struct {
+	times apply.Times
+	state map[string]*managed
+}
+
+// managed is a resource in the state.
+type managed struct {
+	core Core
+	// block is its configuration when it was applied last, nil after an import.
+	block *block
+}
+
+// at says where an error is.
+func (m *managed) at(err error) error {
+	if m.block == nil {
+		return err
+	}
+	return m.block.at(err)
+}
+
+// modulePlan is a plan for all resources.
+type modulePlan struct {
+	*phase
+	configuration *configuration
+	// planned are the creations and changes, and what stays.
+	planned map[string]Planned
+	// destroyed are what is deleted, with the provider's private data.
+	destroyed map[string][]byte
+}
+
+// phase is a provider that runs, and what is known of the resources so far.
+type phase struct {
+	*Process
+	values map[string]map[string]cty.Value
+}
+
+func (m *module) begin(ctx context.Context, c *configuration) (*phase, error) {
+	running := &phase{Process: &Process{}, values: map[string]map[string]cty.Value{}}
+	settings := map[string]any{}
+	if c.provider != nil {
+		for name, attribute := range c.provider.Attributes {
+			value, diagnostics := attribute.Expr.Value(nil)
+			if diagnostics.HasErrors() {
+				return nil, errOnlyTerraform
+			}
+			settings[name] = ctyjson.SimpleJSONValue{Value: value}
+		}
+	}
+	return running, running.start(ctx, m.times, settings)
+}
+
+// evaluated returns the configuration of a resource as far as it is known.
+func (p *phase) evaluated(b *block) (*tfprotov6.DynamicValue, error) {
+	schema, known := p.schemas.ResourceSchemas[b.kind]
+	if !known {
+		return nil, errOnlyTerraform
+	}
+	values := map[string]cty.Value{}
+	for kind, resources := range p.values {
+		values[kind] = cty.ObjectVal(resources)
+	}
+	object, err := evaluate(b.body, schema.Block, values)
+	if err != nil {
+		return nil, err
+	}
+	text, err := msgpack.Marshal(object, object.Type())
+	return &tfprotov6.DynamicValue{MsgPack: text}, err
+}
+
+// know has later resources refer to this value.
+func (p *phase) know(b *block, value *tfprotov6.DynamicValue) error {
+	if p.values[b.kind] == nil {
+		p.values[b.kind] = map[string]cty.Value{}
+	}
+	if value == nil {
+		p.values[b.kind][b.name] = cty.DynamicVal
+		return nil
+	}
+	var err error
+	p.values[b.kind][b.name], err = p.decode(b.kind, value)
+	return err
+}
+
+// decode turns attributes of a kind of resource into a value of an expression.
+func (p *Process) decode(kind string, attributes *tfprotov6.DynamicValue) (cty.Value, error) {
+	text, err := p.schemas.ResourceSchemas[kind].ValueType().MarshalJSON() //nolint:staticcheck // which is for core alone, as this is
+	if err != nil {
+		return cty.NilVal, err
+	}
+	objectType, err := ctyjson.UnmarshalType(text)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return msgpack.Unmarshal(attributes.MsgPack, objectType)
+}
+
+// at returns the resource, which need not be in the state yet, with its configuration.
+func (m *module) at(b *block, running *phase) (*managed, error) {
+	resource := m.state[b.address]
+	if resource == nil {
+		resource = &managed{core: Core{Type: b.kind, Times: m.times}}
+	}
+	var err error
+	resource.core.Process = running.Process
+	resource.core.evaluated, err = running.evaluated(b)
+	return resource, err
+}
+
+// validate checks all resources, of which nothing is known that refers to others.
+func (m *module) validate(ctx context.Context, c *configuration) error {
+	running, err := m.begin(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, b := range c.resources {
+		if err := running.know(b, nil); err != nil {
+			return err
+		}
+	}
+	var failed []error
+	for _, b := range c.resources {
+		core := Core{Type: b.kind, Process: running.Process}
+		if core.evaluated, err = running.evaluated(b); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		diagnostics, err := core.Validate(ctx)
+		failed = append(failed, b.at(errors.Join(err, failure(diagnostics))))
+	}
+	return errors.Join(failed...)
+}
+
+// plan plans what the configuration says, or to destroy everything.
+func (m *module) plan(ctx context.Context, c *configuration, destroy bool) (*modulePlan, error) {
+	if err := m.validate(ctx, c); err != nil {
+		return nil, err
+	}
+	running, err := m.begin(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	p := &modulePlan{phase: running, configuration: c, planned: map[string]Planned{}, destroyed: map[string][]byte{}}
+	var failed []error
+	wanted := c.resources
+	if destroy {
+		wanted = nil
+	}
+	for _, b := range wanted {
+		planned, err := m.planOne(ctx, running, b)
+		failed = append(failed, b.at(err))
+		p.planned[b.address] = planned
+		if err := running.know(b, planned.state); err != nil {
+			return nil, err
+		}
+	}
+	for address, resource := range m.state {
+		if _, stays := p.planned[address]; stays {
+			continue
+		}
+		resource.core.Process = running.Process
+		started, err := resource.core.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.destroyed[address], err = resource.core.planDestroy(ctx, started)
+		failed = append(failed, resource.at(err))
+	}
+	return p, errors.Join(failed...)
+}
+
+func (m *module) planOne(ctx context.Context, running *phase, b *block) (Planned, error) {
+	resource, err := m.at(b, running)
+	if err != nil {
+		return Planned{}, err
+	}
+	started, err := resource.core.start(ctx)
+	if err == nil {
+		err = resource.core.refresh(ctx, started)
+	}
+	if err != nil {
+		return Planned{}, err
+	}
+	return resource.core.planWith(ctx, started)
+}
+
+// empty reports whether there is nothing to do.
+func (p *modulePlan) empty() bool {
+	for _, planned := range p.planned {
+		if !planned.Empty() {
+			return false
+		}
+	}
+	return len(p.destroyed) == 0
+}
+
+// apply carries out a plan, with what does not depend on each other at the same time.
+func (m *module) apply(ctx context.Context, p *modulePlan) error {
+	running, err := m.begin(ctx, p.configuration)
+	if err != nil {
+		return err
+	}
+	work := graph{done: map[string]chan struct{}{}, failed: map[string]error{}}
+	m.addDestroys(ctx, &work, running, p)
+	for _, b := range p.configuration.resources {
+		planned, there := p.planned[b.address]
+		if !there {
+			continue
+		}
+		resource := m.state[b.address]
+		if resource == nil {
+			resource = &managed{core: Core{Type: b.kind, Times: m.times}}
+			m.state[b.address] = resource
+		}
+		work.add(b.address, append([]string{destroys(b.address)}, b.needs...), func() error {
+			return m.applyOne(ctx, &work, running, b, resource, planned)
+		})
+	}
+	err = work.run()
+	maps.DeleteFunc(m.state, func(_ string, resource *managed) bool { return resource.core.state == nil })
+	return err
+}
+
+// destroys is the name of a resource's destruction in the graph, which a replacement has beside the creation.
+func destroys(address string) string { return address + " (destroy)" }
+
+// addDestroys adds the destructions, each after those of the resources that refer to it.
+func (m *module) addDestroys(ctx context.Context, work *graph, running *phase, p *modulePlan) {
+	for address, resource := range m.state {
+		private, deleted := p.destroyed[address]
+		if !deleted && !p.planned[address].Replaces {
+			continue
+		}
+		var after []string
+		for other, referring := range m.state {
+			if referring.block != nil && slices.Contains(referring.block.needs, address) {
+				after = append(after, destroys(other))
+			}
+		}
+		resource.core.Process = running.Process
+		work.add(destroys(address), after, func() error {
+			started, err := resource.core.start(ctx)
+			if err != nil {
+				return err
+			}
+			return resource.at(resource.core.applyDestroy(ctx, started, private))
+		})
+	}
+}
+
+func (m *module) applyOne(ctx context.Context, work *graph, running *phase, b *block, resource *managed, planned Planned) error {
+	resource.block = b
+	work.Lock()
+	configured, err := running.evaluated(b)
+	work.Unlock()
+	if err != nil {
+		return b.at(err)
+	}
+	resource.core.Process, resource.core.evaluated = running.Process, configured
+	if !planned.Empty() {
+		started, err := resource.core.start(ctx)
+		if err != nil {
+			return err
+		}
+		if err := resource.core.applyWith(ctx, started, planned); err != nil {
+			return b.at(err)
+		}
+	}
+	work.Lock()
+	defer work.Unlock()
+	return running.know(b, resource.core.state)
+}
+
+// destroy plans and applies that nothing is left.
+func (m *module) destroy(ctx context.Context, c *configuration) error {
+	p, err := m.plan(ctx, c, true)
+	if err != nil {
+		return err
+	}
+	return m.apply(ctx, p)
+}
+
+// graph is what an apply does, by name.
+type graph struct {
+	sync.Mutex
+	done   map[string]chan struct{}
+	failed map[string]error
+	starts []func()
+	all    sync.WaitGroup
+}
+
+// add adds what is done once the others are, and is left if one of them fails.
+func (g *graph) add(name string, after []string, do func() error) {
+	done := make(chan struct{})
+	g.done[name] = done
+	g.starts = append(g.starts, func() {
+		defer close(done)
+		for _, other := range after {
+			if waits, there := g.done[other]; there {
+				<-waits
+			}
+			g.Lock()
+			left := g.failed[other] != nil
+			if left {
+				g.failed[name] = errLeft
+			}
+			g.Unlock()
+			if left {
+				return
+			}
+		}
+		err := do()
+		g.Lock()
+		defer g.Unlock()
+		g.failed[name] = err
+	})
+}
+
+// errLeft says that something was not tried.
+var errLeft = errors.New("left, since what it depends on failed")
+
+func (g *graph) run() error {
+	for _, start := range g.starts {
+		g.all.Go(start)
+	}
+	g.all.Wait()
+	var failed []error
+	for _, err := range g.failed {
+		if !errors.Is(err, errLeft) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}

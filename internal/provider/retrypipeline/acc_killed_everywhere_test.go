@@ -1,5 +1,0 @@
-//go:build load
-
-package retrypipeline_test
-
-func init() { everyWrite = true }
