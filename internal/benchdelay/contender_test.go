@@ -3,6 +3,7 @@
 package benchdelay
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,12 +13,12 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
 // Those who delay messages, and the pipe, which does not.
@@ -42,50 +43,42 @@ const (
 
 // contender delays messages, in a vhost of its own.
 type contender struct {
-	*brokertest.Broker
+	benchtest.Broker
 
 	name string
 	// hours is the queue where messages that wait for an hour are first.
 	hours string
 	// way is how to publish a message that waits.
 	way func(delay time.Duration) (exchange, key string, headers amqp.Table)
-	// mover is the process that takes messages from the queue inbox to the levels, if there is one.
-	mover *mover
-	// control looks at queues and purges them.
-	control *amqp.Channel
+	// inbox is where a process takes messages from, if there is one, and move starts it.
+	inbox string
+	move  func(t *testing.T) (stop func() benchtest.Usage)
 }
 
-func newContender(t *testing.T, name string) *contender {
+func newContender(t *testing.T, name string, expand func(vhost string) topology.Topology) *contender {
 	t.Helper()
-	c := &contender{name: name, Broker: brokertest.NewNamed(t, "bench-"+strings.ReplaceAll(name, " ", "-"))}
-	c.control = c.Channel(t)
-	return c
+	return &contender{name: name, Broker: benchtest.New(t, name, expand)}
 }
+
+// empty is a vhost in which the contender makes its own objects.
+func empty(string) topology.Topology { return topology.Topology{} }
 
 // newDelayed makes a delayed exchange with a queue for what is due.
 func newDelayed(t *testing.T, name string) *contender {
 	t.Helper()
-	c := newContender(t, name)
+	c := newContender(t, name, func(vhost string) topology.Topology { return delayed.Expand(spec(vhost)) })
 	c.hours = names.Level(delayed.WayOf(hour, unit).Entry)
-	client, err := broker.New(broker.Config{Endpoint: c.Endpoint, Username: c.Username, Password: c.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wanted := apply.Change{Vhost: c.Vhost, Wanted: delayed.Expand(c.spec())}
-	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted); err != nil {
-		t.Fatal(err)
-	}
 	c.declareQueue(t, workQueue, nil)
 	c.bind(t, workQueue, "#", names.DeliverExchange())
 	return c
 }
 
-func (c *contender) spec() delayed.Exchange {
+func spec(vhost string) delayed.Exchange {
 	delay := func(d time.Duration) pipeline.Delay {
 		return pipeline.Delay{Wait: d, Spelling: pipeline.FormatDelay(d)}
 	}
 	return delayed.Exchange{
-		Name: string(names), Vhost: c.Vhost, Type: "topic", MaxDelay: delay(longest), Precision: delay(unit),
+		Name: string(names), Vhost: vhost, Type: "topic", MaxDelay: delay(longest), Precision: delay(unit),
 		PolicyPriority: delayed.DefaultPolicyPriority,
 	}
 }
@@ -93,7 +86,12 @@ func (c *contender) spec() delayed.Exchange {
 func newSidecar(t *testing.T, binary string) *contender {
 	t.Helper()
 	c := newDelayed(t, sidecar)
-	c.mover = c.newSidecarProcess(t, binary)
+	c.inbox = names.Inbox()
+	c.move = func(t *testing.T) func() benchtest.Usage {
+		t.Helper()
+		config := map[string]any{"delayed_exchanges": []delayed.Worker{spec(c.Vhost).Worker()}}
+		return c.StartSidecar(t, binary, config, worker.DefaultPrefetch)
+	}
 	c.way = func(delay time.Duration) (exchange, key string, headers amqp.Table) {
 		return names.Exchange(), address, amqp.Table{delaying.HeaderDelay: delay.Milliseconds()}
 	}
@@ -103,13 +101,17 @@ func newSidecar(t *testing.T, binary string) *contender {
 // newPipe moves messages from one quorum queue to another.
 func newPipe(t *testing.T) *contender {
 	t.Helper()
-	c := newContender(t, bare)
-	c.hours = "out"
-	c.declareQueue(t, "in", nil)
+	c := newContender(t, bare, empty)
+	c.inbox, c.hours = "in", "out"
+	c.declareQueue(t, c.inbox, nil)
 	c.declareQueue(t, c.hours, nil)
-	c.mover = c.newPipeProcess(t, "in", c.hours)
+	c.move = func(t *testing.T) func() benchtest.Usage {
+		t.Helper()
+		pipe := benchtest.Pipe{URI: c.VhostURI(), Queue: c.inbox, Key: c.hours, Messages: *messages, Window: worker.DefaultPrefetch}
+		return benchtest.StartSelf(t, pipe.Setting())
+	}
 	c.way = func(delay time.Duration) (exchange, key string, headers amqp.Table) {
-		return "", "in", amqp.Table{delaying.HeaderDelay: delay.Milliseconds()}
+		return "", c.inbox, amqp.Table{delaying.HeaderDelay: delay.Milliseconds()}
 	}
 	return c
 }
@@ -135,7 +137,7 @@ func newStraight(t *testing.T) *contender {
 // newTopic has NServiceBus' levels: the routing key begins with a bit per level, and publishers know where to begin.
 func newTopic(t *testing.T) *contender {
 	t.Helper()
-	c := newContender(t, topic)
+	c := newContender(t, topic, empty)
 	level := func(bit int) string { return fmt.Sprintf("level.%02d", bit) }
 	bits := delayed.LevelCount(longest, unit)
 	c.declareQueue(t, workQueue, nil)
@@ -147,7 +149,7 @@ func newTopic(t *testing.T) *contender {
 		c.declareExchange(t, name)
 		c.declareQueue(t, name, waiting(unit<<bit, below))
 		c.bind(t, name, skipped+"1.#", name)
-		if err := c.control.ExchangeBind(below, skipped+"0.#", name, false, nil); err != nil {
+		if err := c.Control.ExchangeBind(below, skipped+"0.#", name, false, nil); err != nil {
 			t.Fatal(err)
 		}
 		below = name
@@ -163,7 +165,7 @@ func newTopic(t *testing.T) *contender {
 // newFixed has a queue for a delay of an hour, and none for others.
 func newFixed(t *testing.T) *contender {
 	t.Helper()
-	c := newContender(t, fixed)
+	c := newContender(t, fixed, empty)
 	c.hours = "wait.1h"
 	c.declareExchange(t, "deliver")
 	c.declareQueue(t, c.hours, waiting(hour, "deliver"))
@@ -183,30 +185,53 @@ func (c *contender) declareQueue(t *testing.T, name string, arguments amqp.Table
 	t.Helper()
 	all := amqp.Table{"x-queue-type": "quorum"}
 	maps.Copy(all, arguments)
-	if _, err := c.control.QueueDeclare(name, true, false, false, false, all); err != nil {
+	if _, err := c.Control.QueueDeclare(name, true, false, false, false, all); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (c *contender) declareExchange(t *testing.T, name string) {
 	t.Helper()
-	if err := c.control.ExchangeDeclare(name, "topic", true, false, false, false, nil); err != nil {
+	if err := c.Control.ExchangeDeclare(name, "topic", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (c *contender) bind(t *testing.T, queue, key, exchange string) {
 	t.Helper()
-	if err := c.control.QueueBind(queue, key, exchange, false, nil); err != nil {
+	if err := c.Control.QueueBind(queue, key, exchange, false, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *contender) look(t *testing.T, queue string) amqp.Queue {
+// startMover starts the process that takes messages from the inbox, if there is one, and waits until it consumes.
+func (c *contender) startMover(t *testing.T) (stop func() benchtest.Usage) {
 	t.Helper()
-	q, err := c.control.QueueDeclarePassive(queue, true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
+	if c.move == nil {
+		return func() benchtest.Usage { return benchtest.Usage{} }
 	}
-	return q
+	stop = c.move(t)
+	c.AwaitConsumers(t, c.inbox, 1)
+	return stop
+}
+
+// Headers by which a message says when it was published, and what for.
+const (
+	headerSent  = "bench-sent"
+	headerDelay = "bench-delay"
+)
+
+// publish publishes so many messages at a rate, or as fast as it can if that is 0, with the delay that each has when its turn comes.
+func (c *contender) publish(n, perSecond int, delayOf func() time.Duration) error {
+	body := bytes.Repeat([]byte("x"), *size)
+	return c.Fill(n, perSecond, func(ch *amqp.Channel, i int) error {
+		delay := delayOf()
+		exchange, key, way := c.way(delay)
+		headers := amqp.Table{headerSent: time.Now().UnixNano(), headerDelay: delay.Milliseconds()}
+		maps.Copy(headers, way)
+		return ch.Publish(exchange, key, true, false, amqp.Publishing{
+			Headers: headers, MessageId: fmt.Sprint(i), ContentType: "application/json", DeliveryMode: amqp.Persistent, Timestamp: time.Now(),
+			Body: body,
+		})
+	})
 }

@@ -3,16 +3,14 @@
 package benchdelay
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 const (
-	patience = 2 * time.Minute
 	// ofPipe is how much of the bare pipe's rate the sidecar has to reach while messages are published, and ofPipesBacklog from a
 	// backlog: it adds a header for each level, by which the broker then routes.
 	ofPipe, ofPipesBacklog = 0.8, 0.6
@@ -45,29 +43,26 @@ func TestHours(t *testing.T) {
 		{newTopic(t), fromPublisher, (*contender).putAway},
 		{newFixed(t), fromPublisher, (*contender).putAway},
 	}
-	taken := make([][]float64, len(turns))
+	taken := benchtest.Results[float64]{}
 	for i := range *rounds {
 		for k := range turns {
-			at := (i + k) % len(turns)
-			rate := turns[at].turn(turns[at].contender, t)
-			taken[at] = append(taken[at], rate)
-			t.Logf("%s, %s: %.0f/s", turns[at].name, turns[at].from, rate)
+			turn := turns[(i+k)%len(turns)]
+			rate := turn.turn(turn.contender, t)
+			taken.Add(turn.name+", "+turn.from, rate)
+			t.Logf("%s, %s: %.0f/s", turn.name, turn.from, rate)
 		}
 	}
-	show := newTable("", "", "msg/s", "of the bare pipe")
-	for i, turn := range turns {
-		base := taken[0]
-		if turn.from == fromPublisher {
-			base = taken[2]
-		}
-		show.line(turn.name, turn.from, fmt.Sprintf("%.0f", median(taken[i])), fmt.Sprintf("%.2f", median(ratios(taken[i], base))))
+	perSecond := func(rate float64) float64 { return rate }
+	show := benchtest.NewTable("", "msg/s", "of the bare pipe")
+	for _, turn := range turns {
+		who := turn.name + ", " + turn.from
+		show.Line(who, benchtest.Number(taken.Median(who, perSecond), 0), benchtest.Number(taken.Ratio(who, bare+", "+turn.from, perSecond), 2))
 	}
 	t.Logf("%d messages of %d bytes with a delay of one hour, medians of %d rounds\n%s", *messages, *size, *rounds, show)
-	if got := median(ratios(taken[3], taken[2])); got < ofPipe {
-		t.Errorf("%s, the sidecar is %.2f times as fast as the bare pipe, want %.2f", fromPublisher, got, ofPipe)
-	}
-	if got := median(ratios(taken[1], taken[0])); got < ofPipesBacklog {
-		t.Errorf("%s, the sidecar is %.2f times as fast as the bare pipe, want %.2f", fromInbox, got, ofPipesBacklog)
+	for from, least := range map[string]float64{fromPublisher: ofPipe, fromInbox: ofPipesBacklog} {
+		if got := taken.Ratio(sidecar+", "+from, bare+", "+from, perSecond); got < least {
+			t.Errorf("%s, the sidecar is %.2f times as fast as the bare pipe, want %.2f", from, got, least)
+		}
 	}
 }
 
@@ -75,9 +70,9 @@ func TestHours(t *testing.T) {
 func (c *contender) emptyInbox(t *testing.T) (perSecond float64) {
 	t.Helper()
 	c.publishHours(t)
-	c.await(t, c.mover.inbox)
-	stop := c.mover.start(t)
-	perSecond = c.watch(t)
+	c.AwaitMessages(t, c.inbox, *messages)
+	stop := c.move(t)
+	perSecond = c.Watch(t, c.hours, *messages)
 	stop()
 	c.clear(t)
 	return perSecond
@@ -89,7 +84,7 @@ func (c *contender) putAway(t *testing.T) (perSecond float64) {
 	stop := c.startMover(t)
 	began := time.Now()
 	c.publishHours(t)
-	c.await(t, c.hours)
+	c.AwaitMessages(t, c.hours, *messages)
 	perSecond = float64(*messages) / time.Since(began).Seconds()
 	stop()
 	c.clear(t)
@@ -103,62 +98,14 @@ func (c *contender) publishHours(t *testing.T) {
 	}
 }
 
-// await waits until all messages are in a queue.
-func (c *contender) await(t *testing.T, queue string) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		have := c.look(t, queue).Messages
-		if have == *messages {
-			return
-		}
-		if have > *messages || time.Now().After(deadline) {
-			t.Fatalf("%s: %d of %d messages are in %s", c.name, have, *messages, queue)
-		}
-	}
-}
-
-// watch measures how fast messages arrive. The first ones do not count, since a process has to start.
-func (c *contender) watch(t *testing.T) (perSecond float64) {
-	t.Helper()
-	var first time.Time
-	var before int
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		have, now := c.look(t, c.hours).Messages, time.Now()
-		switch {
-		case have >= *messages:
-			return float64(have-before) / now.Sub(first).Seconds()
-		case first.IsZero() && have >= *messages/20:
-			first, before = now, have
-		case now.After(deadline):
-			t.Fatalf("%s: %d of %d messages arrived", c.name, have, *messages)
-		}
-	}
-}
-
-// clear checks that each message arrived once, and removes all. The inbox may have some again: a broker can drop the last
-// acknowledgements of a connection that closes.
+// clear checks that each message arrived once, and removes all.
 func (c *contender) clear(t *testing.T) {
 	t.Helper()
-	if c.mover != nil {
-		c.awaitConsumers(t, 0)
-		c.purge(t, c.mover.inbox)
+	if c.move != nil {
+		c.Purge(t, c.inbox)
 	}
-	if purged := c.purge(t, c.hours); purged != *messages {
+	if purged := c.Purge(t, c.hours); purged != *messages {
 		t.Errorf("%s: %d messages arrived, want %d", c.name, purged, *messages)
 	}
-	brokertest.Eventually(t, patience, func() error {
-		if left := c.look(t, c.hours).Messages; left > 0 {
-			return fmt.Errorf("%d messages", left)
-		}
-		return nil
-	})
-}
-
-func (c *contender) purge(t *testing.T, queue string) int {
-	t.Helper()
-	purged, err := c.control.QueuePurge(queue, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return purged
+	c.AwaitMessages(t, c.hours, 0)
 }

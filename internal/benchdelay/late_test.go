@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -19,6 +20,8 @@ const (
 	// ofStraight and besides are how late messages may be through the sidecar, next to those published straight to the levels.
 	ofStraight = 1.3
 	besides    = 50 * time.Millisecond
+	// patience is how long no message may come.
+	patience = 2 * time.Minute
 )
 
 // arrivals are the messages of a turn.
@@ -35,13 +38,13 @@ type arrivals struct {
 //
 //nolint:paralleltest // measures, and needs the processors for itself
 func TestRandomDelays(t *testing.T) {
-	show := newTable("", "late p50", "p99", "max", "p99/straight's", "early", "twice")
+	show := benchtest.NewTable("", "late p50", "p99", "max", "p99/straight's", "early", "twice")
 	random := func() time.Duration { return time.Duration(rand.Int64N(lasts.Milliseconds())) * time.Millisecond }
 	p99 := map[string]time.Duration{}
 	for _, c := range []*contender{newStraight(t), newSidecar(t, terraformtest.BuildSidecar(t))} {
 		got := c.wait(t, int(lasts.Seconds()*float64(*rate)), *rate, random)
 		p99[c.name] = got.share(0.99)
-		show.line(c.name, milliseconds(got.share(0.5)), milliseconds(got.share(0.99)), milliseconds(got.share(1)),
+		show.Line(c.name, benchtest.Milliseconds(got.share(0.5)), benchtest.Milliseconds(got.share(0.99)), benchtest.Milliseconds(got.share(1)),
 			fmt.Sprintf("%.2f", float64(p99[c.name])/float64(p99[straight])), fmt.Sprint(got.early), fmt.Sprint(got.again))
 		if got.early > 0 {
 			t.Errorf("%s: %d messages were early", c.name, got.early)
@@ -58,7 +61,7 @@ func TestRandomDelays(t *testing.T) {
 //
 //nolint:paralleltest // measures, and needs the processors for itself
 func TestBurst(t *testing.T) {
-	show := newTable("", "late p50", "max", "the last one after the first was due", "of straight's", "early", "twice")
+	show := benchtest.NewTable("", "late p50", "max", "the last one after the first was due", "of straight's", "early", "twice")
 	published := time.Duration(*burst / *burstRate) * time.Second
 	var base time.Duration
 	for _, c := range []*contender{newStraight(t), newSidecar(t, terraformtest.BuildSidecar(t))} {
@@ -70,7 +73,7 @@ func TestBurst(t *testing.T) {
 		if base == 0 {
 			base = took
 		}
-		show.line(c.name, milliseconds(got.share(0.5)), milliseconds(got.share(1)), milliseconds(took),
+		show.Line(c.name, benchtest.Milliseconds(got.share(0.5)), benchtest.Milliseconds(got.share(1)), benchtest.Milliseconds(took),
 			fmt.Sprintf("%.2f", float64(took)/float64(base)), fmt.Sprint(got.early), fmt.Sprint(got.again))
 		if got.early > 0 {
 			t.Errorf("%s: %d messages were early", c.name, got.early)

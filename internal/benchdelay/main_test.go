@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/barepipe"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if pipe, err := barepipe.FromEnvironment(); pipe != nil {
+	if pipe, err := benchtest.FromEnvironment(); pipe != nil {
 		if err := errors.Join(err, pipe.Run()); err != nil {
 			log.Fatal(err)
 		}

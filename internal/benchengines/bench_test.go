@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -29,11 +30,11 @@ const (
 //nolint:paralleltest // measures, and needs the processors for itself
 func TestEngines(t *testing.T) {
 	contenders := newContenders(t, terraformtest.BuildSidecar(t))
-	taken := results{}
+	taken := results{benchtest.Results[result]{}}
 	for i := range *rounds {
 		for k := range contenders {
 			c := contenders[(i+k)%len(contenders)]
-			taken[c.name] = append(taken[c.name], c.turn(t))
+			taken.Add(c.name, c.turn(t))
 		}
 		taken.show(t)
 	}

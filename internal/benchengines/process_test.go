@@ -3,21 +3,16 @@
 package benchengines
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // process is one on this machine, by its id.
@@ -97,35 +92,4 @@ func listening(t *testing.T, port int) []string {
 		}
 	}
 	return sockets
-}
-
-// startSidecar starts it until stop is called, which says what processor time it took.
-func (c *contender) startSidecar(t *testing.T) (stop func() time.Duration) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), c.sidecar, "worker", "--config", c.config)
-	command.Env = []string{"RABBITMQ_URI=" + c.URI}
-	output := &bytes.Buffer{}
-	command.Stderr = output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	brokertest.Eventually(t, time.Minute, func() error {
-		q, err := c.Channel(t).QueueDeclarePassive("bench.inbox", true, false, false, false, nil)
-		if err == nil && q.Consumers == 0 {
-			err = fmt.Errorf("the sidecar does not consume")
-		}
-		return err
-	})
-	before := process(command.Process.Pid).used(t)
-	return func() time.Duration {
-		t.Helper()
-		used := process(command.Process.Pid).used(t) - before
-		if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Wait(); err != nil {
-			t.Fatalf("the sidecar: %v\n%s", err, output)
-		}
-		return used
-	}
 }

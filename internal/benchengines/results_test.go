@@ -5,11 +5,10 @@ package benchengines
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -21,8 +20,8 @@ type result struct {
 	late []time.Duration
 }
 
-// results are those of each engine, by round.
-type results map[string][]result
+// results are those of each engine.
+type results struct{ benchtest.Results[result] }
 
 // perMessage is processor time in microseconds.
 func perMessage(used time.Duration) float64 {
@@ -44,45 +43,21 @@ func lateness(share float64) func(result) float64 {
 	}
 }
 
-// median is that of the rounds.
-func (r results) median(name string, of func(result) float64) float64 {
-	var values []float64
-	for _, taken := range r[name] {
-		values = append(values, of(taken))
-	}
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
 // show prints the medians. The retries alone are what a turn took more than the one without failures.
 func (r results) show(t *testing.T) {
 	t.Helper()
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(cells ...any) {
-		for _, cell := range cells {
-			if number, ok := cell.(float64); ok {
-				cell = fmt.Sprintf("%.1f", number)
-			}
-			_, _ = fmt.Fprintf(table, "%v\t", cell)
-		}
-		_, _ = fmt.Fprintln(table)
-	}
-	base := r.median(without, brokerTime)
-	retries := func(name string) float64 { return (r.median(name, brokerTime) - base) / failures }
-	line("", "late p50", "p99", "max", "broker", "per retry", "of worker's", "sidecar")
+	table := benchtest.NewTable("", "late p50", "p99", "max", "broker", "per retry", "of worker's", "sidecar")
+	one := func(number float64) string { return fmt.Sprintf("%.1f", number) }
+	base := r.Median(without, brokerTime)
+	retries := func(name string) float64 { return (r.Median(name, brokerTime) - base) / failures }
 	for _, name := range append([]string{without}, pipeline.Engines()...) {
-		if len(r[name]) == 0 {
+		if len(r.Results[name]) == 0 {
 			continue
 		}
-		line(name, r.median(name, lateness(0.5)), r.median(name, lateness(0.99)), r.median(name, lateness(1)),
-			r.median(name, brokerTime), retries(name), fmt.Sprintf("%.2f", retries(name)/retries(pipeline.EngineWorker)),
-			r.median(name, sidecarTime))
+		table.Line(name, one(r.Median(name, lateness(0.5))), one(r.Median(name, lateness(0.99))), one(r.Median(name, lateness(1))),
+			one(r.Median(name, brokerTime)), one(retries(name)), fmt.Sprintf("%.2f", retries(name)/retries(pipeline.EngineWorker)),
+			one(r.Median(name, sidecarTime)))
 	}
-	_ = table.Flush()
 	t.Logf("%d messages of %d bytes, %d a second, each fails %d times; medians of %d rounds; late in ms, processor time in µs per message\n%s",
-		*messages, *size, *rate, failures, len(r[without]), text.String())
+		*messages, *size, *rate, failures, len(r.Results[without]), table)
 }

@@ -14,10 +14,7 @@ import (
 // turn publishes all messages at the rate, and returns once each has failed as often as it has to and was processed.
 func (c *contender) turn(t *testing.T) result {
 	t.Helper()
-	stop := func() time.Duration { return 0 }
-	if c.sidecar != "" {
-		stop = c.startSidecar(t)
-	}
+	stop := c.startSidecar(t)
 	conn := c.Dial(t)
 	ch, err := conn.Channel()
 	if err == nil {
@@ -39,39 +36,19 @@ func (c *contender) turn(t *testing.T) result {
 		t.Fatal(err)
 	}
 	r := result{broker: node.used(t) - before, took: time.Since(began), late: late}
-	r.sidecar = stop()
+	r.sidecar = stop().CPU
 	_ = conn.Close()
 	c.expectEmpty(t)
 	return r
 }
 
-// publish keeps to the rate also if it was late once.
 func (c *contender) publish() error {
-	conn, err := amqp.DialConfig(c.URI, amqp.Config{Vhost: c.Vhost})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	ch, err := conn.Channel()
-	if err == nil {
-		err = ch.Confirm(false)
-	}
-	if err != nil {
-		return err
-	}
 	body := bytes.Repeat([]byte("x"), *size)
-	var last *amqp.DeferredConfirmation
-	for i, began := 0, time.Now(); i < *messages; i++ {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(*rate))))
-		last, err = ch.PublishWithDeferredConfirm("", workQueue, true, false, amqp.Publishing{
+	return c.Fill(*messages, *rate, func(ch *amqp.Channel, i int) error {
+		return ch.Publish("", workQueue, true, false, amqp.Publishing{
 			MessageId: fmt.Sprint(i), ContentType: "application/json", DeliveryMode: amqp.Persistent, Timestamp: time.Now(), Body: body,
 		})
-		if err != nil {
-			return err
-		}
-	}
-	last.Wait()
-	return nil
+	})
 }
 
 // consume has each message fail, and processes it after that. It returns by how much more than the delay each came back late.

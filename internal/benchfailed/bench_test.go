@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -22,7 +23,7 @@ var (
 //nolint:paralleltest // measures, and needs the processors for itself
 func TestThroughput(t *testing.T) {
 	v := newVhost(t, terraformtest.BuildSidecar(t))
-	taken := results{}
+	taken := results{benchtest.Results[result]{}}
 	for range *rounds {
 		v.round(t, taken)
 		taken.show(t)
@@ -37,19 +38,19 @@ func (v *vhost) round(t *testing.T, taken results) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "failed.jsonl")
 	v.fill(t)
-	taken.add(bareLook, v.bareLook(t))
-	taken.add(list, v.command(t, "list"))
-	taken.add(export, v.command(t, "export", "--file", file))
-	v.purge(t, names.FailedQueue())
-	taken.add(imports, v.command(t, "import", file, "--yes"))
+	taken.Add(bareLook, v.bareLook(t))
+	taken.Add(list, v.command(t, "list"))
+	taken.Add(export, v.command(t, "export", "--file", file))
+	v.Purge(t, names.FailedQueue())
+	taken.Add(imports, v.command(t, "import", file, "--yes"))
 	v.expect(t, names.FailedQueue())
-	taken.add(replay, v.command(t, "replay", "--all", "--yes", "--record", filepath.Join(t.TempDir(), "audit")))
+	taken.Add(replay, v.command(t, "replay", "--all", "--yes", "--record", filepath.Join(t.TempDir(), "audit")))
 	v.expect(t, workQueue)
-	v.purge(t, workQueue)
+	v.Purge(t, workQueue)
 	v.fill(t)
-	taken.add(barePipe, v.barePipe(t))
+	taken.Add(barePipe, v.barePipe(t))
 	v.expect(t, workQueue)
 	// The broker drops the last acknowledgements of a channel that closes: what they were for is there again.
-	v.purge(t, names.FailedQueue())
-	v.purge(t, workQueue)
+	v.Purge(t, names.FailedQueue())
+	v.Purge(t, workQueue)
 }

@@ -4,11 +4,10 @@ package benchfailed
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 )
 
 // Those who go over the queue.
@@ -32,41 +31,15 @@ type result struct {
 	cpu time.Duration
 }
 
-// results are those of each, by round.
-type results map[string][]result
+// results are those of each.
+type results struct{ benchtest.Results[result] }
 
-func (r results) add(who string, taken result) { r[who] = append(r[who], taken) }
-
-// ratio is the median of one's rate divided by another's in the same round.
-func (r results) ratio(who, other string) float64 {
-	var ratios []float64
-	for i := range r[who] {
-		ratios = append(ratios, r[who][i].rate/r[other][i].rate)
-	}
-	return median(ratios)
-}
-
-func (r results) median(who string, of func(result) float64) float64 {
-	var values []float64
-	for _, taken := range r[who] {
-		values = append(values, of(taken))
-	}
-	return median(values)
-}
-
-func median(values []float64) float64 {
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 1 {
-		return values[middle]
-	}
-	return (values[middle-1] + values[middle]) / 2
-}
+func rate(r result) float64 { return r.rate }
 
 // misses lists the targets that are not reached.
 func (r results) misses() (misses []string) {
 	for _, who := range []string{list, export, replay} {
-		if got := r.ratio(who, barePipe); got < targets[who] {
+		if got := r.Ratio(who, barePipe, rate); got < targets[who] {
 			misses = append(misses, fmt.Sprintf("%s is %.2f times as fast as the bare pipe, want %.2f", who, got, targets[who]))
 		}
 	}
@@ -76,19 +49,12 @@ func (r results) misses() (misses []string) {
 // show prints the results as a table.
 func (r results) show(t *testing.T) {
 	t.Helper()
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "\tmsg/s\tcpu\tof bare pipe\tof bare look\tat least\t")
+	table := benchtest.NewTable("", "msg/s", "cpu", "of bare pipe", "of bare look", "at least")
+	cpu := func(r result) float64 { return r.cpu.Seconds() / float64(*messages) * 1e6 }
 	for _, who := range []string{barePipe, bareLook, list, export, imports, replay} {
-		least := "-"
-		if target, ok := targets[who]; ok {
-			least = fmt.Sprintf("%.2f", target)
-		}
-		_, _ = fmt.Fprintf(table, "%s\t%.0f\t%.1f\t%.2f\t%.2f\t%s\t\n", who, r.median(who, func(r result) float64 { return r.rate }),
-			r.median(who, func(r result) float64 { return r.cpu.Seconds() / float64(*messages) * 1e6 }),
-			r.ratio(who, barePipe), r.ratio(who, bareLook), least)
+		table.Line(who, benchtest.Number(r.Median(who, rate), 0), benchtest.Number(r.Median(who, cpu), 1),
+			benchtest.Number(r.Ratio(who, barePipe, rate), 2), benchtest.Number(r.Ratio(who, bareLook, rate), 2), benchtest.Number(targets[who], 2))
 	}
-	_ = table.Flush()
 	t.Logf("%d messages of %d bytes in %s queues; medians of %d; cpu: seconds of the process per million messages\n%s",
-		*messages, *size, *queueType, len(r[replay]), text.String())
+		*messages, *size, *queueType, len(r.Results[replay]), table)
 }

@@ -12,71 +12,43 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const (
 	names     = pipeline.Names("bench")
 	workQueue = "bench.work"
-	patience  = 2 * time.Minute
 )
 
 // vhost has a pipeline whose work queue nobody consumes.
 type vhost struct {
-	*brokertest.Broker
+	benchtest.Broker
+
 	binary string
-	// control looks at queues and purges them.
-	control *amqp.Channel
 }
 
 func newVhost(t *testing.T, binary string) *vhost {
 	t.Helper()
-	v := &vhost{Broker: brokertest.NewNamed(t, "bench-failed"), binary: binary}
-	spec := pipeline.Pipeline{
-		Name: string(names), Vhost: v.Vhost, MaxAttempts: 5, QueueType: *queueType, PolicyPriority: pipeline.DefaultPolicyPriority,
-		Delays: []pipeline.Delay{{Wait: time.Minute, Spelling: "1m"}}, RetryOn: []string{pipeline.ReasonRejected},
-		WorkQueues: map[string]pipeline.WorkQueue{workQueue: {Type: *queueType, Declare: true}},
-	}
-	client, err := broker.New(broker.Config{Endpoint: v.Endpoint, Username: v.Username, Password: v.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wanted := apply.Change{Vhost: v.Vhost, Wanted: pipeline.Expand(spec)}
-	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted); err != nil {
-		t.Fatal(err)
-	}
-	v.control = v.Channel(t)
-	return v
+	return &vhost{binary: binary, Broker: benchtest.New(t, "failed", func(vhost string) topology.Topology {
+		return pipeline.Expand(pipeline.Pipeline{
+			Name: string(names), Vhost: vhost, MaxAttempts: 5, QueueType: *queueType, PolicyPriority: pipeline.DefaultPolicyPriority,
+			Delays: []pipeline.Delay{{Wait: time.Minute, Spelling: "1m"}}, RetryOn: []string{pipeline.ReasonRejected},
+			WorkQueues: map[string]pipeline.WorkQueue{workQueue: {Type: *queueType, Declare: true}},
+		})
+	})}
 }
 
 // fill puts messages into the failed queue, as a worker parks them.
 func (v *vhost) fill(t *testing.T) {
 	t.Helper()
-	const outstanding = 1000
-	ch, err := v.Dial(t).Channel()
+	body := bytes.Repeat([]byte("x"), *size)
+	err := v.Fill(*messages, 0, func(ch *amqp.Channel, i int) error {
+		return ch.PublishWithContext(t.Context(), "", names.FailedQueue(), true, false, parked(i, body))
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer func() { _ = ch.Close() }()
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
-	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, outstanding))
-	body := bytes.Repeat([]byte("x"), *size)
-	for i := range *messages + outstanding {
-		if i >= outstanding {
-			if c, ok := <-confirms; !ok || !c.Ack {
-				t.Fatal("the broker did not take a message")
-			}
-		}
-		if i < *messages {
-			if err := ch.PublishWithContext(t.Context(), "", names.FailedQueue(), true, false, parked(i, body)); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 	v.expect(t, names.FailedQueue())
 }
@@ -96,31 +68,8 @@ func parked(i int, body []byte) amqp.Publishing {
 // expect waits until the queue has all messages.
 func (v *vhost) expect(t *testing.T, queue string) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
-		q, err := v.control.QueueDeclarePassive(queue, true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q.Messages != *messages || q.Consumers != 0 {
-			return fmt.Errorf("%s has %d messages and %d consumers", queue, q.Messages, q.Consumers)
-		}
-		return nil
-	})
-}
-
-// purge empties a queue once nobody holds any of its messages.
-func (v *vhost) purge(t *testing.T, queue string) {
-	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
-		q, err := v.control.QueueDeclarePassive(queue, true, false, false, false, nil)
-		if err == nil && q.Consumers != 0 {
-			err = fmt.Errorf("%s has %d consumers", queue, q.Consumers)
-		}
-		return err
-	})
-	if _, err := v.control.QueuePurge(queue, false); err != nil {
-		t.Fatal(err)
-	}
+	v.AwaitConsumers(t, queue, 0)
+	v.AwaitMessages(t, queue, *messages)
 }
 
 // command runs one of the commands, all of which is measured: also its connections, and what it waits for.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
@@ -40,7 +41,7 @@ func TestThroughput(t *testing.T) {
 			contenders := newContenders(t, queueType, binary)
 			for _, size := range numbers(t, *sizes, targetSize) {
 				for _, window := range numbers(t, *windows, worker.DefaultPrefetch) {
-					r := &row{cell: cell{queueType, size, window}}
+					r := &row{cell: cell{queueType, size, window}, results: benchtest.Results[result]{}}
 					rows = append(rows, r)
 					r.measure(t, contenders)
 					if *quick && len(r.misses()) > 0 {
@@ -65,7 +66,7 @@ func (r *row) measure(t *testing.T, contenders []contender) {
 	for i := range *rounds {
 		for k := range contenders {
 			c := contenders[(i+k)%len(contenders)]
-			r.add(c.name, c.move(t, r.cell))
+			r.results.Add(c.name, c.move(t, r.cell))
 		}
 	}
 	show(t, []*row{r})

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // newBusy is a pipeline whose work queues have consumers.
@@ -47,43 +45,16 @@ func (p *benchPipeline) rejectAll(t *testing.T) {
 // fill puts so many dead letters into the inbox, through the work queues in turn.
 func (p *benchPipeline) fill(t *testing.T, n, size int) {
 	t.Helper()
-	const outstanding = 1000
-	ch, err := p.Dial(t).Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ch.Close() }()
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
-	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, outstanding))
 	body := bytes.Repeat([]byte("x"), size)
-	for i := range n + outstanding {
-		if i >= outstanding {
-			if c, ok := <-confirms; !ok || !c.Ack {
-				t.Fatal("the broker did not take a message")
-			}
-		}
-		if i < n {
-			p.publish(t, ch, i, body)
-		}
-	}
-	brokertest.Eventually(t, patience, func() error {
-		if have := p.look(t, names.Inbox()).Messages; have != n {
-			return fmt.Errorf("%d of %d dead letters arrived", have, n)
-		}
-		return nil
-	})
-}
-
-func (p *benchPipeline) publish(t *testing.T, ch *amqp.Channel, i int, body []byte) {
-	t.Helper()
-	err := ch.PublishWithContext(t.Context(), "", p.queues[i%len(p.queues)], true, false, amqp.Publishing{
-		ContentType: "application/json", MessageId: fmt.Sprintf("message-%d", i), Timestamp: time.Now(), DeliveryMode: amqp.Persistent,
-		Headers: amqp.Table{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
-		Body:    body,
+	err := p.Fill(n, 0, func(ch *amqp.Channel, i int) error {
+		return ch.PublishWithContext(t.Context(), "", p.queues[i%len(p.queues)], true, false, amqp.Publishing{
+			ContentType: "application/json", MessageId: fmt.Sprintf("message-%d", i), Timestamp: time.Now(), DeliveryMode: amqp.Persistent,
+			Headers: amqp.Table{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+			Body:    body,
+		})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.AwaitMessages(t, names.Inbox(), n)
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/barepipe"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 )
 
 // profileVariable makes this program play the profiled worker's part.
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 func otherPart() func() error {
-	if pipe, err := barepipe.FromEnvironment(); pipe != nil {
+	if pipe, err := benchtest.FromEnvironment(); pipe != nil {
 		return func() error { return errors.Join(err, pipe.Run()) }
 	}
 	if settings := os.Getenv(profileVariable); settings != "" {

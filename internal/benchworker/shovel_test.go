@@ -7,12 +7,13 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // startShovel has the broker move the messages, with or without a network in between.
-func startShovel(connects bool) func(t *testing.T, p *benchPipeline, n, window int) func() usage {
-	return func(t *testing.T, p *benchPipeline, _, window int) func() usage {
+func startShovel(connects bool) func(t *testing.T, p *benchPipeline, n, window int) func() benchtest.Usage {
+	return func(t *testing.T, p *benchPipeline, _, window int) func() benchtest.Usage {
 		t.Helper()
 		uri := "amqp:///" + url.PathEscape(p.Vhost)
 		if connects {
@@ -27,12 +28,12 @@ func startShovel(connects bool) func(t *testing.T, p *benchPipeline, n, window i
 		if status != http.StatusCreated {
 			t.Fatalf("the broker needs the plugin rabbitmq_shovel: %d %s", status, answer)
 		}
-		return func() usage {
+		return func() benchtest.Usage {
 			t.Helper()
 			if status, answer := p.Request(t, http.MethodDelete, path, nil); status != http.StatusNoContent {
 				t.Fatalf("%d %s", status, answer)
 			}
-			return usage{}
+			return benchtest.Usage{}
 		}
 	}
 }

@@ -34,17 +34,17 @@ func (r *row) misses() (misses []string) {
 		side, other string
 		least       float64
 	}{{one, bare, ofBare}, {one, remote, ofRemote}, {many, one, ofOne}} {
-		if got := r.ratio(target.side, target.other, rate); got != 0 && got < target.least {
+		if got := r.results.Ratio(target.side, target.other, rate); got != 0 && got < target.least {
 			misses = append(misses, fmt.Sprintf("%s is %.2f times as fast as %s, want %.2f", target.side, got, target.other, target.least))
 		}
 	}
-	if got := r.ratio(one, bare, cpu); got > ofBareCPU {
+	if got := r.results.Ratio(one, bare, cpu); got > ofBareCPU {
 		misses = append(misses, fmt.Sprintf("the worker takes %.2f times the processor time of the bare pipe, want at most %d", got, ofBareCPU))
 	}
-	if got := r.median(one, peak); got > memoryMiB {
+	if got := r.results.Median(one, peak); got > memoryMiB {
 		misses = append(misses, fmt.Sprintf("the worker takes %.1f MiB, want at most %d", got, memoryMiB))
 	}
-	if got := r.median(one, calls); got > perMessage {
+	if got := r.results.Median(one, calls); got > perMessage {
 		misses = append(misses, fmt.Sprintf("the worker reads and writes %.2f times per message, want at most %d", got, perMessage))
 	}
 	return misses

@@ -52,8 +52,8 @@ func dialing(address string, serve func(client, broker net.Conn)) func(client ne
 	}
 }
 
-// join passes on what client and broker send until one of them closes.
-func join(client, broker net.Conn) {
+// Join passes on what client and broker send until one of them closes.
+func Join(client, broker net.Conn) {
 	go func() {
 		defer func() { _ = broker.Close() }()
 		_, _ = io.Copy(broker, client)

@@ -67,7 +67,7 @@ func WithoutVhost(t testing.TB) *Broker {
 
 // Statistics is how often the broker gathers them.
 func Statistics() time.Duration {
-	seconds, err := strconv.Atoi(os.Getenv("RABBITMQ_STATISTICS"))
+	seconds, err := strconv.Atoi(os.Getenv("TEST_STATISTICS"))
 	if err != nil {
 		seconds = 5
 	}

@@ -97,7 +97,7 @@ func (b *Broker) Renamed(t testing.TB, name string) string {
 		properties = bytes.Replace(properties, []byte("\x07productS"+longString("RabbitMQ")), []byte("\x07productS"+longString(name)), 1)
 		payload := string(start[:before]) + longString(string(properties)) + string(rest)
 		if _, err := client.Write([]byte(string(head[:3]) + longString(payload))); err == nil {
-			join(client, broker)
+			Join(client, broker)
 		}
 	})
 }

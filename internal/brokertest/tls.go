@@ -45,7 +45,7 @@ func (b *Broker) ThroughTLS(t testing.TB, config *tls.Config, parameters ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Scheme, u.Host = "amqps", ListenTLS(t, config, dialing(u.Host, join))
+	u.Scheme, u.Host = "amqps", ListenTLS(t, config, dialing(u.Host, Join))
 	query := url.Values{}
 	for pair := range slices.Chunk(parameters, 2) {
 		query.Set(pair[0], pair[1])
@@ -61,7 +61,7 @@ func (b *Broker) EndpointThroughTLS(t testing.TB, config *tls.Config) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "https://" + ListenTLS(t, config, dialing(u.Host, join))
+	return "https://" + ListenTLS(t, config, dialing(u.Host, Join))
 }
 
 // ClientCertificate makes a certificate, signed by itself, with its key: a server that has it among the trusted lets the client in.

@@ -22,7 +22,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
 const maxAttempts = 4
@@ -74,14 +74,7 @@ output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orde
 
 func startSidecar(t *testing.T, b *brokertest.Broker, config string) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	sidecar := exec.CommandContext(ctx, terraformtest.BuildSidecar(t), "worker")
-	sidecar.Env = append(os.Environ(), "RABBITMQ_RETRY_CONFIG_JSON="+config, "RABBITMQ_URI="+b.URI)
-	sidecar.Cancel = func() error { return sidecar.Process.Signal(os.Interrupt) }
-	if err := sidecar.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cancel(); _ = sidecar.Wait() })
+	sidecartest.Start(t, append(os.Environ(), "RABBITMQ_RETRY_CONFIG_JSON="+config, "RABBITMQ_URI="+b.URI))
 }
 
 // publish sends a message with every property through a topic exchange of the application.

@@ -115,7 +115,7 @@ func TestMovesBetweenEnginesLoseNothing(t *testing.T) {
 func (l *load) moveBetweenEngines(t *testing.T, move engineMove) {
 	t.Helper()
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
-	worker := &sidecar{binary: terraformtest.BuildSidecar(t), uri: l.URI, dir: t.TempDir()}
+	worker := &sidecar{uri: l.URI, dir: t.TempDir()}
 	l.modes.set(map[string]mode{"moving": rejected})
 	steps := move.steps()
 	consumers := []*thirdTimer{l.newThirdTimer(t, "moving", steps[0].before), l.newThirdTimer(t, "moving", steps[0].before)}

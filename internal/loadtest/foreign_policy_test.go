@@ -40,7 +40,7 @@ func TestForeignPolicyUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	l := newLoad(t, "steady", "late")
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
-	worker := &sidecar{binary: terraformtest.BuildSidecar(t), uri: l.URI, dir: t.TempDir()}
+	worker := &sidecar{uri: l.URI, dir: t.TempDir()}
 	configure := func(workQueues string) {
 		tf.Write(t, "main.tf", step{delays: `"0s", "1s", "6s"`, workQueues: workQueues, more: givenUp}.config(l.Vhost))
 	}

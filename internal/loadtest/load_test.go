@@ -36,7 +36,7 @@ func TestChangesUnderLoadLoseNothing(t *testing.T) {
 	t.Parallel()
 	l := newLoad(t, ownQueues...)
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
-	worker := &sidecar{binary: terraformtest.BuildSidecar(t), uri: l.URI, dir: t.TempDir()}
+	worker := &sidecar{uri: l.URI, dir: t.TempDir()}
 
 	tf.Write(t, "main.tf", steps[0].config(l.Vhost))
 	tf.Run(t, applying...)

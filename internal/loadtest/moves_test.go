@@ -89,7 +89,7 @@ func TestMovesUnderLoadLoseNothing(t *testing.T) {
 	t.Parallel()
 	l := newLoad(t, "moving")
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
-	worker := &sidecar{binary: terraformtest.BuildSidecar(t), uri: l.URI, dir: t.TempDir()}
+	worker := &sidecar{uri: l.URI, dir: t.TempDir()}
 	l.modes.set(map[string]mode{"moving": rejected})
 	var stop func()
 	for i, move := range moves {

@@ -2,11 +2,8 @@ package provider_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -31,13 +29,7 @@ func newPriorities(t *testing.T, delay string) *priorities {
 	p.env = append(p.env, "RABBITMQ_URI="+p.broker.URI)
 	p.run(t, p.terraform, "apply", "-auto-approve", "-input=false", "-var", "vhost="+p.broker.Vhost, "-var", fmt.Sprintf("delays=[%q]", delay))
 	writeFile(t, filepath.Join(p.dir, "worker.json"), p.run(t, p.terraform, "output", "-raw", "worker_config"))
-	ctx, cancel := context.WithCancel(t.Context())
-	worker := exec.CommandContext(ctx, terraformtest.BuildSidecar(t), "worker", "--config", filepath.Join(p.dir, "worker.json"))
-	worker.Env, worker.Cancel = p.env, func() error { return worker.Process.Signal(os.Interrupt) }
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cancel(); _ = worker.Wait() })
+	sidecartest.Start(t, p.env, "--config", filepath.Join(p.dir, "worker.json"))
 	return p
 }
 
@@ -249,7 +241,7 @@ func inOrder(t *testing.T, when string, deliveries []amqp.Delivery, want []strin
 
 // Messages of high priority that fail later keep one of low priority waiting on RabbitMQ 4.0 to 4.2: only the message that
 // is next in the retry queue expires, and they are. On other releases it comes back when its delay is over.
-func TestAcc_PrioritiesWhileWaiting(t *testing.T) {
+func TestAccEveryRelease_PrioritiesWhileWaiting(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []string{"emails", "texts"} {
 		t.Run(queue, func(t *testing.T) {

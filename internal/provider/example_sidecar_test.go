@@ -16,7 +16,7 @@ import (
 
 // What the example's script makes is what the sidecar needs: the user that the pipeline asks for, with
 // a password that is nowhere but in its file, and another one each time.
-func TestAcc_ExampleOfTheSidecarsUser(t *testing.T) {
+func TestAccEveryRelease_ExampleOfTheSidecarsUser(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "a vhost/ü %")
 	b.Request(t, http.MethodPut, b.Path("queues", "orders.created"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})

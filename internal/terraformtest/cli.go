@@ -20,9 +20,11 @@ const patience = time.Minute
 
 // A CLI is Terraform in a directory with a configuration and a state.
 type CLI struct {
+	Dir string
+	// Env is the environment of the commands to come.
+	Env []string
+
 	binary string
-	dir    string
-	env    []string
 }
 
 // New makes an empty directory for the CLI. Provider is what [BuildProvider] returned; the environment
@@ -33,14 +35,14 @@ func New(t testing.TB, provider string, env ...string) *CLI {
 	if binary == "" {
 		t.Fatal("no Terraform: TF_ACC_TERRAFORM_PATH is not set; run it below scripts/with-terraform")
 	}
-	c := &CLI{binary: binary, dir: t.TempDir()}
+	c := &CLI{Dir: t.TempDir(), binary: binary}
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "TF_") {
-			c.env = append(c.env, variable)
+			c.Env = append(c.Env, variable)
 		}
 	}
-	c.env = append(c.env, "TF_CLI_CONFIG_FILE="+Settings(t, provider), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
-	c.env = append(c.env, env...)
+	c.Env = append(c.Env, "TF_CLI_CONFIG_FILE="+Settings(t, provider), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+	c.Env = append(c.Env, env...)
 	return c
 }
 
@@ -61,7 +63,7 @@ func Settings(t testing.TB, provider string) string {
 // Write writes a file of the configuration.
 func (c *CLI) Write(t testing.TB, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,13 +81,30 @@ func (c *CLI) Run(t testing.TB, args ...string) string {
 // Try returns what the CLI prints; an error has all of it.
 func (c *CLI) Try(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
-	command := exec.CommandContext(ctx, c.binary, args...)
-	command.Dir, command.Env = c.dir, c.env
+	command := c.command(ctx, args)
 	command.Stdout, command.Stderr = &stdout, &stderr
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
-	command.WaitDelay = patience
 	if err := command.Run(); err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.binary), strings.Join(args, " "), err, stdout.String()+stderr.String())
 	}
 	return stdout.String(), nil
+}
+
+// Exit returns all that the CLI prints, and its exit code.
+func (c *CLI) Exit(t testing.TB, args ...string) (printed string, code int) {
+	t.Helper()
+	command := c.command(t.Context(), args)
+	output, err := command.CombinedOutput()
+	if command.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(output), command.ProcessState.ExitCode()
+}
+
+// command is interrupted when the context ends, and then has time to finish what it has begun.
+func (c *CLI) command(ctx context.Context, args []string) *exec.Cmd {
+	command := exec.CommandContext(ctx, c.binary, args...)
+	command.Dir, command.Env = c.Dir, c.Env
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
+	command.WaitDelay = patience
+	return command
 }

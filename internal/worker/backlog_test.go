@@ -26,16 +26,16 @@ func TestFailedMessageIsKeptUntilThereIsAFailedQueue(t *testing.T) {
 	p.consume(t, "orders.created", nil)
 	p.Publish(t, "", "orders.created", amqp.Publishing{Headers: lastAttempt()})
 	brokertest.Eventually(t, patience, func() error {
-		if countLines(r.log.String(), "message kept unacknowledged") == 0 {
-			return fmt.Errorf("nothing is kept:\n%s", r.log)
+		if r.Log.Count("message kept unacknowledged") == 0 {
+			return fmt.Errorf("nothing is kept:\n%s", r.Log)
 		}
 		return nil
 	})
 	p.bind(t, binding)
 	p.awaitFailed(t, "exhausted")
 	p.expectEmpty(t, p.names.FailedQueue())
-	if n := countLines(r.log.String(), "message kept unacknowledged"); n != 1 {
-		t.Errorf("%d lines about the message, want 1:\n%s", n, r.log)
+	if n := r.Log.Count("message kept unacknowledged"); n != 1 {
+		t.Errorf("%d lines about the message, want 1:\n%s", n, r.Log)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 			p.Publish(t, "", "orders.paid", amqp.Publishing{})
 			p.awaitFailed(t, "exhausted")
 			brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", test.kept) })
-			if n := countLines(r.log.String(), "session ended"); n > 0 {
-				t.Errorf("%d sessions ended:\n%s", n, r.log)
+			if n := r.Log.Count("session ended"); n > 0 {
+				t.Errorf("%d sessions ended:\n%s", n, r.Log)
 			}
 			for taken := 0; taken < test.kept; {
 				if p.await(t, "orders.created").MessageId != "filling" {
@@ -130,7 +130,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 			}})
 			for range 2 {
 				r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = 2 * time.Second })
-				r.log.await(t, "the failed or unrouted exchange, or its queue, is missing", 1)
+				r.Log.Await(t, "the failed or unrouted exchange, or its queue, is missing", 1)
 				r.stop(t)
 				brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 1) })
 			}
@@ -169,8 +169,8 @@ func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
 	r := p.work(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: amqp.Table{"retry-queue": "orders.created"}})
 	brokertest.Eventually(t, patience, func() error {
-		if !strings.Contains(r.log.String(), "refused every message") {
-			return fmt.Errorf("the session continues:\n%s", r.log)
+		if !strings.Contains(r.Log.String(), "refused every message") {
+			return fmt.Errorf("the session continues:\n%s", r.Log)
 		}
 		return nil
 	})
@@ -200,12 +200,12 @@ func TestClosedConnectionIsRenewed(t *testing.T) {
 		p.awaitFailed(t, "exhausted")
 	}
 	brokertest.Eventually(t, patience, func() error {
-		if n := countLines(r.log.String(), "session ended"); n != 2 {
-			return fmt.Errorf("%d sessions ended, want 2:\n%s", n, r.log)
+		if n := r.Log.Count("session ended"); n != 2 {
+			return fmt.Errorf("%d sessions ended, want 2:\n%s", n, r.Log)
 		}
 		return nil
 	})
-	if strings.Contains(r.log.String(), p.Password+"@") {
+	if strings.Contains(r.Log.String(), p.Password+"@") {
 		t.Error("the log has the password")
 	}
 }
@@ -218,8 +218,8 @@ func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 	p.awaitFailed(t, "exhausted")
 	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
 	brokertest.Eventually(t, patience, func() error {
-		if countLines(r.log.String(), "session ended") == 0 {
-			return fmt.Errorf("the session continues:\n%s", r.log)
+		if r.Log.Count("session ended") == 0 {
+			return fmt.Errorf("the session continues:\n%s", r.Log)
 		}
 		return nil
 	})

@@ -20,8 +20,8 @@ func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
 	await := func(part string) {
 		t.Helper()
 		brokertest.Eventually(t, patience, func() error {
-			if countLines(r.log.String(), part) == 0 {
-				return fmt.Errorf("no %q:\n%s", part, r.log)
+			if r.Log.Count(part) == 0 {
+				return fmt.Errorf("no %q:\n%s", part, r.Log)
 			}
 			return nil
 		})
@@ -55,7 +55,7 @@ func TestBlockedWorkerStopsInTime(t *testing.T) {
 	}
 	r := p.workWith(t, p.throughProxy(t, x), p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = drain })
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
-	r.log.await(t, "the broker accepts no messages", 1)
+	r.Log.Await(t, "the broker accepts no messages", 1)
 	r.cancel()
 	beats := 0 // what keeps the worker waiting on a busy machine keeps them, too
 	for stopped := false; !stopped; beats++ {
@@ -78,11 +78,11 @@ func TestInboxIsLostWhileTheBrokerBlocks(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	x := &proxy{}
 	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
-	r.log.await(t, "msg=consuming", 1)
+	r.Log.Await(t, "msg=consuming", 1)
 	x.block()
-	r.log.await(t, "the broker accepts no messages", 1)
+	r.Log.Await(t, "the broker accepts no messages", 1)
 	p.closeConnection(t, "rabbitmq-retry orders consume")
-	r.log.await(t, "session ended", 1)
-	r.log.await(t, "msg=consuming", 2)
+	r.Log.Await(t, "session ended", 1)
+	r.Log.Await(t, "msg=consuming", 2)
 	p.retries(t)
 }

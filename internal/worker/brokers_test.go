@@ -18,6 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -46,8 +47,8 @@ func TestNextBrokerServesWhenTheFirstIsDown(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	r := p.workAs(t, "amqp://user:s3cret@"+deadAddress(t)+"\n"+p.URI, p.spec.Worker())
 	p.retries(t)
-	log := r.log.String()
-	if countLines(log, "trying the next broker") != 1 || countLines(log, "session ended") != 0 || strings.Contains(log, "s3cret") {
+	log := r.Log
+	if log.Count("trying the next broker") != 1 || log.Count("session ended") != 0 || strings.Contains(log.String(), "s3cret") {
 		t.Errorf("the log:\n%s", log)
 	}
 }
@@ -59,10 +60,10 @@ func TestSessionsGoRoundTheBrokers(t *testing.T) {
 	first, second := &proxy{}, &proxy{}
 	r := p.workAs(t, p.throughProxy(t, first)+" "+p.throughProxy(t, second), p.spec.Worker())
 	for i, x := range []*proxy{first, second, first} {
-		r.log.await(t, "msg=consuming", i+1)
+		r.Log.Await(t, "msg=consuming", i+1)
 		p.retries(t)
 		if n := x.connections(); n != 2*(i/2+1) {
-			t.Fatalf("session %d: %d connections at its broker:\n%s", i+1, n, r.log)
+			t.Fatalf("session %d: %d connections at its broker:\n%s", i+1, n, r.Log)
 		}
 		x.cut()
 	}
@@ -137,9 +138,9 @@ func TestOtherBrokerAmongSeveral(t *testing.T) {
 	r := p.workAs(t, other+" "+p.throughProxy(t, x)+" "+other+" amqp://"+deadAddress(t), p.spec.Worker())
 	p.retries(t)
 	x.cut()
-	r.log.await(t, "msg=consuming", 2)
+	r.Log.Await(t, "msg=consuming", 2)
 	p.retries(t)
-	if log := r.log.String(); !strings.Contains(log, "the broker is not RabbitMQ, but LavinMQ 1.2.3") {
+	if log := r.Log; !strings.Contains(log.String(), "the broker is not RabbitMQ, but LavinMQ 1.2.3") {
 		t.Errorf("the log:\n%s", log)
 	}
 }
@@ -152,9 +153,9 @@ func TestUnfamiliarBroker(t *testing.T) {
 	events.Name = "events"
 	p.Call(t, http.MethodPut, p.Path("queues", "events.inbox"), map[string]any{"durable": true}, nil)
 	r := p.workOn(t, p.Renamed(t, "Bunny Enterprise"), configOf(t, p.spec.Worker(), events), func(context.Context, *worker.Options) {})
-	r.log.await(t, "msg=consuming", 2)
+	r.Log.Await(t, "msg=consuming", 2)
 	p.retries(t)
-	if log := r.log.String(); countLines(log, "calls itself \\\"Bunny Enterprise\\\"") != 1 {
+	if log := r.Log; log.Count("calls itself \\\"Bunny Enterprise\\\"") != 1 {
 		t.Errorf("the log:\n%s", log)
 	}
 }
@@ -182,7 +183,7 @@ func TestRotatedPassword(t *testing.T) {
 		}
 		return path
 	}
-	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))},
+	w := sidecartest.Start(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))},
 		"--uri-file", file("uri", withUser(t, p.URI, "nobody", "wrong")+"\n"),
 		"--username-file", file("username", user), "--password-file", file("password", password+"\n"))
 	p.retries(t)
@@ -190,19 +191,16 @@ func TestRotatedPassword(t *testing.T) {
 	const rotated = "p@ss/wörd %2F:#?,"
 	p.set(t, "PUT", "/api/users/"+url.PathEscape(user), map[string]string{"password": rotated, "tags": ""})
 	p.closeConnection(t, "rabbitmq-retry orders consume")
-	w.log.await(t, "username or password not allowed", 1)
-	if code := w.cmd.ProcessState; code != nil {
-		t.Fatalf("the worker ended: %s\n%s", code, w.log)
-	}
+	w.Log.Await(t, "username or password not allowed", 1)
 	file("password", rotated+"\n")
-	w.log.await(t, "msg=consuming", 2)
+	w.Log.Await(t, "msg=consuming", 2)
 	p.retries(t)
-	if code := w.signal(t, syscall.SIGTERM); code != 0 {
+	if code := w.End(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	for _, secret := range []string{password, rotated, url.QueryEscape(rotated), url.PathEscape(rotated)} {
-		if strings.Contains(w.log.String(), secret) {
-			t.Errorf("the log has the password:\n%s", w.log)
+		if strings.Contains(w.Log.String(), secret) {
+			t.Errorf("the log has the password:\n%s", w.Log)
 		}
 	}
 }
@@ -219,14 +217,14 @@ func TestChangedURIFile(t *testing.T) {
 		}
 	}
 	write(p.throughProxy(t, first))
-	w := startWith(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)
+	w := sidecartest.Start(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)
 	write("amqp://user:s3cret@host:port") // the worker goes on, and says what is wrong when it needs it
 	first.cut()
-	w.log.await(t, "the AMQP URI cannot be read", 1)
+	w.Log.Await(t, "the AMQP URI cannot be read", 1)
 	write(p.throughProxy(t, second))
-	w.log.await(t, "msg=consuming", 2)
+	w.Log.Await(t, "msg=consuming", 2)
 	p.retries(t)
-	if n := second.connections(); n != 2 || strings.Contains(w.log.String(), "s3cret") {
-		t.Errorf("%d connections to the new address:\n%s", n, w.log)
+	if n := second.connections(); n != 2 || strings.Contains(w.Log.String(), "s3cret") {
+		t.Errorf("%d connections to the new address:\n%s", n, w.Log)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestExpirationIsDropped(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"900ms"}, 2, "orders.created")
-	p.work(t).log.await(t, "msg=consuming", 1) // or it would expire in the inbox
+	p.work(t).Log.Await(t, "msg=consuming", 1) // or it would expire in the inbox
 	before := time.Now()
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Expiration: "400", Headers: amqp.Table{"retry-queue": "orders.created"}})
 	d := p.await(t, "orders.created")

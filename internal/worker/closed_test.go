@@ -49,8 +49,8 @@ func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 			created.awaitAtLeast(t, 180)
 			failed.awaitAtLeast(t, 20)
 			p.expectSettled(t, r, created, failed)
-			if n := countLines(r.log.String(), "the exchange is missing; run terraform apply"); n != 1 {
-				t.Errorf("%d lines about the missing exchange, want 1:\n%s", n, r.log)
+			if n := r.Log.Count("the exchange is missing; run terraform apply"); n != 1 {
+				t.Errorf("%d lines about the missing exchange, want 1:\n%s", n, r.Log)
 			}
 		})
 	}
@@ -91,8 +91,8 @@ func TestForbiddenExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 	p.expectSettled(t, r, created, failed)
 	// One for the first exchange, and, if it is still forbidden after five seconds, one that the second takes its place, and one
 	// for that.
-	if n := countLines(r.log.String(), "grant it the permission"); n < 1 || n > 3 {
-		t.Errorf("%d lines about the permission, want 1 to 3:\n%s", n, r.log)
+	if n := r.Log.Count("grant it the permission"); n < 1 || n > 3 {
+		t.Errorf("%d lines about the permission, want 1 to 3:\n%s", n, r.Log)
 	}
 }
 
@@ -127,8 +127,8 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 	if n := created.copies(); n > worker.DefaultPrefetch {
 		t.Errorf("%d copies, want no more than a window", n)
 	}
-	if n := countLines(r.log.String(), "message left to the broker"); n != unacceptable {
-		t.Errorf("%d messages were left to the broker, want %d:\n%s", n, unacceptable, r.log)
+	if n := r.Log.Count("message left to the broker"); n != unacceptable {
+		t.Errorf("%d messages were left to the broker, want %d:\n%s", n, unacceptable, r.Log)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 
 	a := p.collect(t, "orders.created")
 	sent := 0
-	for countLines(r.log.String(), "refused every message") == 0 {
+	for r.Log.Count("refused every message") == 0 {
 		p.fillInbox(t, 500, func(i int) amqp.Publishing {
 			return amqp.Publishing{MessageId: fmt.Sprint(sent + i), Headers: amqp.Table{"retry-queue": "orders.created"}}
 		})
@@ -163,8 +163,8 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 func (p *testPipeline) awaitBacklog(t *testing.T, r *running, want int) {
 	t.Helper()
 	brokertest.Eventually(t, patience, func() error {
-		if countLines(r.log.String(), "messages kept unacknowledged")+countLines(r.log.String(), "message kept unacknowledged") == 0 {
-			return fmt.Errorf("nothing is kept:\n%s", r.log)
+		if r.Log.Count("messages kept unacknowledged")+r.Log.Count("message kept unacknowledged") == 0 {
+			return fmt.Errorf("nothing is kept:\n%s", r.Log)
 		}
 		return p.countIs(t, "orders.inbox", want)
 	})
@@ -180,8 +180,8 @@ func (p *testPipeline) expectSettled(t *testing.T, r *running, queues ...*arriva
 			t.Errorf("%d messages came twice", n)
 		}
 	}
-	if n := countLines(r.log.String(), "session ended"); n > 0 {
-		t.Errorf("%d sessions ended:\n%s", n, r.log)
+	if n := r.Log.Count("session ended"); n > 0 {
+		t.Errorf("%d sessions ended:\n%s", n, r.Log)
 	}
 }
 

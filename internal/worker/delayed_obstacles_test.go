@@ -86,7 +86,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 			for i := range n {
 				e.publish(t, "work", c.delay, amqp.Publishing{MessageId: fmt.Sprint("held-", i)})
 			}
-			r.log.await(t, c.log, 1)
+			r.Log.Await(t, c.log, 1)
 			r.awaitReady(t, "kept unacknowledged")
 			r.awaitSeries(t, map[string]float64{"messages_in_backlog": n, "ready": 0})
 			e.expectEmpty(t, "work")
@@ -104,11 +104,11 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 			}
 			brokertest.Eventually(t, patience, func() error { return e.countIs(t, queue, n) })
 			r.awaitReady(t, "")
-			if restarts := countLines(r.log.String(), "msg=consuming"); restarts != 1 {
-				t.Errorf("%d sessions, want 1:\n%s", restarts, r.log)
+			if restarts := r.Log.Count("msg=consuming"); restarts != 1 {
+				t.Errorf("%d sessions, want 1:\n%s", restarts, r.Log)
 			}
-			if lines := countLines(r.log.String(), "publish deferred"); lines > 2 {
-				t.Errorf("%d lines %q:\n%s", lines, kept, r.log)
+			if lines := r.Log.Count("publish deferred"); lines > 2 {
+				t.Errorf("%d lines %q:\n%s", lines, kept, r.Log)
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func TestReloadFreesMessages(t *testing.T) {
 	for range 10 {
 		e.publish(t, "work", 110_000, amqp.Publishing{})
 	}
-	r.log.await(t, "the exchange is missing", 1)
+	r.Log.Await(t, "the exchange is missing", 1)
 	narrow, err := workerconfig.Parse(exchangesOf(t, e.spec.Worker()))
 	if err != nil {
 		t.Fatal(err)
@@ -210,14 +210,14 @@ func TestReloadFreesMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	configs <- other
-	r.log.await(t, "configuration changed", 2)
+	r.Log.Await(t, "configuration changed", 2)
 	began := time.Now()
 	e.publish(t, "work", 50, amqp.Publishing{})
 	d := e.await(t, "work")
 	if took := time.Since(began); took < 60*time.Millisecond || d.Headers["x-first-death-queue"] != "events.delay.30ms.1" {
 		t.Errorf("after %s: %v", took, d.Headers)
 	}
-	if n := countLines(r.log.String(), "msg=consuming"); n != 1 {
+	if n := r.Log.Count("msg=consuming"); n != 1 {
 		t.Errorf("%d sessions", n)
 	}
 }
@@ -264,7 +264,7 @@ func TestDelayedExchangeDuringAnAlarm(t *testing.T) {
 	deliveries := e.collect(t, "work")
 	r.awaitReady(t, "")
 	x.block()
-	r.log.await(t, "the broker accepts no messages", 1)
+	r.Log.Await(t, "the broker accepts no messages", 1)
 	sent := e.publishMany(t, "", 100, time.Second, "work")
 	r.awaitReady(t, "alarm")
 	x.unblock()

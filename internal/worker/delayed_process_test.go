@@ -17,14 +17,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // start runs the command with the delayed exchange's configuration, and waits until it consumes.
-func (e *testExchange) start(t *testing.T) *process {
+func (e *testExchange) start(t *testing.T) *sidecartest.Process {
 	t.Helper()
-	return startWith(t, []string{"RABBITMQ_URI=" + e.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(exchangesOf(t, e.spec.Worker()))})
+	return sidecartest.Start(t, []string{"RABBITMQ_URI=" + e.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(exchangesOf(t, e.spec.Worker()))})
 }
 
 // A sidecar that is stopped again and again loses nothing, doubles nothing and delivers nothing early; one that is killed loses
@@ -43,8 +44,8 @@ func TestStopsAndKillsOfADelayedExchange(t *testing.T) {
 				p := e.start(t)
 				maps.Copy(sent, e.publishMany(t, fmt.Sprint(i, "-"), batch, 5*time.Second, queues...))
 				time.Sleep(rand.N(200 * time.Millisecond))
-				if code := p.signal(t, signal); signal == syscall.SIGTERM && code != 0 {
-					t.Errorf("exit code %d:\n%s", code, p.log)
+				if code := p.End(t, signal); signal == syscall.SIGTERM && code != 0 {
+					t.Errorf("exit code %d:\n%s", code, p.Log)
 				}
 			}
 			e.work(t)
@@ -74,7 +75,7 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.workOn(t, p.URI, configured, func(context.Context, *worker.Options) {})
-	r.log.await(t, "msg=consuming", 3)
+	r.Log.Await(t, "msg=consuming", 3)
 	brokertest.Eventually(t, patience, func() error {
 		statuses := r.seen.Statuses()
 		for _, s := range statuses {
@@ -122,18 +123,18 @@ func TestReloadAddsAndRemovesDelayedExchanges(t *testing.T) {
 	deliveries := a.collect(t, "a", "b")
 	r.awaitReady(t, "")
 	configs <- parse(a.spec.Worker(), b.spec.Worker())
-	r.log.await(t, "msg=consuming", 2)
+	r.Log.Await(t, "msg=consuming", 2)
 	sent := a.publishMany(t, "a-", 300, 2*time.Second, "a")
 	maps.Copy(sent, b.publishMany(t, "b-", 300, 2*time.Second, "b"))
 	configs <- parse(b.spec.Worker())
-	r.log.await(t, "msg=stopped", 1)
+	r.Log.Await(t, "msg=stopped", 1)
 	maps.Copy(sent, a.publishMany(t, "later-", 100, time.Second, "a"))
 	configs <- parse(a.spec.Worker(), b.spec.Worker())
 	if n := awaitDue(t, sent, deliveries); n > 0 {
 		t.Errorf("%d messages came twice", n)
 	}
-	if n := countLines(r.log.String(), "msg=consuming"); n != 3 {
-		t.Errorf("%d sessions, want 3:\n%s", n, r.log)
+	if n := r.Log.Count("msg=consuming"); n != 3 {
+		t.Errorf("%d sessions, want 3:\n%s", n, r.Log)
 	}
 }
 

@@ -28,8 +28,8 @@ func TestMessagesAreDelayed(t *testing.T) {
 		t.Errorf("%d messages came twice", n)
 	}
 	r.awaitReady(t, "")
-	if n := countLines(r.log.String(), "level=WARN") + countLines(r.log.String(), "level=ERROR"); n > 0 {
-		t.Errorf("the log has warnings:\n%s", r.log)
+	if n := r.Log.Count("level=WARN") + r.Log.Count("level=ERROR"); n > 0 {
+		t.Errorf("the log has warnings:\n%s", r.Log)
 	}
 	e.expectEmpty(t, e.names.UnroutedQueue())
 }
@@ -222,7 +222,7 @@ func TestListedPermissionsOfADelayedExchangeSuffice(t *testing.T) {
 	}
 	e.publish(t, "work", 61_000, amqp.Publishing{})
 	e.await(t, e.names.UnroutedQueue())
-	if log := r.log.String(); strings.Contains(log, "ACCESS_REFUSED") || countLines(log, "msg=consuming") != 1 {
+	if log := r.Log; strings.Contains(log.String(), "ACCESS_REFUSED") || log.Count("msg=consuming") != 1 {
 		t.Errorf("a permission was missing:\n%s", log)
 	}
 }

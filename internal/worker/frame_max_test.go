@@ -75,7 +75,7 @@ func TestAddedHeadersStayWithinASmallFrame(t *testing.T) {
 	if n := largest.Load(); n > frameMax || n < frameMax-1500 {
 		t.Errorf("the largest frame has %d bytes, the limit is %d", n, frameMax)
 	}
-	if n := countLines(r.log.String(), "msg=consuming"); n != 1 {
+	if n := r.Log.Count("msg=consuming"); n != 1 {
 		t.Errorf("%d sessions, want 1", n)
 	}
 	t.Logf("%d messages: retried up to %d bytes, left to the broker from %d; largest frame %d", sent, largestRetried, smallestLeft, largest.Load())

@@ -29,12 +29,12 @@ func TestUndecodableMessages(t *testing.T) {
 			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
 			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), len(poisons)) })
 			brokertest.Eventually(t, patience, func() error { return c.has(goods) })
-			if n := countLines(r.log.String(), "msg=consuming"); n != 1 || countLines(r.log.String(), "level=ERROR") > 0 {
-				t.Errorf("%d sessions, want 1:\n%s", n, r.log)
+			if n := r.Log.Count("msg=consuming"); n != 1 || r.Log.Count("level=ERROR") > 0 {
+				t.Errorf("%d sessions, want 1:\n%s", n, r.Log)
 			}
 			for _, id := range poisons {
-				if n := countLines(r.log.String(), "message_id="+id); n != 1 {
-					t.Errorf("%d log lines about %q, want 1:\n%s", n, id, r.log)
+				if n := r.Log.Count("message_id=" + id); n != 1 {
+					t.Errorf("%d log lines about %q, want 1:\n%s", n, id, r.Log)
 				}
 			}
 			p.expectOriginals(t, poisons)
@@ -213,8 +213,8 @@ func TestLargeHeadersWithHistory(t *testing.T) {
 					t.Errorf("dead-letter-reason %v, want %s", d.Headers["dead-letter-reason"], reason)
 				}
 			}
-			if n := countLines(r.log.String(), "msg=consuming"); n != 1 || large != 1 {
-				t.Errorf("%d sessions, %d large messages, want 1 of each:\n%s", n, large, r.log)
+			if n := r.Log.Count("msg=consuming"); n != 1 || large != 1 {
+				t.Errorf("%d sessions, %d large messages, want 1 of each:\n%s", n, large, r.Log)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestUndecodableMessageOverTLS(t *testing.T) {
 		t.Errorf("message %q is back", d.MessageId)
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
-	if n := countLines(r.log.String(), "msg=consuming"); n != 1 {
-		t.Errorf("%d sessions, want 1:\n%s", n, r.log)
+	if n := r.Log.Count("msg=consuming"); n != 1 {
+		t.Errorf("%d sessions, want 1:\n%s", n, r.Log)
 	}
 }

@@ -6,19 +6,14 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
 // startFrom starts the command with a configuration file.
-func (p *testPipeline) startFrom(t *testing.T, c *configFile) *process {
+func (p *testPipeline) startFrom(t *testing.T, c *configFile) *sidecartest.Process {
 	t.Helper()
-	return startWith(t, []string{"RABBITMQ_URI=" + p.URI}, "--config", c.path)
-}
-
-func (w *process) hangUp(t *testing.T) {
-	t.Helper()
-	if err := w.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	return sidecartest.Start(t, []string{"RABBITMQ_URI=" + p.URI}, "--config", c.path)
 }
 
 func TestProcessReloadsItsFile(t *testing.T) {
@@ -37,23 +32,23 @@ func TestProcessReloadsItsFile(t *testing.T) {
 
 	file.replace(t, configOf(t, withDelays(short, "100ms", "soon")))
 	const refused = `configuration refused: the one before stays in force" error="` // the file's name follows
-	w.log.await(t, refused, 1)
-	w.log.await(t, `pipelines[0].delays[1]: \"soon\" is not a duration`, 1)
+	w.Log.Await(t, refused, 1)
+	w.Log.Await(t, `pipelines[0].delays[1]: \"soon\" is not a duration`, 1)
 	comesBackAfter(100)
-	w.hangUp(t)
-	w.log.await(t, refused, 2)
+	w.Signal(t, syscall.SIGHUP)
+	w.Log.Await(t, refused, 2)
 
 	file.replace(t, configOf(t, long))
-	w.log.await(t, "generation=2", 1)
-	w.log.await(t, "msg=\"configuration changed\"", 1)
+	w.Log.Await(t, "generation=2", 1)
+	w.Log.Await(t, "msg=\"configuration changed\"", 1)
 	comesBackAfter(200)
-	w.hangUp(t)
-	w.log.await(t, "the configuration is the one that is in force", 1)
+	w.Signal(t, syscall.SIGHUP)
+	w.Log.Await(t, "the configuration is the one that is in force", 1)
 
-	if code := w.signal(t, syscall.SIGTERM); code != 0 {
+	if code := w.End(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if log := w.log.String(); countLines(log, "msg=consuming") != 1 || countLines(log, refused) != 2 {
+	if log := w.Log; log.Count("msg=consuming") != 1 || log.Count(refused) != 2 {
 		t.Errorf("the log:\n%s", log)
 	}
 }
@@ -62,10 +57,10 @@ func TestHangUpWithoutAFile(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	w := p.start(t)
-	w.hangUp(t)
-	w.log.await(t, "nothing to reload", 1)
+	w.Signal(t, syscall.SIGHUP)
+	w.Log.Await(t, "nothing to reload", 1)
 	p.retries(t)
-	if code := w.signal(t, os.Interrupt); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, w.log)
+	if code := w.End(t, os.Interrupt); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, w.Log)
 	}
 }

@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -158,7 +158,7 @@ type running struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
-	log    *logBuffer
+	Log    *sidecartest.Log
 	seen   *metrics.Set
 }
 
@@ -191,10 +191,10 @@ func (p testVhost) workOn(t *testing.T, rawURIs string, configured []byte, chang
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{cancel: cancel, done: make(chan struct{}), log: &logBuffer{}, seen: metrics.New("test")}
+	r := &running{cancel: cancel, done: make(chan struct{}), Log: &sidecartest.Log{}, seen: metrics.New("test")}
 	options := worker.Options{
 		Config: config, Brokers: fixedBrokers(uris...), Prefetch: worker.DefaultPrefetch,
-		Logger: slog.New(slog.NewTextHandler(r.log, nil)), Metrics: r.seen,
+		Logger: slog.New(slog.NewTextHandler(r.Log, nil)), Metrics: r.seen,
 	}
 	change(ctx, &options)
 	go func() {
@@ -204,7 +204,7 @@ func (p testVhost) workOn(t *testing.T, rawURIs string, configured []byte, chang
 	t.Cleanup(func() {
 		r.stop(t)
 		if t.Failed() {
-			t.Logf("the worker's log:\n%s", r.log)
+			t.Logf("the worker's log:\n%s", r.Log)
 		}
 	})
 	return r
@@ -219,34 +219,6 @@ func (r *running) stop(t *testing.T) {
 	case <-time.After(patience + 10*time.Second):
 		t.Error("the worker does not stop")
 	}
-}
-
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-// await waits until so many lines have a text.
-func (l *logBuffer) await(t *testing.T, text string, lines int) {
-	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
-		if n := countLines(l.String(), text); n < lines {
-			return fmt.Errorf("%d lines with %q, want %d:\n%s", n, text, lines, l)
-		}
-		return nil
-	})
 }
 
 // consumer rejects everything and keeps what it got.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,15 +12,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
-
-func countLines(text, part string) (n int) {
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, part) {
-			n++
-		}
-	}
-	return n
-}
 
 // lastAttempt are the headers of a message of orders.created that has failed once: with two attempts in
 // all, its next failure is the last.

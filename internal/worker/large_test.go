@@ -41,12 +41,12 @@ func TestLargeMessagesLeaveTheWorkerSmall(t *testing.T) {
 			began := time.Now()
 			w := p.start(t, "GOMEMLIMIT="+c.limit)
 			a.awaitAtLeast(t, len(small)+c.messages)
-			peak := w.peakMemory(t)
+			peak := w.PeakMemory(t)
 			t.Logf("%.1f MiB at most, after %s", peak, time.Since(began))
 			if peak > c.most {
 				t.Errorf("%.1f MiB of resident memory, want at most %.0f", peak, c.most)
 			}
-			if code := w.signal(t, syscall.SIGTERM); code != 0 || a.copies() != 0 {
+			if code := w.End(t, syscall.SIGTERM); code != 0 || a.copies() != 0 {
 				t.Errorf("exit code %d, %d copies", code, a.copies())
 			}
 		})
@@ -72,18 +72,18 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	r := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
 	p.endRamp(t, p.collect(t, "orders.created"))
 	p.fillInbox(t, messages, large(lastAttempt()))
-	r.log.await(t, "messages are large", 1)
+	r.Log.Await(t, "messages are large", 1)
 	began := time.Now()
 	r.stop(t)
 	if took := time.Since(began); took > 20*time.Second || !strings.Contains(r.err.Error(), "still in flight") {
 		t.Errorf("stopped after %s: %v", took, r.err)
 	}
 	again := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
-	again.log.await(t, "message kept unacknowledged", 1)
+	again.Log.Await(t, "message kept unacknowledged", 1)
 	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), messages) })
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
-	if n := countLines(again.log.String(), "msg=consuming"); n != 1 {
+	if n := again.Log.Count("msg=consuming"); n != 1 {
 		t.Errorf("%d sessions", n)
 	}
 }
@@ -103,7 +103,7 @@ func TestLargeMessagesAreTheFirstOfAWideWindow(t *testing.T) {
 			a := p.collect(t, "orders.created")
 			r := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
 			a.awaitAtLeast(t, ramp+messages)
-			if n := countLines(r.log.String(), "msg=consuming"); n != 1 || a.copies() != 0 {
+			if n := r.Log.Count("msg=consuming"); n != 1 || a.copies() != 0 {
 				t.Errorf("%d sessions, %d copies", n, a.copies())
 			}
 		})
@@ -120,9 +120,9 @@ func TestLargeMessagesGoBackDuringAnAlarm(t *testing.T) {
 	a := p.collect(t, "orders.created")
 	p.endRamp(t, a)
 	x.block()
-	r.log.await(t, "the broker accepts no messages", 1)
+	r.Log.Await(t, "the broker accepts no messages", 1)
 	p.fillInbox(t, messages, large(amqp.Table{"retry-queue": "orders.created"}))
-	r.log.await(t, "giving them back", 1)
+	r.Log.Await(t, "giving them back", 1)
 	a.awaitAtLeast(t, messages+rampMessages)
 	if n := a.copies(); n != 0 {
 		t.Errorf("%d copies", n)

@@ -98,8 +98,8 @@ func TestLateAcknowledgements(t *testing.T) {
 			a.awaitAtLeast(t, 1000)
 			l.stopping.Store(true)
 			r.stop(t)
-			if r.err != nil || strings.Contains(r.log.String(), "may not have") {
-				t.Errorf("error %v, log:\n%s", r.err, r.log)
+			if r.err != nil || strings.Contains(r.Log.String(), "may not have") {
+				t.Errorf("error %v, log:\n%s", r.err, r.Log)
 			}
 			if n := l.held.Load(); n < 100 {
 				t.Errorf("only %d acknowledgements were late", n)
@@ -140,16 +140,16 @@ func TestOtherWorkerComesWhileOneStops(t *testing.T) {
 			}
 		}
 	}}), p.spec.Worker(), patiently)
-	r.log.await(t, "msg=consuming", 1)
+	r.Log.Await(t, "msg=consuming", 1)
 	close(stopping)
 	// In flight until the other one is there.
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 	a.awaitAtLeast(t, 1)
 	r.cancel()
-	p.work(t).log.await(t, "msg=consuming", 1)
+	p.work(t).Log.Await(t, "msg=consuming", 1)
 	r.stop(t)
-	if r.err != nil || strings.Contains(r.log.String(), "may not have") {
-		t.Errorf("error %v, log:\n%s", r.err, r.log)
+	if r.err != nil || strings.Contains(r.Log.String(), "may not have") {
+		t.Errorf("error %v, log:\n%s", r.err, r.Log)
 	}
 }
 

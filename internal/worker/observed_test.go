@@ -14,14 +14,15 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
 // get asks the process that was started to listen.
-func (w *process) get(t *testing.T, path string) (status int, body string) {
+func get(t *testing.T, w *sidecartest.Process, path string) (status int, body string) {
 	t.Helper()
-	match := regexp.MustCompile(`address"?[=:]"?(127\.0\.0\.1:\d+)`).FindStringSubmatch(w.log.String())
+	match := regexp.MustCompile(`address"?[=:]"?(127\.0\.0\.1:\d+)`).FindStringSubmatch(w.Log.String())
 	if match == nil {
-		t.Fatalf("no address in the log:\n%s", w.log)
+		t.Fatalf("no address in the log:\n%s", w.Log)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+match[1]+path, http.NoBody)
 	if err != nil {
@@ -48,7 +49,7 @@ func TestProbesOfTheProcess(t *testing.T) {
 	expect := func(path string, want int, text string) {
 		t.Helper()
 		brokertest.Eventually(t, patience, func() error {
-			if status, body := w.get(t, path); status != want || !strings.Contains(body, text) {
+			if status, body := get(t, w, path); status != want || !strings.Contains(body, text) {
 				return fmt.Errorf("%s answers %d %s, want %d with %q", path, status, body, want, text)
 			}
 			return nil
@@ -60,14 +61,12 @@ func TestProbesOfTheProcess(t *testing.T) {
 	expect("/healthz", http.StatusOK, "ok")
 	expect("/metrics", http.StatusOK, `rabbitmq_retry_messages_in_backlog{kind="pipeline",name="orders",vhost="`+p.Vhost+`"} 1`)
 
-	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	w.Signal(t, syscall.SIGTERM)
 	expect("/readyz", http.StatusServiceUnavailable, `"stopping": true`)
 	expect("/healthz", http.StatusOK, "ok")
 	p.apply(t, pipeline.Expand(p.spec))
-	if err := w.cmd.Wait(); err != nil {
-		t.Errorf("%v:\n%s", err, w.log)
+	if code := w.Wait(t); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, w.Log)
 	}
 	p.awaitFailed(t, "exhausted")
 }
@@ -110,15 +109,15 @@ func TestLogHasALinePerParkedMessage(t *testing.T) {
 			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 			w := p.start(t, test.env...)
 			p.rejectTraced(t)
-			if code := w.signal(t, syscall.SIGTERM); code != 0 {
+			if code := w.End(t, syscall.SIGTERM); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
-			log := w.log.String()
+			log := w.Log
 			parked := ` work_queue=orders.created attempts=2 message_id="m\nmsg=forged" traceparent=` + trace + "\n"
-			if countLines(log, "message parked") != 1 || countLines(log, parked) != 1 || countLines(log, "message sent back") != test.back {
+			if log.Count("message parked") != 1 || log.Count(parked) != 1 || log.Count("message sent back") != test.back {
 				t.Errorf("the log:\n%s", log)
 			}
-			if strings.Contains(log, secret) || strings.Contains(log, p.Password+"@") || countLines(log, "") != countLines(log, "time=") {
+			if strings.Contains(log.String(), secret) || strings.Contains(log.String(), p.Password+"@") || log.Count("") != log.Count("time=") {
 				t.Errorf("the log:\n%s", log)
 			}
 		})
@@ -130,9 +129,9 @@ func TestLogAsJSON(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.start(t, "RABBITMQ_RETRY_LOG_FORMAT=json", "RABBITMQ_RETRY_LOG_LEVEL=debug", "RABBITMQ_RETRY_LISTEN=0")
 	p.rejectTraced(t)
-	w.signal(t, syscall.SIGTERM)
+	w.End(t, syscall.SIGTERM)
 	var parked, retried, serving map[string]any
-	for line := range strings.Lines(w.log.String()) {
+	for line := range strings.Lines(w.Log.String()) {
 		var entry map[string]any
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("%v: %s", err, line)

@@ -41,7 +41,7 @@ func TestSmallestFrames(t *testing.T) {
 			r := p.workAs(t, p.throughProxy(t, &proxy{rewriteBack: func(frame []byte) {
 				tune(frame, func(_, size []byte) { endian.BigEndian.PutUint32(size, frameMax) })
 			}}), p.spec.Worker())
-			if n := p.awaitAll(t, ids); n != 0 || countLines(r.log.String(), "msg=consuming") != 1 {
+			if n := p.awaitAll(t, ids); n != 0 || r.Log.Count("msg=consuming") != 1 {
 				t.Errorf("%d copies", n)
 			}
 		})
@@ -60,7 +60,7 @@ func TestTooFewChannels(t *testing.T) {
 			r := p.workAs(t, p.throughProxy(t, &proxy{rewriteBack: func(frame []byte) {
 				tune(frame, func(channels, _ []byte) { endian.BigEndian.PutUint16(channels, uint16(allowed.Load())) })
 			}}), p.spec.Worker())
-			r.log.await(t, fmt.Sprintf("the broker allows %d channels per connection, and the worker needs 45: raise channel_max", channelMax), 1)
+			r.Log.Await(t, fmt.Sprintf("the broker allows %d channels per connection, and the worker needs 45: raise channel_max", channelMax), 1)
 			allowed.Store(45)
 			p.retries(t)
 		})
@@ -86,7 +86,7 @@ func TestConnectionLimitIsReached(t *testing.T) {
 			}
 			p.set(t, "PUT", limits, map[string]any{"value": limit})
 			r := p.workAs(t, uri, p.spec.Worker())
-			r.log.await(t, "connection limit", 2)
+			r.Log.Await(t, "connection limit", 2)
 			p.set(t, "DELETE", limits, nil)
 			if n := p.awaitAll(t, ids); n != 0 {
 				t.Errorf("%d copies", n)
@@ -151,7 +151,7 @@ func TestSlowNetwork(t *testing.T) {
 	r := p.workAs(t, uri, p.spec.Worker())
 	seen := p.collect(t, "orders.created")
 	seen.awaitAtLeast(t, len(ids))
-	if n := countLines(r.log.String(), "msg=consuming"); n != 1 || seen.copies() != 0 {
+	if n := r.Log.Count("msg=consuming"); n != 1 || seen.copies() != 0 {
 		t.Errorf("%d sessions, %d copies", n, seen.copies())
 	}
 }
@@ -183,7 +183,7 @@ func TestSilentNetwork(t *testing.T) {
 	silent.Store(connections.Load())
 	ids := p.fillInbox(t, 100, toCreated)
 	brokertest.Eventually(t, 2*patience, func() error {
-		if countLines(r.log.String(), "msg=consuming") < 2 {
+		if r.Log.Count("msg=consuming") < 2 {
 			return errors.New("nothing is noticed")
 		}
 		return nil

@@ -33,11 +33,11 @@ func TestPanicOverAMessage(t *testing.T) {
 			if d.MessageId != "bad" || d.Headers["dead-letter-reason"] != reason {
 				t.Errorf("%q: headers %v", d.MessageId, d.Headers)
 			}
-			log := r.log.String()
-			if n := countLines(log, "msg=consuming"); n != 1 {
+			log := r.Log
+			if n := log.Count("msg=consuming"); n != 1 {
 				t.Errorf("%d sessions, want 1", n)
 			}
-			if n := countLines(log, "stack="); n != 1 {
+			if n := log.Count("stack="); n != 1 {
 				t.Errorf("%d stacks, want 1", n)
 			}
 		})

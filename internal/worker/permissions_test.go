@@ -35,7 +35,7 @@ func TestListedPermissionsSuffice(t *testing.T) {
 	p.awaitFailed(t, "unrecoverable")
 	p.rejectAs(t, amqp.Table{"retry-queue": "orders.gone"})
 	p.awaitFailed(t, "unknown_queue")
-	if log := r.log.String(); strings.Contains(log, "ACCESS_REFUSED") || countLines(log, "msg=consuming") != 1 {
+	if log := r.Log; strings.Contains(log.String(), "ACCESS_REFUSED") || log.Count("msg=consuming") != 1 {
 		t.Errorf("a permission was missing:\n%s", log)
 	}
 }
@@ -61,8 +61,8 @@ func TestEachListedPermissionIsNeeded(t *testing.T) {
 
 			refused := regexp.MustCompile(test.log + ".*ACCESS_REFUSED.*" + regexp.QuoteMeta(missing))
 			brokertest.Eventually(t, patience, func() error {
-				if !refused.MatchString(r.log.String()) {
-					return fmt.Errorf("no line like %s:\n%s", refused, r.log)
+				if !refused.MatchString(r.Log.String()) {
+					return fmt.Errorf("no line like %s:\n%s", refused, r.Log)
 				}
 				return p.countIs(t, p.names.Inbox(), 1)
 			})

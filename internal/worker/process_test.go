@@ -1,12 +1,7 @@
 package worker_test
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
 // TestMain fails if a session leaves a goroutine behind, whatever the tests did to it.
@@ -46,67 +41,11 @@ func (p patient) Run() int {
 	return code
 }
 
-// process is a running rabbitmq-retry.
-type process struct {
-	cmd *exec.Cmd
-	log *logBuffer
-}
-
 // start runs the command with the pipeline's configuration and more environment, and waits until it
 // consumes.
-func (p *testPipeline) start(t *testing.T, env ...string) *process {
+func (p *testPipeline) start(t *testing.T, env ...string) *sidecartest.Process {
 	t.Helper()
-	return startWith(t, append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG_JSON="+string(configOf(t, p.spec.Worker()))))
-}
-
-// startWith runs the command in an environment, with more arguments, and waits until it consumes.
-func startWith(t *testing.T, env []string, args ...string) *process {
-	t.Helper()
-	w := &process{cmd: exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), append([]string{"worker"}, args...)...), log: &logBuffer{}}
-	w.cmd.Env, w.cmd.Stderr = env, w.log
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if w.cmd.ProcessState == nil {
-			_ = w.cmd.Wait() // the test's context has killed it
-		}
-	})
-	brokertest.Eventually(t, patience, func() error {
-		if countLines(w.log.String(), "msg=consuming")+countLines(w.log.String(), `"msg":"consuming"`) == 0 {
-			return fmt.Errorf("the worker does not consume:\n%s", w.log)
-		}
-		return nil
-	})
-	return w
-}
-
-// signal ends the process and returns its exit code, -1 if the signal killed it.
-func (w *process) signal(t *testing.T, signal os.Signal) int {
-	t.Helper()
-	if err := w.cmd.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := w.cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return w.cmd.ProcessState.ExitCode()
-}
-
-// peakMemory is the largest resident set that the process ever had, in MiB.
-func (w *process) peakMemory(t *testing.T) float64 {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
-	if err != nil {
-		t.Skipf("this system does not tell a process's memory: %v", err)
-	}
-	match := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
-	if match == nil {
-		t.Fatalf("no VmHWM in %s", status)
-	}
-	kib, _ := strconv.Atoi(string(match[1]))
-	return float64(kib) / 1024
+	return sidecartest.Start(t, append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG_JSON="+string(configOf(t, p.spec.Worker()))))
 }
 
 // arrivals counts the messages of a queue by their id.
@@ -169,13 +108,13 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	for kill := range kills {
 		w := p.start(t)
 		a.awaitAtLeast(t, (kill+1)*messages/(kills+2))
-		peak = max(peak, w.peakMemory(t))
-		w.signal(t, syscall.SIGKILL)
+		peak = max(peak, w.PeakMemory(t))
+		w.End(t, syscall.SIGKILL)
 	}
 	w := p.start(t)
 	a.awaitAtLeast(t, messages)
 	took := time.Since(began)
-	peak = max(peak, w.peakMemory(t))
+	peak = max(peak, w.PeakMemory(t))
 	p.expectEmpty(t, p.names.FailedQueue())
 
 	a.mu.Lock()
@@ -197,14 +136,14 @@ func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	a := p.collect(t, "orders.created")
 	w := p.start(t)
 	a.awaitAtLeast(t, messages/4)
-	if code := w.signal(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0:\n%s", code, w.log)
+	if code := w.End(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
 	}
 
 	w = p.start(t)
 	a.awaitAtLeast(t, messages)
-	if code := w.signal(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0:\n%s", code, w.log)
+	if code := w.End(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -220,8 +159,8 @@ func TestSIGTERMWhileTheInboxGoes(t *testing.T) {
 	w := p.start(t)
 	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
 	time.Sleep(200 * time.Millisecond) // for the broker to cancel the consumer
-	if code := w.signal(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0:\n%s", code, w.log)
+	if code := w.End(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
 	}
 }
 
@@ -229,16 +168,14 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.keepOne(t)
-	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	w.Signal(t, syscall.SIGTERM)
 	time.Sleep(time.Second) // for the first signal to be taken
 	began := time.Now()
-	if code := w.signal(t, syscall.SIGTERM); code != 3 || time.Since(began) > 15*time.Second {
-		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), w.log)
+	if code := w.End(t, syscall.SIGTERM); code != 3 || time.Since(began) > 15*time.Second {
+		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), w.Log)
 	}
-	if countLines(w.log.String(), "stopped by a second signal") != 1 {
-		t.Errorf("the log does not say why:\n%s", w.log)
+	if w.Log.Count("stopped by a second signal") != 1 {
+		t.Errorf("the log does not say why:\n%s", w.Log)
 	}
 }
 
@@ -247,9 +184,9 @@ func TestDrainTimeout(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.keepOne(t, "--drain-timeout", "2s")
 	began := time.Now()
-	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
-	if code != 1 || took < 2*time.Second || took > 20*time.Second || countLines(w.log.String(), "still in flight after 2s") != 1 {
-		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
+	code, took := w.End(t, syscall.SIGTERM), time.Since(began)
+	if code != 1 || took < 2*time.Second || took > 20*time.Second || w.Log.Count("still in flight after 2s") != 1 {
+		t.Errorf("exit code %d after %s:\n%s", code, took, w.Log)
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 }
@@ -259,9 +196,9 @@ func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.keepOne(t)
 	began := time.Now()
-	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
-	if code != 1 || took < 25*time.Second || took > 45*time.Second || countLines(w.log.String(), "still in flight") != 1 {
-		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
+	code, took := w.End(t, syscall.SIGTERM), time.Since(began)
+	if code != 1 || took < 25*time.Second || took > 45*time.Second || w.Log.Count("still in flight") != 1 {
+		t.Errorf("exit code %d after %s:\n%s", code, took, w.Log)
 	}
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 }
@@ -276,21 +213,21 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 		}
 	}
 	uri := p.throughProxy(t, &proxy{rewrite: hang, rewriteBack: hang})
-	w := startWith(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--drain-timeout", "1s")
+	w := sidecartest.Start(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--drain-timeout", "1s")
 	silent.Store(true)
 	began := time.Now()
-	code, took := w.signal(t, syscall.SIGTERM), time.Since(began)
+	code, took := w.End(t, syscall.SIGTERM), time.Since(began)
 	if code != 0 || took > 20*time.Second {
-		t.Errorf("exit code %d after %s:\n%s", code, took, w.log)
+		t.Errorf("exit code %d after %s:\n%s", code, took, w.Log)
 	}
 }
 
 // keepOne starts a worker that cannot get rid of a message.
-func (p *testPipeline) keepOne(t *testing.T, args ...string) *process {
+func (p *testPipeline) keepOne(t *testing.T, args ...string) *sidecartest.Process {
 	t.Helper()
 	p.unbindFailedQueue(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
-	w := startWith(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, args...)
-	w.log.await(t, "message kept unacknowledged", 1)
+	w := sidecartest.Start(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, args...)
+	w.Log.Await(t, "message kept unacknowledged", 1)
 	return w
 }

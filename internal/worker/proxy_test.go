@@ -51,7 +51,7 @@ func (x *proxy) serve(conn, broker net.Conn) {
 		return
 	}
 	if string(greeting) != "AMQP\x00\x00\x09\x01" {
-		passOn(conn, broker)
+		brokertest.Join(conn, broker) // AMQP 1.0, whose frames are others
 		return
 	}
 	worker := &workerConn{Conn: conn}
@@ -67,15 +67,6 @@ func (x *proxy) serve(conn, broker net.Conn) {
 		answers = x.answers(worker)
 	}
 	x.forward(answers, broker, x.rewriteBack)
-}
-
-// passOn passes on AMQP 1.0, whose frames are others.
-func passOn(conn, broker net.Conn) {
-	go func() {
-		defer func() { _ = broker.Close() }()
-		_, _ = io.Copy(broker, conn)
-	}()
-	_, _ = io.Copy(conn, broker)
 }
 
 // forward passes frames on until one side closes.

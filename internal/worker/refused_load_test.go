@@ -13,6 +13,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -24,7 +25,7 @@ type refusal struct {
 	testVhost
 	good, full, refused string
 	binding             topology.Binding
-	start               func() *process
+	start               func() *sidecartest.Process
 	message             func(id string) (exchange, key string, m amqp.Publishing)
 }
 
@@ -36,7 +37,7 @@ func refusals() map[string]func(*testing.T) refusal {
 			return refusal{
 				e.testVhost, "good", "full", e.names.Refused(),
 				topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"},
-				func() *process { return e.start(t) },
+				func() *sidecartest.Process { return e.start(t) },
 				func(id string) (string, string, amqp.Publishing) {
 					return e.names.Exchange(), "good", amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent}
 				},
@@ -48,7 +49,7 @@ func refusals() map[string]func(*testing.T) refusal {
 			return refusal{
 				p.testVhost, p.names.FailedQueue(), "full", p.names.RefusedQueue(),
 				topology.Binding{Source: p.names.FailedExchange()},
-				func() *process { return p.start(t) },
+				func() *sidecartest.Process { return p.start(t) },
 				func(id string) (string, string, amqp.Publishing) {
 					return p.names.DeadLetterExchange(), "key", amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent, Headers: lastAttempt()}
 				},
@@ -129,7 +130,7 @@ func (r refusal) run(t *testing.T) {
 		long, kills = time.Minute, 1
 	}
 	good := r.consume(t, r.good, acknowledge)
-	replicas := []*process{r.start(), r.start()}
+	replicas := []*sidecartest.Process{r.start(), r.start()}
 	sent := 0
 	publish := func(n int, every time.Duration) {
 		for range n {
@@ -159,7 +160,7 @@ func (r refusal) run(t *testing.T) {
 		for began := time.Now(); time.Since(began) < long/time.Duration(kills); {
 			publish(rate, 5*time.Second/rate)
 		}
-		replicas[0].signal(t, syscall.SIGKILL)
+		replicas[0].End(t, syscall.SIGKILL)
 		replicas = append(replicas[1:], r.start())
 	}
 	brokertest.Eventually(t, 2*patience, func() error { return good.hasAll(sent) })

@@ -80,11 +80,11 @@ func TestFullQueueBesideAGoodOne(t *testing.T) {
 	for i := range n {
 		e.publish(t, "good", 0, amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
 	}
-	r.log.await(t, "messages go to the refused queue", 1)
+	r.Log.Await(t, "messages go to the refused queue", 1)
 	e.expectShared(t, n, "good", e.names.Refused())
 	r.awaitReady(t, "")
 	r.awaitSeries(t, map[string]float64{"messages_refused_total": n, "messages_delivered_total": n})
-	if log := r.log.String(); countLines(log, "refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
+	if log := r.Log; log.Count("refused queue") != 1 || log.Count("msg=consuming") != 1 {
 		t.Errorf("log:\n%.2000s", log)
 	}
 }
@@ -99,11 +99,11 @@ func TestFullQueueBesideTheFailedQueue(t *testing.T) {
 	p.fillInbox(t, n, func(int) amqp.Publishing {
 		return amqp.Publishing{Headers: lastAttempt()}
 	})
-	r.log.await(t, "messages go to the refused queue", 1)
+	r.Log.Await(t, "messages go to the refused queue", 1)
 	p.expectShared(t, n, p.names.FailedQueue(), p.names.RefusedQueue())
 	r.awaitReady(t, "")
 	r.awaitSeries(t, map[string]float64{"messages_refused_total": n, "messages_parked_total{reason=exhausted}": n})
-	if log := r.log.String(); countLines(log, "messages go to the refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
+	if log := r.Log; log.Count("messages go to the refused queue") != 1 || log.Count("msg=consuming") != 1 {
 		t.Errorf("log:\n%.2000s", log)
 	}
 }
@@ -187,7 +187,7 @@ func withoutRefusedQueue(t *testing.T, meanwhile func(good ...*consumer)) {
 	delays.awaitReady(t, "")
 	parks.awaitReady(t, "")
 	for _, r := range []*running{delays, parks} {
-		if log := r.log.String(); countLines(log, "msg=consuming") != 1 || countLines(log, "publish deferred") != 1 {
+		if log := r.Log; log.Count("msg=consuming") != 1 || log.Count("publish deferred") != 1 {
 			t.Errorf("log:\n%.2000s", log)
 		}
 	}
@@ -233,7 +233,7 @@ func TestRefusedQueueRefuses(t *testing.T) {
 			c.declareFull(t, "full", c.binding)
 			r, good := c.work(t), c.consume(t, c.good, acknowledge)
 			c.publish(t)
-			r.log.await(t, "the broker refuses them", 1)
+			r.Log.Await(t, "the broker refuses them", 1)
 			r.awaitReady(t, "kept unacknowledged")
 			time.Sleep(2 * pipeline.RefusedWait)
 			if all, different, _ := good.count(); different != n || all > n+n/2 {
@@ -245,7 +245,7 @@ func TestRefusedQueueRefuses(t *testing.T) {
 			if _, _, most := good.count(); most > 2 {
 				t.Errorf("%s has a message %d times", c.good, most)
 			}
-			if log := r.log.String(); countLines(log, "msg=consuming") != 1 || countLines(log, "the broker refuses them") != 1 {
+			if log := r.Log; log.Count("msg=consuming") != 1 || log.Count("the broker refuses them") != 1 {
 				t.Errorf("log:\n%.2000s", log)
 			}
 		})

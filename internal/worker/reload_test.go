@@ -95,7 +95,7 @@ func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 	short, long := withDelays(p.spec.Worker(), "100ms"), withDelays(p.spec.Worker(), "200ms")
 	file, x := newConfigFile(t, short), &proxy{}
 	r := p.workFrom(t, p.throughProxy(t, x), file, short)
-	r.log.await(t, "msg=consuming", 1)
+	r.Log.Await(t, "msg=consuming", 1)
 
 	awaitBack := func(want int) {
 		brokertest.Eventually(t, 2*patience, func() error {
@@ -137,7 +137,7 @@ func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 	}
 	p.expectEmpty(t, "orders.failed")
 	if n := x.connections(); n != 2 {
-		t.Errorf("%d connections, want 2:\n%s", n, r.log)
+		t.Errorf("%d connections, want 2:\n%s", n, r.Log)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 	a.awaitAtLeast(t, messages/10)
 
 	file.replace(t, configOf(t, q.spec.Worker()))
-	r.log.await(t, "msg=stopped pipeline=orders", 1)
+	r.Log.Await(t, "msg=stopped pipeline=orders", 1)
 	stopped := a.count()
 	if stopped == messages {
 		t.Log("everything had arrived before the pipeline was removed")
@@ -177,12 +177,12 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 	}
 
 	file.replace(t, configOf(t, p.spec.Worker(), q.spec.Worker()))
-	r.log.await(t, "msg=consuming pipeline=orders", 2) // the inbox may have been empty before
+	r.Log.Await(t, "msg=consuming pipeline=orders", 2) // the inbox may have been empty before
 	a.awaitAtLeast(t, messages)
 	p.expectSettled(t, r, a)
 	t.Logf("%d of %d messages had arrived when the pipeline had drained", stopped, messages)
 	if n := x.connections(); n != 6 {
-		t.Errorf("%d connections, want 6: two each time that a pipeline starts:\n%s", n, r.log)
+		t.Errorf("%d connections, want 6: two each time that a pipeline starts:\n%s", n, r.Log)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestBacklogIsJudgedAgain(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "kept", Headers: lastAttempt()})
 	file := newConfigFile(t, p.spec.Worker())
 	r := p.workFrom(t, p.URI, file, p.spec.Worker())
-	r.log.await(t, "message kept unacknowledged", 1)
+	r.Log.Await(t, "message kept unacknowledged", 1)
 
 	w := p.spec.Worker()
 	w.MaxAttempts = 3
@@ -236,7 +236,7 @@ func TestWaitingMessagesFollowTheNewConfiguration(t *testing.T) {
 	p.fillInbox(t, messages, func(int) amqp.Publishing {
 		return amqp.Publishing{Headers: lastAttempt()}
 	})
-	r.log.await(t, "messages kept unacknowledged: the exchange is missing", 1)
+	r.Log.Await(t, "messages kept unacknowledged: the exchange is missing", 1)
 	changed := first
 	changed.MaxAttempts = 3
 	file.replace(t, configOf(t, changed))

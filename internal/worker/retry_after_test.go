@@ -81,7 +81,7 @@ func (p *testPipeline) killWorkers(t *testing.T, messages int, wait, every time.
 	for missing() > 0 {
 		next := p.start(t)
 		time.Sleep(every)
-		w.signal(t, syscall.SIGKILL)
+		w.End(t, syscall.SIGKILL)
 		w, kills = next, kills+1
 	}
 	t.Logf("RabbitMQ %s: %d messages, %d workers killed", p.Version, messages, kills)

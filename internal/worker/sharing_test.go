@@ -64,7 +64,7 @@ func TestTwoReplicasShareTheWork(t *testing.T) {
 		t.Errorf("%d deliveries, want %d", n, 3*messages)
 	}
 	for _, replica := range []*running{first, second} {
-		if parked := countLines(replica.log.String(), "message parked"); parked == 0 {
+		if parked := replica.Log.Count("message parked"); parked == 0 {
 			t.Error("one replica has done nothing")
 		}
 	}

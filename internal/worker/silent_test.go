@@ -146,7 +146,7 @@ func TestQueueThatDoesNotAnswer(t *testing.T) {
 					t.Errorf("%s came %d times", id, times)
 				}
 			}
-			if log := r.log.String(); countLines(log, "messages go to the refused queue") != 1 || countLines(log, "msg=consuming") != 1 {
+			if log := r.Log; log.Count("messages go to the refused queue") != 1 || log.Count("msg=consuming") != 1 {
 				t.Errorf("log:\n%.2000s", log)
 			}
 		})

@@ -30,8 +30,8 @@ func TestLoadStops(t *testing.T) {
 		for range stops {
 			w := p.start(t)
 			time.Sleep(rand.N(time.Second))
-			if code := w.signal(t, syscall.SIGTERM); code != 0 {
-				t.Errorf("exit code %d, want 0:\n%s", code, w.log)
+			if code := w.End(t, syscall.SIGTERM); code != 0 {
+				t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
 			}
 		}
 	})
@@ -52,8 +52,8 @@ func TestLoadRemovals(t *testing.T) {
 			configs <- with
 		}
 		r.stop(t)
-		if strings.Contains(r.log.String(), "level=ERROR") {
-			t.Errorf("log:\n%s", r.log)
+		if strings.Contains(r.Log.String(), "level=ERROR") {
+			t.Errorf("log:\n%s", r.Log)
 		}
 	})
 }

@@ -84,8 +84,8 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 				t.Errorf("of %d each, %d and %d were parked, %d of them twice", sent, parked.count(), detoured.count(), n)
 			}
 			for _, r := range workers {
-				log := r.log.String()
-				if countLines(log, "messages go to the refused queue") != 1 || !strings.Contains(log, "detour=refused") || countLines(log, "msg=consuming") != 1 {
+				log := r.Log
+				if log.Count("messages go to the refused queue") != 1 || !strings.Contains(log.String(), "detour=refused") || log.Count("msg=consuming") != 1 {
 					t.Errorf("log:\n%.2000s", log)
 				}
 			}
@@ -99,7 +99,7 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 				}
 				time.Sleep(time.Second)
 				for _, r := range workers {
-					if countLines(r.log.String(), "take all messages again") == 0 {
+					if r.Log.Count("take all messages again") == 0 {
 						return errors.New("a worker does not say that it is over")
 					}
 				}
@@ -194,8 +194,8 @@ func TestFailedQueueOfATeamIsDeleted(t *testing.T) {
 	p.awaitParkedAgain(t, "orders.created", "failures")
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 0) })
 	// RabbitMQ 3.10 may fail over a publish to a queue that is being deleted, which costs a session.
-	if n := countLines(r.log.String(), "session ended") - countLines(r.log.String(), "INTERNAL_ERROR"); n != 0 {
-		t.Errorf("%d sessions ended:\n%.2000s", n, r.log)
+	if n := r.Log.Count("session ended") - r.Log.Count("INTERNAL_ERROR"); n != 0 {
+		t.Errorf("%d sessions ended:\n%.2000s", n, r.Log)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestWayToTheFailedQueuesIsClosed(t *testing.T) {
 			p.bind(t, topology.Binding{Source: p.names.FailedRouteExchange(), Destination: "failures.a", RoutingKey: pipeline.FailedKey("orders.a")})
 			p.grant(t, r.user, pipeline.WorkerPermissions(p.names))
 			p.awaitParkedAgain(t, "orders.a", "failures.a")
-			if log := r.log.String(); countLines(log, "msg=consuming") != 1 {
+			if log := r.Log; log.Count("msg=consuming") != 1 {
 				t.Errorf("log:\n%.2000s", log)
 			}
 		})

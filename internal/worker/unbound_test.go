@@ -37,7 +37,7 @@ func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
 	p.unbindDelays(t, "100ms", "200ms")
 	ids := p.fillInbox(t, 400, toRetry)
 	r := p.work(t)
-	r.log.await(t, noDelayIsBound, 1)
+	r.Log.Await(t, noDelayIsBound, 1)
 	time.Sleep(2500 * time.Millisecond) // several tries
 	p.expectEmpty(t, "orders.failed")
 
@@ -50,9 +50,9 @@ func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
 	if doubled := p.awaitAll(t, ids); doubled > 0 {
 		t.Errorf("%d messages came twice", doubled)
 	}
-	r.log.await(t, aDelayIsBound, 1)
+	r.Log.Await(t, aDelayIsBound, 1)
 	p.expectEmpty(t, "orders.failed")
-	if n := countLines(r.log.String(), noDelayIsBound); n != 1 {
+	if n := r.Log.Count(noDelayIsBound); n != 1 {
 		t.Errorf("the log says %d times that no delay is bound", n)
 	}
 }
@@ -65,7 +65,7 @@ func TestMessagesWaitForTheConfigurationThatWasApplied(t *testing.T) {
 	file := newConfigFile(t, old)
 	ids := p.fillInbox(t, 400, toRetry)
 	r := p.workFrom(t, p.URI, file, old)
-	r.log.await(t, noDelayIsBound, 1)
+	r.Log.Await(t, noDelayIsBound, 1)
 	file.replace(t, configOf(t, p.spec.Worker()))
 	if doubled := p.awaitAll(t, ids); doubled > 0 {
 		t.Errorf("%d messages came twice", doubled)
@@ -80,7 +80,7 @@ func TestMessagesThatWaitForADelayAreNotPublished(t *testing.T) {
 	p.unbindDelays(t, "100ms", "200ms")
 	p.fillInbox(t, 300, toRetry)
 	r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = time.Second })
-	r.log.await(t, noDelayIsBound, 1)
+	r.Log.Await(t, noDelayIsBound, 1)
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 300) })
 	time.Sleep(5 * time.Second)
 	if n := r.series(t)["publishes_returned_total{exchange=orders.retry}"]; n == 0 || n > 60 {
@@ -98,7 +98,7 @@ func TestMessagesDoNotReturnAtOnceInsteadOfWaiting(t *testing.T) {
 	c := p.consume(t, "orders.created", nil)
 	r := p.work(t)
 	p.Publish(t, "", "orders.created", amqp.Publishing{DeliveryMode: amqp.Persistent})
-	r.log.await(t, noDelayIsBound, 1)
+	r.Log.Await(t, noDelayIsBound, 1)
 	p.expectEmpty(t, "orders.failed")
 	if n := len(c.deliveries()); n != 2 {
 		t.Errorf("%d deliveries, want the first one and the one after 0s", n)
@@ -115,7 +115,7 @@ func TestMessagesThatFindNoDelayForLongAreParked(t *testing.T) {
 	r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.WithUnboundTimeout(time.Second) })
 	p.awaitFailed(t, "worker_error")
 	p.awaitFailed(t, "worker_error")
-	r.log.await(t, "still no delay of the configuration is bound", 1)
+	r.Log.Await(t, "still no delay of the configuration is bound", 1)
 }
 
 // From 4.3 on a broker cancels the consumer of a quorum queue for that, and does not say why.
@@ -131,5 +131,5 @@ func TestConsumerTimeoutIsNamed(t *testing.T) {
 	})
 	r := p.work(t)
 	p.fillInbox(t, 1, func(int) amqp.Publishing { return amqp.Publishing{Headers: lastAttempt()} })
-	r.log.await(t, "a message was unacknowledged for longer than consumer_timeout", 1)
+	r.Log.Await(t, "a message was unacknowledged for longer than consumer_timeout", 1)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -19,7 +20,7 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 	client.To(t, "/exchanges/orders.dlx").Send(t, withUUID("bad").Encode())
 	var once sync.Once
 	killed := make(chan struct{})
-	var w *process
+	var w *sidecartest.Process
 	started := make(chan struct{})
 	uri := brokertest.Between(t, p.URI, func(worker, broker net.Conn) {
 		go func() {
@@ -34,7 +35,7 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 				if bytes.Contains(data[:n], disposition) {
 					once.Do(func() {
 						<-started
-						_ = w.cmd.Process.Kill()
+						w.Kill()
 						close(killed)
 					})
 					return
@@ -46,10 +47,10 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 		}()
 		_, _ = io.Copy(worker, broker)
 	})
-	w = startWith(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))})
+	w = sidecartest.Start(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))})
 	close(started)
 	<-killed
-	_ = w.cmd.Wait()
+	w.Wait(t)
 	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
 
 	again := p.start(t)
@@ -60,7 +61,7 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 			t.Errorf("parked %q with body %q", d.MessageId, d.Body)
 		}
 	}
-	if code := again.signal(t, syscall.SIGTERM); code != 0 {
+	if code := again.End(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

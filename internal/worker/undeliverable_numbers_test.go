@@ -32,7 +32,7 @@ func TestNumbersThatOnlyAMQP10Has(t *testing.T) {
 			t.Errorf("%s arrives as %v", d.MessageId, d.Headers)
 		}
 	}
-	if n := countLines(r.log.String(), "msg=consuming"); n != 1 {
+	if n := r.Log.Count("msg=consuming"); n != 1 {
 		t.Errorf("%d sessions", n)
 	}
 }

@@ -87,7 +87,7 @@ func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 			if n := len(c.deliveries()); n != len(bad) {
 				t.Errorf("%d messages retried, want %d", n, len(bad))
 			}
-			t.Logf("%d sessions", countLines(r.log.String(), "msg=consuming"))
+			t.Logf("%d sessions", r.Log.Count("msg=consuming"))
 		})
 	}
 }

@@ -140,8 +140,8 @@ func TestUndeliverableMessagesAreParked(t *testing.T) {
 				t.Errorf("no dead-letter-error has %q: %q", change, slices.Collect(maps.Keys(texts)))
 			}
 		}
-		if n := countLines(r.log.String(), "message parked in the failed queue"); n != len(bad) {
-			t.Errorf("%d log lines about parked messages, want %d:\n%s", n, len(bad), r.log)
+		if n := r.Log.Count("message parked in the failed queue"); n != len(bad) {
+			t.Errorf("%d log lines about parked messages, want %d:\n%s", n, len(bad), r.Log)
 		}
 		brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 	})
@@ -240,7 +240,7 @@ func TestUndeliverableMessagesAmongMany(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		t.Logf("%s, longest pause %s, %d copies, %d and %d sessions", time.Since(began), pause, copies,
-			countLines(first.log.String(), "msg=consuming"), countLines(second.log.String(), "msg=consuming"))
+			first.Log.Count("msg=consuming"), second.Log.Count("msg=consuming"))
 		if pause > longestPause || len(seen) != honest {
 			t.Errorf("a pause of %s, %d messages retried, want %d", pause, len(seen), honest)
 		}
@@ -276,7 +276,7 @@ func TestUndeliverableMessageInAWideWindow(t *testing.T) {
 		took := time.Since(began)
 		p.awaitFailed(t, "malformed")
 		p.expectEmpty(t, p.names.FailedQueue())
-		sessions := countLines(r.log.String(), "msg=consuming")
+		sessions := r.Log.Count("msg=consuming")
 		caused := r.series(t)["messages_redelivered_total"]
 		t.Logf("%s, %d sessions, %d copies, %.0f redeliveries", took, sessions, a.copies(), caused)
 		if a.copies() > 0 && caused == 0 {
@@ -302,7 +302,7 @@ func TestUndeliverableMessageStaysWhileItCannotBeParked(t *testing.T) {
 				}
 				client.To(t, "/exchanges/orders.dlx").Send(t, withUUID("bad").Encode())
 				r := p.work(t)
-				r.log.await(t, warning, 2)
+				r.Log.Await(t, warning, 2)
 				brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 				p.expectEmpty(t, p.names.FailedQueue())
 				p.apply(t, pipeline.Expand(p.spec))

@@ -77,8 +77,8 @@ func TestRescueIsRefused(t *testing.T) {
 	if n, m := len(created.deliveries()), len(paid.deliveries()); n != 20 || m != 60 {
 		t.Errorf("%d and %d deliveries, want 20 and 60", n, m)
 	}
-	if n := countLines(r.log.String(), "grant it the permission"); n != 1 {
-		t.Errorf("%d lines about the permission, want 1:\n%s", n, r.log)
+	if n := r.Log.Count("grant it the permission"); n != 1 {
+		t.Errorf("%d lines about the permission, want 1:\n%s", n, r.Log)
 	}
 
 	permissions := pipeline.WorkerPermissions(p.names)
@@ -131,7 +131,7 @@ func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
 		}
 	}
 	p.expectEmpty(t, p.names.FailedQueue())
-	if countLines(running.log.String(), "session ended") > 0 {
+	if running.Log.Count("session ended") > 0 {
 		t.Error("the session ended")
 	}
 }

@@ -84,7 +84,7 @@ var routings = map[string]routing{
 
 // 2,000 messages with random delays up to 20 s, 500 for each type of exchange: each comes once to each of the right queues, never
 // early, as it was published. The plan is empty before, while they wait, and after.
-func TestAcc_EachMessageComesOnceWhenItIsDue(t *testing.T) {
+func TestAccEveryRelease_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	for exchange, r := range routings {
 		t.Run(exchange, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 // What was due while the exchange that routes it was away is held by the broker for three to six minutes, unless a policy changes
 // once the way is back. The apply that restores the way is killed; the next one sees to it that nothing has to wait.
-func TestAcc_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
+func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()

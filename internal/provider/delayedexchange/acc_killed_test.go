@@ -43,7 +43,7 @@ func whole(t *testing.T, guarded bool) (*brokertest.Broker, acctest.Core) {
 }
 
 // The next apply finishes the work, or names the import after which it does.
-func TestAcc_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
+func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	for _, guarded := range []bool{false, true} {
 		t.Run(fmt.Sprintf("policy of others: %t", guarded), func(t *testing.T) {

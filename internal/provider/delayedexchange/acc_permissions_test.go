@@ -14,7 +14,7 @@ import (
 )
 
 // What the guide says that the provider's user needs is enough for everything.
-func TestAcc_PermissionsOfTheGuide(t *testing.T) {
+func TestAccEveryRelease_PermissionsOfTheGuide(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	const own = `^events(\.deliver|\.delay\..+)?$`

@@ -13,7 +13,7 @@ import (
 
 // Publishers of a delayed exchange that is destroyed learn that it is gone, and a destroy that is refused brings it back with
 // others' bindings.
-func TestAcc_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
+func TestAccEveryRelease_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	for name, refused := range map[string]bool{"destroyed": false, "refused": true} {

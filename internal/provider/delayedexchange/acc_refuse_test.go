@@ -152,7 +152,7 @@ func TestAcc_ForceTakesNoBindings(t *testing.T) {
 }
 
 // Policies of others that would lose or misdirect what waits are refused, as on a pipeline's own queues.
-func TestAcc_PoliciesOfOthers(t *testing.T) {
+func TestAccEveryRelease_PoliciesOfOthers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1s"`)
@@ -220,7 +220,7 @@ func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 }
 
 // A destroy says in which level how many messages wait, and deletes nothing; nor does it while something is in the inbox.
-func TestAcc_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
+func TestAccEveryRelease_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := exchangeHCL(b, "events", `max_delay = "3h"`, `precision = "1h"`)

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *testing.T) {
+func TestAccEveryRelease_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "life/cycle %")
 	config := exchangeHCL(b, "events", `type = "headers"`, `max_delay = "720h"`, `precision = "1000ms"`, `policy_priority = 7`)
@@ -54,7 +54,7 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 	)
 }
 
-func TestAcc_NamesWithAnyCharacter(t *testing.T) {
+func TestAccEveryRelease_NamesWithAnyCharacter(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "ü/ %2F.vhost")
 	const name = "events with spaces~%41 ü?(x)|[y]"

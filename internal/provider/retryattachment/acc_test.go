@@ -63,7 +63,7 @@ func takeFromInbox(t *testing.T, b *brokertest.Broker) {
 var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 
 // A queue is attached to a pipeline whose consumers count, with the engine of that pipeline and no other.
-func TestAcc_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
+func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	if !b.VersionAtLeast("4.0") {
@@ -95,7 +95,7 @@ func TestAcc_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 }
 
 // Nobody can tell the engine of a pipeline whose definition cannot be read. The plan that has the pipeline, too, restores it.
-func TestAcc_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
+func TestAccEveryRelease_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
@@ -123,7 +123,7 @@ func TestAcc_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 }
 
 // Pipeline and attachment in one configuration: neither takes the other's objects for its own.
-func TestAcc_AttachmentLife(t *testing.T) {
+func TestAccEveryRelease_AttachmentLife(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
@@ -187,7 +187,7 @@ func detachByHand(t *testing.T, b *brokertest.Broker) {
 }
 
 // Dead letters that a quorum queue still holds go with its policy: the detachment is refused.
-func TestAcc_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
+func TestAccEveryRelease_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)

@@ -15,7 +15,7 @@ import (
 )
 
 // What the plan refuses to declare a queue with, the broker refuses, too; and what all releases accept passes.
-func TestAcc_ArgumentsThatATypeDoesNotSupport(t *testing.T) {
+func TestAccEveryRelease_ArgumentsThatATypeDoesNotSupport(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	everywhere := map[string][]string{

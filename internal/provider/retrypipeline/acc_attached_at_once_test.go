@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // Three states get a pipeline with the same work queue at the same time, which none of their plans can see. The applies
@@ -16,8 +15,7 @@ import (
 func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
-	first := newCLI(t, settings)
+	first := newCLI(t)
 	first.DeclareQueue(t, "work", "quorum", nil)
 	var started, arrived, done sync.WaitGroup
 	outputs, codes, applies := make([]string, 3), make([]int, 3), make([]*cli, 3)
@@ -25,7 +23,7 @@ func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 	arrived.Add(len(codes))
 	meet := func(all *sync.WaitGroup) func() { return sync.OnceFunc(func() { all.Done(); all.Wait() }) }
 	for i, name := range []string{"orders", "bills", "mails"} {
-		tf := newCLI(t, settings)
+		tf := newCLI(t)
 		tf.configure(t, strings.ReplaceAll(pipelineHCL(first.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`), `"orders"`, fmt.Sprintf("%q", name)))
 		begin, attach := meet(&started), meet(&arrived)
 		endpoint := first.Before(t, func(r *http.Request) {
@@ -36,7 +34,7 @@ func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 				attach()
 			}
 		})
-		tf.env = append(tf.env, "RABBITMQ_ENDPOINT="+endpoint)
+		tf.Env = append(tf.Env, "RABBITMQ_ENDPOINT="+endpoint)
 		tf.plan(t)
 		applies[i] = tf
 	}

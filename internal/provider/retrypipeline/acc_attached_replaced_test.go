@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // A pipeline to which queues are attached is not replaced. Created first, the old one could not be destroyed.
 func TestAcc_PipelineWithAttachedQueuesIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	tf.DeclareQueue(t, "attached", "quorum", nil)
 	config := pipelineHCL(tf.Broker, `delays = ["5s"]`) + fmt.Sprintf(`
 resource "rabbitmq_retry_attachment" "team" {

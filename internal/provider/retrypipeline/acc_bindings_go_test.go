@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // Bindings from the pipeline's exchanges go with them, and by force those that lead to its objects. Each plan that deletes these
@@ -15,7 +14,7 @@ import (
 func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	config := pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = { declare = true } }`, `force_destroy = true`)
 	tf.configure(t, config)
 	tf.apply(t)
@@ -77,7 +76,7 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 func TestAcc_BindingOfItsOwnGoesWithTheQueueInOneRun(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	bindings := tf.Path("bindings", "e", "amq.topic", "q", "work")
 	call := fmt.Sprintf("curl -fsS -u %s:%s -H content-type:application/json", tf.Username, tf.Password)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = { declare = true } }`)+fmt.Sprintf(`

@@ -15,7 +15,7 @@ func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`))
 	tf.apply(t)
 
-	file := filepath.Join(tf.dir, "terraform.tfstate")
+	file := filepath.Join(tf.Dir, "terraform.tfstate")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 	if text, err = json.Marshal(state); err != nil {
 		t.Fatal(err)
 	}
-	write(t, file, string(text))
+	tf.Write(t, filepath.Base(file), string(text))
 	tf.settled(t)
 }
 

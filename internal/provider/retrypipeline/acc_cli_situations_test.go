@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // What only Terraform's own CLI can do. Between a plan that was saved and its apply, anything may
@@ -13,7 +12,6 @@ import (
 func TestAcc_SituationsOfTheCLI(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
 	t.Run("where", func(t *testing.T) {
 		for name, happens := range map[string]func(*testing.T, *cli){
 			"a message arrives in a retired queue":         messageArrivesInRetiredQueue,
@@ -37,7 +35,7 @@ func TestAcc_SituationsOfTheCLI(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				happens(t, newCLI(t, settings))
+				happens(t, newCLI(t))
 			})
 		}
 	})

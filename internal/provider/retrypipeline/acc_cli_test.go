@@ -1,9 +1,6 @@
 package retrypipeline_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,36 +13,27 @@ import (
 // framework it can apply a plan that was saved before.
 type cli struct {
 	*brokertest.Broker
-	dir string
-	env []string
+	*terraformtest.CLI
 }
 
-func newCLI(t *testing.T, settings string) *cli {
+func newCLI(t *testing.T) *cli {
 	t.Helper()
 	tf := &cli{Broker: brokertest.NewNamed(t, "cli")}
-	tf.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 	return tf.beside(t)
 }
 
 // beside is the same with a state of its own.
 func (tf *cli) beside(t *testing.T) *cli {
 	t.Helper()
-	other := &cli{Broker: tf.Broker, dir: t.TempDir(), env: tf.env}
-	write(t, filepath.Join(other.dir, "versions.tf"), terraformtest.Required)
+	other := &cli{tf.Broker, terraformtest.New(t, terraformtest.BuildProvider(t))}
+	other.Write(t, "versions.tf", terraformtest.Required)
 	return other
-}
-
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // configure writes the configuration.
 func (tf *cli) configure(t *testing.T, config string) {
 	t.Helper()
-	write(t, filepath.Join(tf.dir, "main.tf"), config)
+	tf.Write(t, "main.tf", config)
 }
 
 var bugs = regexp.MustCompile(`(?i)bug in the provider|inconsistent`)
@@ -61,13 +49,11 @@ func (tf *cli) run(t *testing.T, arguments ...string) (output string, code int) 
 // printed is the same as it was printed.
 func (tf *cli) printed(t *testing.T, arguments ...string) (output string, code int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), append(arguments, "-no-color")...)
-	command.Dir, command.Env = tf.dir, tf.env
-	printed, err := command.CombinedOutput()
-	if bugs.Match(printed) || command.ProcessState == nil {
-		t.Fatalf("terraform %s: %v\n%s", arguments[0], err, printed)
+	output, code = tf.Exit(t, append(arguments, "-no-color")...)
+	if bugs.MatchString(output) {
+		t.Fatalf("terraform %s: %d\n%s", arguments[0], code, output)
 	}
-	return string(printed), command.ProcessState.ExitCode()
+	return output, code
 }
 
 // apply applies a plan that was saved, or the configuration as it is, and returns what was printed.

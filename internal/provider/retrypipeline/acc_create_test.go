@@ -46,7 +46,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 }
 
 // The broker refuses one object in the middle of the creation: what was made before goes away again.
-func TestAcc_FailedCreateLeavesNothing(t *testing.T) {
+func TestAccEveryRelease_FailedCreateLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	user, password := b.User(t, "policymaker", `^orders\.(dlx|failed(\.route)?|retry|return|inbox)$`, ".*", ".*")
@@ -93,7 +93,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 	})
 }
 
-func TestAcc_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCreated(t *testing.T) {
+func TestAccEveryRelease_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCreated(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	acceptQuickly(t, b,

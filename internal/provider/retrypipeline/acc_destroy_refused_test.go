@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // Terraform plans an apply before it plans a destroy, and nothing tells that from any other plan. So the error that
@@ -14,7 +13,7 @@ import (
 func TestAcc_ErrorOfAPlanNamesTheDestroyThatPasses(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = {} }`))
 	tf.apply(t)

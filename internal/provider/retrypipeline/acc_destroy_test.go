@@ -56,7 +56,7 @@ func TestAcc_DestroyWaitsUntilQueuesAreDrained(t *testing.T) {
 }
 
 // With timeouts.update the apply itself waits for what left the schedule.
-func TestAcc_UpdateWaitsForRetiredQueues(t *testing.T) {
+func TestAccEveryRelease_UpdateWaitsForRetiredQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	wait := `timeouts = { update = "2m" }`

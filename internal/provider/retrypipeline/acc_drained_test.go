@@ -11,12 +11,11 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // A message that was published just before a plan is not in the statistics yet, and keeps its queue nevertheless.
-func TestAcc_NothingIsDrainedByOneReading(t *testing.T) {
+func TestAccEveryRelease_NothingIsDrainedByOneReading(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
@@ -89,7 +88,7 @@ func counts(t *testing.T, b *brokertest.Broker, queue string) bool {
 func TestAcc_PlanOfManyRetiredQueuesWaitsOnce(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	const pipelines = 25
 	var first, second, each atomic.Int32
 	endpoint := tf.Before(t, func(r *http.Request) {

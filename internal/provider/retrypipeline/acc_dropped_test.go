@@ -8,14 +8,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // Every plan after whose apply rejected messages are dropped says so, and no other does.
 func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	tf.DeclareQueue(t, "work", "quorum", nil)
 	tf.DeclareQueue(t, "work by arguments", "quorum", map[string]any{
 		"x-dead-letter-exchange": "old.dlx", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",

@@ -127,7 +127,7 @@ func TestAcc_NativeWrongCalls(t *testing.T) {
 
 // What is requeued where the queue does not delay comes back at once. Only a quorum queue ends that, after 21 deliveries, from
 // 4.0 on, and on 4.3 only what is rejected: basic.nack is not counted.
-func TestAcc_WorkerWrongCalls(t *testing.T) {
+func TestAccEveryRelease_WorkerWrongCalls(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(amqp.Delivery) error{
 		"reject": func(d amqp.Delivery) error { return d.Reject(true) },
@@ -164,7 +164,7 @@ func TestAcc_WorkerWrongCalls(t *testing.T) {
 }
 
 // Without a sidecar, a message of priority 0 comes back with it: not as one without, which 4.3 takes for 4.
-func TestAcc_PriorityZeroWithoutSidecar(t *testing.T) {
+func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"native", "consumer"} {
 		t.Run(engine, func(t *testing.T) {
@@ -293,7 +293,7 @@ func countingConsumer(t *testing.T, b *brokertest.Broker, attempts int64) func(a
 
 // Consumers count what the broker notes, and what they do not reject is parked without standing in anybody's way: forty
 // messages that expired, and forty that no consumer survived, delay none that was rejected.
-func TestAcc_ConsumersCount(t *testing.T) {
+func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 	t.Parallel()
 	const each = 40
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -341,7 +341,7 @@ func TestAcc_ConsumersCount(t *testing.T) {
 }
 
 // The one delay changes in place: what waits in the old queue comes back from there, and the queue goes once it is empty.
-func TestAcc_ConsumersScheduleChanges(t *testing.T) {
+func TestAccEveryRelease_ConsumersScheduleChanges(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	if !b.VersionAtLeast("4.0") {
@@ -395,7 +395,7 @@ func crash(t *testing.T, b *brokertest.Broker, messages int) {
 }
 
 // What comes back to a work queue that is gone is parked; it does not stay in front of the others in the retry queue.
-func TestAcc_ConsumersQueueIsGone(t *testing.T) {
+func TestAccEveryRelease_ConsumersQueueIsGone(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	if !b.VersionAtLeast("4.0") {
@@ -435,7 +435,7 @@ func TestAcc_ConsumersQueueIsGone(t *testing.T) {
 
 // A queue moves between pipelines of different engines: what waits in the old one comes back, and what fails from now on
 // goes through the new one.
-func TestAcc_WorkQueueMovesBetweenEngines(t *testing.T) {
+func TestAccEveryRelease_WorkQueueMovesBetweenEngines(t *testing.T) {
 	t.Parallel()
 	engines := []string{"worker", "consumer", "native"}
 	for _, from := range engines {
@@ -476,7 +476,7 @@ func expectRejectedBy(t *testing.T, b *brokertest.Broker, name, engine string) {
 }
 
 // A work queue that has a failed queue of its own parks there, by the broker or by its consumer; others in the pipeline's.
-func TestAcc_FailedQueueWithoutWorker(t *testing.T) {
+func TestAccEveryRelease_FailedQueueWithoutWorker(t *testing.T) {
 	t.Parallel()
 	for engine, how := range map[string]struct {
 		since string

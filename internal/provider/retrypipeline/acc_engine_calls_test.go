@@ -34,7 +34,7 @@ func beingRetried(t *testing.T, b *brokertest.Broker, engine string, do func(), 
 }
 
 // The sidecar waits as configured, and the last delay goes on for as long as there are attempts.
-func TestAcc_WorkerDelays(t *testing.T) {
+func TestAccEveryRelease_WorkerDelays(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
 		t.Run(queueType, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAcc_WorkerDelays(t *testing.T) {
 
 // What is returned to the queue is not retried: it comes back at once. From 4.0 on the queue counts that, and the message is
 // parked; from 4.3 on it counts basic.reject alone.
-func TestAcc_RequeueIsNoRetry(t *testing.T) {
+func TestAccEveryRelease_RequeueIsNoRetry(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"worker", "consumer"} {
 		t.Run(engine, func(t *testing.T) {
@@ -99,7 +99,7 @@ func comesBack(t *testing.T, b *brokertest.Broker, body string, counts bool, fai
 }
 
 // A consumer that does not count gets the message again, however often: the queue's delivery limit does not end it.
-func TestAcc_ConsumersDoNotCount(t *testing.T) {
+func TestAccEveryRelease_ConsumersDoNotCount(t *testing.T) {
 	t.Parallel()
 	for call, fail := range map[string]func(amqp.Delivery) error{
 		"nack":   func(d amqp.Delivery) error { return d.Nack(false, false) },

@@ -61,7 +61,7 @@ func engineCases() []engineCase {
 
 // A pipeline without a worker is made, shown, repaired object by object, imported and destroyed as any other. Where the
 // broker is too old, the plan says so.
-func TestAcc_EngineWithoutWorker(t *testing.T) {
+func TestAccEveryRelease_EngineWithoutWorker(t *testing.T) {
 	t.Parallel()
 	for _, c := range engineCases() {
 		t.Run(c.engine, func(t *testing.T) {
@@ -122,7 +122,7 @@ func (c engineCase) drifts() map[string]func(*testing.T, *brokertest.Broker) {
 }
 
 // What an engine cannot do is refused at the attribute, on every release.
-func TestAcc_EngineCannot(t *testing.T) {
+func TestAccEveryRelease_EngineCannot(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	refused := map[string]string{
@@ -146,7 +146,7 @@ func TestAcc_EngineCannot(t *testing.T) {
 }
 
 // A pipeline with work queues does not change its engine; one without is replaced.
-func TestAcc_EngineChanges(t *testing.T) {
+func TestAccEveryRelease_EngineChanges(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	if !b.VersionAtLeast("4.0") {

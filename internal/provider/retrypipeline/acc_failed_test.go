@@ -93,7 +93,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 }
 
 // A replacement that would lose messages is refused before anything is created, and proposed again.
-func TestAcc_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
+func TestAccEveryRelease_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	work := `max_attempts = 3`

@@ -7,14 +7,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // The plan of a destroy, or of a replacement, says what becomes of messages that are left.
 func TestAcc_PlanOfADestroySaysWhatForceDeletes(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	config := pipelineHCL(tf.Broker, `delays = ["5s"]`, `force_destroy = false`)
 	forced := strings.Replace(config, "false", "true", 1)
 	says := func(config, words string) {

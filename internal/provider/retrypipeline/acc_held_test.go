@@ -15,7 +15,7 @@ import (
 )
 
 // A queue whose policy is away for a moment while its priority falls loses its pending dead letters.
-func TestAcc_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
+func TestAccEveryRelease_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
@@ -67,7 +67,7 @@ func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
 
 // An update that fails half-way leaves policies that neither the state nor the configuration knows. What
 // the queues hold because of them is not lost with the next change, nor with a destroy.
-func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
+func TestAccEveryRelease_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
@@ -99,7 +99,7 @@ func TestAcc_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 }
 
 // The policy covers every delay that can be written.
-func TestAcc_PolicyCoversFractionsOfASecond(t *testing.T) {
+func TestAccEveryRelease_PolicyCoversFractionsOfASecond(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	acceptQuickly(t, b, resource.TestStep{

@@ -35,7 +35,7 @@ func declaring(more attributes) attributes {
 }
 
 // A creation is killed at each write. The next apply finishes it, or names the import after which it does.
-func TestAcc_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
+func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		attributes

@@ -26,7 +26,7 @@ const everything = `
     "old"          = { declare = true, type = "classic" }
   }`
 
-func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *testing.T) {
+func TestAccEveryRelease_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "life/cycle %")
 	b.DeclareQueue(t, "work.created", "quorum", nil)
@@ -57,7 +57,7 @@ func TestAcc_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeavesNothing(t *
 	)
 }
 
-func TestAcc_ClassicPipelineWithoutWorkQueues(t *testing.T) {
+func TestAccEveryRelease_ClassicPipelineWithoutWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["1m30s"]`, `queue_type = "classic"`)
@@ -77,7 +77,7 @@ func TestAcc_ClassicPipelineWithoutWorkQueues(t *testing.T) {
 	)
 }
 
-func TestAcc_NamesWithAnyCharacter(t *testing.T) {
+func TestAccEveryRelease_NamesWithAnyCharacter(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "ü/ %2F.vhost")
 	queue := "work orders/créés %41.#*(x)|[y]"

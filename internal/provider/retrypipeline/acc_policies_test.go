@@ -24,7 +24,7 @@ func putPolicy(t *testing.T, b *brokertest.Broker, kind, name, pattern string, p
 	t.Cleanup(func() { b.Request(t, http.MethodDelete, b.Path(kind, name), nil) })
 }
 
-func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
+func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
@@ -58,7 +58,7 @@ func TestAcc_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 
 // A limit that a policy of the pipeline's would turn against the queue's publishers, or against the
 // retries of other queues.
-func TestAcc_BoundedWorkQueues(t *testing.T) {
+func TestAccEveryRelease_BoundedWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work bounded", "quorum", map[string]any{"x-max-length": 5})
@@ -94,7 +94,7 @@ func TestAcc_BoundedWorkQueues(t *testing.T) {
 	)
 }
 
-func TestAcc_PoliciesOfOthersOnOwnQueues(t *testing.T) {
+func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["5s"]`)
@@ -137,7 +137,7 @@ func TestAcc_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 
 // An application re-creates its queue as classic: the policy for quorum queues does not apply any more, and
 // the next plan says so.
-func TestAcc_QueueOfAnotherTypeIsAnError(t *testing.T) {
+func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
@@ -191,7 +191,7 @@ func TestAcc_AttachByArguments(t *testing.T) {
 }
 
 // A pipeline has a policy, which a user with the tag management alone may not write.
-func TestAcc_WithoutPolicymaker(t *testing.T) {
+func TestAccEveryRelease_WithoutPolicymaker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	user, password := b.User(t, "management", ".*", ".*", ".*")

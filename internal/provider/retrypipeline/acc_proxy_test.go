@@ -12,7 +12,7 @@ import (
 
 // A proxy that decodes slashes makes the vhost "/" look like all vhosts, and policies unreachable. Both are errors that
 // say so, and nothing stays behind.
-func TestAcc_ProxyThatDecodesPaths(t *testing.T) {
+func TestAccEveryRelease_ProxyThatDecodesPaths(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	throughProxy := fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", b.Decoding(t))

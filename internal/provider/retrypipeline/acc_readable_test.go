@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // The plan of a pipeline fits on a page, operator_permissions aside, and says once for all what consumers must call.
 func TestAcc_PlanIsReadable(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	var config strings.Builder
 	for _, name := range []string{"orders", "mails", "events"} {
 		tf.DeclareQueue(t, name+".created", "quorum", nil)

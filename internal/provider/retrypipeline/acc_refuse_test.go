@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
+func TestAccEveryRelease_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
 		t.Run(queueType, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAcc_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 }
 
 // What a full queue has refused waits for that one alone, and would be lost to it.
-func TestAcc_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) {
+func TestAccEveryRelease_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "audit", "classic", map[string]any{"x-max-length": 0, "x-overflow": "reject-publish"})
@@ -84,7 +84,7 @@ func TestAcc_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) {
 
 // A quorum work queue holds dead letters that their target does not take; its policy's deletion
 // would delete them.
-func TestAcc_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T) {
+func TestAccEveryRelease_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)

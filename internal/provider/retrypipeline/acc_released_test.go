@@ -10,7 +10,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // A queue that the user has released keeps the argument by which the pipeline declared it. Whatever happens to the
@@ -18,7 +17,7 @@ import (
 func TestAcc_ReleasedQueueIsNeverDeleted(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t, terraformtest.Settings(t, terraformtest.BuildProvider(t)))
+	tf := newCLI(t)
 	for _, workQueues := range []string{`work_queues = { "work" = { declare = true } }`, `work_queues = { "work" = { declare = false } }`} {
 		tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, workQueues))
 		tf.apply(t)

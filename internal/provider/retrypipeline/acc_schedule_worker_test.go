@@ -19,7 +19,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -29,7 +28,6 @@ import (
 func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
 	const wait = `timeouts = { update = "1m" }`
 	for name, c := range map[string]struct {
 		after []string
@@ -48,7 +46,7 @@ func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tf := newCLI(t, settings)
+			tf := newCLI(t)
 			tf.DeclareQueue(t, "work", "quorum", nil)
 			before := []string{"100ms", "200ms"}
 			config := func(delays []string) string {

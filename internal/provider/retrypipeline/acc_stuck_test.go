@@ -8,17 +8,15 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 const waits = `timeouts = { update = "5m", delete = "5m" }`
 
 // Messages of a queue that nobody consumes do not drain: the plan says so, and the apply does not wait for them. It waits for
 // those of a queue with a consumer and of retired queues, and logs their names.
-func TestAcc_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
+func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
 	const failing = `work_queues = { paid = { declare = true, failed_queue = { name = "team.failed" } } }`
 	for name, test := range map[string]struct {
 		queue, remedy, after string
@@ -30,7 +28,7 @@ func TestAcc_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tf := newCLI(t, settings)
+			tf := newCLI(t)
 			tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, failing, waits))
 			tf.apply(t)
 			tf.Publish(t, "", test.queue, persistent("held"))
@@ -61,7 +59,7 @@ func TestAcc_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 	}
 	t.Run("consumer and retired queue", func(t *testing.T) {
 		t.Parallel()
-		tf := newCLI(t, settings)
+		tf := newCLI(t)
 		tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "90s"]`, failing, waits))
 		tf.apply(t)
 		consuming := tf.Channel(t)
@@ -83,7 +81,7 @@ func TestAcc_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 			}
 		})
 		tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = {}`, waits))
-		tf.env = append(tf.env, "TF_LOG=INFO")
+		tf.Env = append(tf.Env, "TF_LOG=INFO")
 		printed := tf.apply(t)
 		for _, want := range []string{
 			`waiting until these queues hold no messages:`, `paid="1 message"`, `paid="no messages seen`,

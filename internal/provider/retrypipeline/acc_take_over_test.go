@@ -55,7 +55,7 @@ func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string
 
 // A queue moves from one pipeline to another in three applies. At each moment one of them gets what is rejected, and the
 // old one stays bound until nothing waits in it.
-func TestAcc_WorkQueueMovesWithoutAGap(t *testing.T) {
+func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)

@@ -20,7 +20,7 @@ var settled = resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCh
 
 // Work queues have failed queues of their own, shared or not, declared or not; an import restores it all, and a change of any
 // of it leaves nothing behind.
-func TestAcc_FailedQueuesOfTeams(t *testing.T) {
+func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	for _, queue := range []string{"work.a", "work.b", "work.c", "work.d", "work.theirs"} {

@@ -1,6 +1,6 @@
 //go:build bench
 
-package barepipe
+package benchtest
 
 import (
 	"encoding/json"

@@ -1,0 +1,81 @@
+//go:build bench
+
+package benchtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Results are what was measured of each contender, by round.
+type Results[R any] map[string][]R
+
+// Add notes what one took in its turn.
+func (r Results[R]) Add(who string, taken R) { r[who] = append(r[who], taken) }
+
+// Median is that of a figure; 0 if there is none.
+func (r Results[R]) Median(who string, of func(R) float64) float64 {
+	var values []float64
+	for _, taken := range r[who] {
+		values = append(values, of(taken))
+	}
+	return median(values)
+}
+
+// Ratio is the median of one's figure divided by another's in the same round; 0 if one of them was not measured.
+func (r Results[R]) Ratio(who, other string, of func(R) float64) float64 {
+	var ratios []float64
+	for i := range min(len(r[who]), len(r[other])) {
+		ratios = append(ratios, of(r[who][i])/of(r[other][i]))
+	}
+	return median(ratios)
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}
+
+// Table is text in columns.
+type Table struct {
+	text   *strings.Builder
+	writer *tabwriter.Writer
+}
+
+// NewTable begins with a header.
+func NewTable(header ...string) Table {
+	text := &strings.Builder{}
+	show := Table{text, tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)}
+	show.Line(header...)
+	return show
+}
+
+// Line adds one.
+func (t Table) Line(cells ...string) { _, _ = fmt.Fprintln(t.writer, strings.Join(cells, "\t")+"\t") }
+
+// String is the table so far.
+func (t Table) String() string {
+	_ = t.writer.Flush()
+	return t.text.String()
+}
+
+// Number prints one, or a dash if it was not measured.
+func Number(value float64, decimals int) string {
+	if value == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.*f", decimals, value)
+}
+
+// Milliseconds prints a duration in them.
+func Milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

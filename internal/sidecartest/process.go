@@ -1,0 +1,87 @@
+// Package sidecartest runs the sidecar as users do, as a process of its own. Like [brokertest] it is for tests only.
+package sidecartest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+// Process is a running `rabbitmq-retry worker`.
+type Process struct {
+	Log     *Log
+	command *exec.Cmd
+}
+
+// Start runs the worker in an environment, with more arguments, and waits until it consumes. The end of the test kills it.
+func Start(t testing.TB, env []string, args ...string) *Process {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), append([]string{"worker"}, args...)...)
+	p := &Process{Log: &Log{}, command: command}
+	p.command.Env, p.command.Stderr = env, p.Log
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.command.ProcessState == nil {
+			_ = p.command.Wait() // the test's context has killed it
+		}
+	})
+	brokertest.Eventually(t, patience, func() error {
+		if p.Log.Count("msg=consuming")+p.Log.Count(`"msg":"consuming"`) == 0 {
+			return fmt.Errorf("the worker does not consume:\n%s", p.Log)
+		}
+		return nil
+	})
+	return p
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(t testing.TB, signal os.Signal) {
+	t.Helper()
+	if err := p.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// End is [Process.Signal] and [Process.Wait].
+func (p *Process) End(t testing.TB, signal os.Signal) int {
+	t.Helper()
+	p.Signal(t, signal)
+	return p.Wait(t)
+}
+
+// Kill ends the process as a crash would, if it has not ended already.
+func (p *Process) Kill() { _ = p.command.Process.Kill() }
+
+// Wait waits until the process ends, and returns its exit code, -1 if a signal killed it.
+func (p *Process) Wait(t testing.TB) int {
+	t.Helper()
+	var exit *exec.ExitError
+	if err := p.command.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return p.command.ProcessState.ExitCode()
+}
+
+// PeakMemory is the largest resident set that the process ever had, in MiB.
+func (p *Process) PeakMemory(t testing.TB) float64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		t.Skipf("this system does not tell a process's memory: %v", err)
+	}
+	match := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if match == nil {
+		t.Fatalf("no VmHWM in %s", status)
+	}
+	kib, _ := strconv.Atoi(string(match[1]))
+	return float64(kib) / 1024
+}
