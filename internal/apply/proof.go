@@ -32,7 +32,7 @@ type Times struct {
 // they are configured otherwise.
 func DefaultTimes() Times { return TimesFor(5 * time.Second) }
 
-// TimesFor are those of a broker that gathers statistics at this interval.
+// TimesFor returns the times for a broker that gathers statistics at this interval.
 func TimesFor(statistics time.Duration) Times {
 	return Times{
 		Settle: 2 * statistics, Stale: 3 * statistics, Between: 12 * statistics / 5,

@@ -20,7 +20,7 @@ import (
 // configuration is a root module that has resources of this provider and its settings, and nothing else.
 type configuration struct {
 	provider *hclsyntax.Body
-	// resources are in an order in which each comes after those that it refers to.
+	// resources are sorted: each follows those that it refers to.
 	resources []*block
 }
 
@@ -111,7 +111,7 @@ func inside(object hclsyntax.Expression, key string, otherwise hcl.Range) (hclsy
 	return nil, otherwise
 }
 
-// findNeeds looks for references in all expressions, that of depends_on included.
+// findNeeds looks for references in all expressions, depends_on included.
 func (b *block) findNeeds() {
 	for _, attribute := range b.body.Attributes {
 		for _, traversal := range attribute.Expr.Variables() {
@@ -189,14 +189,10 @@ var functions = map[string]function.Function{
 	"range": stdlib.RangeFunc, "format": stdlib.FormatFunc, "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
 }
 
-// typeOf is the type of an attribute, in which attributes of objects that need not be given are optional.
+// typeOf returns the type of an attribute. Attributes of its objects are optional unless the schema requires them.
 func typeOf(attribute *tfprotov6.SchemaAttribute) (cty.Type, error) {
 	if attribute.NestedType == nil {
-		text, err := attribute.Type.MarshalJSON() //nolint:staticcheck // which is for core alone, as this is
-		if err != nil {
-			return cty.NilType, err
-		}
-		return ctyjson.UnmarshalType(text)
+		return ctyType(attribute.Type)
 	}
 	types, optional := map[string]cty.Type{}, []string(nil)
 	for _, part := range attribute.NestedType.Attributes {
@@ -221,4 +217,13 @@ func typeOf(attribute *tfprotov6.SchemaAttribute) (cty.Type, error) {
 	default:
 		return cty.NilType, fmt.Errorf("%s: unknown nesting", attribute.Name)
 	}
+}
+
+// ctyType is the same type in expressions.
+func ctyType(of tftypes.Type) (cty.Type, error) {
+	text, err := of.MarshalJSON() //nolint:staticcheck // which is for core alone, as this is
+	if err != nil {
+		return cty.NilType, err
+	}
+	return ctyjson.UnmarshalType(text)
 }

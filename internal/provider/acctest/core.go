@@ -27,6 +27,8 @@ type Core struct {
 	// Process serves all phases and all resources that have it, as with `terraform test` from Terraform 1.15 on. Nil stands
 	// for a process for each phase.
 	Process *Process
+	// MayReplace allows a plan that destroys the resource and creates it again; otherwise that is an error.
+	MayReplace bool
 	// evaluated takes the place of Config. Its values need not be known yet.
 	evaluated *tfprotov6.DynamicValue
 	// The rest is what the state file would hold.
@@ -197,6 +199,9 @@ func (c *Core) planWith(ctx context.Context, running *process) (Planned, error) 
 	if err != nil || c.state == nil || len(p.replace) == 0 && !c.tainted {
 		return p, err
 	}
+	if !c.MayReplace && !c.tainted {
+		return Planned{}, fmt.Errorf("planned a replacement because of %v", p.replace)
+	}
 	before := p.Refreshed
 	p, err = c.planFrom(ctx, running, instance{})
 	p.Refreshed, p.Replaces = before, true
@@ -266,7 +271,7 @@ func (c *Core) applyWith(ctx context.Context, running *process, p Planned) error
 	if err != nil {
 		return fmt.Errorf("planned again within apply: %w", err)
 	}
-	if !conforms(p.After, again.After) {
+	if c.state != nil && len(again.replace) > 0 || !conforms(p.After, again.After) {
 		return errors.New("inconsistent final plan: planned again within apply, another plan came out")
 	}
 	config, err := c.configured(running)

@@ -130,6 +130,15 @@ func (c *Core) Finish(t *testing.T, importID string) {
 	}
 }
 
+// RequireEmptyPlan fails unless there is nothing to do.
+func (c *Core) RequireEmptyPlan(t *testing.T) {
+	t.Helper()
+	plan, err := c.Plan(t.Context())
+	if err != nil || !plan.Empty() {
+		t.Errorf("%v: the plan changes %q", err, Differences(TopologyOf(plan.Refreshed), TopologyOf(plan.After)))
+	}
+}
+
 // Settled applies until the plan is empty: a queue that was created a moment ago has no counts yet, so that an apply before did
 // not know that it is empty.
 func (c *Core) Settled(t *testing.T) {

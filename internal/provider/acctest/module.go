@@ -101,23 +101,24 @@ func (p *phase) know(b *block, value *tfprotov6.DynamicValue) error {
 
 // decode turns attributes of a kind of resource into a value of an expression.
 func (p *Process) decode(kind string, attributes *tfprotov6.DynamicValue) (cty.Value, error) {
-	text, err := p.schemas.ResourceSchemas[kind].ValueType().MarshalJSON() //nolint:staticcheck // which is for core alone, as this is
-	if err != nil {
-		return cty.NilVal, err
-	}
-	objectType, err := ctyjson.UnmarshalType(text)
+	objectType, err := ctyType(p.schemas.ResourceSchemas[kind].ValueType())
 	if err != nil {
 		return cty.NilVal, err
 	}
 	return msgpack.Unmarshal(attributes.MsgPack, objectType)
 }
 
+// resource is the one in the state, or a new one.
+func (m *module) resource(b *block) *managed {
+	if resource := m.state[b.address]; resource != nil {
+		return resource
+	}
+	return &managed{core: Core{Type: b.kind, Times: m.times, MayReplace: true}}
+}
+
 // at returns the resource, which need not be in the state yet, with its configuration.
 func (m *module) at(b *block, running *phase) (*managed, error) {
-	resource := m.state[b.address]
-	if resource == nil {
-		resource = &managed{core: Core{Type: b.kind, Times: m.times}}
-	}
+	resource := m.resource(b)
 	var err error
 	resource.core.Process = running.Process
 	resource.core.evaluated, err = running.evaluated(b)
@@ -224,11 +225,8 @@ func (m *module) apply(ctx context.Context, p *modulePlan) error {
 		if !there {
 			continue
 		}
-		resource := m.state[b.address]
-		if resource == nil {
-			resource = &managed{core: Core{Type: b.kind, Times: m.times}}
-			m.state[b.address] = resource
-		}
+		resource := m.resource(b)
+		m.state[b.address] = resource
 		work.add(b.address, append([]string{destroys(b.address)}, b.needs...), func() error {
 			return m.applyOne(ctx, &work, running, b, resource, planned)
 		})

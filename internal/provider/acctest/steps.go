@@ -76,7 +76,7 @@ func (r *runner) step(ctx context.Context, step resource.TestStep) error {
 		}
 	}
 	switch {
-	case step.ImportStateKind == resource.ImportBlockWithResourceIdentity || step.Check != nil && step.Destroy:
+	case step.ImportStateKind == resource.ImportBlockWithResourceIdentity || len(step.ConfigPlanChecks.PostApplyPreRefresh) > 0 || step.Check != nil && step.Destroy:
 		return errOnlyTerraform
 	case step.ImportState:
 		return r.importState(ctx, c, step)
@@ -169,7 +169,7 @@ func (r *runner) importState(ctx context.Context, c *configuration, step resourc
 		return err
 	}
 	kind, _, _ := strings.Cut(step.ResourceName, ".")
-	imported := &managed{core: Core{Type: kind, Times: r.times, Process: running.Process}}
+	imported := &managed{core: Core{Type: kind, Times: r.times, MayReplace: true, Process: running.Process}}
 	if err := imported.core.Import(ctx, step.ImportStateId); err != nil {
 		return err
 	}

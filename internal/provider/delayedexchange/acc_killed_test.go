@@ -22,10 +22,7 @@ func eventsCore(b *brokertest.Broker, more map[string]any) acctest.Core {
 // settled fails unless the plan is empty, and the vhost is as it was.
 func settled(t *testing.T, b *brokertest.Broker, c *acctest.Core, want acctest.Listing) {
 	t.Helper()
-	plan, err := c.Plan(t.Context())
-	if err != nil || !plan.Empty() {
-		t.Errorf("%v: the plan changes %q", err, acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
-	}
+	c.RequireEmptyPlan(t)
 	if err := want.RequireSame(acctest.List(t, b)); err != nil {
 		t.Error(err)
 	}

@@ -60,7 +60,7 @@ func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				core := pipelineCore(b, c.attributes)
 				writes := core.Killed(t, b, acctest.At(write), acctest.Change(t))
 				core.Finish(t, importID(b.Vhost, "orders"))
-				core.Settled(t)
+				core.RequireEmptyPlan(t)
 				return writes
 			})
 		})
@@ -105,6 +105,7 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				t.Helper()
 				b := brokertest.New(t)
 				core := pipelineCore(b, c.before)
+				core.MayReplace = name == "type"
 				core.MustApply(t)
 				change := acctest.Change(t)
 				if c.destroyed {
@@ -148,7 +149,7 @@ func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				reconfigure(&core, b, c.after)
 				writes := core.Killed(t, b, acctest.At(write), acctest.Change(t))
 				core.Finish(t, importID(b.Vhost, "orders"))
-				core.Settled(t)
+				core.RequireEmptyPlan(t)
 				m := persistent("parked")
 				m.Headers = map[string]any{"CC": []any{"failed:declared"}}
 				b.Publish(t, "orders.failed.route", "key", m)
@@ -166,15 +167,15 @@ func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 // of others that are gone, and the next apply restores them.
 func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ engine, since, exchange string }{
-		{"worker", "3.10", "orders.retry"},
-		{"worker", "3.10", "orders.return"},
-		{"native", "4.3.1", "orders.failed.route"},
-		{"native", "4.3.1", "orders.return"},
-		{"consumer", "4.0", "orders.failed"},
-		{"consumer", "4.0", "orders.retry"},
-	} {
-		t.Run(c.engine+" "+c.exchange, func(t *testing.T) {
+	type exchange struct{ engine, since, name string }
+	cases := []exchange{{"worker", "3.10", "orders.retry"}, {"worker", "3.10", "orders.return"}}
+	for _, c := range engineCases() {
+		for _, name := range c.exchanges {
+			cases = append(cases, exchange{c.engine, c.since, name})
+		}
+	}
+	for _, c := range cases {
+		t.Run(c.engine+" "+c.name, func(t *testing.T) {
 			t.Parallel()
 			skipBefore(t, c.since)
 			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
@@ -182,10 +183,10 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 				b := brokertest.New(t)
 				core := pipelineCore(b, attributes{"engine": c.engine})
 				core.MustApply(t)
-				b.Call(t, http.MethodDelete, b.Path("exchanges", c.exchange), nil, nil)
-				b.Call(t, http.MethodPut, b.Path("exchanges", c.exchange), map[string]any{"type": "topic"}, nil)
+				b.Call(t, http.MethodDelete, b.Path("exchanges", c.name), nil, nil)
+				b.Call(t, http.MethodPut, b.Path("exchanges", c.name), map[string]any{"type": "topic"}, nil)
 				b.DeclareQueue(t, "work listener", "quorum", nil)
-				ofOthers := b.Path("bindings", "e", c.exchange, "q", "work listener")
+				ofOthers := b.Path("bindings", "e", c.name, "q", "work listener")
 				b.Call(t, http.MethodPost, ofOthers, map[string]any{"routing_key": "#"}, nil)
 				isBound := func() bool {
 					status, found := b.Request(t, http.MethodGet, ofOthers, nil)
@@ -199,7 +200,7 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 					}
 				}
 				core.MustApply(t)
-				core.Settled(t)
+				core.RequireEmptyPlan(t)
 				if !isBound() {
 					t.Error("the binding of others is gone")
 				}
@@ -214,9 +215,6 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 // if the configuration does not have it, and the state knows of it.
 func TestAcc_ProofKilledBeforeTheQueueIsReleased(t *testing.T) {
 	t.Parallel()
-	unbinds := func(_ int, r *http.Request) bool {
-		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/q/declared/")
-	}
 	for _, change := range []string{"removal", "destroy"} {
 		for next, attributes := range map[string]attributes{
 			"released": {"work_queues": attributes{"declared": attributes{}}}, "absent": nil, "declared": declaring(nil),
@@ -235,7 +233,14 @@ func TestAcc_ProofKilledBeforeTheQueueIsReleased(t *testing.T) {
 						do = acctest.Destruction(t)
 					}
 					reconfigure(&core, b, nil)
-					core.Killed(t, b, unbinds, do)
+					unbound := false
+					core.Killed(t, b, func(_ int, r *http.Request) bool {
+						unbound = r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/q/declared/")
+						return unbound
+					}, do)
+					if !unbound {
+						t.Fatal("the queue was never unbound")
+					}
 					if stateLost {
 						core = pipelineCore(b, nil)
 						if err := core.Import(t.Context(), importID(b.Vhost, "orders")); err != nil {
@@ -244,7 +249,7 @@ func TestAcc_ProofKilledBeforeTheQueueIsReleased(t *testing.T) {
 					}
 					reconfigure(&core, b, attributes)
 					core.MustApply(t)
-					core.Settled(t)
+					core.RequireEmptyPlan(t)
 					if is := slices.Contains(acctest.Names(t, b, "queues"), "declared"); is == (next == "absent" && !stateLost) {
 						t.Errorf("the queue is there: %t", is)
 					}

@@ -24,21 +24,22 @@ type publisher struct {
 	client amqpconn.Client
 	conn   *amqp.Connection
 	amqpconn.Confirming
-	// silent says that the channel stands still, perhaps: it has left a message without an answer.
-	silent bool
+	// stale says that a new channel is needed: there is none, or it has left a message without an answer, and may stand still.
+	stale bool
 }
 
 func (o *publisher) open(ctx context.Context) (err error) {
-	if o.conn != nil && !o.silent {
-		return nil
-	}
 	if o.conn == nil {
 		if o.conn, err = amqpconn.Connect(ctx, o.uri, o.vhost, o.client); err != nil {
 			return err
 		}
+		o.stale = true
+	}
+	if !o.stale {
+		return nil
 	}
 	o.Confirming, err = amqpconn.OpenConfirming(ctx, o.conn, 1)
-	o.silent = err != nil
+	o.stale = err != nil
 	return err
 }
 
@@ -51,7 +52,7 @@ func (o *publisher) publish(ctx context.Context, route deadletter.Route, publish
 	}
 	kept, err := confirmation.WaitContext(ctx)
 	if err != nil {
-		o.silent = true
+		o.stale = true
 		return fmt.Errorf("publish to exchange %q: %w: %w", route.Exchange, errSilent, err)
 	}
 	if kept {
