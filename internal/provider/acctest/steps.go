@@ -76,7 +76,8 @@ func (r *runner) step(ctx context.Context, step resource.TestStep) error {
 		}
 	}
 	switch {
-	case step.ImportStateKind == resource.ImportBlockWithResourceIdentity || len(step.ConfigPlanChecks.PostApplyPreRefresh) > 0 || step.Check != nil && step.Destroy:
+	case step.ImportStateKind == resource.ImportBlockWithResourceIdentity, len(step.ConfigPlanChecks.PostApplyPreRefresh) > 0,
+		step.Check != nil && step.Destroy:
 		return errOnlyTerraform
 	case step.ImportState:
 		return r.importState(ctx, c, step)
