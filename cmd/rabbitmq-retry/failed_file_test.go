@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -172,7 +171,7 @@ func uncounted(encoded []byte) []byte {
 // await waits until so many messages are ready: large ones that were put back come late.
 func (o orders) await(t *testing.T, n int) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		count, err := o.queue("orders.failed").Count(t.Context())
 		if err == nil && count.Ready != n {
 			err = fmt.Errorf("%d messages are ready, not %d", count.Ready, n)

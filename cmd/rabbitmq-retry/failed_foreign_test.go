@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -32,7 +31,7 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 					MessageId: fmt.Sprint(i), UserId: o.Username, Headers: amqp.Table{"CC": []any{"orders.created"}},
 				})
 			}
-			brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, messages) })
+			brokertest.Eventually(t, func() error { return o.has(t, queue, messages) })
 			refused := false
 			for i := 0; i < looks && !refused; i++ {
 				code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", queue, "--vhost", o.Vhost)
@@ -43,7 +42,7 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 			if refused == o.VersionAtLeast("4.3") {
 				t.Errorf("on %s, a look was refused: %t", o.Version, refused)
 			}
-			brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, messages) })
+			brokertest.Eventually(t, func() error { return o.has(t, queue, messages) })
 			o.run(t, exitOK, "failed", "list", "--queue", queue, "--force")
 		})
 	}
@@ -121,7 +120,7 @@ func TestLookThatLosesSaysSo(t *testing.T) {
 	}
 	o.DeclareQueue(t, "limited", "quorum", map[string]any{"x-delivery-limit": 1})
 	o.Publish(t, "", "limited", amqp.Publishing{Body: []byte("1")})
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", "limited", "--vhost", o.Vhost, "--force")
 		if code == exitOK {
 			contains(t, errs, "all put back")

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -49,7 +48,7 @@ func (o orders) failedElsewhere(t *testing.T) {
 		t.Fatal("the task is not rejected", err)
 	}
 	o.Publish(t, "", "inbox.rejects", amqp.Publishing{Body: []byte("from nowhere")})
-	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "celery.dead", 1) })
+	brokertest.Eventually(t, func() error { return o.has(t, "celery.dead", 1) })
 }
 
 // The guide has what its commands print, apart from ids, ages and records.

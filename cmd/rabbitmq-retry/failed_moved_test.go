@@ -73,7 +73,7 @@ func (m movable) create(t *testing.T, name string) {
 // awaitPolicy waits until the work queue dead-letters to this pipeline.
 func (m movable) awaitPolicy(t *testing.T, name string) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var queue struct {
 			Effective map[string]any `json:"effective_policy_definition"`
 		}
@@ -113,7 +113,7 @@ func (m movable) detach(t *testing.T, name string) {
 // awaitParked waits until the message is in the failed queue of a pipeline, after all of its attempts.
 func (m movable) awaitParked(t *testing.T, name string) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		count, err := m.queue(name + ".failed").Count(t.Context())
 		if err == nil && count.Ready != 1 {
 			err = fmt.Errorf("%s.failed has %d messages, after %d deliveries", name, count.Ready, len(m.deliveries))

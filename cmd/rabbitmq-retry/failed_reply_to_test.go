@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
@@ -34,7 +33,7 @@ func TestReplayOfDirectReplyTo(t *testing.T) {
 	o.await(t, messages)
 	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
 	contains(t, errs, "replayed 300 of 300 to orders.created")
-	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.created", messages) })
+	brokertest.Eventually(t, func() error { return o.has(t, "orders.created", messages) })
 	for i := range messages {
 		d, _ := o.Get(t, "orders.created")
 		if moved := d.Headers["retry-reply-to"] == "amq.rabbitmq.reply-to"; d.MessageId != fmt.Sprintf("order-%d", i) || moved != (i%every == every-1) {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -42,15 +41,10 @@ func TestExportThatNobodyReads(t *testing.T) {
 	if _, err := reader.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.failed", messages) })
+	brokertest.Eventually(t, func() error { return o.has(t, "orders.failed", messages) })
 	stop()
-	select {
-	case got := <-code:
-		if got != exitError {
-			t.Errorf("exit code %d", got)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("the command does not end")
+	if got := brokertest.Receive(t, code); got != exitError {
+		t.Errorf("exit code %d", got)
 	}
 }
 
@@ -100,7 +94,7 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		if code := program.ProcessState.ExitCode(); code != c.code {
 			t.Errorf("%v: %s", c.args, program.ProcessState)
 		}
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			return errors.Join(o.has(t, "orders.created", c.replayed), o.has(t, "orders.failed", messages-c.replayed))
 		})
 	}
@@ -139,7 +133,7 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if _, ok := o.Get(t, "orders.created"); !ok {
 			return errors.New("nothing was replayed yet")
 		}

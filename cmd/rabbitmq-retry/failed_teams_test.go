@@ -190,6 +190,6 @@ func TestLooksAtFailedQueuesOfTeams(t *testing.T) {
 		o.run(t, exitOK, "failed", "list", "orders", "--queue", "declared", "--force")
 	}
 	for _, queue := range []string{"theirs", "declared"} {
-		brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, 3) })
+		brokertest.Eventually(t, func() error { return o.has(t, queue, 3) })
 	}
 }

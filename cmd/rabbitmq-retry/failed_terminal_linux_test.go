@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -78,7 +77,7 @@ func TestSignalAtTheQuestion(t *testing.T) {
 		if strings.Contains(text.String(), `"event"`) {
 			t.Errorf("a record of nothing: %s", text.String())
 		}
-		brokertest.Eventually(t, time.Minute, func() error { return o.has(t, "orders.failed", messages) })
+		brokertest.Eventually(t, func() error { return o.has(t, "orders.failed", messages) })
 	}
 }
 

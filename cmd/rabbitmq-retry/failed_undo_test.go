@@ -287,7 +287,7 @@ func TestKilledUndo(t *testing.T) {
 func (o orders) awaitStill(t *testing.T) {
 	t.Helper()
 	last, since := -1, time.Now()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		count, err := o.queue("orders.failed").Count(t.Context())
 		if err != nil {
 			return err

@@ -83,7 +83,7 @@ func (o orders) bind(t *testing.T, queue, key string) {
 
 func (o orders) holds(t *testing.T, queue string, want int) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error { return o.has(t, queue, want) })
+	brokertest.Eventually(t, func() error { return o.has(t, queue, want) })
 }
 
 // tooLong parks a message as the sidecar does with one that asks for more than max_delay.
@@ -270,7 +270,7 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 		o.holds(t, unrouted, 1)
 		out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted)
 		contains(t, out, "1      no_inbox")
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			d, ok, err := o.Channel(t).Get(unrouted, false)
 			if err != nil || !ok {
 				return errors.Join(err, errors.New("nothing there"))

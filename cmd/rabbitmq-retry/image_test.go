@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -69,7 +68,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 				}
 			})
 			for _, path := range []string{"/readyz", "/healthz", "/metrics"} {
-				brokertest.Eventually(t, time.Minute, func() error { return answers("http://" + address + path) })
+				brokertest.Eventually(t, func() error { return answers("http://" + address + path) })
 			}
 			if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)

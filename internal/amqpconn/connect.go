@@ -23,9 +23,9 @@ import (
 
 const (
 	heartbeat = 10 * time.Second
-	// defaultConnectTimeout bounds the TCP connection and the TLS and AMQP handshakes together, unless
+	// DefaultConnectTimeout bounds the TCP connection and the TLS and AMQP handshakes together, unless
 	// the URI has a connection_timeout.
-	defaultConnectTimeout = 30 * time.Second
+	DefaultConnectTimeout = 30 * time.Second
 	// closeTimeout bounds the closing handshake, which flushes the last acknowledgements.
 	closeTimeout = 3 * time.Second
 )

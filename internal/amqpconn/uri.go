@@ -55,7 +55,7 @@ func parseURI(raw string, others certificates.Set) (URI, error) {
 		return URI{}, err
 	}
 	_, hasPassword := u.User.Password()
-	connectTimeout := defaultConnectTimeout
+	connectTimeout := DefaultConnectTimeout
 	if ms := parsed.ConnectionTimeout; ms > 0 {
 		connectTimeout = time.Duration(ms) * time.Millisecond
 	}

@@ -198,7 +198,7 @@ func TestReturnBindingsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Publish(t, "", "other.retry.1h", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("comes back")})
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if found, err := a.Contents(t.Context(), b.Vhost, []string{"other.retry.1h"}, nil); err != nil || len(found) == 0 {
 			return fmt.Errorf("found: %v, %w", found, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -90,7 +89,7 @@ func refusedInTheMiddle(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 func rejectUntilInInbox(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	ch := b.Channel(t)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		rejectSlowly(t, b, "work", 1)
 		inbox, err := ch.QueueDeclarePassive("orders.inbox", true, false, false, false, nil)
 		if err == nil && inbox.Messages == 0 {
@@ -112,7 +111,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 		t.Fatal(err)
 	}
 	rejectSlowly(t, b, "work", 1)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if work, err := c.client.Queue(t.Context(), b.Vhost, "work"); err != nil || work.MessagesDLX == nil || *work.MessagesDLX == 0 {
 			return fmt.Errorf("no dead letter is held: %+v, %w", work, err)
 		}

@@ -104,7 +104,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 			t.Errorf("the second got %v", err)
 		}
 	})
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if status, _ := b.Request(t, http.MethodGet, b.Path("exchanges", "orders.failed"), nil); status != http.StatusOK {
 			return errors.New("the first has not begun")
 		}

@@ -53,7 +53,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 				t.Errorf("not everything was put back: %+v", changes)
 			}
 			found := 0
-			brokertest.Eventually(t, time.Minute, func() error {
+			brokertest.Eventually(t, func() error {
 				for _, queue := range []string{"orders.inbox", "orders.failed"} {
 					for _, ok := b.Get(t, queue); ok; _, ok = b.Get(t, queue) {
 						found++
@@ -70,7 +70,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 
 func awaitUnbound(t *testing.T, c *Applier, p pipeline.Pipeline) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		now, err := c.client.List(t.Context(), p.Vhost)
 		if err != nil {
 			return err

@@ -177,7 +177,7 @@ func publishedTo(exchange string) func(*liveVhost) {
 // pends waits for at least so many pending dead letters.
 func (s *liveVhost) pends(queue string, want int) {
 	s.Helper()
-	brokertest.Eventually(s.T, 30*time.Second, func() error {
+	brokertest.Eventually(s.T, func() error {
 		var q struct {
 			Pending int `json:"messages_dlx"`
 		}

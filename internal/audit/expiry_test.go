@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -35,7 +34,7 @@ func TestExpiringQueues(t *testing.T) {
 				return
 			}
 			// Not by AMQP: looking at a queue may count as using it.
-			brokertest.Eventually(t, time.Minute, func() error {
+			brokertest.Eventually(t, func() error {
 				if names := s.names(); slices.Contains(names, c.queue) {
 					return fmt.Errorf("queues %q", names)
 				}

@@ -117,7 +117,7 @@ func (s *liveVhost) total() int {
 func (s *liveVhost) settles(what string, count func() int, want int) {
 	s.Helper()
 	var since time.Time
-	brokertest.Eventually(s.T, 30*time.Second, func() error {
+	brokertest.Eventually(s.T, func() error {
 		if got := count(); got != want {
 			since = time.Time{}
 			return fmt.Errorf("%s: %d messages, want %d", what, got, want)
@@ -136,7 +136,7 @@ func (s *liveVhost) settles(what string, count func() int, want int) {
 func (s *liveVhost) take(ch *amqp.Channel, queue string) amqp.Delivery {
 	s.Helper()
 	var taken amqp.Delivery
-	brokertest.Eventually(s.T, 20*time.Second, func() error {
+	brokertest.Eventually(s.T, func() error {
 		delivery, ok, err := ch.Get(queue, false)
 		if err != nil {
 			s.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -59,7 +58,7 @@ func TestIneffectiveRetry(t *testing.T) {
 func (s *liveVhost) returned(queue string) {
 	s.Helper()
 	ch := s.Channel(s.T)
-	brokertest.Eventually(s.T, 20*time.Second, func() error {
+	brokertest.Eventually(s.T, func() error {
 		d, ok, err := ch.Get(queue, false)
 		if err != nil || !ok {
 			return fmt.Errorf("nothing in %s: %w", queue, err)
@@ -78,13 +77,9 @@ func TestUnboundDelay(t *testing.T) {
 	if err := ch.PublishWithContext(t.Context(), "orders.retry", "delay:1s", true, false, persistent()); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case returned := <-returns:
-		if returned.ReplyCode != amqp.NoRoute {
-			t.Errorf("returned with %d %s", returned.ReplyCode, returned.ReplyText)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("not returned")
+	returned := brokertest.Receive(t, returns)
+	if returned.ReplyCode != amqp.NoRoute {
+		t.Errorf("returned with %d %s", returned.ReplyCode, returned.ReplyText)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -66,7 +65,7 @@ func TestPendingDeadLetters(t *testing.T) {
 	expectRules(t, s.audit(), "dead-letter-exchange-missing")
 	rejected(1)(s)
 	s.settles("work", s.total, 0)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var queue struct {
 			Pending int `json:"messages_dlx"`
 		}

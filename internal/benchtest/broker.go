@@ -74,7 +74,7 @@ func (b Broker) AwaitMessages(t *testing.T, queue string, n int) {
 // AwaitConsumers waits until a queue has so many.
 func (b Broker) AwaitConsumers(t *testing.T, queue string, n int) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if have := b.Look(t, queue).Consumers; have != n {
 			return fmt.Errorf("%s has %d consumers, want %d", queue, have, n)
 		}

@@ -95,7 +95,7 @@ func (b *Broker) HasPlugin(t testing.TB, name string) bool {
 	var nodes []struct {
 		Plugins []string `json:"enabled_plugins"`
 	}
-	Eventually(t, time.Minute, func() error {
+	Eventually(t, func() error {
 		b.Call(t, http.MethodGet, "/api/nodes", nil, &nodes)
 		if len(nodes) == 0 || len(nodes[0].Plugins) == 0 {
 			return errors.New("the broker does not say which plugins it has")

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -90,7 +89,7 @@ func TestSharedConnectionIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, time.Minute, func() error { // the API lists a connection with its next statistics
+	brokertest.Eventually(t, func() error { // the API lists a connection with its next statistics
 		var connections []struct{ Name string }
 		if _, list := b.Request(t, http.MethodGet, b.Path("vhosts")+"/connections", nil); json.Unmarshal(list, &connections) != nil {
 			return fmt.Errorf("connections: %s", list)
@@ -165,16 +164,22 @@ func TestVersionAtLeast(t *testing.T) {
 func TestEventually(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if calls++; calls < 3 {
 			return errors.New("not yet")
 		}
 		return nil
 	})
+}
 
+//nolint:paralleltest // others are patient
+func TestPatienceEnds(t *testing.T) {
+	patience := brokertest.Patience
+	t.Cleanup(func() { brokertest.Patience = patience })
+	brokertest.Patience = 0
 	message := failure(t, func(t testing.TB) {
 		t.Helper()
-		brokertest.Eventually(t, 0, func() error { return errors.New("the last error") })
+		brokertest.Eventually(t, func() error { return errors.New("the last error") })
 	})
 	if !strings.Contains(message, "the last error") {
 		t.Errorf("failed with %q", message)

@@ -1,9 +1,20 @@
 package brokertest
 
 import (
+	"os"
 	"testing"
 	"time"
 )
+
+// Patience is how long anything may take that must happen, on a machine that does other things, too. TEST_PATIENCE sets it ("10m").
+var Patience = patience()
+
+func patience() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("TEST_PATIENCE")); err == nil {
+		return d
+	}
+	return 3 * time.Minute
+}
 
 // Polls begin close to each other and become rarer: a broker that many tests ask at once has better things to do.
 const (
@@ -11,18 +22,36 @@ const (
 	maxPause   = 500 * time.Millisecond
 )
 
-// Eventually calls check until it returns nil, and fails the test with check's last error after the timeout.
-func Eventually(t testing.TB, timeout time.Duration, check func() error) {
+// Eventually calls check until it returns nil, and fails the test with check's last error after [Patience].
+func Eventually(t testing.TB, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(timeout)
+	deadline := time.Now().Add(Patience)
 	for pause := firstPause; ; pause = min(pause*3/2, maxPause) {
 		err := check()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %v", timeout, err)
+			t.Fatalf("not within %s: %v", Patience, err)
 		}
 		time.Sleep(pause)
 	}
 }
+
+// Receive returns what comes from the channel, the zero value once it is closed, and fails the test if nothing does for [Patience].
+func Receive[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.After(Patience):
+		t.Fatalf("nothing came for %s", Patience)
+		panic("unreachable")
+	}
+}
+
+// slowness is how much longer things take here, where others run at the same time, than users were told.
+const slowness = 4
+
+// Slow is how long here may take what takes so long for users at most.
+func Slow(promised time.Duration) time.Duration { return slowness * promised }

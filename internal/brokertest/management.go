@@ -16,7 +16,7 @@ import (
 
 // One client for all tests: connections are kept alive, also between tests that run side by side.
 var client = &http.Client{
-	Timeout:   3 * time.Minute, // of many tests that begin at once on a busy machine, the last waits long for its vhost
+	Timeout:   Patience, // of many tests that begin at once on a busy machine, the last waits long for its vhost
 	Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 2 * time.Second},
 }
 
@@ -88,7 +88,7 @@ func (b *Broker) send(method, path string, body any) (status int, response []byt
 // none the less: who asks again is told that it exists, before it runs.
 func (b *Broker) create(t testing.TB) {
 	t.Helper()
-	Eventually(t, client.Timeout, func() error {
+	Eventually(t, func() error {
 		status, response, err := b.send(http.MethodPut, b.Path("vhosts"), struct{}{})
 		switch {
 		case err != nil:
@@ -126,7 +126,7 @@ func (b *Broker) running() error {
 // that waits for an answer, and deletes it none the less: who asks again is told that it does not exist.
 func (b *Broker) remove(t testing.TB) {
 	t.Helper()
-	Eventually(t, client.Timeout, func() error {
+	Eventually(t, func() error {
 		status, response, err := b.send(http.MethodDelete, b.Path("vhosts"), nil)
 		if err == nil && status >= 300 && status != http.StatusNotFound {
 			err = fmt.Errorf("%d %s", status, response)

@@ -38,7 +38,7 @@ func TestWorkerDuringAlarms(t *testing.T) {
 			}
 			await := func(text string, times int) {
 				t.Helper()
-				brokertest.Eventually(t, time.Minute, func() error {
+				brokertest.Eventually(t, func() error {
 					if n := worker.count(text); n < times {
 						return fmt.Errorf("%d lines %q, want %d:\n%s", n, text, times, worker.end())
 					}

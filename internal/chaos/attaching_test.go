@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -58,7 +57,7 @@ resource "rabbitmq_retry_pipeline" "chaos" {
 			t.Fatal(err)
 		}
 	}
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		for d, ok := a.Get(t, "chaos.inbox"); ok; d, ok = a.Get(t, "chaos.inbox") {
 			delete(held, string(d.Body))
 		}

@@ -158,7 +158,7 @@ func (c *chaos) history(id string) string {
 // last fault the figures of a queue may be too high, too old or missing for that.
 func (c *chaos) checkTerraform(t *testing.T) {
 	t.Helper()
-	brokertest.Eventually(t, 3*time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if err := c.apply(); err != nil {
 			t.Fatal(err)
 		}

@@ -24,9 +24,6 @@ import (
 //
 //nolint:paralleltest // the faults are for this test alone
 func TestRefusedLosesNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("part of the long form")
-	}
 	const deaths, window = 3, 256
 	u := &refusedUse{application: newApplication(t), copies: map[string]map[string]int{}}
 	c := newChaosWith(t, u.application, u, "worker 1", "worker 2")
@@ -48,7 +45,7 @@ func TestRefusedLosesNothing(t *testing.T) {
 	sent, _ := c.ledger.sent()
 	u.limit(t, 1_000_000)
 	stopLate := c.start(t, c.consumers, u.takeLate)
-	brokertest.Eventually(t, drainTime, func() error {
+	brokertest.Eventually(t, func() error {
 		if err := u.missing(c.ledger); err != nil {
 			return fmt.Errorf("of %d messages: %w", sent, err)
 		}
@@ -130,7 +127,7 @@ func (u *refusedUse) fill(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, queue := range []string{"full", "audit"} {
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			c, err := ch.PublishWithDeferredConfirm("", queue, false, false, amqp.Publishing{MessageId: "filling"})
 			if err == nil && c.Wait() {
 				err = fmt.Errorf("%s takes messages", queue)

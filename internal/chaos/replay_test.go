@@ -209,7 +209,7 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 		if err := r.nodes[1].ctl(t.Context(), "set_vm_memory_high_watermark", "0.0001"); err != nil {
 			t.Fatal(err)
 		}
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			if text := run.said(); !strings.Contains(text, waiting) {
 				return fmt.Errorf("nothing is said of the alarm:\n%s", text)
 			}

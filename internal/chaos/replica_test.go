@@ -139,7 +139,7 @@ func (r *replica) alive() error {
 
 func (r *replica) awaitConsuming(t *testing.T) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if text := r.end(); !strings.Contains(text, "msg=consuming") {
 			return fmt.Errorf("%s does not consume:\n%s", r, text)
 		}

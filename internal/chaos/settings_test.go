@@ -18,9 +18,6 @@ const (
 
 //nolint:paralleltest // takes a node away
 func TestDeliveriesThroughADeadNodeGoToOthers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("part of the long form")
-	}
 	a := newApplication(t)
 	fill(t, a, "created")
 	through := a.through(t, a.nodes[1])
@@ -44,9 +41,6 @@ func TestDeliveriesThroughADeadNodeGoToOthers(t *testing.T) {
 
 //nolint:paralleltest // takes a node away
 func TestDeadLettersFollowATargetThatIsBack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("part of the long form")
-	}
 	a := newApplication(t)
 	through := a.through(t, a.nodes[1])
 	declare(t, through, "target", amqp.Table{"x-quorum-initial-group-size": 1})

@@ -21,9 +21,6 @@ Nodes = case maps:get(nodes, amqqueue:get_type_state(Q)) of Uids when is_map(Uid
 //
 //nolint:paralleltest // the faults of other tests are not for this one
 func TestDelayWithoutMembers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("part of the long form")
-	}
 	c := newChaos(t, "worker")
 	worker := c.replicas[0]
 	if err := c.nodes[0].ctl(t.Context(), "eval", fmt.Sprintf(forgetMembers, c.Vhost, "chaos.retry.1s")); err != nil {
@@ -40,7 +37,7 @@ func TestDelayWithoutMembers(t *testing.T) {
 	t.Logf("RabbitMQ %s: messages on their way every ten seconds: %d", c.Version, open)
 	stopProducers()
 	stopCollecting := c.startCollecting(t)
-	brokertest.Eventually(t, 2*time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if _, left := c.ledger.sent(); left > 0 {
 			return fmt.Errorf("%d messages have not come to an end:\n%s", left, worker.end())
 		}
@@ -56,7 +53,7 @@ func TestDelayWithoutMembers(t *testing.T) {
 	}
 	c.checkTerraform(t)
 	stopProducers = c.startProducers(t, 5)
-	brokertest.Eventually(t, 3*time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if worker.count("accepts messages again") == 0 {
 			return fmt.Errorf("the delay is not used again:\n%s", worker.end())
 		}
@@ -76,9 +73,6 @@ const dropOthers = `[ok = rabbit_quorum_queue:delete_member(<<"%s">>, <<"%s">>, 
 //
 //nolint:paralleltest // the faults of other tests are not for this one
 func TestDelayOnAFrozenNode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("part of the long form")
-	}
 	c := newChaos(t, "worker")
 	worker := c.replicas[0]
 	frozen, err := c.leader(t.Context(), "chaos.retry.1s")
@@ -97,7 +91,7 @@ func TestDelayOnAFrozenNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = frozen.thaw() })
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if worker.count("messages take another delay") == 0 {
 			return fmt.Errorf("no detour:\n%s", worker.end())
 		}

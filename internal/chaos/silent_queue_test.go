@@ -20,9 +20,6 @@ import (
 //
 //nolint:paralleltest // the fault is for this test alone
 func TestQueueOnAFrozenNode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("part of the long form")
-	}
 	u := &silentUse{refusedUse{application: newApplication(t), copies: map[string]map[string]int{}}}
 	frozen := u.nodes[2]
 	c := newChaosWith(t, u.application, u, "worker")
@@ -54,7 +51,7 @@ func TestQueueOnAFrozenNode(t *testing.T) {
 	}
 	stopLate := c.start(t, c.consumers, u.takeLate)
 	c.drain(t, quietTime, drainTime)
-	brokertest.Eventually(t, drainTime, u.missingSilent)
+	brokertest.Eventually(t, u.missingSilent)
 	stopLate()
 	stopCollecting()
 	stopConsumers()
@@ -84,7 +81,7 @@ const takeLead = `{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue
 // leadElsewhere has a node lead no queue. If it led the refused queue, there would be no place for what is not answered.
 func (c *chaos) leadElsewhere(t *testing.T, n *node) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		queues, err := c.queues(t.Context())
 		if err != nil {
 			return err

@@ -149,7 +149,7 @@ func checkDeliveries(t *testing.T, got map[string][]delivery) {
 func checkFailed(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	for range workQueues {
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			m, ok := b.Get(t, "orders with %41 ü.failed")
 			if !ok {
 				return fmt.Errorf("nothing in the failed queue")

@@ -111,7 +111,7 @@ func unbind(t *testing.T, b *brokertest.Broker, queue string) {
 func reject(t *testing.T, b *brokertest.Broker, queue, key string) (d amqp.Delivery) {
 	t.Helper()
 	ch := b.Channel(t)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var ok bool
 		var err error
 		if d, ok, err = ch.Get(queue, false); err == nil && !ok {
@@ -168,7 +168,7 @@ func (s operator) run(want, command string, args ...string) {
 // waitFor waits until the failed queue holds so many messages.
 func (s operator) waitFor(want int) {
 	s.Helper()
-	brokertest.Eventually(s, 20*time.Second, func() error {
+	brokertest.Eventually(s, func() error {
 		queue, err := s.broker.Channel(s).QueueDeclarePassive(failed, true, false, false, false, nil)
 		if err == nil && queue.Messages != want {
 			err = fmt.Errorf("%d messages in the failed queue, want %d", queue.Messages, want)

@@ -171,7 +171,7 @@ func (l *load) switchTo(t *testing.T, consumers []*thirdTimer, to setting) {
 		return
 	}
 	l.awaitMore(t, 5*perSecond) // brokers count every five seconds
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var found struct {
 			Pending int `json:"messages_dlx"`
 		}

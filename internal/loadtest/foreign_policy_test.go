@@ -95,7 +95,7 @@ func (l *load) release(t *testing.T, tf *terraformtest.CLI, worker *sidecar, que
 // settleIn waits until everything that is not processed is parked in the queue.
 func (l *load) settleIn(t *testing.T, queue string) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		holding := l.holding(t)
 		if missing := len(l.ledger.missing()); holding[queue] == missing && len(holding) <= 1 {
 			return nil

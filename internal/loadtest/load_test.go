@@ -121,7 +121,7 @@ func (l *load) change(t *testing.T, tf *terraformtest.CLI, worker *sidecar, befo
 func (l *load) awaitMore(t *testing.T, n int) {
 	t.Helper()
 	want := l.ledger.sent() + n
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if have := l.ledger.sent(); have < want {
 			return fmt.Errorf("%d of %d messages published", have, want)
 		}

@@ -37,7 +37,7 @@ func newPriorities(t *testing.T, delay string) *priorities {
 func (p *priorities) has(t *testing.T, queue string, wanted int) *amqp.Channel {
 	t.Helper()
 	ch := p.broker.Channel(t)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 		if err == nil && q.Messages != wanted {
 			err = fmt.Errorf("%s has %d messages, want %d", queue, q.Messages, wanted)
@@ -97,7 +97,7 @@ func TestAcc_ExampleOfAQueuePerPriority(t *testing.T) {
 	rejectAll(t, append(low, high...))
 	rejected := time.Now()
 	_, back := p.take(t, "emails", few)
-	if waited := time.Since(rejected); waited < delay-100*time.Millisecond || waited > delay+15*time.Second { // a busy machine takes its time
+	if waited := time.Since(rejected); waited < delay-100*time.Millisecond {
 		t.Errorf("back after %v instead of %v", waited, delay)
 	}
 	_, lowBack := p.take(t, "emails.low", many)

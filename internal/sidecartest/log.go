@@ -47,7 +47,7 @@ func (l *Log) Count(text string) (lines int) {
 // Await waits until so many lines have a text.
 func (l *Log) Await(t testing.TB, text string, lines int) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if n := l.Count(text); n < lines {
 			return fmt.Errorf("%d lines with %q, want %d:\n%s", n, text, lines, l)
 		}

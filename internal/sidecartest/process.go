@@ -34,7 +34,7 @@ func Start(t testing.TB, env []string, args ...string) *Process {
 			_ = p.command.Wait() // the test's context has killed it
 		}
 	})
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if p.Log.Count("msg=consuming")+p.Log.Count(`"msg":"consuming"`) == 0 {
 			return fmt.Errorf("the worker does not consume:\n%s", p.Log)
 		}

@@ -25,7 +25,7 @@ func TestFailedMessageIsKeptUntilThereIsAFailedQueue(t *testing.T) {
 	r := p.work(t)
 	p.consume(t, "orders.created", nil)
 	p.Publish(t, "", "orders.created", amqp.Publishing{Headers: lastAttempt()})
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if r.Log.Count("message kept unacknowledged") == 0 {
 			return fmt.Errorf("nothing is kept:\n%s", r.Log)
 		}
@@ -55,7 +55,7 @@ func TestRefusedMessagesWaitWhileOthersGoOn(t *testing.T) {
 	if d := p.await(t, "orders.created"); d.MessageId != "other" {
 		t.Errorf("message %q is back", d.MessageId)
 	}
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.RefusedQueue(), n) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.RefusedQueue(), n) })
 	r.awaitReady(t, "")
 }
 
@@ -87,7 +87,7 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 			time.Sleep(7 * time.Second) // longer than the broker may refuse everything
 			p.Publish(t, "", "orders.paid", amqp.Publishing{})
 			p.awaitFailed(t, "exhausted")
-			brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", test.kept) })
+			brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", test.kept) })
 			if n := r.Log.Count("session ended"); n > 0 {
 				t.Errorf("%d sessions ended:\n%s", n, r.Log)
 			}
@@ -132,7 +132,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 				r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = 2 * time.Second })
 				r.Log.Await(t, "the failed or unrouted exchange, or its queue, is missing", 1)
 				r.stop(t)
-				brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 1) })
+				brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 1) })
 			}
 			p.apply(t, pipeline.Expand(p.spec))
 			p.work(t)
@@ -168,7 +168,7 @@ func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
 	p.fillRetryQueue(t)
 	r := p.work(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: amqp.Table{"retry-queue": "orders.created"}})
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if !strings.Contains(r.Log.String(), "refused every message") {
 			return fmt.Errorf("the session continues:\n%s", r.Log)
 		}
@@ -199,7 +199,7 @@ func TestClosedConnectionIsRenewed(t *testing.T) {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
 		p.awaitFailed(t, "exhausted")
 	}
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if n := r.Log.Count("session ended"); n != 2 {
 			return fmt.Errorf("%d sessions ended, want 2:\n%s", n, r.Log)
 		}
@@ -217,7 +217,7 @@ func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
 	p.awaitFailed(t, "exhausted")
 	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if r.Log.Count("session ended") == 0 {
 			return fmt.Errorf("the session continues:\n%s", r.Log)
 		}
@@ -231,7 +231,7 @@ func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
 // closeConnection closes a connection as an operator does. The API lists it a few seconds late.
 func (p testVhost) closeConnection(t *testing.T, clientName string) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		_, answer := p.Request(t, "GET", "/api/vhosts/"+url.PathEscape(p.Vhost)+"/connections", nil)
 		var connections []struct {
 			Name       string `json:"name"`
@@ -270,7 +270,7 @@ func TestDeliveryLimitsLeaveRoom(t *testing.T) {
 		p.getOne(t, ch, "orders.inbox", requeue)
 	}
 	p.work(t)
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.created", 1) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.created", 1) })
 	p.rejectOne(t)
 	for range 60 {
 		p.getOne(t, ch, "orders.failed", requeue)

@@ -162,7 +162,7 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 // awaitBacklog waits until the inbox has so many messages, kept unacknowledged by the worker, and looks whether they stay.
 func (p *testPipeline) awaitBacklog(t *testing.T, r *running, want int) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if r.Log.Count("messages kept unacknowledged")+r.Log.Count("message kept unacknowledged") == 0 {
 			return fmt.Errorf("nothing is kept:\n%s", r.Log)
 		}
@@ -173,7 +173,7 @@ func (p *testPipeline) awaitBacklog(t *testing.T, r *running, want int) {
 // expectSettled checks that the inbox becomes empty, in one session and without copies.
 func (p *testPipeline) expectSettled(t *testing.T, r *running, queues ...*arrivals) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 0) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 0) })
 	r.stop(t) // what it has published is there then
 	for _, queue := range queues {
 		if n := queue.copies(); n > 0 {

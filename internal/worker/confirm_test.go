@@ -24,14 +24,14 @@ func TestNackBeforeAnAckOfSeveralIsANack(t *testing.T) {
 		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
 	})
 	// Not the inbox: its count may be that of the time before it was filled.
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.retry.1h", messages+nacks.count()) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.retry.1h", messages+nacks.count()) })
 	r.stop(t)
 	n := nacks.count()
 	if n == 0 {
 		t.Fatal("the broker answered every message alone")
 	}
 	// The broker has kept what the proxy says it refused.
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.retry.1h", messages+n) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.retry.1h", messages+n) })
 }
 
 // overtakingNacks answers in the place of the broker: the last of several messages with a nack, and then

@@ -160,33 +160,17 @@ func awaitDue(t *testing.T, sent map[string]due, deliveries <-chan delivery) (du
 	t.Helper()
 	seen := map[string]bool{}
 	for len(seen) < len(sent) {
-		select {
-		case d := <-deliveries:
-			want, found := sent[d.MessageId]
-			if early := want.at.Sub(d.at); !found || d.queue != want.queue || early > 0 {
-				t.Errorf("message %q came to %s %s early (sent: %t)", d.MessageId, d.queue, early, found)
-			}
-			if seen[d.MessageId] {
-				duplicates++
-			}
-			seen[d.MessageId] = true
-		case <-time.After(patience):
-			t.Fatalf("%d of %d messages came, then none for %s", len(seen), len(sent), patience)
+		d := brokertest.Receive(t, deliveries)
+		want, found := sent[d.MessageId]
+		if early := want.at.Sub(d.at); !found || d.queue != want.queue || early > 0 {
+			t.Errorf("message %q came to %s %s early (sent: %t)", d.MessageId, d.queue, early, found)
 		}
+		if seen[d.MessageId] {
+			duplicates++
+		}
+		seen[d.MessageId] = true
 	}
 	return duplicates
-}
-
-// next waits for the next message.
-func next(t *testing.T, deliveries <-chan delivery) delivery {
-	t.Helper()
-	select {
-	case d := <-deliveries:
-		return d
-	case <-time.After(patience):
-		t.Fatalf("no message for %s", patience)
-		return delivery{}
-	}
 }
 
 // brokersAt are those of one address.

@@ -102,7 +102,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 			if c.unrouted {
 				queue = e.names.UnroutedQueue()
 			}
-			brokertest.Eventually(t, patience, func() error { return e.countIs(t, queue, n) })
+			brokertest.Eventually(t, func() error { return e.countIs(t, queue, n) })
 			r.awaitReady(t, "")
 			if restarts := r.Log.Count("msg=consuming"); restarts != 1 {
 				t.Errorf("%d sessions, want 1:\n%s", restarts, r.Log)
@@ -121,7 +121,7 @@ func (p testVhost) awaitFull(t *testing.T, queue string) {
 	if err := ch.Confirm(false); err != nil {
 		t.Fatal(err)
 	}
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		c, err := ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{Expiration: "1"})
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestMissingWayDownMakesNothingEarly(t *testing.T) {
 	}
 	time.Sleep(time.Second)
 	e.expectEmpty(t, "work")
-	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(2), 1) })
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.level(2), 1) })
 }
 
 // What found no exchange goes on as soon as the policy of the levels changes. By itself it would do so minutes later.
@@ -164,7 +164,7 @@ func TestPolicyChangeResumesLevels(t *testing.T) {
 		sent[id] = due{time.Now().Add(300 * time.Millisecond), "work"}
 		e.publish(t, "work", 300, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent})
 	}
-	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(0), more) })
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.level(0), more) })
 	e.apply(t, delayed.Expand(e.spec))
 	e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
 	deliveries := e.collect(t, "work")
@@ -174,7 +174,7 @@ func TestPolicyChangeResumesLevels(t *testing.T) {
 	if n := awaitDue(t, sent, deliveries); n > 0 {
 		t.Errorf("%d messages came twice", n)
 	}
-	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.level(0), 0) })
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.level(0), 0) })
 	if n := len(deliveries); n > 0 {
 		t.Errorf("%d messages came twice afterwards", n)
 	}
@@ -198,7 +198,7 @@ func TestReloadFreesMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	configs <- narrow
-	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.names.UnroutedQueue(), 10) })
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), 10) })
 	r.awaitReady(t, "")
 
 	// Another unit, with levels of its own.
@@ -243,7 +243,7 @@ func TestFullTargetHoldsUpItsOwnMessages(t *testing.T) {
 	e.declareFull(t, "full", topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "full"})
 	r := e.work(t)
 	e.publish(t, "full", 0, amqp.Publishing{MessageId: "held"})
-	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.names.Refused(), 1) })
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.Refused(), 1) })
 	for _, ms := range []int{0, 100} {
 		e.publish(t, "work", ms, amqp.Publishing{})
 		e.await(t, "work")

@@ -76,7 +76,7 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 	}
 	r := p.workOn(t, p.URI, configured, func(context.Context, *worker.Options) {})
 	r.Log.Await(t, "msg=consuming", 3)
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		statuses := r.seen.Statuses()
 		for _, s := range statuses {
 			if !s.Ready {

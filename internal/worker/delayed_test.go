@@ -47,7 +47,7 @@ func TestDelaysOfEveryType(t *testing.T) {
 	for i, value := range values {
 		began := time.Now()
 		e.publish(t, "work", value, amqp.Publishing{MessageId: fmt.Sprint(i)})
-		if d := next(t, deliveries); d.MessageId != fmt.Sprint(i) || d.at.Sub(began) < 100*time.Millisecond {
+		if d := brokertest.Receive(t, deliveries); d.MessageId != fmt.Sprint(i) || d.at.Sub(began) < 100*time.Millisecond {
 			t.Errorf("%T %v came after %s", value, value, d.at.Sub(began))
 		} else if n, ok := d.Headers["x-delay"].(int32); !ok || n > -100 || n < -200 {
 			t.Errorf("%T %v is %v after its wait", value, value, d.Headers["x-delay"])
@@ -55,7 +55,7 @@ func TestDelaysOfEveryType(t *testing.T) {
 	}
 	for _, value := range []any{nil, int32(0), int64(-1), "soon", true} {
 		e.publish(t, "work", value, amqp.Publishing{})
-		if d := next(t, deliveries); d.Headers["x-delay"] != value || d.Headers["delay-0"] != nil || d.Headers["x-death"] != nil {
+		if d := brokertest.Receive(t, deliveries); d.Headers["x-delay"] != value || d.Headers["delay-0"] != nil || d.Headers["x-death"] != nil {
 			t.Errorf("%v: headers %v", value, d.Headers)
 		}
 	}
@@ -91,9 +91,9 @@ func TestPublishersHeadersAndProperties(t *testing.T) {
 	e.publish(t, "work", int32(1500), m)
 	queues := map[string]bool{}
 	for range 2 {
-		d := next(t, deliveries)
+		d := brokertest.Receive(t, deliveries)
 		queues[d.queue] = true
-		if took := d.at.Sub(began); took < 1500*time.Millisecond || took > patience {
+		if took := d.at.Sub(began); took < 1500*time.Millisecond || took > brokertest.Patience {
 			t.Errorf("it came to %s after %s", d.queue, took)
 		}
 		if d.RoutingKey != "work" || d.ContentType != m.ContentType || d.ContentEncoding != m.ContentEncoding || d.CorrelationId != "c" || d.ReplyTo != "r" ||
@@ -118,7 +118,7 @@ func TestPublishersHeadersAndProperties(t *testing.T) {
 	}
 	// The level is not frozen.
 	e.publish(t, "work", int32(800), amqp.Publishing{MessageId: "after"})
-	if d := next(t, deliveries); d.MessageId != "after" {
+	if d := brokertest.Receive(t, deliveries); d.MessageId != "after" {
 		t.Errorf("%+v", d.Delivery)
 	}
 }
@@ -152,7 +152,7 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 		nested = amqp.Table{"k": nested}
 	}
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "undecodable", Headers: nested})
-	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.names.UnroutedQueue(), 1) })
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), 1) })
 	if got := e.take(t, e.names.UnroutedQueue(), "ack_requeue_false"); len(got) != 1 || got[0].Properties.ID != "undecodable" {
 		t.Errorf("%+v", got)
 	}
@@ -183,7 +183,7 @@ func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
 	if d := e.await(t, "work"); d.MessageId != "other" {
 		t.Errorf("%+v", d)
 	}
-	brokertest.Eventually(t, patience, func() error { return e.countIs(t, e.names.UnroutedQueue(), n) })
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), n) })
 	if d, _ := e.Get(t, e.names.UnroutedQueue()); d.Headers["dead-letter-reason"] != "unroutable" || d.RoutingKey != "shop.refund" {
 		t.Errorf("%+v", d)
 	}

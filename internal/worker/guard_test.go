@@ -27,8 +27,8 @@ func TestUndecodableMessages(t *testing.T) {
 			// The library could not consume them here, either.
 			p.take(t, "orders.created", "reject_requeue_false")
 			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
-			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), len(poisons)) })
-			brokertest.Eventually(t, patience, func() error { return c.has(goods) })
+			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), len(poisons)) })
+			brokertest.Eventually(t, func() error { return c.has(goods) })
 			if n := r.Log.Count("msg=consuming"); n != 1 || r.Log.Count("level=ERROR") > 0 {
 				t.Errorf("%d sessions, want 1:\n%s", n, r.Log)
 			}
@@ -180,7 +180,7 @@ func TestReturnOfMoreHeadersThanCanBeRead(t *testing.T) {
 	}
 	p.consume(t, "orders.created", nil)
 	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "many", Headers: headers})
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
 	p.expectOriginals(t, []string{"many"})
 }
 
@@ -200,7 +200,7 @@ func TestLargeHeadersWithHistory(t *testing.T) {
 				ids[id] = true
 				p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: id})
 			}
-			brokertest.Eventually(t, 2*patience, func() error { return p.countIs(t, p.names.FailedQueue(), 11) })
+			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 11) })
 			large := 0
 			for range 11 {
 				d := p.await(t, p.names.FailedQueue())
@@ -234,7 +234,7 @@ func TestUndecodableMessageOverTLS(t *testing.T) {
 	if d := p.await(t, "orders.created"); d.MessageId != "good" {
 		t.Errorf("message %q is back", d.MessageId)
 	}
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
 	if n := r.Log.Count("msg=consuming"); n != 1 {
 		t.Errorf("%d sessions, want 1:\n%s", n, r.Log)
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -25,9 +24,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
-
-// patience is for a machine whose cores are busy with other tests.
-const patience = time.Minute
 
 // testVhost is a vhost of a test's own.
 type testVhost struct{ *brokertest.Broker }
@@ -214,11 +210,7 @@ func (p testVhost) workOn(t *testing.T, rawURIs string, configured []byte, chang
 func (r *running) stop(t *testing.T) {
 	t.Helper()
 	r.cancel()
-	select {
-	case <-r.done:
-	case <-time.After(patience + 10*time.Second):
-		t.Error("the worker does not stop")
-	}
+	brokertest.Receive(t, r.done)
 }
 
 // consumer rejects everything and keeps what it got.
@@ -265,7 +257,7 @@ func (c *consumer) deliveries() []amqp.Delivery {
 func (p testVhost) await(t *testing.T, queue string) amqp.Delivery {
 	t.Helper()
 	var got amqp.Delivery
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		d, ok := p.Get(t, queue)
 		if !ok {
 			return fmt.Errorf("no message in %s", queue)

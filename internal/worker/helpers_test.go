@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -54,7 +53,7 @@ func (p *testPipeline) rejectOne(t *testing.T) {
 // getOne waits for a message and settles it.
 func (p testVhost) getOne(t *testing.T, ch *amqp.Channel, queue string, settle func(amqp.Delivery) error) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		d, ok, err := ch.Get(queue, false)
 		if err != nil {
 			t.Fatalf("get from %q: %v", queue, err)
@@ -131,15 +130,11 @@ func (p *testPipeline) awaitAll(t *testing.T, ids map[string]bool) (duplicates i
 	}
 	seen := map[string]bool{}
 	for len(seen) < len(ids) {
-		select {
-		case d := <-deliveries:
-			if seen[d.MessageId] {
-				duplicates++
-			}
-			seen[d.MessageId] = true
-		case <-time.After(patience):
-			t.Fatalf("%d of %d messages arrived in %s, then none for %s", len(seen), len(ids), queue, patience)
+		d := brokertest.Receive(t, deliveries)
+		if seen[d.MessageId] {
+			duplicates++
 		}
+		seen[d.MessageId] = true
 	}
 	return duplicates
 }

@@ -55,7 +55,7 @@ func (l *lateAcks) toWorker(frame []byte) {
 		if l.stopping.Load() {
 			select {
 			case <-l.cancelled:
-			case <-time.After(patience):
+			case <-time.After(brokertest.Patience):
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func TestLateAcknowledgements(t *testing.T) {
 			letGo()
 			p.work(t)
 			a.awaitAtLeast(t, messages)
-			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 			if doubled := a.copies(); doubled > 0 {
 				t.Errorf("%d messages are doubled", doubled)
 			}
@@ -117,8 +117,8 @@ func TestLateAcknowledgements(t *testing.T) {
 
 // patiently leaves a stopping worker all the time that a busy machine needs.
 func patiently(_ context.Context, o *worker.Options) {
-	o.DrainTimeout = patience
-	o.WithAckPatience(patience)
+	o.DrainTimeout = brokertest.Patience
+	o.WithAckPatience(brokertest.Patience)
 }
 
 // A worker that stops does not wait for the consumers of one that comes meanwhile, as in a rolling update.

@@ -61,7 +61,7 @@ func key(name string, labels []string) string {
 // awaitSeries waits until the metrics have these values.
 func (r *running) awaitSeries(t *testing.T, want map[string]float64) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		got := r.series(t)
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			if value, found := got[name]; !found || value != want[name] {
@@ -75,7 +75,7 @@ func (r *running) awaitSeries(t *testing.T, want map[string]float64) {
 // awaitReady waits until the pipeline is ready, or until it is not for a reason that has this text.
 func (r *running) awaitReady(t *testing.T, problem string) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		statuses := r.seen.Statuses()
 		if len(statuses) != 1 || statuses[0].Ready != (problem == "") || !strings.Contains(statuses[0].Problem, problem) {
 			return fmt.Errorf("%+v, want the problem %q", statuses, problem)
@@ -172,7 +172,7 @@ func TestBacklogIsSeen(t *testing.T) {
 	}
 
 	// The session is renewed, and the metrics do not forget about the message meanwhile.
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		now := r.series(t)
 		if now["messages_in_backlog"] != 1 {
 			t.Fatalf("%v", now)
@@ -203,7 +203,7 @@ func TestMissingExchangeIsSeen(t *testing.T) {
 	r := p.work(t)
 	r.awaitReady(t, "20 message(s) kept unacknowledged")
 	p.set(t, http.MethodPut, p.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true})
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		now := r.series(t)
 		if now["messages_in_backlog"] != 20 || now["publishes_returned_total{exchange=orders.failed}"] == 0 {
 			return fmt.Errorf("%v", now)
@@ -304,7 +304,7 @@ func TestMessagesMakeNoLabels(t *testing.T) {
 			}},
 		}}
 	})
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if n := r.series(t)["messages_received_total"]; n < messages {
 			return fmt.Errorf("%v messages received", n)
 		}

@@ -48,7 +48,7 @@ func TestProbesOfTheProcess(t *testing.T) {
 	w := p.start(t, "RABBITMQ_RETRY_LISTEN=0")
 	expect := func(path string, want int, text string) {
 		t.Helper()
-		brokertest.Eventually(t, patience, func() error {
+		brokertest.Eventually(t, func() error {
 			if status, body := get(t, w, path); status != want || !strings.Contains(body, text) {
 				return fmt.Errorf("%s answers %d %s, want %d with %q", path, status, body, want, text)
 			}

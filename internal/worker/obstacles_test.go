@@ -182,7 +182,7 @@ func TestSilentNetwork(t *testing.T) {
 	p.retries(t)
 	silent.Store(connections.Load())
 	ids := p.fillInbox(t, 100, toCreated)
-	brokertest.Eventually(t, 2*patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if r.Log.Count("msg=consuming") < 2 {
 			return errors.New("nothing is noticed")
 		}

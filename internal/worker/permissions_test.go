@@ -60,7 +60,7 @@ func TestEachListedPermissionIsNeeded(t *testing.T) {
 			p.Publish(t, "", "orders.created", amqp.Publishing{})
 
 			refused := regexp.MustCompile(test.log + ".*ACCESS_REFUSED.*" + regexp.QuoteMeta(missing))
-			brokertest.Eventually(t, patience, func() error {
+			brokertest.Eventually(t, func() error {
 				if !refused.MatchString(r.Log.String()) {
 					return fmt.Errorf("no line like %s:\n%s", refused, r.Log)
 				}

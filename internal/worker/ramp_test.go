@@ -37,7 +37,7 @@ func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
 	}
 	p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
 	a.awaitAtLeast(t, messages-1)
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
 	if d := p.await(t, p.names.FailedQueue()); d.MessageId != fmt.Sprint(bad) {
 		t.Errorf("message %q is in the failed queue", d.MessageId)
 	}
@@ -80,7 +80,7 @@ func TestSessionAfterALostConnectionSoonTakesTheWholeWindow(t *testing.T) {
 	a := p.collect(t, "orders.created")
 	<-unconfirmed
 	p.closeConnection(t, "rabbitmq-retry orders consume")
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if state := r.seen.Statuses()[0].State; state != "connected" {
 			return fmt.Errorf("the worker is %s", state)
 		}
@@ -104,7 +104,7 @@ func (p *testPipeline) endRamp(t *testing.T, a *arrivals) {
 	})
 	a.awaitAtLeast(t, rampMessages)
 	ch := p.Channel(t)
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		inbox, err := ch.QueueDeclarePassive(p.names.Inbox(), true, false, false, false, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -91,7 +91,7 @@ func TestLongRefusalEnds(t *testing.T) {
 					exchange, key, m := r.message(fmt.Sprint(i))
 					r.Publish(t, exchange, key, m)
 				}
-				brokertest.Eventually(t, patience, func() error { return r.countIs(t, r.refused, n) })
+				brokertest.Eventually(t, func() error { return r.countIs(t, r.refused, n) })
 				time.Sleep(2 * pipeline.RefusedWait)
 				late := r.awaitRefused(t, n)
 				if all, _, _ := late.count(); all != n {
@@ -113,7 +113,7 @@ func (r refusal) awaitRefused(t *testing.T, n int) *consumer {
 	t.Helper()
 	r.limit(t, r.full, 1_000_000)
 	late := r.consume(t, r.full, acknowledge)
-	brokertest.Eventually(t, offeredAgain, func() error {
+	brokertest.Eventually(t, func() error {
 		if err := late.hasAll(n); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (r refusal) run(t *testing.T) {
 	alone := pace()
 	r.declareFull(t, r.full, r.binding)
 	publish(many, 0)
-	brokertest.Eventually(t, 2*patience, func() error { return r.countIs(t, r.refused, many) })
+	brokertest.Eventually(t, func() error { return r.countIs(t, r.refused, many) })
 	beside := pace()
 	if beside < 0.9*alone {
 		t.Errorf("%.2f of the messages come in time, %.2f before", beside, alone)
@@ -163,7 +163,7 @@ func (r refusal) run(t *testing.T) {
 		replicas[0].End(t, syscall.SIGKILL)
 		replicas = append(replicas[1:], r.start())
 	}
-	brokertest.Eventually(t, 2*patience, func() error { return good.hasAll(sent) })
+	brokertest.Eventually(t, func() error { return good.hasAll(sent) })
 	r.awaitRefused(t, sent-many) // the first ones came before the queue
 	_, twice, more := good.copies()
 	t.Logf("RabbitMQ %s: %d messages, in time %.2f before and %.2f then; in the good queue %d came twice and %d more often",

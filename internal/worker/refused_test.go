@@ -58,7 +58,7 @@ func (p testVhost) limit(t *testing.T, queue string, length int) {
 func (p testVhost) expectShared(t *testing.T, n int, good, refused string) {
 	t.Helper()
 	kept := p.consume(t, good, acknowledge)
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		all, different, _ := kept.count()
 		if different < n || all == n {
 			return fmt.Errorf("%s has %d messages, %d of %d different ones", good, all, different, n)
@@ -128,7 +128,7 @@ func TestFullQueueBesideTheUnroutedQueue(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	unrouted := e.consume(t, e.names.UnroutedQueue(), acknowledge)
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if all, different, most := unrouted.count(); different < late || all < 2*late || most > 2 {
 			return fmt.Errorf("%d messages, %d different ones, one of them %d times; want %d", all, different, most, late)
 		}
@@ -147,7 +147,7 @@ func TestFullQueueBesideTheUnroutedQueue(t *testing.T) {
 func TestRefusedQueueIsMissing(t *testing.T) {
 	t.Parallel()
 	withoutRefusedQueue(t, func(good ...*consumer) {
-		brokertest.Eventually(t, patience, func() error {
+		brokertest.Eventually(t, func() error {
 			for _, c := range good {
 				if _, _, most := c.count(); most < 2 {
 					return errors.New("no message came twice")
@@ -240,7 +240,7 @@ func TestRefusedQueueRefuses(t *testing.T) {
 				t.Errorf("%s has %d messages, %d different ones", c.good, all, different)
 			}
 			c.limit(t, c.refused, 1_000_000)
-			brokertest.Eventually(t, 2*patience, func() error { return c.countIs(t, c.refused, n) })
+			brokertest.Eventually(t, func() error { return c.countIs(t, c.refused, n) })
 			r.awaitReady(t, "")
 			if _, _, most := good.count(); most > 2 {
 				t.Errorf("%s has a message %d times", c.good, most)

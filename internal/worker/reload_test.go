@@ -47,7 +47,7 @@ func (c *configFile) replace(t *testing.T, content []byte) {
 // awaitGeneration waits until a configuration is in force.
 func (c *configFile) awaitGeneration(t *testing.T, want int) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if n := len(c.outcomes); n == 0 || c.outcomes[n-1].Generation < want {
@@ -98,7 +98,7 @@ func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 	r.Log.Await(t, "msg=consuming", 1)
 
 	awaitBack := func(want int) {
-		brokertest.Eventually(t, 2*patience, func() error {
+		brokertest.Eventually(t, func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			if n := delays[int64(100)] + delays[int64(200)]; n < want {

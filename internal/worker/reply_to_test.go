@@ -34,7 +34,7 @@ func TestDirectReplyToAmongMany(t *testing.T) {
 
 		r := p.work(t)
 		c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
-		brokertest.Eventually(t, 2*patience, func() error { return c.has(messages) })
+		brokertest.Eventually(t, func() error { return c.has(messages) })
 		p.expectSettled(t, r)
 		p.expectEmpty(t, p.names.FailedQueue())
 		seen := map[string]int{}

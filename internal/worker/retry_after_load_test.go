@@ -21,7 +21,7 @@ func TestLoadRetryAfter(t *testing.T) {
 	asked := time.Now()
 	p.Publish(t, "orders.dlx", "", retryAfter(wait))
 	var got amqp.Delivery
-	brokertest.Eventually(t, 2*wait, func() (err error) {
+	brokertest.Eventually(t, func() (err error) {
 		d, ok := p.Get(t, "orders.created")
 		if got = d; !ok {
 			err = errors.New("it is not back")

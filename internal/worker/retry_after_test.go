@@ -9,6 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -111,8 +112,8 @@ func (p *testPipeline) askFor(t *testing.T, n int, wait time.Duration) (missing 
 	return func() int {
 		back.mu.Lock()
 		defer back.mu.Unlock()
-		if time.Since(latest) > wait+patience {
-			t.Fatalf("%d of %d messages are back, then none for %s", len(back.seen), n, wait+patience)
+		if time.Since(latest) > wait+brokertest.Patience {
+			t.Fatalf("%d of %d messages are back, then none for %s", len(back.seen), n, wait+brokertest.Patience)
 		}
 		return n - len(back.seen)
 	}

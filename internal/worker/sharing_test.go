@@ -68,5 +68,5 @@ func TestTwoReplicasShareTheWork(t *testing.T) {
 			t.Error("one replica has done nothing")
 		}
 	}
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 }

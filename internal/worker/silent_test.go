@@ -129,7 +129,7 @@ func TestQueueThatDoesNotAnswer(t *testing.T) {
 				}
 			}
 			copies := map[string]int{}
-			brokertest.Eventually(t, patience, func() error {
+			brokertest.Eventually(t, func() error {
 				clear(copies)
 				for _, queue := range kept {
 					for _, d := range queue.deliveries() {

@@ -13,6 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
 // parkIn has the failed messages of a work queue go to a queue of their own.
@@ -76,7 +77,7 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 			sent := p.publishFor(t, long, b, "orders.a", "orders.b")
 			parked.awaitAtLeast(t, sent)
 			detoured.awaitAtLeast(t, sent)
-			brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 0) })
+			brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 0) })
 			if n := p.readyIn(t, "failures.a"); n != full {
 				t.Errorf("the full queue has %d messages, had %d", n, full)
 			}
@@ -93,7 +94,7 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 			p.set(t, http.MethodDelete, p.Path("policies", "limit"), nil)
 			p.set(t, http.MethodDelete, p.Path("queues", "failures.a", "contents"), nil)
 			p.awaitParkedAgain(t, "orders.a", "failures.a")
-			brokertest.Eventually(t, 2*patience, func() error {
+			brokertest.Eventually(t, func() error {
 				for range 3 { // an odd number: two workers take turns, and would each get the same attempt
 					p.Publish(t, "", "orders.a", amqp.Publishing{MessageId: "after"})
 				}
@@ -139,7 +140,7 @@ func (p *testPipeline) publishFor(t *testing.T, long time.Duration, watched *con
 	}
 	longest = max(longest, time.Since(last))
 	t.Logf("%d messages each, longest pause %s", sent, longest.Round(10*time.Millisecond))
-	if longest > 12*time.Second {
+	if longest > brokertest.Slow(session.ParkingPatience) {
 		t.Errorf("the deliveries paused for %s", longest)
 	}
 	return sent
@@ -148,7 +149,7 @@ func (p *testPipeline) publishFor(t *testing.T, long time.Duration, watched *con
 // awaitParkedAgain publishes to a work queue until one of its messages is in a failed queue.
 func (p *testPipeline) awaitParkedAgain(t *testing.T, workQueue, failedQueue string) {
 	t.Helper()
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		p.Publish(t, "", workQueue, amqp.Publishing{MessageId: "after"})
 		time.Sleep(time.Second)
 		if p.readyIn(t, failedQueue) == 0 {
@@ -170,7 +171,7 @@ func TestFailedQueueOfATeamIsDeleted(t *testing.T) {
 	}
 	p.fillInbox(t, 3000, last("before"))
 	r := p.workPermitted(t, pipeline.WorkerPermissions(p.names))
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		if p.readyIn(t, "failures") == 0 {
 			return errors.New("nothing is parked yet")
 		}
@@ -179,9 +180,9 @@ func TestFailedQueueOfATeamIsDeleted(t *testing.T) {
 	p.set(t, http.MethodDelete, p.Path("queues", "failures"), nil)
 	p.fillInbox(t, 500, last("after"))
 	// A deletion amid a publish can cost a session, whose messages the next one takes one by one.
-	brokertest.Eventually(t, 4*patience, func() error { return p.countIs(t, "orders.inbox", 0) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 0) })
 	parked := p.collect(t, "orders.failed")
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		for i := range 500 {
 			if id := fmt.Sprint("after", i); !parked.has(id) {
 				return fmt.Errorf("%s is not in the pipeline's failed queue", id)
@@ -192,7 +193,7 @@ func TestFailedQueueOfATeamIsDeleted(t *testing.T) {
 	p.parkIn(t, "orders.created", "failures")
 	p.consume(t, "orders.created", nil)
 	p.awaitParkedAgain(t, "orders.created", "failures")
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 0) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 0) })
 	// RabbitMQ 3.10 may fail over a publish to a queue that is being deleted, which costs a session.
 	if n := r.Log.Count("session ended") - r.Log.Count("INTERNAL_ERROR"); n != 0 {
 		t.Errorf("%d sessions ended:\n%.2000s", n, r.Log)

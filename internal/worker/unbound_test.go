@@ -81,7 +81,7 @@ func TestMessagesThatWaitForADelayAreNotPublished(t *testing.T) {
 	p.fillInbox(t, 300, toRetry)
 	r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.DrainTimeout = time.Second })
 	r.Log.Await(t, noDelayIsBound, 1)
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, "orders.inbox", 300) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 300) })
 	time.Sleep(5 * time.Second)
 	if n := r.series(t)["publishes_returned_total{exchange=orders.retry}"]; n == 0 || n > 60 {
 		t.Errorf("%v messages were returned", n)

@@ -51,11 +51,11 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 	close(started)
 	<-killed
 	w.Wait(t)
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
 
 	again := p.start(t)
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.FailedQueue(), 2) })
-	brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 2) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 	for range 2 {
 		if d := p.awaitFailed(t, "malformed"); d.MessageId != "bad" || string(d.Body) != "body of bad" {
 			t.Errorf("parked %q with body %q", d.MessageId, d.Body)

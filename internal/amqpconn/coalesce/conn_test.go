@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/coalesce"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
-
-const patience = 10 * time.Second
 
 // stepwise is a connection whose writes wait to be let through.
 type stepwise struct {
@@ -45,7 +44,7 @@ func (s *stepwise) let(t *testing.T, err error) {
 	t.Helper()
 	select {
 	case s.steps <- err:
-	case <-time.After(patience):
+	case <-time.After(brokertest.Patience):
 		t.Fatal("nothing is written")
 	}
 }
@@ -98,7 +97,7 @@ func TestASingleWriteGoesAtOnce(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	for range 3 {
 		write(t, c, "x")
-		if err := theirs.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := theirs.SetReadDeadline(time.Now().Add(brokertest.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(theirs, make([]byte, 1)); err != nil {
@@ -200,14 +199,10 @@ func TestWritersWaitForThePeer(t *testing.T) {
 	if err := c.SetWriteDeadline(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-failed:
-		var timeout net.Error
-		if !errors.As(err, &timeout) || !timeout.Timeout() {
-			t.Errorf("failed with %v, want the time-out", err)
-		}
-	case <-time.After(patience):
-		t.Fatal("still waits")
+	err := brokertest.Receive(t, failed)
+	var timeout net.Error
+	if !errors.As(err, &timeout) || !timeout.Timeout() {
+		t.Errorf("failed with %v, want the time-out", err)
 	}
 }
 
@@ -222,7 +217,7 @@ func TestClosingWaitsAMomentOnly(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > patience {
+	if took := time.Since(began); took > brokertest.Patience {
 		t.Errorf("closing took %s", took)
 	}
 }
@@ -239,7 +234,7 @@ func TestReadDeadlineDoesNotPutTheOtherOff(t *testing.T) {
 			if err := errors.Join(c.SetDeadline(time.Now()), c.SetReadDeadline(later)); err != nil {
 				t.Fatal(err)
 			}
-			defer time.AfterFunc(patience, func() { _ = theirs.Close() }).Stop()
+			defer time.AfterFunc(brokertest.Patience, func() { _ = theirs.Close() }).Stop()
 			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("reading: %v", err)
 			}
@@ -261,7 +256,7 @@ func TestFailureEndsTheConnection(t *testing.T) {
 	c := coalesce.New(under)
 	write(t, c, "x")
 	under.let(t, broken)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(brokertest.Patience)
 	for {
 		if _, err := c.Write([]byte("y")); err != nil {
 			if !errors.Is(err, broken) {

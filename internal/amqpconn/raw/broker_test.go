@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -103,13 +102,9 @@ func TestReturns(t *testing.T) {
 		if err := ch.Publish("", "nowhere", true, false, amqp.Publishing{Headers: raw.Headers([]byte(properties))}); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case r := <-returns:
-			if got := string(conn.Properties(r.Headers)); got != properties {
-				t.Errorf("%s: %.200q came back as %.200q", name, properties, got)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("%s is not returned", name)
+		r := brokertest.Receive(t, returns)
+		if got := string(conn.Properties(r.Headers)); got != properties {
+			t.Errorf("%s: %.200q came back as %.200q", name, properties, got)
 		}
 	}
 }
@@ -186,7 +181,7 @@ func take(t *testing.T, conn amqpconn.Raw, queue string) (properties, body strin
 	t.Helper()
 	ch := channel(t, conn)
 	defer func() { _ = ch.Close() }()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		d, ok, err := ch.Get(queue, true)
 		if err != nil {
 			t.Fatal(err)

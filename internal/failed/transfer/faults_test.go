@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -125,23 +124,13 @@ func TestAlarm(t *testing.T) {
 			ended <- err
 		}()
 		for range 2 { // it waits for longer than a moment
-			select {
-			case reason := <-said:
-				if reason != "test" {
-					t.Errorf("reason %q", reason)
-				}
-			case <-time.After(patience):
-				t.Fatal("nothing is said of the alarm")
+			if reason := brokertest.Receive(t, said); reason != "test" {
+				t.Errorf("reason %q", reason)
 			}
 		}
 		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-time.After(patience):
-			t.Fatal("does not end")
+		if err := brokertest.Receive(t, ended); err != nil {
+			t.Error(err)
 		}
 		if n := len(b.drain(t, source)) + len(b.drain(t, target)); n != 100 {
 			t.Errorf("%d of 100 messages are there", n)
@@ -193,7 +182,7 @@ func killed(t *testing.T, b bench, n int) {
 	}
 	// It is killed in the middle.
 	work := transfer.Queue{Name: target, Open: b.open}
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		count, err := work.Count(t.Context())
 		if err == nil && count.Ready < n/4 {
 			return errTooFew

@@ -17,11 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-const (
-	patience = 60 * time.Second
-	// quiet is how long nothing comes from a queue that is empty.
-	quiet = 300 * time.Millisecond
-)
+// quiet is how long nothing comes from a queue that is empty.
+const quiet = 300 * time.Millisecond
 
 // noProperties are the encoded properties of a message that has none.
 var noProperties = []byte{0, 0}

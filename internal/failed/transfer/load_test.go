@@ -80,7 +80,7 @@ func TestLoadMemory(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	brokertest.Eventually(t, patience, func() error {
+	brokertest.Eventually(t, func() error {
 		count, err := b.Count(t.Context())
 		if err == nil && count.Ready != 199_990 {
 			return errTooFew

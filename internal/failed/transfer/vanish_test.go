@@ -4,12 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// soon is how long a run takes at most that finds out that messages have vanished, on a busy machine.
-const soon = 25 * time.Second
+// soon is how long a run takes at most that finds out that messages have vanished.
+var soon = brokertest.Slow(6 * time.Second)
 
 // purge takes away what nobody holds.
 func (b *bench) purge(t *testing.T) {

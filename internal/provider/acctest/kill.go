@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -143,7 +142,7 @@ func (c *Core) RequireEmptyPlan(t *testing.T) {
 // not know that it is empty.
 func (c *Core) Settled(t *testing.T) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		plan, err := c.Plan(t.Context())
 		if err != nil || plan.Empty() {
 			return err

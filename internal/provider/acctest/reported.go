@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -28,7 +27,7 @@ func Names(t testing.TB, b *brokertest.Broker, kind string) []string {
 // AwaitCount waits until the management API reports so many messages in a queue.
 func AwaitCount(t testing.TB, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var q struct {
 			Messages *int `json:"messages"`
 		}

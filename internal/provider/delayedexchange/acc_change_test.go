@@ -39,7 +39,7 @@ func delay(t *testing.T, b *brokertest.Broker, wait, unit time.Duration, key, bo
 // arrives waits until a message is in the work queue, and fails if it was there before it was due.
 func arrives(t *testing.T, b *brokertest.Broker, body string, due time.Time) {
 	t.Helper()
-	brokertest.Eventually(t, time.Until(due)+30*time.Second, func() error {
+	brokertest.Eventually(t, func() error {
 		m, ok := b.Get(t, "work")
 		if !ok {
 			return errors.New("nothing arrived")
@@ -69,7 +69,7 @@ func levelsOf(t *testing.T, b *brokertest.Broker) []string {
 // eventuallyReported waits until the management API reports this many messages in a queue.
 func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var found struct {
 			Messages *int `json:"messages"`
 			Pending  *int `json:"messages_dlx"`
@@ -87,7 +87,7 @@ func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want i
 func levelsAreReportedEmpty(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	since := time.Now()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var queues []struct {
 			Name     string `json:"name"`
 			State    string `json:"state"`

@@ -28,7 +28,7 @@ func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 		if _, err := c.PlanAndApply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			if _, ok := b.Get(t, "events.delay.unrouted"); !ok { // where nobody has bound a queue
 				return errors.New("the message is held still")
 			}

@@ -45,7 +45,7 @@ func TestAcc_RemovalOfLevelsKilledAtAnyWriteLosesNothing(t *testing.T) {
 			levelsAreReported(t, b, 0)
 			c.Settled(t)
 		}
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			c.Settled(t)
 			return want.RequireSame(acctest.List(t, b))
 		})

@@ -130,7 +130,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 		kept := arrived(t, b, "events.delay.unrouted")
 		came := arrived(t, b, "work")
 		if away == http.StatusNotFound {
-			brokertest.Eventually(t, time.Minute, func() error {
+			brokertest.Eventually(t, func() error {
 				came = append(came, arrived(t, b, "work")...)
 				if len(came) != 1 {
 					return fmt.Errorf("%q came of what was due while the exchange was away", came)

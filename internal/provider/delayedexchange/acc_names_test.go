@@ -63,7 +63,7 @@ func deliversItsOwn(t *testing.T, b *brokertest.Broker, n delayed.Names) {
 		m.Headers[header] = waits
 	}
 	b.Publish(t, n.Level(way.Entry), "mail", m)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		m, ok := b.Get(t, queue)
 		if ok && string(m.Body) != string(n) {
 			t.Errorf("%s got %s", n, m.Body)
@@ -79,7 +79,7 @@ func deliversItsOwn(t *testing.T, b *brokertest.Broker, n delayed.Names) {
 // policiesAreTheirOwners fails unless the policy of each queue is that of the longest name that it begins with.
 func policiesAreTheirOwners(t *testing.T, b *brokertest.Broker, names []string) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var queues []struct {
 			Name   string `json:"name"`
 			Policy string `json:"policy"`

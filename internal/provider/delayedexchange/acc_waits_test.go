@@ -101,7 +101,7 @@ func TestAcc_UpdateWaitsForRetiredLevels(t *testing.T) {
 				ask(t, b, "too long", 38*time.Second)
 				arrives(t, b, "short", ask(t, b, "short", 3*time.Second))
 				adopt("10s", "1s")
-				brokertest.Eventually(t, time.Minute, func() error {
+				brokertest.Eventually(t, func() error {
 					m, refused := b.Get(t, unrouted)
 					if !refused {
 						return errors.New("nothing is refused")

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -80,7 +79,7 @@ type reported struct {
 
 func eventuallyReported(t *testing.T, b *brokertest.Broker, want reported) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		_, response := b.Request(t, http.MethodGet, b.Path("queues", "work"), nil)
 		var found reported
 		if err := json.Unmarshal(response, &found); err != nil || found != want {

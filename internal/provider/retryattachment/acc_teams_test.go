@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -31,7 +30,7 @@ func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 		return func() {
 			t.Helper()
 			b.Publish(t, "orders.failed.route", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Headers: amqp.Table{"CC": []any{"failed:work"}}})
-			brokertest.Eventually(t, time.Minute, func() error {
+			brokertest.Eventually(t, func() error {
 				if _, ok := b.Get(t, queue); !ok {
 					return fmt.Errorf("no message in %s", queue)
 				}
@@ -64,7 +63,7 @@ func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				b.Publish(t, "", "team.failures", message())
-				brokertest.Eventually(t, time.Minute, func() error {
+				brokertest.Eventually(t, func() error {
 					var q struct{ Messages int }
 					if b.Call(t, http.MethodGet, b.Path("queues", "team.failures"), nil, &q); q.Messages != 1 {
 						return fmt.Errorf("%d messages", q.Messages)

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -52,7 +51,7 @@ func message() amqp.Publishing {
 
 func takeFromInbox(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if _, ok := b.Get(t, "orders.inbox"); !ok {
 			return fmt.Errorf("nothing in the inbox")
 		}
@@ -81,7 +80,7 @@ func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				rejectOne(t, b)
-				brokertest.Eventually(t, time.Minute, func() error {
+				brokertest.Eventually(t, func() error {
 					if _, ok := b.Get(t, "work"); !ok {
 						return fmt.Errorf("the message is not back")
 					}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -58,7 +57,7 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 				if m, ok := b.Get(t, "orders.retry.2h"); !ok || string(m.Body) != "first" {
 					t.Fatalf("got %q, %t, want the first message", m.Body, ok)
 				}
-				brokertest.Eventually(t, time.Minute, func() error { return arrived(t, b, "work", "waiting") })
+				brokertest.Eventually(t, func() error { return arrived(t, b, "work", "waiting") })
 				acctest.AwaitCount(t, b, "orders.retry.2h", 0)
 			},
 			Config: after,

@@ -56,7 +56,7 @@ func keepsQueueOfLateMessage(t *testing.T, queueType string, phase time.Duration
 	if _, kept := b.Get(t, retired); !kept {
 		t.Fatal("the message is gone")
 	}
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		plan, err := core.Plan(t.Context())
 		if err == nil && plan.Empty() {
 			err = errors.New("the empty queue is not removed")
@@ -113,7 +113,7 @@ func TestAcc_PlanOfManyRetiredQueuesWaitsOnce(t *testing.T) {
 		acctest.AwaitCount(t, tf.Broker, fmt.Sprintf("p%d.retry.2s", i), 0)
 	}
 	// A busy broker may not report on each queue at once.
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		first.Store(0)
 		second.Store(0)
 		each.Store(0)

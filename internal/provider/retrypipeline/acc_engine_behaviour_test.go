@@ -36,31 +36,27 @@ func failing(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.Deliv
 	var waits []time.Duration
 	last := time.Time{}
 	for range times {
-		select {
-		case d := <-deliveries:
-			if !last.IsZero() {
-				waits = append(waits, time.Since(last))
-			}
-			last = time.Now()
-			if err := fail(d); err != nil {
-				t.Fatal(err)
-			}
-		case <-time.After(time.Minute):
-			t.Fatalf("not delivered after %v", waits)
+		d := brokertest.Receive(t, deliveries)
+		if !last.IsZero() {
+			waits = append(waits, time.Since(last))
+		}
+		last = time.Now()
+		if err := fail(d); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return waits
 }
 
-// waited compares waits with those that are configured: never shorter, and longer by what a busy machine takes.
+// waited compares waits with those that are configured: never shorter.
 func waited(t *testing.T, got []time.Duration, want ...time.Duration) {
 	t.Helper()
-	const early, late = 50 * time.Millisecond, 10 * time.Second
+	const early = 50 * time.Millisecond
 	if len(got) != len(want) {
 		t.Fatalf("waited %v instead of %v", got, want)
 	}
 	for i := range want {
-		if got[i] < want[i]-early || got[i] > want[i]+late {
+		if got[i] < want[i]-early {
 			t.Errorf("waited %v instead of %v", got, want)
 		}
 	}
@@ -70,7 +66,7 @@ func waited(t *testing.T, got []time.Duration, want ...time.Duration) {
 func parked(t *testing.T, b *brokertest.Broker, body string) amqp.Delivery {
 	t.Helper()
 	var found amqp.Delivery
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		m, ok := b.Get(t, "orders.failed")
 		if found = m; !ok || string(m.Body) != body {
 			return fmt.Errorf("got %q, %t from the failed queue, want %q", m.Body, ok, body)
@@ -188,7 +184,7 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 						t.Fatal(err, ok)
 					}
 				}
-				brokertest.Eventually(t, time.Minute, func() error { // with ready messages alone
+				brokertest.Eventually(t, func() error { // with ready messages alone
 					q, err := ch.QueueDeclarePassive("work", true, false, false, false, nil)
 					if err == nil && q.Messages != 2 {
 						err = fmt.Errorf("%d messages are back", q.Messages)
@@ -383,11 +379,7 @@ func crash(t *testing.T, b *brokertest.Broker, messages int) {
 		t.Fatal(err)
 	}
 	for range messages {
-		select {
-		case <-deliveries:
-		case <-time.After(time.Minute):
-			t.Fatal("not delivered")
-		}
+		brokertest.Receive(t, deliveries)
 	}
 	if err := ch.Close(); err != nil {
 		t.Fatal(err)
@@ -409,7 +401,7 @@ func TestAccEveryRelease_ConsumersQueueIsGone(t *testing.T) {
 		if d, ok, err := ch.Get("gone", false); err != nil || !ok || d.Reject(false) != nil {
 			t.Fatal(err, ok)
 		}
-		brokertest.Eventually(t, time.Minute, func() error { // or it would be deleted with the queue, as a pending dead letter
+		brokertest.Eventually(t, func() error { // or it would be deleted with the queue, as a pending dead letter
 			q, err := ch.QueueDeclarePassive("orders.retry.3s", true, false, false, false, nil)
 			if err == nil && q.Messages != 1 {
 				err = fmt.Errorf("%d messages wait", q.Messages)

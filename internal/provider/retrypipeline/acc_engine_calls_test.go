@@ -71,7 +71,7 @@ func TestAccEveryRelease_RequeueIsNoRetry(t *testing.T) {
 				nack := func(d amqp.Delivery) error { return d.Nack(false, true) }
 				comesBack(t, b, "rejected", b.VersionAtLeast("4.0"), reject)
 				comesBack(t, b, "nacked", b.VersionAtLeast("4.0") && !b.VersionAtLeast("4.3"), nack)
-			}, `delays = ["30s"]`, `work_queues = { work = {} }`)
+			}, `delays = ["1h"]`, `work_queues = { work = {} }`)
 		})
 	}
 }
@@ -79,7 +79,6 @@ func TestAccEveryRelease_RequeueIsNoRetry(t *testing.T) {
 // comesBack has a message returned to the queue until that has counted enough, or twice as often if it does not count.
 func comesBack(t *testing.T, b *brokertest.Broker, body string, counts bool, fail func(amqp.Delivery) error) {
 	t.Helper()
-	began := time.Now()
 	b.Publish(t, "", "work", persistent(body))
 	if counts {
 		failing(t, b, counted, fail)
@@ -92,9 +91,6 @@ func comesBack(t *testing.T, b *brokertest.Broker, body string, counts bool, fai
 			}
 			return fail(d)
 		})
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("%s: took %s, as if it had waited", body, took)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -41,7 +40,7 @@ func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages 
 	for range messages {
 		rejectOne(t, b, queue)
 	}
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if held := reported(t, b, queue, "messages_dlx"); held != messages {
 			return fmt.Errorf("%d dead letters are held, want %d", held, messages)
 		}
@@ -109,7 +108,7 @@ func TestAccEveryRelease_PolicyCoversFractionsOfASecond(t *testing.T) {
 		Config: pipelineHCL(b, `delays = ["1500ms", "90500ms"]`),
 		Check: func(*terraform.State) error {
 			for _, queue := range []string{"orders.retry.1.5s", "orders.retry.1m30.5s"} {
-				brokertest.Eventually(t, time.Minute, func() error {
+				brokertest.Eventually(t, func() error {
 					var found struct{ Policy string }
 					b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
 					if found.Policy != "retry/orders/queues" {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
@@ -73,7 +72,7 @@ func emptyInbox(t *testing.T, b *brokertest.Broker, want int) {
 	t.Helper()
 	const inbox = "orders.inbox"
 	ch := b.Channel(t)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		q, err := ch.QueueDeclarePassive(inbox, true, false, false, false, nil)
 		if err == nil && q.Messages != want {
 			err = fmt.Errorf("%s has %d messages instead of %d", inbox, q.Messages, want)
@@ -88,7 +87,7 @@ func emptyInbox(t *testing.T, b *brokertest.Broker, want int) {
 // eventuallyPolicy waits until the broker says that a policy applies to a queue, which it does late.
 func eventuallyPolicy(t *testing.T, b *brokertest.Broker, queue, policy string) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var found struct {
 			Policy string `json:"policy"`
 		}
@@ -103,7 +102,7 @@ func eventuallyPolicy(t *testing.T, b *brokertest.Broker, queue, policy string) 
 // eventuallyReported waits until the management API reports this many messages in a queue.
 func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var found struct {
 			Messages int `json:"messages"`
 		}

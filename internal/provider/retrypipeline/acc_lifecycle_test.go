@@ -3,7 +3,6 @@ package retrypipeline_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -113,7 +112,7 @@ func TestAcc_PoliciesOfTwoPipelinesDoNotCollide(t *testing.T) {
 			PreConfig: func() {
 				for queue, inbox := range map[string]string{"b.dlx.c": "a.inbox", "c": "a.dlx.b.inbox"} {
 					rejectOne(t, b, queue)
-					brokertest.Eventually(t, time.Minute, func() error { return arrived(t, b, inbox, "rejected") })
+					brokertest.Eventually(t, func() error { return arrived(t, b, inbox, "rejected") })
 				}
 			},
 			Config:           config,

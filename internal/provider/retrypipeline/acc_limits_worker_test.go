@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -67,7 +66,7 @@ output "worker" {
 			b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent})
 		}
 		got := map[string]end{}
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			for _, failed := range []string{"orders.failed", "bills.failed"} {
 				if d, ok := b.Get(t, failed); ok {
 					queue := d.Headers["retry-queue"].(string)

@@ -33,7 +33,7 @@ func anotherListens(t *testing.T, tf *cli) {
 		for range 5 {
 			rejectOne(t, tf.Broker, queue)
 		}
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			held, arrived := reported(t, tf.Broker, queue, "messages_dlx"), reported(t, tf.Broker, name+".inbox", "messages")
 			if name == "frozen" && held == 0 || name == "going" && arrived != 5 {
 				return fmt.Errorf("%s: %d dead letters held, %d in the inbox", name, held, arrived)
@@ -73,7 +73,7 @@ func clientCopiesDeaths(t *testing.T, tf *cli) {
 	}}}
 	tf.Publish(t, "", "work", copied)
 	ch := tf.Channel(t)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		q, err := ch.QueueDeclarePassive("work", true, false, false, false, nil)
 		if err == nil && q.Messages > 0 {
 			err = errors.New("the copied message has not expired")
@@ -81,7 +81,7 @@ func clientCopiesDeaths(t *testing.T, tf *cli) {
 		return err
 	})
 	rejectOne(t, tf.Broker, "work")
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		for d, ok := tf.Get(t, "orders.inbox"); ok; d, ok = tf.Get(t, "orders.inbox") {
 			if string(d.Body) == "rejected" {
 				return nil

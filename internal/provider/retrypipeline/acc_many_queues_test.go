@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -41,7 +40,7 @@ func TestAcc_ManyWorkQueues(t *testing.T) {
 func attached(t *testing.T, b *brokertest.Broker, want int) resource.TestCheckFunc {
 	t.Helper()
 	return func(*terraform.State) error {
-		brokertest.Eventually(t, time.Minute, func() error {
+		brokertest.Eventually(t, func() error {
 			var queues []struct {
 				Name, Policy string
 			}

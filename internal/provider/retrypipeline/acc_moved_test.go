@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -118,7 +117,7 @@ func takenOverWhileDeadLettersPend(t *testing.T, tf *cli) {
 	other.configure(t, takesOver(""))
 	other.apply(t)
 	ch := tf.Channel(t)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		inbox, err := ch.QueueDeclarePassive("new.inbox", true, false, false, false, nil)
 		if held := reported(t, tf.Broker, "work", "messages_dlx"); err == nil && held+inbox.Messages != messages {
 			err = fmt.Errorf("%d dead letters are held, and %d are in the inbox", held, inbox.Messages)

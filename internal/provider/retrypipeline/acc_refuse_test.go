@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -60,7 +59,7 @@ func TestAccEveryRelease_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) 
 			PreConfig: func() {
 				bound("orders.failed", "audit", "", nil)(t, b)
 				b.Publish(t, "", "orders.retry.0.refused", persistent("refused"))
-				brokertest.Eventually(t, time.Minute, func() error {
+				brokertest.Eventually(t, func() error {
 					if m, ok := b.Get(t, "orders.failed"); !ok || string(m.Body) != "refused" {
 						return errors.New("the failed queue has nothing")
 					}
@@ -238,7 +237,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 
 func awaitConsumers(t *testing.T, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		var q struct {
 			Consumers *int `json:"consumers"`
 		}

@@ -106,7 +106,7 @@ func (tf *cli) workerConfig(t *testing.T) workerconfig.Config {
 // removeRetired applies until no queue of the old schedule is left.
 func (tf *cli) removeRetired(t *testing.T, before, after []string) {
 	t.Helper()
-	brokertest.Eventually(t, 3*time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		for _, delay := range before {
 			status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "orders.retry."+delay), nil)
 			if status == http.StatusOK && !slices.Contains(after, delay) {
@@ -196,7 +196,7 @@ func (r *retries) awaitMore(t *testing.T, must bool) {
 		time.Sleep(2 * time.Second)
 		return
 	}
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if r.count() < before+5 {
 			return errors.New("no more messages succeed")
 		}
@@ -215,7 +215,7 @@ func (r *retries) requireAllRetried(t *testing.T) {
 	t.Helper()
 	r.stop()
 	published := <-r.published
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		if m, parked := r.Get(t, "orders.failed"); parked {
 			t.Fatalf("parked: %v", m.Headers)
 		}

@@ -91,7 +91,7 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 				t.Errorf("the log does not say %q:\n%s", want, printed)
 			}
 		}
-		brokertest.Eventually(t, time.Minute, func() error { return arrived(t, tf.Broker, "orders.inbox", "waiting") })
+		brokertest.Eventually(t, func() error { return arrived(t, tf.Broker, "orders.inbox", "waiting") })
 		for _, queue := range acctest.Names(t, tf.Broker, "queues") {
 			if queue == "paid" || queue == "team.failed" || queue == "orders.retry.1m30s" {
 				t.Errorf("%s is still there", queue)

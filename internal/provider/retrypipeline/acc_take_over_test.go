@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -43,7 +42,7 @@ func reject(t *testing.T, b *brokertest.Broker, body string) {
 func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string) {
 	t.Helper()
 	missing := slices.Clone(bodies)
-	brokertest.Eventually(t, time.Minute, func() error {
+	brokertest.Eventually(t, func() error {
 		m, ok := b.Get(t, queue)
 		missing = slices.DeleteFunc(missing, func(body string) bool { return ok && body == string(m.Body) })
 		if len(missing) > 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -28,7 +27,7 @@ func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 		return func() {
 			t.Helper()
 			b.Publish(t, "two.failed.route", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Headers: amqp.Table{"CC": []any{"failed:work.b"}}})
-			brokertest.Eventually(t, time.Minute, func() error {
+			brokertest.Eventually(t, func() error {
 				q, err := b.Channel(t).QueueDeclarePassive("work.shared", true, false, false, false, nil)
 				if err != nil || q.Messages != count {
 					return fmt.Errorf("%d messages, %w", q.Messages, err)

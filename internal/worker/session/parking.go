@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// parkingPatience is how long the way to the failed queues of work queues may be closed before their messages go to the
+	// ParkingPatience is how long the way to the failed queues of work queues may be closed before their messages go to the
 	// pipeline's.
-	parkingPatience = 5 * time.Second
+	ParkingPatience = 5 * time.Second
 	// parkingProbe passes between two messages that try whether it is open again.
 	parkingProbe = 10 * time.Second
 )
@@ -28,7 +28,7 @@ type obstacle struct {
 
 // detour is why a failed message has to go to the pipeline's failed queue now, "" if it has not.
 func (o *obstacle) detour(a alarm, now time.Time) deadletter.Detour {
-	if o.why == "" || a.waited(o.since, now) < parkingPatience {
+	if o.why == "" || a.waited(o.since, now) < ParkingPatience {
 		return ""
 	}
 	probes := o.begun() && now.After(o.nextProbe)

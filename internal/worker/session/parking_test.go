@@ -19,11 +19,11 @@ func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
 		after time.Duration
 		want  deadletter.Detour
 	}{
-		{parkingPatience - 1, ""},
-		{parkingPatience, deadletter.DetourForbidden},
-		{parkingPatience + parkingProbe, deadletter.DetourForbidden},
-		{parkingPatience + parkingProbe + 1, ""}, // tries again
-		{parkingPatience + parkingProbe + 2, deadletter.DetourForbidden},
+		{ParkingPatience - 1, ""},
+		{ParkingPatience, deadletter.DetourForbidden},
+		{ParkingPatience + parkingProbe, deadletter.DetourForbidden},
+		{ParkingPatience + parkingProbe + 1, ""}, // tries again
+		{ParkingPatience + parkingProbe + 2, deadletter.DetourForbidden},
 	} {
 		if got := o.detour(alarm{}, now.Add(step.after)); got != step.want {
 			t.Errorf("after %s: %q, want %q", step.after, got, step.want)
@@ -31,7 +31,7 @@ func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
 	}
 	// What an alarm has stopped does not count.
 	alarmed.shut(&amqp.Error{Code: amqp.NotFound}, now)
-	if got := alarmed.detour(alarm{clearedAt: now.Add(4 * time.Second)}, now.Add(parkingPatience)); got != "" {
+	if got := alarmed.detour(alarm{clearedAt: now.Add(4 * time.Second)}, now.Add(ParkingPatience)); got != "" {
 		t.Errorf("detour %q during an alarm", got)
 	}
 }
