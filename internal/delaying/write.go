@@ -2,6 +2,7 @@ package delaying
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +53,14 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+len(v.way.Bits)+ownHeaders)
 	_, byWorker := d.Headers[HeaderPublishID].(string)
 	for key, value := range d.Headers {
-		// Other routing keys are the publisher's: the message is routed by them, too.
-		brokers := deadletter.IsBrokers(key) && !deadletter.IsAddress(key)
-		if !brokers && !isBit(key) && (byWorker || !isAside(key)) {
+		switch {
+		case deadletter.IsAddress(key):
+			// Other routing keys are the publisher's: the message is routed by them, too. Over AMQP 1.0 they can be anything, and a
+			// broker accepts no copy with that.
+			if v.Action != Refuse || areKeys(value) {
+				h[key] = value
+			}
+		case !deadletter.IsBrokers(key) && !isBit(key) && (byWorker || !isAside(key)):
 			h[key] = value
 		}
 	}
@@ -83,6 +89,12 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	case Deliver:
 	}
 	return h
+}
+
+// areKeys reports whether a value of CC or BCC is what a broker takes for one. What was published over AMQP 1.0 can have others.
+func areKeys(value any) bool {
+	keys, ok := value.([]any)
+	return ok && !slices.ContainsFunc(keys, func(key any) bool { _, text := key.(string); return !text })
 }
 
 // waited is the delay of a message as its consumer reads it: of 32 bits where they are enough, as the plugin writes it. There are

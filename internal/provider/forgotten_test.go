@@ -34,7 +34,7 @@ func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	b := brokertest.New(t)
-	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	tf := acctest.NewCLI(t, acctest.Times())
 	tf.Write(t, "versions.tf", terraformtest.Required)
 	configure := func(config string, pipelines ...string) {
 		t.Helper()

@@ -21,7 +21,7 @@ func TestAcc_WarningsOfAnUnknownEndpoint(t *testing.T) {
 	acctest.Require(t)
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
-	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	tf := acctest.NewCLI(t, acctest.Times())
 	configure := func(revision, more string) {
 		tf.Write(t, "main.tf", fmt.Sprintf(required+`
 resource "terraform_data" "broker" { triggers_replace = %q }
@@ -45,7 +45,7 @@ func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
 	acctest.Require(t)
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", nil)
-	owner, attacher := terraformtest.New(t, terraformtest.BuildProvider(t)), terraformtest.New(t, terraformtest.BuildProvider(t))
+	owner, attacher := acctest.NewCLI(t, acctest.Times()), acctest.NewCLI(t, acctest.Times())
 	const both = "work_queues = { work = {} }"
 	apply := func(tf *terraformtest.CLI, config string) {
 		tf.Write(t, "main.tf", required+config)

@@ -52,7 +52,7 @@ func TestAcc_ForcedReplacements(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	b := brokertest.New(t)
-	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	tf := acctest.NewCLI(t, acctest.Times())
 	configure := func(revision string, force bool) {
 		tf.Write(t, "main.tf", strings.NewReplacer("VHOST", b.Vhost, "REVISION", revision, "FORCE", fmt.Sprint(force)).Replace(replaceable))
 	}

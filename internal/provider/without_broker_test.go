@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -35,7 +36,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 func TestAcc_WithoutABroker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	tf := terraformtest.New(t, terraformtest.BuildProvider(t), "TF_CLI_ARGS=-no-color")
+	tf := acctest.NewCLI(t, acctest.Times(), "TF_CLI_ARGS=-no-color")
 	tf.Write(t, "main.tf", fmt.Sprintf(twoPipelines, b.Vhost))
 	settings := func(endpoint, username string) {
 		tf.Write(t, "terraform.tfvars", fmt.Sprintf("endpoint = %q\nusername = %q\n", endpoint, username))
@@ -68,7 +69,7 @@ func TestAcc_WithoutABroker(t *testing.T) {
 func TestAcc_OtherBrokers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	tf := terraformtest.New(t, terraformtest.BuildProvider(t), "TF_CLI_ARGS=-no-color")
+	tf := acctest.NewCLI(t, acctest.Times(), "TF_CLI_ARGS=-no-color")
 	tf.Write(t, "main.tf", fmt.Sprintf(twoPipelines+`
 data "rabbitmq_dead_letter_audit" "all" {
   vhost = %q

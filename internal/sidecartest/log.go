@@ -6,13 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
-
-// patience is how long anything may take that must happen.
-const patience = time.Minute
 
 // Log is what a worker has written. The zero value is ready to use.
 type Log struct {

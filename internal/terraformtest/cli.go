@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 )
@@ -24,10 +27,11 @@ type CLI struct {
 	// Env is the environment of the commands to come.
 	Env []string
 
-	binary string
+	binary   string
+	provider func() tfprotov6.ProviderServer // in this process
 }
 
-// New makes an empty directory for the CLI. Provider is what [BuildProvider] returned; the environment
+// New makes an empty directory for the CLI. Provider is what [BuildProvider] returned, or ""; the environment
 // is the test's own, but for Terraform's settings, with these variables.
 func New(t testing.TB, provider string, env ...string) *CLI {
 	t.Helper()
@@ -49,12 +53,15 @@ func New(t testing.TB, provider string, env ...string) *CLI {
 // Required is all that a module without other providers needs.
 const Required = "terraform {\n  required_providers {\n    rabbitmq = { source = \"" + registry.Source + "\" }\n  }\n}\n"
 
-// Settings writes a configuration of the CLI that makes it use a provider that [BuildProvider] built, and returns its path.
+// Settings writes a configuration of the CLI that makes it use a provider that [BuildProvider] built, if one is given, and returns its
+// path.
 func Settings(t testing.TB, provider string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "terraform.rc")
-	content := fmt.Sprintf("provider_installation {\n  dev_overrides { %q = %q }\n  direct {}\n}\n", registry.Source, provider)
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+	file, overrides := filepath.Join(t.TempDir(), "terraform.rc"), ""
+	if provider != "" {
+		overrides = fmt.Sprintf("dev_overrides { %q = %q }", registry.Source, provider)
+	}
+	if err := os.WriteFile(file, []byte("provider_installation {\n"+overrides+"\ndirect {}\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -83,7 +90,7 @@ func (c *CLI) Try(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	command := c.command(ctx, args)
 	command.Stdout, command.Stderr = &stdout, &stderr
-	if err := command.Run(); err != nil {
+	if err := c.run(ctx, command); err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.binary), strings.Join(args, " "), err, stdout.String()+stderr.String())
 	}
 	return stdout.String(), nil
@@ -92,12 +99,27 @@ func (c *CLI) Try(ctx context.Context, args ...string) (string, error) {
 // Exit returns all that the CLI prints, and its exit code.
 func (c *CLI) Exit(t testing.TB, args ...string) (printed string, code int) {
 	t.Helper()
+	var output bytes.Buffer
 	command := c.command(t.Context(), args)
-	output, err := command.CombinedOutput()
+	command.Stdout, command.Stderr = &output, &output
+	err := c.run(t.Context(), command)
 	if command.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return string(output), command.ProcessState.ExitCode()
+	return output.String(), command.ProcessState.ExitCode()
+}
+
+func (c *CLI) run(ctx context.Context, command *exec.Cmd) error {
+	if c.provider != nil {
+		// An interrupted command finishes what it has begun.
+		variable, stop, err := serve(context.WithoutCancel(ctx), c.provider)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		command.Env = append(slices.Clip(c.Env), variable)
+	}
+	return command.Run()
 }
 
 // command is interrupted when the context ends, and then has time to finish what it has begun.

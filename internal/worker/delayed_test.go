@@ -197,16 +197,45 @@ func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", e.Version)
 	}
 	r := e.work(t)
-	amqp10.Dial(t, e.Broker).To(t, "/exchanges/"+e.names.Exchange()).Send(t, withUUID("bad").Encode())
+	sender := amqp10.Dial(t, e.Broker).To(t, "/exchanges/"+e.names.Exchange())
+	for _, more := range [][]amqp10.Value{nil, {amqp10.Text("CC"), amqp10.Text("a"), amqp10.Text("BCC"), amqp10.UUID()}} {
+		m := withUUID("bad")
+		m.ApplicationProperties = amqp10.Map(append(more, amqp10.Text("order"), amqp10.UUID())...)
+		sender.Send(t, m.Encode())
+		e.publish(t, "work", int32(100), amqp.Publishing{MessageId: "good"})
+		if d := e.await(t, "work"); d.MessageId != "good" {
+			t.Errorf("%+v", d)
+		}
+		d := e.await(t, e.names.UnroutedQueue())
+		if text, _ := d.Headers["dead-letter-error"].(string); d.MessageId != "bad" || d.Headers["dead-letter-reason"] != "malformed" || !strings.Contains(text, "a UUID") {
+			t.Errorf("%+v", d)
+		}
+	}
+	r.awaitSeries(t, map[string]float64{"messages_unrouted_total{reason=malformed}": 2, "messages_delayed_total": 2})
+}
+
+// A message that the broker can deliver over no protocol is gone at its delivery limit, which is reached at once. Here it is lower.
+func TestMessageOfNoProtocolDoesNotStopADelayedExchange(t *testing.T) {
+	t.Parallel()
+	e := newExchange(t, "1m", "100ms", "work")
+	if !e.VersionAtLeast("4.0") {
+		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", e.Version)
+	}
+	e.set(t, "PUT", e.Path("policies", "limit"), map[string]any{
+		"pattern": "inbox$", "apply-to": "queues", "priority": 1000, "definition": map[string]any{"delivery-limit": 20},
+	})
+	m := withUUID("bad")
+	m.Annotations = amqp10.Map(amqp10.Symbol("x-opt-null"), amqp10.Null)
+	amqp10.Dial(t, e.Broker).To(t, "/exchanges/"+e.names.Exchange()).Send(t, m.Encode())
 	e.publish(t, "work", int32(100), amqp.Publishing{MessageId: "good"})
+	r := e.work(t)
 	if d := e.await(t, "work"); d.MessageId != "good" {
 		t.Errorf("%+v", d)
 	}
-	d := e.await(t, e.names.UnroutedQueue())
-	if text, _ := d.Headers["dead-letter-error"].(string); d.MessageId != "bad" || d.Headers["dead-letter-reason"] != "malformed" || !strings.Contains(text, "a UUID") {
-		t.Errorf("%+v", d)
+	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), 1) })
+	if n := r.Log.Count("a message was left to the broker"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, r.Log)
 	}
-	r.awaitSeries(t, map[string]float64{"messages_unrouted_total{reason=malformed}": 1, "messages_delayed_total": 1})
 }
 
 // A worker with the permissions that the provider lists can do all that it has to.

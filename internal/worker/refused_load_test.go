@@ -17,9 +17,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// offeredAgain is how long a broker may take to offer a queue again what that has refused.
-const offeredAgain = 14 * time.Minute
-
 // refusal is a flow with two queues behind the same exchange, one of which is full.
 type refusal struct {
 	testVhost

@@ -172,6 +172,11 @@ func (s *search) take(
 	s.inbox.URI, s.inbox.Flow, s.inbox.Client = uri, flow, session.Client(flow.Config(), "undeliverable", o.Version)
 	s.looks = min(max(s.looks, among), maxLooks)
 	taken, err := s.inbox.Take(ctx, s.looks)
+	if errors.Is(err, undeliverable.ErrLeftToTheBroker) {
+		log.Warn("a message was left to the broker, which moves it to where the inbox dead-letters", "queue", flow.Config().Inbox(), "error", err)
+		s.looks = 1
+		return true
+	}
 	if err != nil {
 		log.Warn("the broker cannot deliver the message at the head of the inbox, and it cannot be parked over AMQP 1.0: trying again",
 			"queue", flow.Config().Inbox(), "error", err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // Times are those of the test's broker.
@@ -35,6 +36,14 @@ func Factories(times apply.Times) map[string]func() (tfprotov6.ProviderServer, e
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"rabbitmq": providerserver.NewProtocol6WithError(provider.NewForTest("test", times)()),
 	}
+}
+
+// NewCLI is Terraform's CLI with the provider of this process.
+func NewCLI(t testing.TB, times apply.Times, env ...string) *terraformtest.CLI {
+	t.Helper()
+	tf := terraformtest.New(t, "", env...)
+	tf.Serve(providerserver.NewProtocol6(provider.NewForTest("test", times)()))
+	return tf
 }
 
 // Require fails where the test framework would skip: a skipped test proves nothing.

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// cli is Terraform's CLI in a directory of its own, with the provider that users get. Unlike the test
+// cli is Terraform's CLI in a directory of its own, with the provider in this process. Unlike the test
 // framework it can apply a plan that was saved before.
 type cli struct {
 	*brokertest.Broker
@@ -25,7 +26,7 @@ func newCLI(t *testing.T) *cli {
 // beside is the same with a state of its own.
 func (tf *cli) beside(t *testing.T) *cli {
 	t.Helper()
-	other := &cli{tf.Broker, terraformtest.New(t, terraformtest.BuildProvider(t))}
+	other := &cli{tf.Broker, acctest.NewCLI(t, acctest.Times())}
 	other.Write(t, "versions.tf", terraformtest.Required)
 	return other
 }

@@ -106,7 +106,7 @@ func TestAcc_ExampleReadsPipelinesOfOthers(t *testing.T) {
 	read := strings.Replace(string(example), "= each.key\n", fmt.Sprintf("= each.key\n  vhost = %q\n  depends_on = [rabbitmq_retry_pipeline.owned]\n", b.Vhost), 1)
 	outputs := "output \"pipelines\" { value = length(jsondecode(local.worker_json).pipelines) }\noutput \"read\" { value = local.worker_permissions.read }\n"
 	acctest.Require(t)
-	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
+	tf := acctest.NewCLI(t, acctest.Times())
 	tf.Write(t, "main.tf", terraformtest.Required+owned+read+outputs)
 	tf.Run(t, "apply", "-auto-approve", "-input=false")
 	if got := tf.Run(t, "output", "-raw", "pipelines"); got != "2" {

@@ -8,6 +8,7 @@ package undeliverable
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
@@ -52,6 +54,9 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 	defer link.release(ctx)
 	for !link.ended() {
 		message, err := link.next(ctx)
+		if isEncodingError(err) && len(link.held) == 0 {
+			err = errNoProtocol
+		}
 		if err != nil || message == nil {
 			return taken, err
 		}
@@ -65,6 +70,21 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 		}
 	}
 	return taken, nil
+}
+
+// errNoProtocol says that the broker cannot deliver the message at the head of the queue over AMQP 1.0, either.
+var errNoProtocol = errors.New("the broker can deliver the message at the head of the queue over no protocol")
+
+// isEncodingError reports whether the broker's encoder of AMQP 1.0 failed: on 4.3.6 over an annotation that is null, on 4.0.5 also over
+// one that is a decimal number or NaN.
+func isEncodingError(err error) bool {
+	var failed *amqp10.Error
+	var ended *amqp10.SessionError
+	if errors.As(err, &ended) && ended.RemoteErr != nil {
+		failed = ended.RemoteErr
+	}
+	return (failed != nil || errors.As(err, &failed)) &&
+		failed.Condition == amqp10.ErrCondInternalError && strings.Contains(failed.Description, "amqp10_binary_generator")
 }
 
 // handle parks a message if it is undeliverable, and holds it otherwise.
@@ -103,12 +123,31 @@ type Inbox struct {
 	Client amqpconn.Client
 
 	patience session.Patience
+	// unlimited is an inbox that has kept a message beyond any delivery limit of ours.
+	unlimited bool
 }
+
+// ErrLeftToTheBroker says that the message at the head of the inbox has reached its delivery limit: the broker has dead-lettered it.
+var ErrLeftToTheBroker = errors.New("the broker could deliver it over no protocol, up to its delivery limit")
 
 // Take parks the undeliverable messages at the head of the inbox, and returns how many there were. It ends with
 // as many others as it may look at, which it leaves as they are. An error says why it could not go on; the message
-// is in the inbox then.
+// is in the inbox then, but for [ErrLeftToTheBroker].
 func (i *Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
+	taken, err = i.take(ctx, looks)
+	if i.unlimited || !errors.Is(err, errNoProtocol) {
+		return taken, err
+	}
+	for range pipeline.InboxDeliveryLimit {
+		if taken, err = i.take(ctx, looks); !errors.Is(err, errNoProtocol) {
+			return taken, cmp.Or(err, ErrLeftToTheBroker)
+		}
+	}
+	i.unlimited = true
+	return taken, err
+}
+
+func (i *Inbox) take(ctx context.Context, looks int) (taken int, err error) {
 	config := i.Flow.Config()
 	out := publisher{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
 	defer out.close()

@@ -1,0 +1,41 @@
+package terraformtest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
+)
+
+// Serve has each command of the CLI to come use a provider of this process, made for it. That is quicker than a process for each time
+// that Terraform starts one.
+func (c *CLI) Serve(provider func() tfprotov6.ProviderServer) { c.provider = provider }
+
+// serve starts a provider, and returns the variable that has Terraform use it.
+func serve(ctx context.Context, provider func() tfprotov6.ProviderServer) (variable string, stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	started, ended, failed := make(chan *plugin.ReattachConfig), make(chan struct{}), make(chan error, 1)
+	go func() {
+		failed <- tf6server.Serve(registry.Source, provider, tf6server.WithDebug(ctx, started, ended), tf6server.WithoutLogStderrOverride())
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	select {
+	case err := <-failed:
+		cancel()
+		return "", nil, err
+	case at := <-started:
+		reattach, err := json.Marshal(map[string]any{registry.Source: map[string]any{
+			"Protocol": at.Protocol, "ProtocolVersion": at.ProtocolVersion, "Pid": os.Getpid(), "Test": true,
+			"Addr": map[string]string{"Network": at.Addr.Network(), "String": at.Addr.String()},
+		}})
+		return "TF_REATTACH_PROVIDERS=" + string(reattach), stop, err
+	}
+}
