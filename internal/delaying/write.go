@@ -53,14 +53,7 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+len(v.way.Bits)+ownHeaders)
 	_, byWorker := d.Headers[HeaderPublishID].(string)
 	for key, value := range d.Headers {
-		switch {
-		case deadletter.IsAddress(key):
-			// Other routing keys are the publisher's: the message is routed by them, too. Over AMQP 1.0 they can be anything, and a
-			// broker accepts no copy with that.
-			if v.Action != Refuse || areKeys(value) {
-				h[key] = value
-			}
-		case !deadletter.IsBrokers(key) && !isBit(key) && (byWorker || !isAside(key)):
+		if stays(v, key, value) && (byWorker || !isAside(key)) {
 			h[key] = value
 		}
 	}
@@ -91,8 +84,15 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	return h
 }
 
-// areKeys reports whether a value of CC or BCC is what a broker takes for one. What was published over AMQP 1.0 can have others.
-func areKeys(value any) bool {
+// stays reports whether a copy has a header of its message. The routing keys in CC and BCC are the publisher's: the message is routed
+// by them, too. Over AMQP 1.0 they can be anything, and a broker accepts no copy with that.
+func stays(v Verdict, key string, value any) bool {
+	if !deadletter.IsAddress(key) {
+		return !deadletter.IsBrokers(key) && !isBit(key)
+	}
+	if v.Action != Refuse {
+		return true
+	}
 	keys, ok := value.([]any)
 	return ok && !slices.ContainsFunc(keys, func(key any) bool { _, text := key.(string); return !text })
 }
