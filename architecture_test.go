@@ -4,19 +4,17 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The map has every package, and stays a page.
 func TestArchitectureNamesEveryPackage(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	packages, err := os.ReadDir("internal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range packages {
 		if p.IsDir() && !strings.Contains(string(content), "`"+p.Name()+"`") {
 			t.Errorf("ARCHITECTURE.md does not name internal/%s", p.Name())

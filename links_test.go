@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Every relative link leads to a file that is there, and to a heading of it. Registries take a page's name without .md,
@@ -41,9 +43,7 @@ func TestLinksLeadToFiles(t *testing.T) {
 func markdown(t *testing.T) (pages []string) {
 	t.Helper()
 	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, folder := range []string{"design", "docs", "examples"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if filepath.Ext(path) == ".md" {
@@ -51,9 +51,7 @@ func markdown(t *testing.T) (pages []string) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return pages
 }
@@ -61,9 +59,7 @@ func markdown(t *testing.T) (pages []string) {
 func withoutCode(t *testing.T, page string) string {
 	t.Helper()
 	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(string(content), "")
 }
 

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The sidecar shares code with the provider, but must never carry Terraform's libraries along.
 func TestImportsNothingOfTerraform(t *testing.T) {
 	t.Parallel()
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// The client of the management API repeats what failed on the way.
 	harmless := []string{"github.com/hashicorp/go-retryablehttp", "github.com/hashicorp/go-cleanhttp"}
 	for dependency := range strings.Lines(string(output)) {
@@ -37,9 +37,7 @@ func TestBinaryIsSmall(t *testing.T) {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Logf("%.1f MiB", float64(info.Size())/(1<<20))
 	if info.Size() > limit {
 		t.Errorf("%d bytes, want at most %d", info.Size(), limit)

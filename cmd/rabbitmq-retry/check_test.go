@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -28,9 +30,7 @@ func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
 	permissions := pipeline.WorkerPermissions("orders")
 	user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 	uri, err := url.Parse(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	uri.User = url.UserPassword(user, password)
 	file := write(t, uri.String()+"\n")
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -89,9 +90,7 @@ func documents(t *testing.T, name string) (all []object) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		require.NoErrorf(t, err, "%s", name)
 		all = append(all, next)
 	}
 }
@@ -101,9 +100,7 @@ func kubernetes(t *testing.T) deployment {
 	pod := documents(t, "kubernetes/worker.yaml")[0].in("spec", "template", "spec")
 	container := pod.in("containers")
 	grace, err := time.ParseDuration(fmt.Sprintf("%vs", pod["terminationGracePeriodSeconds"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := deployment{args: texts(container["args"]), grace: grace}
 	for _, mount := range container["volumeMounts"].([]any) {
 		if mount := mount.(object); mount["subPath"] == nil && mount["readOnly"] == true {
@@ -117,9 +114,7 @@ func compose(t *testing.T) deployment {
 	t.Helper()
 	service := documents(t, "compose/compose.yaml")[0].in("services", "rabbitmq-retry")
 	grace, err := time.ParseDuration(service["stop_grace_period"].(string))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := deployment{args: texts(service["command"]), grace: grace}
 	for _, mount := range texts(service["volumes"]) {
 		if parts := strings.Split(mount, ":"); len(parts) == 3 && parts[2] == "ro" {
@@ -140,9 +135,7 @@ func systemd(t *testing.T) deployment {
 		return match[1]
 	}
 	grace, err := time.ParseDuration(value("TimeoutStopSec"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return deployment{args: strings.Fields(value("ExecStart"))[1:], grace: grace}
 }
 

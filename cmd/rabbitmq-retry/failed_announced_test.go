@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -53,9 +55,7 @@ func TestMessagesThatOthersHold(t *testing.T) {
 	}
 	ch := o.Channel(t)
 	held, err := ch.Consume("orders.failed", "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 3 {
 		<-held
 	}
@@ -64,9 +64,7 @@ func TestMessagesThatOthersHold(t *testing.T) {
 		contains(t, errs, `nothing was done: no message was seen in "orders.failed", and 1 other consumer may hold some`)
 	}
 	ids := filepath.Join(t.TempDir(), "ids")
-	if err := os.WriteFile(ids, []byte("0123456789abcdef\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(ids, []byte("0123456789abcdef\n"), 0o600))
 	_, errs := o.run(t, exitError, "failed", "list", "orders", "--ids", ids)
 	contains(t, errs, "1 id not found")
 }

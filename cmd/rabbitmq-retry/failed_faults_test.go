@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -69,9 +71,7 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	text := func(file string) string {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(content)
 	}
 	uri := o.ThroughTLS(t, server)
@@ -115,25 +115,17 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 func clientCertificate(t *testing.T) (trusted *x509.CertPool, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "operator"}, NotAfter: time.Now().Add(time.Hour),
 		BasicConstraintsValid: true, IsCA: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	trusted = x509.NewCertPool()
 	trusted.AddCert(parsed)
 	return trusted, brokertest.PEMFile(t, "CERTIFICATE", der), brokertest.PEMFile(t, "PRIVATE KEY", encoded)
@@ -180,9 +172,7 @@ func TestReplayTexts(t *testing.T) {
 			func(t *testing.T, o orders) {
 				t.Helper()
 				o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
-				if err := o.Channel(t).ExchangeDeclare("orders.return", "direct", true, false, false, false, nil); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, o.Channel(t).ExchangeDeclare("orders.return", "direct", true, false, false, false, nil))
 			}, nil,
 			exitError,
 			[]string{"3 messages returned, since no queue is bound for them to orders.return: run terraform apply, or write --to"},
@@ -218,9 +208,7 @@ func TestReplayTexts(t *testing.T) {
 // unbind takes the work queue's binding to the pipeline away.
 func (o orders) unbind(t *testing.T) {
 	t.Helper()
-	if err := o.Channel(t).QueueUnbind("orders.created", "return:orders.created", "orders.return", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.Channel(t).QueueUnbind("orders.created", "return:orders.created", "orders.return", nil))
 }
 
 // What AMQP 0-9-1 cannot carry ends each command with a text that says what to do, and is replaced by a copy that it can;

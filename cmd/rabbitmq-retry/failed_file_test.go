@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
@@ -56,9 +58,7 @@ func (o orders) contents(t *testing.T) map[string]failed.Message {
 		messages[e.ID] = m
 		return transfer.Verdict{}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return messages
 }
 
@@ -184,12 +184,8 @@ func (o orders) await(t *testing.T, n int) {
 func (o orders) failedExchange(t *testing.T) {
 	t.Helper()
 	ch := o.Channel(t)
-	if err := ch.ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.QueueBind("orders.failed", "", "orders.failed", false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil))
+	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed", false, nil))
 }
 
 func TestImportReplaysEditedLines(t *testing.T) {
@@ -203,9 +199,7 @@ func TestImportReplaysEditedLines(t *testing.T) {
 	_, errs := o.run(t, exitOK, "failed", "export", "orders", "--message-id", "order-2", "--file", file, "--remove", "--yes")
 	contains(t, errs, "deleted 1 of 1")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	edited := strings.Replace(string(text), `"message_id":"order-2"`, `"message_id":"order-2","expiration":"1"`, 1)
 	_, errs = o.run(t, exitOK, "failed", "import", "orders", write(t, edited), "--dry-run")
 	contains(t, errs, "would import 1 of 1 message into orders.failed", "1 of them: expiration dropped")

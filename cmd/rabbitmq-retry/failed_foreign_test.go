@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -95,9 +96,7 @@ func TestExclusiveUse(t *testing.T) {
 	if _, err := ch.QueueDeclare("mine", false, false, true, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.Qos(1, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Qos(1, 0, false))
 	if _, err := ch.Consume("orders.failed", "", false, true, false, false, nil); err != nil {
 		t.Fatal(err)
 	}

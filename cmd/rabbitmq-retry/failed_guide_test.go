@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -55,9 +56,7 @@ func (o orders) failedElsewhere(t *testing.T) {
 func TestGuideOfOtherSystems(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "failed-queues-of-other-systems.md.tmpl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := newOrders(t, "classic")
 	o.failedElsewhere(t)
 	ids, _ := o.run(t, exitOK, "failed", "list", "--queue", "error", "-o", "id")

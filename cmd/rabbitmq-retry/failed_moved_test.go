@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -34,9 +35,7 @@ func newMovable(t *testing.T) movable {
 	m.env = map[string]string{cli.EnvURI: m.URI}
 	m.DeclareQueue(t, "created", topology.Quorum, nil)
 	deliveries, err := m.Channel(t).Consume("created", "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		for d := range deliveries {
 			m.deliveries <- d
@@ -55,18 +54,12 @@ func (m movable) create(t *testing.T, name string) {
 		WorkQueues: map[string]pipeline.WorkQueue{"created": {Type: topology.Quorum}},
 	}
 	client, err := broker.New(broker.Config{Endpoint: m.Endpoint, Username: m.Username, Password: m.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wanted := apply.Change{Vhost: m.Vhost, Wanted: pipeline.Expand(spec)}
-	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted))
 	m.awaitPolicy(t, name)
 	config, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{spec.Worker()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.startWorker(t, string(config))
 }
 
@@ -105,9 +98,7 @@ func (m movable) startWorker(t *testing.T, config string) {
 func (m movable) detach(t *testing.T, name string) {
 	t.Helper()
 	m.Call(t, http.MethodDelete, m.Path("policies", "retry/"+name+"/queues"), nil, nil)
-	if err := m.Channel(t).QueueUnbind("created", "return:created", name+".return", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.Channel(t).QueueUnbind("created", "return:created", name+".return", nil))
 }
 
 // awaitParked waits until the message is in the failed queue of a pipeline, after all of its attempts.

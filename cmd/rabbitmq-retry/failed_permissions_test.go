@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -249,9 +250,7 @@ func TestOperatorPermissionsWithoutWorker(t *testing.T) {
 func (o orders) left(t *testing.T, queue string) int {
 	t.Helper()
 	count, err := o.queue(queue).Count(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return count.Ready
 }
 

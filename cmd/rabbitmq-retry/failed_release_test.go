@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -65,9 +67,7 @@ func respelled(t *testing.T, text string) string {
 		var fields map[string]any
 		decoder := json.NewDecoder(strings.NewReader(line))
 		decoder.UseNumber()
-		if err := decoder.Decode(&fields); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, decoder.Decode(&fields))
 		delete(fields, "raw")
 		if properties, ok := fields["properties"].(map[string]any); ok {
 			headers, _ := properties["headers"].(map[string]any)
@@ -80,9 +80,7 @@ func respelled(t *testing.T, text string) string {
 			maps.DeleteFunc(types, func(_ string, letter any) bool { return letter == "L" })
 		}
 		again, err := json.Marshal(fields) // sorts
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all.Write(append(again, '\n'))
 	}
 	return all.String()
@@ -104,38 +102,24 @@ func (o orders) writeExport(t *testing.T) {
 	text, _ := o.run(t, exitOK, "failed", "export", "orders")
 	var zipped bytes.Buffer
 	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(exportedByOld), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(exportedByOld, zipped.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
+	require.NoError(t, os.MkdirAll(filepath.Dir(exportedByOld), 0o750))
+	require.NoError(t, os.WriteFile(exportedByOld, zipped.Bytes(), 0o600))
 	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--discard", "--yes")
 }
 
 func unzip(t *testing.T, name string) string {
 	t.Helper()
 	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	r, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }

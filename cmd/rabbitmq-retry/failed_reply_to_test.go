@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 )
@@ -50,9 +52,7 @@ func TestImportOfDirectReplyTo(t *testing.T) {
 	line, _ := o.run(t, exitOK, "failed", "export", "orders")
 	file := filepath.Join(t.TempDir(), "failed.jsonl")
 	edited := strings.Replace(line, `"properties":{`, `"properties":{"reply_to":"amq.rabbitmq.reply-to",`, 1)
-	if err := os.WriteFile(file, []byte(line+edited+line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(line+edited+line), 0o600))
 	_, errs := o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
 	contains(t, errs, "imported 2 of 3", "1 message in the queue already", "1 of them: reply-to amq.rabbitmq.reply-to moved to the header retry-reply-to")
 	_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--replay", "--yes")

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/command"
@@ -62,9 +63,7 @@ func (o orders) program(t *testing.T, args ...string) *exec.Cmd {
 func closedPipe(t *testing.T) *os.File {
 	t.Helper()
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = reader.Close()
 	t.Cleanup(func() { _ = writer.Close() })
 	return writer
@@ -108,9 +107,7 @@ func TestStderrThatNobodyReads(t *testing.T) {
 func recordsIn(t *testing.T, name string) (records []command.Record) {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		var r command.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
@@ -130,18 +127,14 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 	}
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	program := o.program(t, "failed", "replay", "orders", "--all", "--rate", "1/s", "--yes", "--record", log)
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, program.Start())
 	brokertest.Eventually(t, func() error {
 		if _, ok := o.Get(t, "orders.created"); !ok {
 			return errors.New("nothing was replayed yet")
 		}
 		return nil
 	})
-	if err := program.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, program.Process.Kill())
 	_ = program.Wait()
 	if records := recordsIn(t, log); len(records) != 1 || records[0].Event != command.Begin || records[0].Counts["meant"] != 100 ||
 		records[0].Command != "replay" || records[0].User != o.Username || records[0].ReplayID == "" {
@@ -196,9 +189,7 @@ func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 	o := newOrders(t, "classic")
 	o.failedExchange(t)
 	line, err := os.ReadFile(exportedLine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for edit, want := range map[string]string{
 		`"delivery_mode":3`:         "line 2: properties/delivery_mode: is 3, and must be 1 or 2",
 		`"headers":{"CC":"a"}`:      "line 2: properties/headers/CC: must be a list of texts",
@@ -223,9 +214,7 @@ func TestImportCountsBeforeItPublishes(t *testing.T) {
 	o := newOrders(t, "classic")
 	o.failedExchange(t)
 	line, err := os.ReadFile(exportedLine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	large := strings.Replace(string(line), `"n":1`, `"n":"`+strings.Repeat("x", 200<<10)+`"`, 1)
 	_, errs := o.run(t, exitOK, "failed", "import", "orders", write(t, string(line)+large), "--dry-run")
 	contains(t, errs, "would import 1 of 2 messages into orders.failed", "1 of them: skipped: its headers do not fit a frame")
@@ -269,9 +258,7 @@ func TestIDsThatAreNotFound(t *testing.T) {
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -37,9 +38,7 @@ func (o orders) declaring(t *testing.T, queues ...string) orders {
 		worker.WorkQueues["of "+queue] = pipeline.WorkerQueue{FailedQueue: pipeline.WorkerFailedQueue{Name: queue, Declare: true}}
 	}
 	config, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{worker}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o.env = with(o.env, cli.EnvConfigJSON, string(config))
 	return o
 }

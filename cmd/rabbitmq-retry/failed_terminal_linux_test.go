@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -16,9 +18,7 @@ import (
 func terminal(t *testing.T) (slave, master *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = master.Close() })
 	const unlock, getNumber = 0x40045431, 0x80045430 // TIOCSPTLCK, TIOCGPTN
 	var zero, number int32
@@ -28,9 +28,7 @@ func terminal(t *testing.T) (slave, master *os.File) {
 		}
 	}
 	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = slave.Close() })
 	return slave, master
 }
@@ -50,12 +48,8 @@ func TestSignalAtTheQuestion(t *testing.T) {
 		program := o.program(t, args...)
 		program.Stdin, _ = terminal(t)
 		errs, err := program.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := program.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, program.Start())
 		var text strings.Builder
 		for r := bufio.NewReader(errs); ; {
 			c, err := r.ReadByte()
@@ -64,9 +58,7 @@ func TestSignalAtTheQuestion(t *testing.T) {
 			}
 			text.WriteByte(c)
 			if strings.HasSuffix(text.String(), "3 messages to orders.created? [y/N] ") || strings.HasSuffix(text.String(), "Delete 3 messages (nothing is kept)? [y/N] ") {
-				if err := program.Process.Signal(syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, program.Process.Signal(syscall.SIGTERM))
 			}
 		}
 		_ = program.Wait()
@@ -89,16 +81,12 @@ func TestNoRecordAtATerminal(t *testing.T) {
 	program := o.program(t, "failed", "replay", "orders", "--all", "--yes")
 	slave, master := terminal(t)
 	program.Stderr = slave
-	if err := program.Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, program.Run())
 	_, _ = fmt.Fprintln(slave, "the end")
 	var text strings.Builder
 	for r := bufio.NewReader(master); !strings.Contains(text.String(), "the end"); {
 		line, err := r.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text.WriteString(line)
 	}
 	contains(t, text.String(), "replayed 1 of 1 to orders.created")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -34,9 +35,7 @@ func newOrders(t *testing.T, queueType string) orders {
 		ch.QueueBind("orders.inbox", "", "orders.dlx", false, nil),
 		ch.QueueBind("orders.created", "return:orders.created", "orders.return", false, nil),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return o
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -35,12 +37,8 @@ func incident(t *testing.T) orders {
 	o.DeclareQueue(t, "orders.failed", "quorum", map[string]any{"x-delivery-limit": topology.UnreachableDeliveryLimit})
 	o.failedExchange(t)
 	ch := o.Channel(t)
-	if err := ch.ExchangeDeclare("orders.failed.route", "fanout", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.QueueBind("orders.failed", "", "orders.failed.route", false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.ExchangeDeclare("orders.failed.route", "fanout", true, false, false, false, nil))
+	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed.route", false, nil))
 	var messages []failed.Publishing
 	for i := range *failures {
 		messages = append(messages, parkedMessage(t, i, "exhausted", []string{
@@ -237,9 +235,7 @@ func TestUndo(t *testing.T) {
 func (o orders) killed(t *testing.T, begun func() bool, args ...string) {
 	t.Helper()
 	program := o.program(t, args...)
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, program.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- program.Wait() }()
 	for !begun() && len(ended) == 0 {
@@ -265,9 +261,7 @@ func TestKilledUndo(t *testing.T) {
 	o.awaitStill(t)
 	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", second, "--yes")
 	text, err := os.ReadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Of the line that was being written, the message is in the other file.
 	whole := write(t, string(text[:bytes.LastIndexByte(text, '\n')+1]))
 	o.killed(t, func() bool { return o.left(t, "orders.failed") > 0 }, "failed", "import", "orders", whole, "--yes")

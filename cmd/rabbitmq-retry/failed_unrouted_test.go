@@ -12,6 +12,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -76,9 +77,7 @@ func arguments(a map[string]any) map[string]any {
 func (o orders) bind(t *testing.T, queue, key string) {
 	t.Helper()
 	o.DeclareQueue(t, queue, "quorum", nil)
-	if err := o.Channel(t).QueueBind(queue, key, "events.deliver", false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.Channel(t).QueueBind(queue, key, "events.deliver", false, nil))
 }
 
 func (o orders) holds(t *testing.T, queue string, want int) {
@@ -259,9 +258,7 @@ func TestUnroutedQueueIsKnown(t *testing.T) {
 func TestUnroutedIsNeverEarly(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
-	if err := o.Channel(t).QueueUnbind("events.delay.inbox", "", "events", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.Channel(t).QueueUnbind("events.delay.inbox", "", "events", nil))
 	o.Publish(t, "events", "order.paid", amqp.Publishing{
 		MessageId: "1", UserId: o.Username, Headers: amqp.Table{"x-delay": int64(3_600_000)},
 	})

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -49,18 +51,14 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 
 			address := freeAddress(t)
 			broker, err := url.Parse(b.URI)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			args := slices.Concat(deployment.args, []string{"--uri=amqp://" + broker.Host, "--listen=" + address})
 			worker := image.command(t, slices.DeleteFunc(args, func(arg string) bool {
 				return arg == "--uri="+deployment.flag("uri") || arg == "--listen="+deployment.flag("listen")
 			})...)
 			var log bytes.Buffer
 			worker.Stderr = &log
-			if err := worker.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, worker.Start())
 			t.Cleanup(func() {
 				_ = worker.Wait() // the test's context has ended it, if nothing else did
 				if t.Failed() {
@@ -70,9 +68,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 			for _, path := range []string{"/readyz", "/healthz", "/metrics"} {
 				brokertest.Eventually(t, func() error { return answers("http://" + address + path) })
 			}
-			if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
 			if err := worker.Wait(); err != nil {
 				t.Errorf("SIGTERM: %v", err)
 			}
@@ -94,9 +90,7 @@ func config(t *testing.T, vhost string, names pipeline.Names) []byte {
 	data, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{{
 		Version: pipeline.WorkerVersion, Name: string(names), Vhost: vhost, Delays: []string{"5s"}, MaxAttempts: 2, RetryOn: []string{"rejected"},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -106,13 +100,9 @@ type image struct{ root string }
 func (i image) add(t *testing.T, path string, content []byte, mode os.FileMode) {
 	t.Helper()
 	path = filepath.Join(i.root, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	writeProgram(t, path, content, mode)
-	if err := os.Chown(path, 0, imageUser); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(path, 0, imageUser))
 }
 
 // writeProgram writes a file that can be run at once: no process that is forked meanwhile inherits it open for writing.
@@ -120,18 +110,14 @@ func writeProgram(t *testing.T, path string, content []byte, mode os.FileMode) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, content, mode); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, content, mode))
 }
 
 // command is the entry point of the image, run as its user.
 func (i image) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	// A directory of the test may be closed to others.
-	if err := os.Chmod(i.root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(i.root, 0o755))
 	command := exec.CommandContext(t.Context(), "/rabbitmq-retry", args...)
 	command.Err = nil // of having looked for the program outside
 	command.Dir, command.Env = "/", []string{}
@@ -156,9 +142,7 @@ func answers(address string) error {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closes at once
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
@@ -166,9 +150,7 @@ func freeAddress(t *testing.T) string {
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -220,9 +202,7 @@ func TestCommandsRunInThePod(t *testing.T) {
 	b.Request(t, http.MethodPut, b.Path("queues", failed), map[string]any{"durable": true})
 	user, password := b.User(t, "", "", "", "^"+regexp.QuoteMeta(failed)+"$")
 	broker, err := url.Parse(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	image := image{root: t.TempDir()}
 	image.add(t, "rabbitmq-retry", read(t, terraformtest.BuildSidecar(t)), 0o755)
 	words := strings.Fields(strings.ReplaceAll(documented[1], "\\\n", " "))

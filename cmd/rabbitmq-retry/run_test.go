@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
@@ -26,9 +28,7 @@ func execute(ctx context.Context, env map[string]string, args ...string) (code i
 func write(t *testing.T, content string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 	return name
 }
 
@@ -167,9 +167,7 @@ func TestWorkerWithoutABrokerStopsCleanly(t *testing.T) {
 func TestPortInUseEndsTheWorkerAtOnce(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
 	code, _, stderr := execute(t.Context(), env, "worker", "--listen", listener.Addr().String())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
@@ -70,9 +71,7 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	// A pipeline of the same name is another matter.
 	o.DeclareQueue(t, "events.inbox", "quorum", nil)
 	o.DeclareQueue(t, "events.failed", "quorum", nil)
-	if err := o.Channel(t).ExchangeDeclare("events.return", "direct", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.Channel(t).ExchangeDeclare("events.return", "direct", true, false, false, false, nil))
 	out, _ = o.run(t, exitFound, "status", "events")
 	contains(t, out, "events.inbox           0      0          no consumer", "events.failed", "events.delay.inbox     0      1          -")
 	o.Call(t, http.MethodDelete, o.Path("queues", level), nil, nil)
@@ -113,9 +112,7 @@ func TestStatusOfAll(t *testing.T) {
 	config, err := json.Marshal(map[string]any{
 		"pipelines": []pipeline.Worker{p.Worker()}, "delayed_exchanges": []delayed.Worker{delaying.Worker()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	byConfig, byAPI := with(o.env, cli.EnvConfigJSON, string(config)), with(o.env, cli.EnvEndpoint, o.Endpoint)
 	const heading = "NAME    KIND              INBOX  CONSUMERS  WAITING  FAILED  NOTE"
 	for _, env := range []map[string]string{byConfig, byAPI} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // Whether the library notices first that the other side has hung up, or that it cannot read, is a matter of chance.
@@ -17,9 +18,7 @@ func TestHungUpSaysWhatToWrite(t *testing.T) {
 	read := &amqp.Error{Code: amqp.FrameError, Reason: io.EOF.Error()}
 	for uri, want := range map[string]string{"amqp://a": noAMQP, "amqps://a": noAMQPWithTLS} {
 		parsed, err := ParseURI(uri)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, hungUp := range []error{read, amqp.ErrClosed} {
 			if got := explain(parsed, hungUp, 0).Error(); !strings.Contains(got, want) || strings.Contains(got, "Exception") {
 				t.Errorf("%s, %v: %s", uri, hungUp, got)
@@ -32,14 +31,10 @@ func TestHungUpSaysWhatToWrite(t *testing.T) {
 func TestStalledHandshakeIsNamed(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	uri, err := ParseURI("amqp://" + listener.Addr().String() + "?connection_timeout=100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 10 { // what the library notices first is a matter of chance here, too
 		_, err := Connect(t.Context(), uri, "/", Client{})
 		if err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf(stalled, 100*time.Millisecond)) {

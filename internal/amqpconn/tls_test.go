@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
@@ -22,9 +24,7 @@ import (
 func connect(t *testing.T, rawURI, vhost string) error {
 	t.Helper()
 	uri, err := amqpconn.ParseURI(rawURI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conn, err := amqpconn.Connect(t.Context(), uri, vhost, amqpconn.Client{Name: t.Name()})
 	if err == nil {
 		amqpconn.HangUp(conn)
@@ -85,9 +85,7 @@ func TestWrongPortSaysWhatToWrite(t *testing.T) {
 	b := brokertest.New(t)
 	server, ca := brokertest.ServerTLS(t)
 	plain, err := url.Parse(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secure := b.ThroughTLS(t, server)
 	for name, c := range map[string]struct{ uri, want string }{
 		"amqp to a port with TLS":      {strings.Replace(secure, "amqps", "amqp", 1), "nothing there speaks AMQP without TLS"},
@@ -111,9 +109,7 @@ func TestOtherBrokerThatDoesNotAnswer(t *testing.T) {
 	defer cancel()
 	broker := strings.Replace(brokertest.OtherBroker(t, "OtterMQ"), "guest:", "nobody:", 1)
 	uri, err := amqpconn.ParseURI(broker + "?connection_timeout=600000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := amqpconn.Connect(ctx, uri, "/", amqpconn.Client{Name: t.Name()}); !product.IsOtherError(err) {
 		t.Errorf("it ends with %v", err)
 	}
@@ -127,9 +123,7 @@ func TestCertificatesBesidesTheURI(t *testing.T) {
 	trusted, cert, key := brokertest.ClientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	text, err := os.ReadFile(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	others := certificates.Set{CA: certificates.Source{File: ca}, Cert: certificates.Source{File: cert}, Key: certificates.Source{PEM: string(text)}}
 	for name, c := range map[string]struct{ uri, want string }{
 		"none named":        {b.ThroughTLS(t, server), ""},
@@ -137,9 +131,7 @@ func TestCertificatesBesidesTheURI(t *testing.T) {
 		"without TLS":       {b.URI, ""},
 	} {
 		uris, err := amqpconn.ParseURIs(c.uri, others)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		conn, err := amqpconn.Connect(t.Context(), uris[0], b.Vhost, amqpconn.Client{Name: t.Name()})
 		if err == nil {
 			amqpconn.HangUp(conn)

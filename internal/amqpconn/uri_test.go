@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
@@ -60,14 +62,10 @@ func TestURIErrorsDoNotQuoteIt(t *testing.T) {
 func TestConnectionTimeoutOfTheURI(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // accepts, and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	uri, err := amqpconn.ParseURI("amqp://" + listener.Addr().String() + "?connection_timeout=200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	began := time.Now()
 	if _, err := amqpconn.Connect(t.Context(), uri, "/", amqpconn.Client{}); err == nil || time.Since(began) > amqpconn.DefaultConnectTimeout {
 		t.Errorf("error %v after %s", err, time.Since(began))

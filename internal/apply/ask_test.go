@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -61,9 +62,7 @@ func TestQueuesThemselvesAreAskedBeforeTheyGo(t *testing.T) {
 				p.QueueType, p.Delays[0].Wait = queueType, pipeline.MaxDelay
 				p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: queueType, Declare: true}}
 				queue = strings.Replace(queue, "orders.retry.1s", p.Names().RetryQueue(pipeline.MaxDelay), 1)
-				if err := create(t, a, p); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, create(t, a, p))
 				b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("not counted")})
 				all := list(t, a, b.Vhost)
 				live := pipeline.Owned(p, all.Topology)
@@ -89,9 +88,7 @@ func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
 	a := newApplier(t, b, emptyStatistics(t, b))
 	before, after := small(b), small(b)
 	before.Delays = append(before.Delays, pipeline.Delay{Wait: pipeline.MaxDelay, Spelling: pipeline.FormatDelay(pipeline.MaxDelay)})
-	if err := create(t, a, before); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, a, before))
 	queue := before.Names().RetryQueue(pipeline.MaxDelay)
 	b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("not counted")})
 	all := list(t, a, b.Vhost)
@@ -117,9 +114,7 @@ func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
 func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	if err := create(t, newApplier(t, b, b.Endpoint), small(b)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), small(b)))
 	user, password := b.User(t, "administrator", ".*", ".*", `^orders\.(dlx|retry|return|failed)$`)
 	a := applierAs(t, b.Endpoint, user, password)
 	all := list(t, a, b.Vhost)
@@ -143,12 +138,8 @@ func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
 	p.WorkQueues = map[string]pipeline.WorkQueue{
 		"declared": {Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true}},
 	}
-	if err := create(t, a, p); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Remove(t.Context(), noting(t, a, p, nil)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, a, p))
+	require.NoError(t, a.Remove(t.Context(), noting(t, a, p, nil)))
 	if left := pipeline.Owned(p, list(t, a, b.Vhost).Topology); !left.Empty() {
 		t.Errorf("left behind: %+v", left)
 	}

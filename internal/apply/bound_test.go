@@ -15,6 +15,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -71,9 +72,7 @@ func bindAtStep(
 	direct, p := quickApplier(t, b, b.Endpoint), small(b)
 	p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: topology.Quorum, Declare: true}}
 	if !creates {
-		if err := create(t, direct, p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, create(t, direct, p))
 	}
 	var bound []topology.Binding
 	at := ""
@@ -110,16 +109,12 @@ func bindAtStep(
 		if !slices.ContainsFunc(now.Bindings, binding.Equal) {
 			t.Errorf("%d, before %s: gone: %s", step, at, binding)
 		}
-		if err := direct.client.Unbind(t.Context(), b.Vhost, binding); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, direct.client.Unbind(t.Context(), b.Vhost, binding))
 	}
 	if len(bound) > 0 && !creates {
 		requirePutBack(t, at, bound, pipeline.Expand(p), now.Topology)
 	}
-	if err := direct.ForceRemove(t.Context(), noting(t, direct, p, nil)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, direct.ForceRemove(t.Context(), noting(t, direct, p, nil)))
 	if left := list(t, direct, b.Vhost); len(left.Queues)+len(left.Policies) > 0 {
 		t.Fatalf("%d, before %s: left: %v, %v", step, at, slices.Collect(maps.Keys(left.Queues)), left.Policies)
 	}
@@ -194,9 +189,7 @@ func TestReturnBindingsOfOthers(t *testing.T) {
 	b.Call(t, http.MethodPut, b.Path("exchanges", other.ReturnExchange()), map[string]any{"type": "direct"}, nil)
 	b.DeclareQueue(t, "other.retry.1h", "quorum", map[string]any{"x-dead-letter-exchange": other.ReturnExchange()})
 	returns := other.ReturnBinding("declared")
-	if err := a.client.Bind(t.Context(), b.Vhost, returns); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.client.Bind(t.Context(), b.Vhost, returns))
 	b.Publish(t, "", "other.retry.1h", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("comes back")})
 	brokertest.Eventually(t, func() error {
 		if found, err := a.Contents(t.Context(), b.Vhost, []string{"other.retry.1h"}, nil); err != nil || len(found) == 0 {
@@ -224,9 +217,7 @@ func TestExchangesThatOthersBindStay(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			direct, p := quickApplier(t, b, b.Endpoint), small(b)
-			if err := create(t, direct, p); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, create(t, direct, p))
 			binding := topology.Binding{Source: "amq.fanout", Destination: "orders.dlx", ToExchange: true}
 			bind := sync.OnceFunc(func() {
 				if err := direct.client.Bind(t.Context(), b.Vhost, binding); err != nil {
@@ -254,12 +245,8 @@ func TestExchangesThatOthersBindStay(t *testing.T) {
 					t.Errorf("gone: %s", was)
 				}
 			}
-			if err := direct.client.Unbind(t.Context(), b.Vhost, binding); err != nil {
-				t.Fatal(err)
-			}
-			if err := direct.Remove(t.Context(), noting(t, direct, p, nil)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, direct.client.Unbind(t.Context(), b.Vhost, binding))
+			require.NoError(t, direct.Remove(t.Context(), noting(t, direct, p, nil)))
 		})
 	}
 }

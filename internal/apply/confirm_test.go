@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -23,17 +25,13 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 		},
 		"update": func(t *testing.T, a *Applier, b *brokertest.Broker) error {
 			t.Helper()
-			if err := create(t, a, small(b)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, create(t, a, small(b)))
 			_, err := a.Update(t.Context(), attaching(t, a, b))
 			return err
 		},
 		"attachment": func(t *testing.T, a *Applier, b *brokertest.Broker) error {
 			t.Helper()
-			if err := create(t, a, small(b)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, create(t, a, small(b)))
 			attachment := pipeline.Attachment{
 				Pipeline: "orders", Vhost: b.Vhost, Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000,
 			}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -107,9 +109,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	all := list(t, c, b.Vhost)
 	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
 	e := c.execution(Change{Vhost: b.Vhost, All: all, Live: pipeline.Owned(small(b), all.Topology)})
-	if err := e.unbindAll(t.Context(), e.bindingsTo(targets), targets); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.unbindAll(t.Context(), e.bindingsTo(targets), targets))
 	rejectSlowly(t, b, "work", 1)
 	brokertest.Eventually(t, func() error {
 		if work, err := c.client.Queue(t.Context(), b.Vhost, "work"); err != nil || work.MessagesDLX == nil || *work.MessagesDLX == 0 {
@@ -121,9 +121,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	for target := range targets {
 		b.Request(t, http.MethodDelete, b.Path("queues", target)+"/contents", nil)
 	}
-	if err := e.rebind(t.Context(), e.bindingsTo(targets)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.rebind(t.Context(), e.bindingsTo(targets)))
 }
 
 // Two creations go on after the same interruption: the exchange and the inbox are there, no definition. Both make the
@@ -154,9 +152,10 @@ func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 			t.Errorf("%s is deleted", r.URL.Path)
 		}
 	}))
+	change := creation(t, winner, p)
 	go func() {
 		defer close(won)
-		winnerErr = create(t, winner, p)
+		winnerErr = winner.Create(t.Context(), change)
 	}()
 	if err := create(t, loser, p); err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("the loser got %v", err)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -18,9 +20,7 @@ func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := small(b)
-	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
 	c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		arrives := r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/orders.failed")
 		return arrives, arrives
@@ -52,9 +52,7 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			p := small(b)
-			if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
 			var deletions atomic.Int32
 			c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 				if r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/orders.retry.1s") || deletions.Add(1) > 2 {
@@ -64,9 +62,7 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 			})
 			all := list(t, c, p.Vhost)
 			live := pipeline.Owned(p, all.Topology)
-			if err := c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, CatchAll: "orders.failed"}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Remove(t.Context(), Change{Vhost: p.Vhost, All: all, Live: live, CatchAll: "orders.failed"}))
 			after := list(t, c, p.Vhost)
 			if left := pipeline.Owned(p, after.Topology); !left.Empty() || deletions.Load() != 3 {
 				t.Errorf("after %d deletions: %+v", deletions.Load(), left)
@@ -118,9 +114,7 @@ func TestExchangeIsRecreatedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := small(b)
-	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
 	c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		return true, r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/orders.retry")
 	})

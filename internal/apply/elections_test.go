@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -69,9 +71,7 @@ func TestPoliciesOfClustersAreWrittenUntilTheyTakeEffect(t *testing.T) {
 			e := client.execution(Change{Vhost: "v", All: test.vhost})
 			// A create demands to be the first to write, but not of its own repetitions.
 			e.onlyNew = true
-			if err := e.run(t.Context(), []step{{do: put, policies: byName(map[string]topology.Policy{"p": policyOf(1)})}}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, e.run(t.Context(), []step{{do: put, policies: byName(map[string]topology.Policy{"p": policyOf(1)})}}))
 			if got := written(); !slices.Equal(got, test.want) {
 				t.Errorf("written: %q instead of %q", got, test.want)
 			}
@@ -108,9 +108,7 @@ func TestPolicyThatLetsGoIsWidenedBetweenElections(t *testing.T) {
 	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
 	change := Change{Vhost: "v", All: old, Live: topology.Topology{Policies: map[string]topology.Policy{"p": live}}}
 	steps := []step{{do: put, policies: byName(map[string]topology.Policy{"p": wanted})}}
-	if err := applierOf(t, server.URL).execution(change).run(t.Context(), steps); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, applierOf(t, server.URL).execution(change).run(t.Context(), steps))
 	if want := []string{wanted.Pattern, live.Pattern, wanted.Pattern}; !slices.Equal(written, want) {
 		t.Errorf("written: %q instead of %q", written, want)
 	}

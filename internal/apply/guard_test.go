@@ -11,6 +11,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -26,18 +27,14 @@ func TestOwnQueuesAreGuardedAsLongAsTheyExist(t *testing.T) {
 	stop := watchPolicy(t, b, "in", "caught")
 	create := c
 	create.Vhost, create.All = b.Vhost, list(t, a, b.Vhost)
-	if err := a.Create(t.Context(), create); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Create(t.Context(), create))
 	if policy, _ := policyOfQueue(t, b, "work"); policy != "own" {
 		t.Errorf("the work queue has the policy %q", policy)
 	}
 	time.Sleep(2 * time.Second) // longer than the foreign policy lets a queue live
 	all := list(t, a, b.Vhost)
 	removal := Change{Vhost: b.Vhost, All: all, Live: c.Wanted, CatchAll: "caught", Guard: c.Guard}
-	if err := a.Remove(t.Context(), removal); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Remove(t.Context(), removal))
 	if seen := stop(); seen == 0 {
 		t.Error("the own queues were never seen")
 	}
@@ -76,9 +73,7 @@ func TestRefusedRemovalGivesTheGuardItsLiveForm(t *testing.T) {
 	create := c
 	a := newApplier(t, b, b.Endpoint)
 	create.Vhost, create.All = b.Vhost, list(t, a, b.Vhost)
-	if err := a.Create(t.Context(), create); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Create(t.Context(), create))
 	var narrowed atomic.Bool
 	var once sync.Once
 	through := newApplier(t, b, b.Before(t, func(r *http.Request) {

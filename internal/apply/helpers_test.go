@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -34,18 +36,14 @@ func applierOf(t *testing.T, endpoint string) *Applier {
 func applierAs(t *testing.T, endpoint, username, password string) *Applier {
 	t.Helper()
 	client, err := broker.New(broker.Config{Endpoint: endpoint, Username: username, Password: password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return New(client, TimesFor(brokertest.Statistics()))
 }
 
 func list(t *testing.T, a *Applier, vhost string) topology.Vhost {
 	t.Helper()
 	all, err := a.client.List(t.Context(), vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -58,6 +56,11 @@ func small(b *brokertest.Broker) pipeline.Pipeline {
 
 func create(t *testing.T, a *Applier, p pipeline.Pipeline) error {
 	t.Helper()
+	return a.Create(t.Context(), creation(t, a, p))
+}
+
+func creation(t *testing.T, a *Applier, p pipeline.Pipeline) Change {
+	t.Helper()
 	all := list(t, a, p.Vhost)
-	return a.Create(t.Context(), Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)})
+	return Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -16,9 +18,7 @@ func TestRefusalIsNoSilenceWhateverTheName(t *testing.T) {
 	b := brokertest.New(t)
 	p, a := small(b), newApplier(t, b, b.Endpoint)
 	p.WorkQueues = map[string]pipeline.WorkQueue{queue: {Type: topology.Quorum, Declare: true}}
-	if err := create(t, a, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, a, p))
 	before := bindings(t, a, b)
 	user, password := b.User(t, "policymaker", "^(?!"+queue+"$)", ".*", ".*")
 	removal := noting(t, a, p, nil)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
@@ -20,9 +22,7 @@ func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	t.Helper()
 	p := small(b)
 	p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: topology.Quorum, Declare: true}}
-	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
 	return p
 }
 
@@ -55,9 +55,7 @@ func TestBindingsComeBackExactly(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p, a := small(b), quickApplier(t, b, b.Endpoint)
-	if err := create(t, a, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, a, p))
 	damage(t, b, a, p, "orders.failed")
 	path := b.Path("bindings", "e", "orders.failed", "q", "listener")
 	b.Call(t, http.MethodPost, path, map[string]any{
@@ -84,9 +82,7 @@ func TestNotesAboutOthersBindNothing(t *testing.T) {
 		"a queue of others":     {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
 		"an exchange of others": {Source: "amq.topic", Destination: "amq.fanout", ToExchange: true, RoutingKey: "#"},
 	} {
-		if err := a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(forged, "")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(forged, "")))
 		if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -106,9 +102,7 @@ func TestBindingsOfOthersSurviveReplacements(t *testing.T) {
 				t.Parallel()
 				b := brokertest.New(t)
 				p, a := small(b), quickApplier(t, b, b.Endpoint)
-				if err := create(t, a, p); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, create(t, a, p))
 				others := damage(t, b, a, p, kind)
 				var writes atomic.Int32
 				dying := quickApplier(t, b, b.Through(t, func(r *http.Request) (forward, answer bool) {
@@ -155,14 +149,10 @@ func damage(t *testing.T, b *brokertest.Broker, a *Applier, p pipeline.Pipeline,
 	b.Call(t, http.MethodDelete, b.Path("exchanges", exchange), nil, nil)
 	b.Call(t, http.MethodPut, b.Path("exchanges", exchange), map[string]any{"type": "topic"}, nil)
 	for _, binding := range others {
-		if err := a.client.Bind(t.Context(), b.Vhost, binding); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, binding))
 	}
 	for _, own := range pipeline.Expand(p).Bindings {
-		if err := a.client.Bind(t.Context(), b.Vhost, own); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, own))
 	}
 	return others
 }
@@ -172,27 +162,21 @@ func TestReplacementKeepsExchangesThatDeleteThemselves(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p, a := small(b), quickApplier(t, b, b.Endpoint)
-	if err := create(t, a, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, a, p))
 	damage(t, b, a, p, "orders.failed")
 	b.Call(t, http.MethodPut, b.Path("exchanges", "fleeting"), map[string]any{"type": "topic", "auto_delete": true}, nil)
 	only := topology.Binding{Source: "fleeting", Destination: "orders.failed", ToExchange: true, RoutingKey: "a"}
 	second := topology.Binding{Source: "fleeting", Destination: "orders.failed", ToExchange: true, RoutingKey: "b"}
 	elsewhere := topology.Binding{Source: "fleeting", Destination: "amq.fanout", ToExchange: true}
 	for _, binding := range []topology.Binding{only, second} {
-		if err := a.client.Bind(t.Context(), b.Vhost, binding); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, binding))
 	}
 	before := bindings(t, a, b)
 	_, err := a.Update(t.Context(), noting(t, a, p, &p))
 	if err == nil || !strings.Contains(err.Error(), `"fleeting"`) || bindings(t, a, b) != before {
 		t.Fatalf("got %v; bindings:\n%s", err, bindings(t, a, b))
 	}
-	if err := a.client.Bind(t.Context(), b.Vhost, elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.client.Bind(t.Context(), b.Vhost, elsewhere))
 	if _, err := a.Update(t.Context(), noting(t, a, p, &p)); err != nil {
 		t.Fatal(err)
 	}

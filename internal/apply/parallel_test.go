@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -123,9 +125,7 @@ func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := small(b)
-	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
 	late := newApplier(t, b, b.After(t, func(r *http.Request, answer *httptest.ResponseRecorder) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/orders.failed") {
 			answer.Code = http.StatusCreated

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -72,9 +74,7 @@ func stepsOf(t *testing.T) func([]step, error) []step {
 	t.Helper()
 	return func(steps []step, err error) []step {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return steps
 	}
 }
@@ -253,9 +253,7 @@ func TestPlanUpdateReleasesTheLastWorkQueue(t *testing.T) {
 	wanted.Policies["own"] = atLeastOnce(narrow)
 	wanted.Bindings = wanted.Bindings[:2]
 	steps, err := planUpdate(change(owned(), wanted))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	assertSteps(t, steps,
 		"prove none pending: pending dead letters of other, pending dead letters of work",
 		"put: policy own "+narrow,
@@ -284,9 +282,7 @@ func TestPlanUpdate(t *testing.T) {
 	c := change(live, wanted)
 	c.SharedQueues, c.RestoresDeadLetterRoute = []string{"declared"}, true
 	steps, err := planUpdate(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	assertSteps(t, steps,
 		"require unbound: exchange old, queue declared, queue in, queue retired",
 		"drain: use of declared, contents of in",
@@ -329,9 +325,7 @@ func TestPlanUpdateOfPriorities(t *testing.T) {
 	lower.Priority = 5
 	wanted.Policies["own"] = lower
 	steps, err := planUpdate(change(live, wanted))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	assertSteps(t, steps,
 		"prove none pending: pending dead letters of other",
 		"delete: policy own/behind ^work$",

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -94,12 +96,8 @@ func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
 	live := map[string]topology.Policy{"a": policyOf(1), "b": policyOf(1)}
 	e := client.execution(Change{Vhost: "v", Live: topology.Topology{Policies: live}, All: topology.Vhost{Version: topology.Version{Major: 4}}})
 	order := []topology.NamedPolicy{{Name: "b", Policy: policyOf(2)}, {Name: "a", Policy: policyOf(2)}}
-	if err := e.run(t.Context(), []step{{do: put, policies: order}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.undo.rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.run(t.Context(), []step{{do: put, policies: order}}))
+	require.NoError(t, e.undo.rollback(t.Context()))
 	var got []string
 	for _, write := range written() {
 		priority := strings.Contains(write, `"priority":2`)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -52,9 +53,7 @@ func TestArgumentsOfOthersOnABroker(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			p, a := small(b), quickApplier(t, b, b.Endpoint)
-			if err := create(t, a, p); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, create(t, a, p))
 			damage(t, b, a, p, "orders.failed")
 			const key = "key\nwith a break"
 			b.DeclareQueue(t, "bound likewise", "classic", nil)
@@ -65,9 +64,7 @@ func TestArgumentsOfOthersOnABroker(t *testing.T) {
 				ch.QueueBind("bound likewise", "k\r\n/%+ é", "amq.headers", false, arguments),
 				ch.QueueBind("always", "", "amq.headers", false, amqp.Table{"x-match": "any", "always": "yes"}),
 			} {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 			}
 			before := bindings(t, a, b)
 			_, err := a.Update(t.Context(), noting(t, a, p, &p))

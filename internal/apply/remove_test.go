@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -29,9 +30,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			p.QueueType = queueType
 			p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: queueType}}
 			b.Request(t, http.MethodPut, b.Path("queues", "work"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": queueType}})
-			if err := create(t, c, p); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, create(t, c, p))
 			all := list(t, c, p.Vhost)
 			live := pipeline.Owned(p, all.Topology)
 			removed := make(chan error, 1)
@@ -97,8 +96,6 @@ func rejectSlowly(t *testing.T, b *brokertest.Broker, queue string, messages int
 		if err != nil || !ok {
 			t.Fatalf("get: %v, %v", ok, err)
 		}
-		if err := d.Reject(false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Reject(false))
 	}
 }

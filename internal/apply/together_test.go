@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -42,9 +44,7 @@ func TestQueuesGoTogetherOrNotAtAll(t *testing.T) {
 			}
 			c := Change{Vhost: "v", All: topology.Vhost{Topology: live}, Live: live, Wanted: topology.New(), Together: true}
 			kept, err := applierOf(t, server.URL).Update(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if test.goes {
 				want := []string{"exchanges/v/high", "exchanges/v/low", "queues/v/high", "queues/v/low"}
 				if gone := calls.deleted(); !slices.Equal(gone, want) || len(kept) > 0 {

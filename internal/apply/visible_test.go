@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -18,9 +20,7 @@ func TestRemovalWithoutAccessIsAnError(t *testing.T) {
 	user, password := b.User(t, "policymaker", ".*", ".*", ".*")
 	p := small(b)
 	admin := newApplier(t, b, b.Endpoint)
-	if err := create(t, admin, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, admin, p))
 	all := list(t, admin, p.Vhost)
 	live := pipeline.Owned(p, all.Topology)
 	b.Call(t, http.MethodDelete, b.Path("permissions", user), nil, nil)
@@ -47,9 +47,7 @@ func TestRemovalFromAVhostThatIsGone(t *testing.T) {
 			once.Do(func() { b.Call(t, http.MethodDelete, "/api/vhosts/"+b.Vhost, nil, nil) })
 		}
 	}))
-	if err := create(t, a, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, a, p))
 	all := list(t, a, p.Vhost)
 	change := Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), CatchAll: "orders.failed"}
 	if err := a.Remove(t.Context(), change); err != nil {

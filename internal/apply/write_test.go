@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -19,9 +21,7 @@ func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
 		return true, r.Method == http.MethodGet || r.Method == http.MethodDelete
 	})
 	p := small(b)
-	if err := create(t, c, p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, c, p))
 	all := list(t, c, p.Vhost)
 	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, all.Topology)); !changes.Empty() {
 		t.Errorf("not everything was created: %+v", changes)
@@ -72,9 +72,7 @@ func TestNotFoundOfAProxyProvesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := small(b)
-	if err := create(t, newApplier(t, b, b.Endpoint), p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
 	c := newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/orders.failed") {
 			http.NotFound(w, r)

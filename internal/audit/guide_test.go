@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The guide has every rule, with its severity, and no others.
 func TestGuideHasEveryRule(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../templates/guides/dead-letter-audit.md.tmpl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var documented []string
 	for _, entry := range regexp.MustCompile("(?m)^### `([a-z-]+)`\n\n(Error|Warning)[.,]").FindAllStringSubmatch(string(guide), -1) {
 		documented = append(documented, entry[1]+" "+strings.ToLower(entry[2]))
@@ -41,9 +41,7 @@ func TestEveryRuleIsShownOnABroker(t *testing.T) {
 	shown := ""
 	for _, file := range []string{"faults_test.go", "stuck_test.go", "expiry_test.go", "policies_test.go", "delayed_retry_test.go", "pipelines_test.go", "delayed_test.go"} {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		shown += string(content)
 	}
 	for _, id := range Rules() {

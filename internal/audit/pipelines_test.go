@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -74,9 +75,7 @@ func TestUnboundDelay(t *testing.T) {
 	expectRules(t, s.audit(), "pipeline-delay-unbound")
 	ch := s.Channel(t)
 	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
-	if err := ch.PublishWithContext(t.Context(), "orders.retry", "delay:1s", true, false, persistent()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.PublishWithContext(t.Context(), "orders.retry", "delay:1s", true, false, persistent()))
 	returned := brokertest.Receive(t, returns)
 	if returned.ReplyCode != amqp.NoRoute {
 		t.Errorf("returned with %d %s", returned.ReplyCode, returned.ReplyText)
@@ -138,9 +137,7 @@ func TestFailedQueuesOfTeams(t *testing.T) {
 			expectRules(t, s.audit(), c.rules...)
 			m := persistent()
 			m.Headers = amqp.Table{"CC": []any{"failed:work"}}
-			if err := s.Channel(t).PublishWithContext(t.Context(), "orders.failed.route", "key", true, false, m); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Channel(t).PublishWithContext(t.Context(), "orders.failed.route", "key", true, false, m))
 			s.settles(c.queue, func() int { return s.count(c.queue) }, 1)
 		})
 	}

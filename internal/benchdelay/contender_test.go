@@ -12,6 +12,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -149,9 +150,7 @@ func newTopic(t *testing.T) *contender {
 		c.declareExchange(t, name)
 		c.declareQueue(t, name, waiting(unit<<bit, below))
 		c.bind(t, name, skipped+"1.#", name)
-		if err := c.Control.ExchangeBind(below, skipped+"0.#", name, false, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Control.ExchangeBind(below, skipped+"0.#", name, false, nil))
 		below = name
 	}
 	c.hours = level(delayed.WayOf(hour, unit).Entry.Bit)
@@ -192,16 +191,12 @@ func (c *contender) declareQueue(t *testing.T, name string, arguments amqp.Table
 
 func (c *contender) declareExchange(t *testing.T, name string) {
 	t.Helper()
-	if err := c.Control.ExchangeDeclare(name, "topic", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Control.ExchangeDeclare(name, "topic", true, false, false, false, nil))
 }
 
 func (c *contender) bind(t *testing.T, queue, key, exchange string) {
 	t.Helper()
-	if err := c.Control.QueueBind(queue, key, exchange, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Control.QueueBind(queue, key, exchange, false, nil))
 }
 
 // startMover starts the process that takes messages from the inbox, if there is one, and waits until it consumes.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -92,19 +93,13 @@ func (c *contender) wait(t *testing.T, n, perSecond int, delayOf func() time.Dur
 	if err == nil {
 		err = ch.Qos(2000, 0, false)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	deliveries, err := ch.Consume(workQueue, "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	published := make(chan error, 1)
 	go func() { published <- c.publish(n, perSecond, delayOf) }()
 	a := c.take(t, n, deliveries)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-published)
 	return a
 }
 
@@ -124,9 +119,7 @@ func (c *contender) take(t *testing.T, n int, deliveries <-chan amqp.Delivery) (
 			}
 			a.add(d, came[d.MessageId])
 			came[d.MessageId] = true
-			if err := d.Ack(false); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Ack(false))
 		case <-time.After(wait):
 			if len(came) < n {
 				t.Fatalf("%s: %d of %d messages came", c.name, len(came), n)

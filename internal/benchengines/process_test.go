@@ -13,6 +13,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // process is one on this machine, by its id.
@@ -25,17 +26,13 @@ const tick = 10 * time.Millisecond
 func (p process) used(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, after, _ := strings.Cut(string(text), ") ") // the name before may have anything in it
 	fields := strings.Fields(after)
 	var ticks int64
 	for _, field := range fields[11:13] { // in user and in kernel mode
 		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ticks += n
 	}
 	return time.Duration(ticks) * tick
@@ -46,23 +43,17 @@ func (p process) used(t *testing.T) time.Duration {
 func (c *contender) brokerProcess(t *testing.T) process {
 	t.Helper()
 	uri, err := amqp.ParseURI(c.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sockets := listening(t, uri.Port)
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range names {
 		if comm, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(comm), "beam") {
 			continue // another program, or one that has ended meanwhile
 		}
 		dir := filepath.Dir(name)
 		files, err := filepath.Glob(dir + "/fd/*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, file := range files {
 			if target, err := os.Readlink(file); err == nil && slices.Contains(sockets, target) {
 				id, _ := strconv.Atoi(filepath.Base(dir))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // turn publishes all messages at the rate, and returns once each has failed as often as it has to and was processed.
@@ -20,21 +21,15 @@ func (c *contender) turn(t *testing.T) result {
 	if err == nil {
 		err = ch.Qos(2*(*rate), 0, false)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	deliveries, err := ch.Consume(workQueue, "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node, began := c.brokerProcess(t), time.Now()
 	before := node.used(t)
 	published := make(chan error, 1)
 	go func() { published <- c.publish() }()
 	late := c.consume(t, deliveries)
-	if err := <-published; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-published)
 	r := result{broker: node.used(t) - before, took: time.Since(began), late: late}
 	r.sidecar = stop().CPU
 	_ = conn.Close()
@@ -76,9 +71,7 @@ func (c *contender) consume(t *testing.T, deliveries <-chan amqp.Delivery) []tim
 		} else {
 			processed++
 		}
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, call())
 	}
 	return late
 }

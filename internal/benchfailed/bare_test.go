@@ -7,6 +7,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -23,16 +24,10 @@ const (
 func (v *vhost) consume(t *testing.T, prefetch int) (*amqp.Channel, <-chan amqp.Delivery) {
 	t.Helper()
 	ch, err := v.Dial(t).Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.Qos(prefetch, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, ch.Qos(prefetch, 0, false))
 	deliveries, err := ch.Consume(names.FailedQueue(), consumerTag, false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ch, deliveries
 }
 
@@ -49,12 +44,8 @@ func (v *vhost) bareLook(t *testing.T) result {
 		}
 	}
 	for _, ch := range channels {
-		if err := ch.Cancel(consumerTag, false); err != nil {
-			t.Fatal(err)
-		}
-		if err := ch.Nack(0, true, true); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ch.Cancel(consumerTag, false))
+		require.NoError(t, ch.Nack(0, true, true))
 		_ = ch.Close()
 	}
 	v.expect(t, names.FailedQueue())
@@ -67,12 +58,8 @@ func (v *vhost) barePipe(t *testing.T) result {
 	began := time.Now()
 	in, deliveries := v.consume(t, prefetch)
 	out, err := v.Dial(t).Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, out.Confirm(false))
 	returns := out.NotifyReturn(make(chan amqp.Return, prefetch))
 	confirms := out.NotifyPublish(make(chan amqp.Confirmation, prefetch))
 	var outstanding []amqp.Delivery
@@ -80,16 +67,12 @@ func (v *vhost) barePipe(t *testing.T) result {
 		select {
 		case d := <-deliveries:
 			outstanding = append(outstanding, d)
-			if err := republish(out, d); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, republish(out, d))
 		case c := <-confirms:
 			if len(returns) > 0 || !c.Ack {
 				t.Fatal("the broker did not take a message")
 			}
-			if err := outstanding[0].Ack(false); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, outstanding[0].Ack(false))
 			outstanding = outstanding[1:]
 			done++
 		}

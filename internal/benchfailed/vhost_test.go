@@ -11,6 +11,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -47,9 +48,7 @@ func (v *vhost) fill(t *testing.T) {
 	err := v.Fill(*messages, 0, func(ch *amqp.Channel, i int) error {
 		return ch.PublishWithContext(t.Context(), "", names.FailedQueue(), true, false, parked(i, body))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v.expect(t, names.FailedQueue())
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // meter stands between Terraform and a provider, and notes the processor time of each of the provider's processes.
@@ -28,9 +30,7 @@ func newMeter(t *testing.T, provider string) *meter {
 	m := &meter{t.TempDir(), t.TempDir()}
 	name := "terraform-provider-rabbitmq"
 	script := fmt.Sprintf(meterScript, filepath.Join(provider, name), m.notes)
-	if err := os.WriteFile(filepath.Join(m.provider, name), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(m.provider, name), []byte(script), 0o700))
 	return m
 }
 
@@ -47,9 +47,7 @@ func (m *meter) take(t *testing.T) time.Duration {
 		if err == nil {
 			err = os.Remove(note)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sum += childrenTime(t, string(text))
 	}
 	return sum
@@ -61,9 +59,7 @@ func childrenTime(t *testing.T, printed string) (sum time.Duration) {
 	fields := strings.Fields(printed)
 	for _, field := range fields[len(fields)/2:] {
 		taken, err := time.ParseDuration(field)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sum += taken
 	}
 	return sum

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -78,9 +80,7 @@ func (s scenario) variables(t *testing.T, pipelines map[string]string, delays []
 		workQueues[name] = s.configured(name)
 	}
 	text, err := json.Marshal(map[string]any{"pipelines": pipelines, "work_queues": workQueues, "delays": delays})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -94,9 +94,7 @@ func (s scenario) objects(t testing.TB, name, vhost string) topology.Topology {
 	}
 	for _, spelling := range delays {
 		wait, err := time.ParseDuration(spelling)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: spelling})
 	}
 	return pipeline.Expand(p)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -37,9 +39,7 @@ type requests struct {
 func newProxy(t *testing.T, b *brokertest.Broker, delay time.Duration) *proxy {
 	t.Helper()
 	target, err := url.Parse(b.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	transport := &http.Transport{MaxIdleConns: connections, MaxIdleConnsPerHost: connections}
 	forward := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	p := &proxy{seen: requests{kinds: map[string]int{}}}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -36,13 +37,9 @@ func New(t *testing.T, name string, expand func(vhost string) topology.Topology)
 	t.Helper()
 	b := Broker{Broker: brokertest.NewNamed(t, "bench-"+strings.ReplaceAll(name, " ", "-"))}
 	client, err := broker.New(broker.Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wanted := apply.Change{Vhost: b.Vhost, Wanted: expand(b.Vhost)}
-	if err := apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted))
 	b.Control = b.Channel(t)
 	return b
 }
@@ -51,9 +48,7 @@ func New(t *testing.T, name string, expand func(vhost string) topology.Topology)
 func (b Broker) Look(t *testing.T, queue string) amqp.Queue {
 	t.Helper()
 	q, err := b.Control.QueueDeclarePassive(queue, true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return q
 }
 
@@ -88,9 +83,7 @@ func (b Broker) Purge(t *testing.T, queue string) int {
 	t.Helper()
 	b.AwaitConsumers(t, queue, 0)
 	purged, err := b.Control.QueuePurge(queue, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return purged
 }
 

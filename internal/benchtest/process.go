@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Usage is what a process took.
@@ -33,9 +35,7 @@ func Start(t *testing.T, binary string, args []string, env ...string) (stop func
 	command.Env = env
 	output := &bytes.Buffer{}
 	command.Stdout, command.Stderr = output, output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Start())
 	return func() Usage {
 		t.Helper()
 		// What rusage has not, or says wrong: its peak of memory includes that of the process which started this one.
@@ -57,9 +57,7 @@ func Start(t *testing.T, binary string, args []string, env ...string) (stop func
 func StartSelf(t *testing.T, setting string) (stop func() Usage) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Start(t, self, nil, setting)
 }
 
@@ -67,13 +65,9 @@ func StartSelf(t *testing.T, setting string) (stop func() Usage) {
 func (b Broker) StartSidecar(t *testing.T, binary string, config map[string]any, prefetch int) (stop func() Usage) {
 	t.Helper()
 	text, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "worker.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	return Start(t, binary, []string{"worker", "--config", file, "--prefetch", strconv.Itoa(prefetch)}, "RABBITMQ_URI="+b.URI)
 }
 
@@ -81,9 +75,7 @@ func (b Broker) StartSidecar(t *testing.T, binary string, config map[string]any,
 func counters(t *testing.T, pid int, file string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]float64{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")

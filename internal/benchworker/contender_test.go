@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -111,12 +113,8 @@ func startBare(t *testing.T, p *benchPipeline, n, window int) func() benchtest.U
 func startProfiled(t *testing.T, p *benchPipeline, _, window int) func() benchtest.Usage {
 	t.Helper()
 	config, err := json.Marshal(p.config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := json.Marshal(profiled{URI: p.URI, Window: window, Config: config, Dir: *profile})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return benchtest.StartSelf(t, profileVariable+"="+string(text))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // newBusy is a pipeline whose work queues have consumers.
@@ -23,17 +24,11 @@ func newBusy(t *testing.T, queueType string, queues int) *benchPipeline {
 func (p *benchPipeline) rejectAll(t *testing.T) {
 	t.Helper()
 	ch, err := p.Dial(t).Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.Qos(500, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, ch.Qos(500, 0, false))
 	for _, queue := range p.queues {
 		deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		go func() {
 			for d := range deliveries {
 				_ = d.Reject(false) // if it fails, fill will not see the message
@@ -53,8 +48,6 @@ func (p *benchPipeline) fill(t *testing.T, n, size int) {
 			Body:    body,
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.AwaitMessages(t, names.Inbox(), n)
 }

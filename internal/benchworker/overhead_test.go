@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -48,23 +49,17 @@ func (p *benchPipeline) waits(t *testing.T, queue string) []time.Duration {
 	ch := p.Channel(t)
 	defer func() { _ = ch.Close() }()
 	arrivals, err := ch.Consume(queue, "", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	consuming := p.Channel(t)
 	defer func() { _ = consuming.Close() }()
 	work, err := consuming.Consume(p.queues[0], "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all []time.Duration
 	for range samples {
 		p.Publish(t, "", p.queues[0], amqp.Publishing{DeliveryMode: amqp.Persistent, Body: make([]byte, targetSize)})
 		d := <-work
 		began := time.Now()
-		if err := d.Reject(false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Reject(false))
 		<-arrivals
 		all = append(all, time.Since(began))
 	}

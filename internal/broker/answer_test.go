@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -47,9 +49,7 @@ func TestBrokerSaysWhatDoesNotExist(t *testing.T) {
 		t.Error(err)
 	}
 	refused, err := New(Config{Endpoint: b.Endpoint, Username: b.Username, Password: "wrong"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := refused.User(t.Context()); !IsUnauthorized(err) {
 		t.Errorf("user: got %v", err)
 	}
@@ -80,9 +80,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		"no permission":  {mayNotConfigure, itsPassword, IsUnauthorized, `configure on "x" in the vhost`},
 	} {
 		client, err := New(Config{Endpoint: b.Endpoint, Username: c.user, Password: c.password})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = client.PutExchange(t.Context(), b.Vhost, "x", topology.Exchange{Type: "fanout"})
 		if !c.is(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -92,9 +90,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		}
 	}
 	client, err := New(Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = client.PutPolicy(t.Context(), b.Vhost, "p", topology.Policy{Pattern: "x", ApplyTo: "queues", Definition: topology.Arguments{"nonsense": "a"}})
 	if err == nil || !strings.HasSuffix(err.Error(), `[{<<"nonsense">>,<<"a">>}] are not recognised policy settings`) {
 		t.Errorf("%v", err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -16,9 +18,7 @@ import (
 func newClient(t *testing.T, b *brokertest.Broker, endpoint string) *Client {
 	t.Helper()
 	client, err := New(Config{Endpoint: endpoint, Username: b.Username, Password: b.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return client
 }
 
@@ -39,9 +39,7 @@ func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if user, err := c.User(t.Context()); err != nil || user.Name != "guest" {
 		t.Errorf("got %+v, %v", user, err)
 	}
@@ -93,9 +91,7 @@ func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c, err := New(Config{Endpoint: "http://127.0.0.1:1", Username: "guest", Password: "secret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if _, err := c.User(ctx); err == nil || strings.Contains(err.Error(), "secret") {
@@ -109,9 +105,7 @@ func TestRedirectionsAreErrors(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler("https://user:secret@broker.example.com:15671/", http.StatusMovedPermanently))
 	t.Cleanup(server.Close)
 	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = c.DeletePolicy(t.Context(), "/", "p")
 	if err == nil || !strings.Contains(err.Error(), "broker.example.com:15671") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -16,9 +18,7 @@ func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.Endpoint, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer connection.Close()
 	fmt.Fprint(connection, "GET /api/whoami HTTP/1.1\r\nHost: broker\r\n\r\n")
 	if _, err := connection.Read(make([]byte, 4096)); err != nil {
@@ -30,9 +30,7 @@ func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {
 		t.Fatalf("after %s: %v", time.Since(answered), err)
 	}
 	transport, err := Config{}.transport()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if closed := time.Since(answered); transport.IdleConnTimeout > closed/2 {
 		t.Errorf("the broker closes an idle connection after %s, the client gives it up after %s", closed, transport.IdleConnTimeout)
 	}

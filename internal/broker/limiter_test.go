@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -12,9 +14,7 @@ import (
 func TestCancelledBeforeItWasSent(t *testing.T) {
 	t.Parallel()
 	c, err := New(Config{Endpoint: "http://127.0.0.1:1", Username: "guest", Password: "guest"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range requestsAtOnce {
 		c.requests <- struct{}{}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -38,9 +40,7 @@ func TestNoPolicyIsListedBeforeItsBindings(t *testing.T) {
 		}
 	}))
 	vhost, err := c.List(t.Context(), b.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, listed := vhost.Policies["p"]; listed {
 		t.Errorf("the policy is listed with these bindings only: %v", vhost.Bindings)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -29,9 +31,7 @@ func TestConnectionsThatLimitsRefuse(t *testing.T) {
 	}
 	name, password := b.User(t, "policymaker", ".*", ".*", "^$")
 	without, err := New(Config{Endpoint: b.Endpoint, Username: name, Password: password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := without.HoldsMessage(t.Context(), b.Vhost, "q"); err == nil || errors.As(err, &refused) {
 		t.Errorf("without the permission: %v", err)
 	}
@@ -55,9 +55,7 @@ func TestBindingThatCannotBeListed(t *testing.T) {
 				{Source: "amq.topic", Destination: "one", RoutingKey: "a~b"},
 				{Source: "amq.topic", Destination: "one", RoutingKey: "~", Arguments: topology.Arguments{"x": int64(1)}},
 			} {
-				if err := c.Bind(t.Context(), b.Vhost, fine); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.Bind(t.Context(), b.Vhost, fine))
 			}
 			if _, err := c.List(t.Context(), b.Vhost); err != nil {
 				t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -48,9 +50,7 @@ func TestEveryFieldIsWrittenAsItIsRead(t *testing.T) {
 	wanted := everyField()
 	put(t, c, b.Vhost, wanted)
 	before, err := c.List(t.Context(), b.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	live := before.Topology
 	for name := range live.Exchanges {
 		if _, ours := wanted.Exchanges[name]; !ours {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
@@ -18,9 +20,7 @@ func TestUnreachedSaysWhatToSet(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	amqp, err := url.Parse(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(secure.Close)
 	server, ca := brokertest.ServerTLS(t)
@@ -61,9 +61,7 @@ func TestUnreachedSaysWhatToSet(t *testing.T) {
 			t.Parallel()
 			c.config.Username, c.config.Password = "guest", "s3cret"
 			client, err := New(c.config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_, err = client.User(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") || IsProxys(err) != c.proxys ||
 				IsUnreached(err) != (name == "nobody there") {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -110,9 +112,7 @@ func TestNamesDecideNothingOnABroker(t *testing.T) {
 	c := newClient(t, b, b.Endpoint)
 	name, password := b.User(t, "management", "^$", "^$", "^$")
 	refused, err := New(Config{Endpoint: b.Endpoint, Username: name, Password: password})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, queue := range []string{"plain", "payment-timeout", "timed out", "refused", "access virtual host", "cluster_not_formed"} {
 		b.DeclareQueue(t, queue, "quorum", map[string]any{"x-dead-letter-exchange": queue})
 		_, other := c.PutQueue(t.Context(), b.Vhost, queue, topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "other"}})

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -30,9 +32,7 @@ func TestVhostsAreListedWhileOthersAreDeleted(t *testing.T) {
 		default:
 		}
 		vhosts, err := c.vhosts(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, v := range vhosts {
 			if v.Name == b.Vhost && len(v.ClusterState) == 0 {
 				t.Errorf("the nodes of %q are missing", v.Name)

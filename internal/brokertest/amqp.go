@@ -7,6 +7,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 const confirmTimeout = time.Minute
@@ -36,9 +37,7 @@ func (b *Broker) Get(t testing.TB, queue string) (amqp.Delivery, bool) {
 	ch := b.channel(t)
 	defer func() { _ = ch.Close() }()
 	delivery, ok, err := ch.Get(queue, true)
-	if err != nil {
-		t.Fatalf("get from %q: %v", queue, err)
-	}
+	require.NoErrorf(t, err, "get from %q", queue)
 	return delivery, ok
 }
 
@@ -57,13 +56,9 @@ func (b *Broker) Publish(t testing.TB, exchange, key string, message amqp.Publis
 	defer cancel()
 
 	confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, message)
-	if err != nil {
-		t.Fatalf("publish to %q: %v", exchange, err)
-	}
+	require.NoErrorf(t, err, "publish to %q", exchange)
 	acked, err := confirm.WaitContext(ctx)
-	if err != nil {
-		t.Fatalf("publish to %q with key %q: no confirm: %v", exchange, key, err)
-	}
+	require.NoErrorf(t, err, "publish to %q with key %q: no confirm", exchange, key)
 	select {
 	case r, ok := <-returned: // a return comes before its confirm
 		if ok {
@@ -86,9 +81,7 @@ func (b *Broker) dial(t testing.TB) *amqp.Connection {
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(t.Name())
 	conn, err := amqp.DialConfig(b.URI, amqp.Config{Vhost: b.Vhost, Properties: properties})
-	if err != nil {
-		t.Fatalf("dial: %v", err)
-	}
+	require.NoError(t, err, "dial")
 	return conn
 }
 
@@ -104,9 +97,7 @@ func (b *Broker) channel(t testing.TB) *amqp.Channel {
 	}
 	b.conn = b.dial(t)
 	ch, err := b.conn.Channel()
-	if err != nil {
-		t.Fatalf("open a channel: %v", err)
-	}
+	require.NoError(t, err, "open a channel")
 	return ch
 }
 

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/url"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Between is the URI of the broker behind a listener that hands over each connection together with one to the broker,
@@ -12,13 +14,9 @@ import (
 func Between(t testing.TB, uri string, serve func(client, broker net.Conn)) string {
 	t.Helper()
 	u, err := url.Parse(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u.Host = accept(t, listener, dialing(u.Host, serve))
 	return u.String()
 }

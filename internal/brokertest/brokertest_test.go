@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -86,9 +87,7 @@ func TestSharedConnectionIsRenewed(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	q, err := b.Channel(t).QueueDeclare("q", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	brokertest.Eventually(t, func() error { // the API lists a connection with its next statistics
 		var connections []struct{ Name string }
 		if _, list := b.Request(t, http.MethodGet, b.Path("vhosts")+"/connections", nil); json.Unmarshal(list, &connections) != nil {
@@ -113,14 +112,10 @@ func TestUser(t *testing.T) {
 	name, password := b.User(t, "management", "^mine$", "", ".*")
 
 	u, err := url.Parse(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u.User = url.UserPassword(name, password)
 	conn, err := amqp.DialConfig(u.String(), amqp.Config{Vhost: b.Vhost})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	declare := func(queue string) error {
 		ch, err := conn.Channel()

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Fault sits between a client and the management API. It reports whether the broker gets a request, and the client its
@@ -18,9 +20,7 @@ type Fault func(r *http.Request) (forward, answer bool)
 func (b *Broker) Behind(t testing.TB, handle func(w http.ResponseWriter, r *http.Request, api http.Handler)) (endpoint string) {
 	t.Helper()
 	target, err := url.Parse(b.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	api := &httputil.ReverseProxy{Transport: client.Transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, api) }))
 	t.Cleanup(server.Close)

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // ServerTLS has a certificate for 127.0.0.1 and example.com, which is in the file, too.
@@ -32,9 +34,7 @@ func ServerTLS(t testing.TB) (config *tls.Config, caFile string) {
 func PEMFile(t testing.TB, kind string, der []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pem")
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 	return path
 }
 
@@ -42,9 +42,7 @@ func PEMFile(t testing.TB, kind string, der []byte) string {
 func (b *Broker) ThroughTLS(t testing.TB, config *tls.Config, parameters ...string) string {
 	t.Helper()
 	u, err := url.Parse(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u.Scheme, u.Host = "amqps", ListenTLS(t, config, dialing(u.Host, Join))
 	query := url.Values{}
 	for pair := range slices.Chunk(parameters, 2) {
@@ -58,9 +56,7 @@ func (b *Broker) ThroughTLS(t testing.TB, config *tls.Config, parameters ...stri
 func (b *Broker) EndpointThroughTLS(t testing.TB, config *tls.Config) string {
 	t.Helper()
 	u, err := url.Parse(b.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return "https://" + ListenTLS(t, config, dialing(u.Host, Join))
 }
 
@@ -68,26 +64,18 @@ func (b *Broker) EndpointThroughTLS(t testing.TB, config *tls.Config) string {
 func ClientCertificate(t testing.TB) (trusted *x509.CertPool, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "retry"}, NotAfter: time.Now().Add(time.Hour),
 		BasicConstraintsValid: true, IsCA: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	trusted = x509.NewCertPool()
 	trusted.AddCert(parsed)
 	return trusted, PEMFile(t, "CERTIFICATE", der), PEMFile(t, "PRIVATE KEY", encoded)
@@ -97,8 +85,6 @@ func ClientCertificate(t testing.TB) (trusted *x509.CertPool, certFile, keyFile 
 func ListenTLS(t testing.TB, config *tls.Config, serve func(net.Conn)) string {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return accept(t, listener, serve)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -32,9 +34,7 @@ func TestWorkerDuringAlarms(t *testing.T) {
 			worker := c.replicas[0]
 			ctl := func(arguments []string) {
 				t.Helper()
-				if err := c.nodes[0].ctl(context.WithoutCancel(t.Context()), arguments...); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.nodes[0].ctl(context.WithoutCancel(t.Context()), arguments...))
 			}
 			await := func(text string, times int) {
 				t.Helper()
@@ -63,9 +63,7 @@ func TestWorkerDuringAlarms(t *testing.T) {
 				t.Error(err)
 			}
 			t.Logf("RabbitMQ %s: ended %s after SIGTERM", c.Version, time.Since(asked).Round(100*time.Millisecond))
-			if err := worker.start(t); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, worker.start(t))
 			await("the broker accepts no messages", 3)
 			ctl(alarm.clear)
 			await("the broker accepts messages again", 2)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
@@ -53,9 +54,7 @@ resource "rabbitmq_retry_pipeline" "chaos" {
 		if err != nil || !ok {
 			t.Fatalf("get from %s: %v, %v", name, ok, err)
 		}
-		if err := d.Reject(false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Reject(false))
 	}
 	brokertest.Eventually(t, func() error {
 		for d, ok := a.Get(t, "chaos.inbox"); ok; d, ok = a.Get(t, "chaos.inbox") {

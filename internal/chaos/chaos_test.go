@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -57,18 +58,12 @@ func newChaosWith(t *testing.T, a *application, s subject, replicas ...string) *
 	t.Logf("seed %d", *seed)
 	c := &chaos{t: t, application: a, subject: s, longestStall: 35 * time.Second}
 	c.tf = terraformtest.New(t, terraformtest.BuildProvider(t), "RABBITMQ_ENDPOINT="+c.Endpoint)
-	if err := c.apply(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.apply())
 	binary := terraformtest.BuildSidecar(t)
 	for _, name := range replicas {
 		r := c.newReplica(t, name, binary)
-		if err := r.configure(c.config); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.start(t); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.configure(c.config))
+		require.NoError(t, r.start(t))
 		r.awaitConsuming(t)
 		c.replicas = append(c.replicas, r)
 	}
@@ -159,9 +154,7 @@ func (c *chaos) history(id string) string {
 func (c *chaos) checkTerraform(t *testing.T) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
-		if err := c.apply(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.apply())
 		_, err := c.tf.Try(t.Context(), "plan", "-detailed-exitcode", "-input=false", "-no-color")
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -191,9 +192,7 @@ func (u *delayedUse) report(t *testing.T) {
 func (c *chaos) checkRetired(t *testing.T) {
 	t.Helper()
 	output, err := c.tf.Try(t.Context(), "output", "-raw", "retired")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var retired []string
 	if err := json.Unmarshal([]byte(output), &retired); err != nil || len(retired) > 0 {
 		t.Errorf("levels are still retired: %v %v", retired, err)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // chunk is how much a proxy passes on at a time.
@@ -33,9 +35,7 @@ type proxy struct {
 func newProxy(t *testing.T, name string, nodes ...string) *proxy {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := &proxy{
 		name: name, address: listener.Addr().String(), nodes: nodes, listener: listener,
 		conns: map[net.Conn]bool{}, passing: make(chan struct{}),

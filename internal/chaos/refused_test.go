@@ -13,6 +13,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -33,9 +34,7 @@ func TestRefusedLosesNothing(t *testing.T) {
 	over, rng := t.Context().Done(), rand.New(rand.NewPCG(*seed, 0))
 	for _, leader := range []string{`^events\.delay\.0s\.0$`, `^chaos\.retry\.0\.refused$`} {
 		pause(over, 10*time.Second)
-		if err := c.killLeader(over, rng, regexp.MustCompile(leader)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.killLeader(over, rng, regexp.MustCompile(leader)))
 	}
 	pause(over, 10*time.Second)
 	c.replicas[0].kill()
@@ -123,9 +122,7 @@ func (u *refusedUse) fill(t *testing.T) {
 		u.Call(t, http.MethodPost, u.Path("bindings", "e", exchange, "q", queue), map[string]any{"routing_key": "created"}, nil)
 	}
 	ch := u.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	for _, queue := range []string{"full", "audit"} {
 		brokertest.Eventually(t, func() error {
 			c, err := ch.PublishWithDeferredConfirm("", queue, false, false, amqp.Publishing{MessageId: "filling"})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -37,13 +38,9 @@ func newReplays(t *testing.T, messages int) *replays {
 		ch.QueueBind("created", "return:created", "orders.return", false, nil),
 		ch.Confirm(false),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
-	if err := r.awaitMembers(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.awaitMembers(t.Context()))
 	var last *amqp.DeferredConfirmation
 	for i := range messages {
 		var err error
@@ -51,9 +48,7 @@ func newReplays(t *testing.T, messages int) *replays {
 			MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent, Body: make([]byte, 1024),
 			Headers: amqp.Table{"dead-letter-reason": "exhausted", "retry-queue": "created", "retry-routing-key": "created"},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if i%1000 == 999 {
 			last.Wait()
 		}
@@ -90,9 +85,7 @@ func (r *replays) start(t *testing.T, through *node, args ...string) *replayRun 
 	run := &replayRun{Cmd: exec.CommandContext(t.Context(), r.binary, args...), exited: make(chan error, 1)}
 	run.Env = []string{"RABBITMQ_URI=" + strings.Replace(r.URI, r.nodes[0].amqp, through.amqp, 1)}
 	run.Stdout, run.Stderr = run, run
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run.Start())
 	go func() { run.exited <- run.Wait() }()
 	return run
 }
@@ -116,9 +109,7 @@ func (r *replays) awaitReplayed(t *testing.T, ch *amqp.Channel, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		q, err := ch.QueueDeclarePassive("created", true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if q.Messages >= n {
 			return
 		}
@@ -133,9 +124,7 @@ func (r *replays) balance(t *testing.T) (distinct, doubled int) {
 	t.Helper()
 	ch := r.through(t, r.nodes[0])
 	deliveries, err := ch.Consume("created", "", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ids := map[string]bool{}
 	for {
 		select {
@@ -160,9 +149,7 @@ func TestReplayWithoutALeader(t *testing.T) {
 		t.Run(fmt.Sprintf("connected to it %t", own), func(t *testing.T) {
 			r := newReplays(t, messages)
 			leader, err := r.leader(t.Context(), "orders.failed")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			other := r.nodes[leader.number%len(r.nodes)]
 			through := other
 			if own {
@@ -170,9 +157,7 @@ func TestReplayWithoutALeader(t *testing.T) {
 			}
 			run := r.start(t, through)
 			r.awaitReplayed(t, r.through(t, other), messages/4)
-			if err := leader.kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, leader.kill())
 			killed := time.Now()
 			interrupted := run.wait(t, 5*time.Minute) != nil
 			t.Logf("the replay ended %s after its node was killed", time.Since(killed).Round(100*time.Millisecond))
@@ -206,9 +191,7 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 	alarm := func(run *replayRun, n int) {
 		t.Helper()
 		r.awaitReplayed(t, ch, n)
-		if err := r.nodes[1].ctl(t.Context(), "set_vm_memory_high_watermark", "0.0001"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.nodes[1].ctl(t.Context(), "set_vm_memory_high_watermark", "0.0001"))
 		brokertest.Eventually(t, func() error {
 			if text := run.said(); !strings.Contains(text, waiting) {
 				return fmt.Errorf("nothing is said of the alarm:\n%s", text)
@@ -218,9 +201,7 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 	}
 	clearAlarm := func() {
 		t.Helper()
-		if err := r.nodes[1].ctl(context.WithoutCancel(t.Context()), "set_vm_memory_high_watermark", "0.6"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.nodes[1].ctl(context.WithoutCancel(t.Context()), "set_vm_memory_high_watermark", "0.6"))
 	}
 	t.Cleanup(clearAlarm)
 
@@ -232,9 +213,7 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 		t.Fatalf("ended during the alarm: %v\n%s", err, run.said())
 	default:
 	}
-	if err := run.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run.Process.Signal(syscall.SIGTERM))
 	asked := time.Now()
 	var exit *exec.ExitError
 	if err := run.wait(t, time.Minute); !errors.As(err, &exit) || exit.ExitCode() != 1 {

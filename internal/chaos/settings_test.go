@@ -7,6 +7,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // A cluster runs with the settings that the guide recommends, unless its defaults are to be measured.
@@ -21,14 +22,10 @@ func TestDeliveriesThroughADeadNodeGoToOthers(t *testing.T) {
 	a := newApplication(t)
 	fill(t, a, "created")
 	through := a.through(t, a.nodes[1])
-	if err := through.Qos(someMessages, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, through.Qos(someMessages, 0, false))
 	take(t, through, "created")
 	dies := time.Now()
-	if err := a.nodes[1].kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.nodes[1].kill())
 	other := a.through(t, a.nodes[0])
 	for _, d := range take(t, other, "created") {
 		if err := d.Ack(false); err != nil {
@@ -49,13 +46,9 @@ func TestDeadLettersFollowATargetThatIsBack(t *testing.T) {
 		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "target", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
 	})
 	fill(t, a, "source")
-	if err := a.nodes[1].kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.nodes[1].kill())
 	for _, d := range take(t, other, "source") {
-		if err := d.Reject(false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Reject(false))
 	}
 	time.Sleep(3 * time.Second) // for the dead letters to meet a target that is not there
 	a.restart(t, a.nodes[1])
@@ -74,26 +67,18 @@ func (a *application) check(t *testing.T, what string, took time.Duration) {
 
 func (a *application) restart(t *testing.T, n *node) {
 	t.Helper()
-	if err := n.start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.awaitMembers(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, n.start())
+	require.NoError(t, a.awaitMembers(t.Context()))
 }
 
 // through connects to one node.
 func (a *application) through(t *testing.T, n *node) *amqp.Channel {
 	t.Helper()
 	conn, err := a.connect(newProxy(t, n.String(), n.amqp))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ch
 }
 
@@ -116,9 +101,7 @@ func fill(t *testing.T, a *application, queue string) {
 func take(t *testing.T, ch *amqp.Channel, queue string) (taken []amqp.Delivery) {
 	t.Helper()
 	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	late := time.After(7 * time.Minute)
 	for len(taken) < someMessages {
 		select {

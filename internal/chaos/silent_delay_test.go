@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -23,9 +25,7 @@ Nodes = case maps:get(nodes, amqqueue:get_type_state(Q)) of Uids when is_map(Uid
 func TestDelayWithoutMembers(t *testing.T) {
 	c := newChaos(t, "worker")
 	worker := c.replicas[0]
-	if err := c.nodes[0].ctl(t.Context(), "eval", fmt.Sprintf(forgetMembers, c.Vhost, "chaos.retry.1s")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.nodes[0].ctl(t.Context(), "eval", fmt.Sprintf(forgetMembers, c.Vhost, "chaos.retry.1s")))
 	stopConsumers := c.startConsumers(t)
 	stopProducers := c.startProducers(t, 50)
 	var open []int
@@ -48,9 +48,7 @@ func TestDelayWithoutMembers(t *testing.T) {
 		t.Errorf("%d lines about the delay, want 1:\n%s", n, worker.end())
 	}
 
-	if err := c.nodes[1].ctl(t.Context(), "delete_queue", "--vhost", c.Vhost, "chaos.retry.1s"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.nodes[1].ctl(t.Context(), "delete_queue", "--vhost", c.Vhost, "chaos.retry.1s"))
 	c.checkTerraform(t)
 	stopProducers = c.startProducers(t, 5)
 	brokertest.Eventually(t, func() error {
@@ -76,20 +74,14 @@ func TestDelayOnAFrozenNode(t *testing.T) {
 	c := newChaos(t, "worker")
 	worker := c.replicas[0]
 	frozen, err := c.leader(t.Context(), "chaos.retry.1s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.avoid(frozen)
-	if err := frozen.ctl(t.Context(), "eval", fmt.Sprintf(dropOthers, c.Vhost, "chaos.retry.1s")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, frozen.ctl(t.Context(), "eval", fmt.Sprintf(dropOthers, c.Vhost, "chaos.retry.1s")))
 
 	stopConsumers := c.startConsumers(t)
 	stopProducers := c.startProducers(t, 50)
 	pause(t.Context().Done(), 5*time.Second)
-	if err := frozen.freeze(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, frozen.freeze())
 	t.Cleanup(func() { _ = frozen.thaw() })
 	brokertest.Eventually(t, func() error {
 		if worker.count("messages take another delay") == 0 {
@@ -105,9 +97,7 @@ func TestDelayOnAFrozenNode(t *testing.T) {
 	if after.processed-before.processed < 400 {
 		t.Errorf("the other delays stand still:\n%s", worker.end())
 	}
-	if err := frozen.thaw(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, frozen.thaw())
 	stopProducers()
 	c.drain(t, 15*time.Second, 3*time.Minute)
 	stopConsumers()

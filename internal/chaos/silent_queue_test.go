@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
@@ -31,9 +32,7 @@ func TestQueueOnAFrozenNode(t *testing.T) {
 	over := t.Context().Done()
 	pause(over, 10*time.Second)
 	sessions := c.replicas[0].count("session ended") // the connections led to other nodes
-	if err := frozen.freeze(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, frozen.freeze())
 	t.Cleanup(func() { _ = frozen.thaw() })
 	pause(over, 20*time.Second)
 	sentBefore, _ := c.ledger.sent()
@@ -46,9 +45,7 @@ func TestQueueOnAFrozenNode(t *testing.T) {
 		t.Errorf("%d of %d messages are delivered:\n%s", delivered, sent, c.replicas[0].end())
 	}
 	stopProducers()
-	if err := frozen.thaw(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, frozen.thaw())
 	stopLate := c.start(t, c.consumers, u.takeLate)
 	c.drain(t, quietTime, drainTime)
 	brokertest.Eventually(t, u.missingSilent)
@@ -104,28 +101,20 @@ func (c *chaos) leadElsewhere(t *testing.T, n *node) {
 func (u *silentUse) declareOn(t *testing.T, n *node) {
 	t.Helper()
 	conn, err := amqp.Dial(strings.Replace(u.URI, u.nodes[0].amqp, n.amqp, 1) + "/" + u.Vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for queue, bound := range map[string][2]string{"full": {"events.deliver", "silent.*"}, "audit": {"chaos.failed", ""}} {
 		if _, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
 			"x-queue-type": "quorum", "x-quorum-initial-group-size": 1, "x-queue-leader-locator": "client-local",
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := ch.QueueBind(queue, bound[1], bound[0], false, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ch.QueueBind(queue, bound[1], bound[0], false, nil))
 	}
 	for queue, key := range map[string]string{"created": "created", "shipped": "silent.*"} {
-		if err := ch.QueueBind(queue, key, "events.deliver", false, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ch.QueueBind(queue, key, "events.deliver", false, nil))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
@@ -88,9 +90,7 @@ func TestParseRefuses(t *testing.T) {
 func TestPropertiesAreRead(t *testing.T) {
 	t.Parallel()
 	p, err := content.Parse(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !p.Has(content.ContentType) || p.Text(content.ContentType) != "" || p.Text(content.ClusterID) != "cluster" {
 		t.Errorf("texts %q, %q", p.Text(content.ContentType), p.Text(content.ClusterID))
 	}
@@ -109,9 +109,7 @@ func TestPropertiesAreRead(t *testing.T) {
 func TestPropertiesAreChanged(t *testing.T) {
 	t.Parallel()
 	p, err := content.Parse(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := p
 	p.Remove(content.UserID)
 	if p.SetText(content.MessageID, strings.Repeat("x", 256)) || p.SetNumber(content.DeliveryMode, 256) {
@@ -120,9 +118,7 @@ func TestPropertiesAreChanged(t *testing.T) {
 	p.SetNumber(content.DeliveryMode, 2)
 	p.SetHeaders(p.Headers().Keep(func(name []byte) bool { return name[0] == 'a' }).With("n", content.Long(-5)))
 	got, err := content.Parse(p.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, _ := got.Headers().Get("n")
 	if value, ok := n.Integer(); !ok || value != -5 || len(got.Headers()) != len("\x01at\x01\x01nl12345678") {
 		t.Errorf("headers %q", got.Headers())

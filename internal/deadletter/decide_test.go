@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 func TestDecide(t *testing.T) {
@@ -208,9 +209,7 @@ func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
 			return
 		}
 		m, err := p.Publishing(v, rejected("new", headers), stamp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		headers = m.Headers
 	}
 	t.Error("it goes round indefinitely")

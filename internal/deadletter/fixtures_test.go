@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -32,9 +33,7 @@ func compile(t testing.TB, w pipeline.Worker) *Pipeline {
 		w.WorkQueues = map[string]pipeline.WorkerQueue{"orders.created": {}, "orders.paid": {}}
 	}
 	p, err := NewPipeline(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -104,9 +105,7 @@ func publishTrimmed(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, tooM
 	s := stamp
 	s.FrameMax = 0
 	full, err := p.Publishing(v, d, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const enough = 1 << 20
 	reserved := enough - p.frameBudget(v, p.Route(v), enough)
 	s.FrameMax = max(1, headerFrameSize(full)+reserved-tooMuch)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // hostile are values that no header of ours has, but any client can send.
@@ -65,9 +66,7 @@ func TestHostileHeaders(t *testing.T) {
 func checkPublish(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, s Stamp) {
 	t.Helper()
 	m, err := p.Publishing(v, d, s)
-	if err != nil {
-		t.Fatalf("%v: %v", d.Headers, err)
-	}
+	require.NoErrorf(t, err, "%v", d.Headers)
 	if err := m.Headers.Validate(); err != nil {
 		t.Fatalf("%v: %v", d.Headers, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -83,9 +84,7 @@ func TestMaxAttemptsOfAWorkQueue(t *testing.T) {
 			d := rejected(queue, headers)
 			v := judge(p, d)
 			m, err := p.Publishing(v, d, stamp)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if m.Headers[HeaderMaxAttempts] != want {
 				t.Fatalf("%s: %s is %v, want %d", queue, HeaderMaxAttempts, m.Headers[HeaderMaxAttempts], want)
 			}
@@ -109,9 +108,7 @@ func TestFirstFailureInTheFutureIsNow(t *testing.T) {
 	p := orders(t)
 	d := rejected("orders.created", with(ours("orders.created", 1), HeaderFirstFailedAt, int64(math.MaxInt64)))
 	m, err := p.Publishing(p.Decide(p.Read(d), stamp.Now), d, stamp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := m.Headers[HeaderFirstFailedAt]; got != stamp.Now.UnixMilli() {
 		t.Errorf("%s is %v", HeaderFirstFailedAt, got)
 	}

@@ -8,15 +8,14 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // Metrics count by these: a reason that is missing would be counted as another one.
 func TestFailReasonsAreAllThatThereAre(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("headers.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	constants := regexp.MustCompile(`(?m)^\tReason\w+ = "(\w+)"$`).FindAllSubmatch(source, -1)
 	if len(constants) < 5 {
 		t.Fatalf("%d reasons in headers.go", len(constants))

@@ -11,14 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 func publish(t *testing.T, p *Pipeline, d *amqp.Delivery) amqp.Publishing {
 	t.Helper()
 	m, err := p.Publishing(judge(p, d), d, stamp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -378,9 +377,7 @@ func TestUndeliverableMessage(t *testing.T) {
 	d := rejected("orders.created", amqp.Table{"tenant": "a", "dead-letter-error": "earlier"})
 	why := strings.Repeat("ü", maxErrorText)
 	m, err := p.Publishing(p.Undeliverable(d, why), d, stamp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for key, want := range map[string]any{
 		"dead-letter-reason": "malformed", "dead-letter-error": why[:maxErrorText], "retry-queue": "orders.created",
 		"retry-count": int64(1), "retry-exchange": "shop", "tenant": "a",

@@ -3,6 +3,8 @@ package delayed_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -20,9 +22,7 @@ func exchange(t *testing.T, name, maxDelay, precision string) delayed.Exchange {
 func delay(t *testing.T, spelling string) pipeline.Delay {
 	t.Helper()
 	wait, err := pipeline.ParseDelay(spelling)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pipeline.Delay{Wait: wait, Spelling: spelling}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -62,9 +64,7 @@ func TestRecover(t *testing.T) {
 	e := exchange(t, "events", "720h", "1000ms")
 	e.Type, e.PolicyPriority = "headers", 7
 	got, err := delayed.Recover("events", "/", delayed.Expand(e))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if changes := topology.Diff(delayed.Expand(e), delayed.Expand(got)); !changes.Empty() || got.MaxDelay != e.MaxDelay || got.Precision != e.Precision {
 		t.Errorf("got %+v", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -19,9 +20,7 @@ func newExchange(t testing.TB, maxDelay, precision string) *delaying.Exchange {
 	e, err := delaying.NewExchange(delayed.Worker{
 		Version: delayed.WorkerVersion, Name: "events", Vhost: "/", MaxDelay: maxDelay, Precision: precision,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
@@ -134,9 +133,7 @@ func TestPropertiesAreKept(t *testing.T) {
 		MessageId: "m", Timestamp: time.Unix(5, 0), Type: "t", UserId: "u", AppId: "a", Body: []byte("body"),
 	}
 	m, err := e.Publishing(e.Decide(d), d, stamp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for key, want := range map[string]any{
 		"mine": "kept", "dead-letter-reason": "kept", "delay-expiration": "5", "delay-priority": int64(7), "delay-user-id": "u", "delay-delivery-mode": int64(1),
 	} {

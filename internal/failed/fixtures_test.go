@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -77,9 +78,7 @@ func death(queue, reason, exchange, key string, at time.Time) []header {
 func parsed(t *testing.T, encoded []byte) *content.Properties {
 	t.Helper()
 	p, err := content.Parse(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &p
 }
 

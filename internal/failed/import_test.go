@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
@@ -41,9 +43,7 @@ func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
 	before.SetNumber(content.DeliveryMode, 0)
 	p, changes, err := failed.Import{Queue: "errors", User: "operator"}.Publishing(
 		failed.Message{RoutingKey: "k", Properties: before.Encode()}, "57f49eb29bd4307c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []string{
 		failed.ChangedExpiration, "user-id moved to the header retry-user-id: the broker refuses that of another user",
 		"reply-to amq.rabbitmq.reply-to moved to the header retry-reply-to: the broker refuses it of whoever awaits no reply", failed.ChangedCounts, failed.ChangedDeliveryMode, failed.ChangedCC,
@@ -70,9 +70,7 @@ func TestImportKeepsTheID(t *testing.T) {
 	parked.Queue, parked.Exchange = "orders.failed", "orders.failed.route"
 	before := failed.Read(parked)
 	p, _, err := how.Publishing(parked, before.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	imported := failed.Message{Queue: "orders.failed", Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body}
 	after := failed.Read(imported)
 	if after.ID != before.ID || after.Digest == before.Digest || after.Run != "ab12cd34" {
@@ -102,9 +100,7 @@ func TestContentIgnoresCompression(t *testing.T) {
 		var p content.Properties
 		p.SetText(content.ContentEncoding, encoding)
 		body, err := failed.Encoded(encoding, []byte(`{"order":1003}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m := failed.Message{Properties: p.Encode(), Body: body}
 		if plain, got := m.Plain(); got != encoding || string(plain) != `{"order":1003}` {
 			t.Errorf("%s: %q as %q", encoding, plain, got)

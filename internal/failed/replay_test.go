@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -22,9 +23,7 @@ func replayed(t *testing.T, r failed.Replay, m failed.Message) failed.Publishing
 	e := failed.Read(m)
 	r.ID = "18ea3d6d"
 	p, err := r.Publishing(&e, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -87,9 +86,7 @@ func failsAgain(t *testing.T, name string, p failed.Publishing, queue string) (a
 	w, err := deadletter.NewPipeline(pipeline.Worker{
 		Version: 1, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 4, WorkQueues: map[string]pipeline.WorkerQueue{queue: {}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	headers := decoded(parsed(t, p.Properties).Headers())
 	lost = w.Read(&amqp.Delivery{Exchange: name + ".return", RoutingKey: p.RoutingKey, Headers: headers})
 	headers["x-death"] = []any{amqp.Table{

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
@@ -101,9 +103,7 @@ func TestGlob(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	g, err := failed.NewGroups([]string{failed.ByReason, failed.ByWorkQueue, failed.ByError})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 3 {
 		g.Add(&failed.Entry{Reason: "exhausted", WorkQueue: "a", FailedAt: at.Add(time.Duration(i) * time.Minute), Error: "\nboom\r\n" + strings.Repeat("x", i)})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -101,13 +102,9 @@ func TestCommandsReadWhatIsParkedNatively(t *testing.T) {
 		publish(t, b, created, "eu.order")
 		ch := b.Channel(t)
 		deliveries, err := ch.Consume(created, "", false, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for range maxAttempts {
-			if err := (<-deliveries).Reject(true); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, (<-deliveries).Reject(true))
 		}
 		s.waitFor(1)
 		s.run("1 delivery_limit "+created, "list")
@@ -116,9 +113,7 @@ func TestCommandsReadWhatIsParkedNatively(t *testing.T) {
 		if d.RoutingKey != "eu.order" || d.MessageId != "m-eu.order" || d.Headers["replay-count"] != int64(1) {
 			t.Errorf("replayed: %+v", d)
 		}
-		if err := d.Ack(false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Ack(false))
 	})
 }
 

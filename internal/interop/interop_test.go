@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
@@ -81,12 +82,8 @@ func startSidecar(t *testing.T, b *brokertest.Broker, config string) {
 func publish(t *testing.T, b *brokertest.Broker, queue, key string) {
 	t.Helper()
 	ch := b.Channel(t)
-	if err := ch.ExchangeDeclare("shop", "topic", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.QueueBind(queue, key, "shop", false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.ExchangeDeclare("shop", "topic", true, false, false, false, nil))
+	require.NoError(t, ch.QueueBind(queue, key, "shop", false, nil))
 	b.Publish(t, "shop", key, amqp.Publishing{
 		ContentType: "application/json", ContentEncoding: "utf-8", CorrelationId: "c-1", ReplyTo: "replies",
 		MessageId: "m-" + key, Timestamp: time.Unix(1_700_000_000, 0), Type: "order", AppId: "shop", Priority: 5,
@@ -114,9 +111,7 @@ func consume(t *testing.T, b *brokertest.Broker) map[string][]delivery {
 	got := map[string][]delivery{}
 	for lines := bufio.NewScanner(strings.NewReader(string(output))); lines.Scan(); {
 		var d delivery
-		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &d))
 		got[d.Queue] = append(got[d.Queue], d)
 	}
 	return got

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A page is done from top to bottom, between two headings, in one shell.
@@ -72,9 +74,7 @@ func TestPagesAsPrinted(t *testing.T) {
 func (p page) text(t *testing.T, root string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, p.file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, text, begins := strings.Cut(string(content), p.from)
 	text, _, ends := strings.Cut(text, p.to)
 	if !begins || !ends {
@@ -147,16 +147,10 @@ env -i "${@}" bash -e -o pipefail "$SCRIPT" < <(yes yes)
 func asNewcomer(t *testing.T, home, directory, script string) string {
 	t.Helper()
 	programs, file := t.TempDir(), filepath.Join(t.TempDir(), "script")
-	if err := os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"+script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
+	require.NoError(t, os.WriteFile(file, []byte("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"+script), 0o600))
 	broker, err := filepath.Abs("../../scripts/with-broker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, broker, "--", "bash", "-c", newcomer, "newcomer",
@@ -177,8 +171,6 @@ var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.TrimSpace(string(value))
 }

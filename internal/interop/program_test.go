@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -19,9 +21,7 @@ import (
 func section(t *testing.T, guide, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/guides/" + guide + ".md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, found, begins := strings.Cut(string(text), "\n## "+heading+"\n")
 	if !begins {
 		t.Fatalf("the guide %s has no heading %q", guide, heading)
@@ -51,21 +51,15 @@ type printed struct {
 func startProgram(t *testing.T, b *brokertest.Broker, text, language string, env ...string) <-chan printed {
 	t.Helper()
 	output, input, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	run := runnable(t, text, language)
 	program := exec.CommandContext(ctx, run[0], run[1:]...)
 	program.Dir = filepath.Dir(run[len(run)-1])
 	program.Env = append(append(os.Environ(), "RABBITMQ_URI="+b.VhostURI()), env...)
 	program.Stdout, program.Stderr = input, input
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := input.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, program.Start())
+	require.NoError(t, input.Close())
 	t.Cleanup(func() { cancel(); _ = program.Wait(); _ = output.Close() })
 	lines := make(chan printed, 100)
 	go func() {
@@ -113,12 +107,8 @@ func runnable(t *testing.T, text, language string) []string {
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // needs skips the test unless there are these files, of packages of Debian.

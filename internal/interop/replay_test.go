@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -122,9 +123,7 @@ func reject(t *testing.T, b *brokertest.Broker, queue, key string) (d amqp.Deliv
 	if d.MessageId != "m-"+key {
 		t.Fatalf("%s has %s, want %s", queue, d.MessageId, "m-"+key)
 	}
-	if err := d.Nack(false, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Nack(false, false))
 	return d
 }
 
@@ -145,9 +144,7 @@ func operatorURI(t *testing.T, b *brokertest.Broker, command string) string {
 	t.Helper()
 	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders"})[command]
 	uri, err := url.Parse(b.VhostURI())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	uri.User, uri.Path = url.UserPassword(b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)), ""
 	return uri.String()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -28,9 +29,7 @@ func (l *load) follow(t *testing.T) {
 	}
 	for queue, ch := range l.consumers {
 		if ch != nil && l.modes.get(queue) == unused {
-			if err := ch.Cancel(queue, false); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ch.Cancel(queue, false))
 			l.consumers[queue] = nil
 		}
 	}
@@ -40,13 +39,9 @@ func (l *load) follow(t *testing.T) {
 func (l *load) consume(t *testing.T, queue string) *amqp.Channel {
 	t.Helper()
 	ch := l.Channel(t)
-	if err := ch.Qos(20, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Qos(20, 0, false))
 	deliveries, err := ch.Consume(queue, queue, false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		for d := range deliveries {
 			l.handle(t, queue, d)
@@ -76,9 +71,7 @@ func (l *load) handle(t *testing.T, queue string, d amqp.Delivery) {
 func (l *load) collectFailed(t *testing.T, queue string) {
 	t.Helper()
 	deliveries, err := l.Channel(t).Consume(queue, "", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		for d := range deliveries {
 			reason, _ := d.Headers["dead-letter-reason"].(string)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -115,9 +117,7 @@ func (l *load) requireCovered(t *testing.T) {
 	}
 	var queues []struct{ Name, Policy string }
 	_, answer := l.Request(t, http.MethodGet, l.Path("queues"), nil)
-	if err := json.Unmarshal(answer, &queues); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(answer, &queues))
 	found := map[string]string{}
 	for _, q := range queues {
 		found[q.Name] = q.Policy

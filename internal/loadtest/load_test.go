@@ -12,6 +12,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
@@ -151,9 +152,7 @@ func (l *load) holding(t *testing.T) map[string]int {
 		Messages int    `json:"messages"`
 	}
 	_, answer := l.Request(t, http.MethodGet, l.Path("queues"), nil)
-	if err := json.Unmarshal(answer, &all); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(answer, &all))
 	held := map[string]int{}
 	for _, q := range all {
 		if q.Messages > 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -128,13 +129,9 @@ func TestMovesUnderLoadLoseNothing(t *testing.T) {
 func (l *load) processByThird(t *testing.T, queue string) {
 	t.Helper()
 	ch := l.Channel(t)
-	if err := ch.Qos(50, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Qos(50, 0, false))
 	deliveries, err := ch.Consume(queue, queue, false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		rejections := map[string]int{}
 		for d := range deliveries {

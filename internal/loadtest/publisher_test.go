@@ -11,6 +11,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // perSecond is how many messages are published.
@@ -29,9 +30,7 @@ func (l *load) publishingChannel(t *testing.T) *amqp.Channel {
 	if err == nil {
 		err = ch.Confirm(false)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ch
 }
 

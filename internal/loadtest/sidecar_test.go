@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
@@ -23,9 +25,7 @@ func (s *sidecar) restart(t *testing.T, config string) {
 	t.Helper()
 	s.stop(t)
 	file := filepath.Join(s.dir, "worker.json")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	s.process = sidecartest.Start(t, []string{"RABBITMQ_URI=" + s.uri}, "--config", file)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // setting is what a consumer does with a message that fails: the guide "Which engine" has these three.
@@ -46,9 +47,7 @@ func (l *load) newThirdTimer(t *testing.T, queue string, s setting) *thirdTimer 
 	if err == nil {
 		err = ch.Qos(3*perSecond, 0, false) // more than fail while one is held
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &thirdTimer{load: l, ch: ch, queue: queue}
 	c.setting.Store(int32(s))
 	return c
@@ -57,9 +56,7 @@ func (l *load) newThirdTimer(t *testing.T, queue string, s setting) *thirdTimer 
 func (c *thirdTimer) start(t *testing.T) {
 	t.Helper()
 	deliveries, err := c.ch.Consume(c.queue, "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		for d := range deliveries {
 			c.handle(t, d)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -20,9 +22,7 @@ const (
 func read(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(content)
 }
 
@@ -80,9 +80,7 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 			Targets []struct{ RefID, Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, examples+"dashboard.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, examples+"dashboard.json")), &dashboard))
 	type rule struct {
 		Record string `json:"record"`
 		Expr   string `json:"expr"`
@@ -94,13 +92,9 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 		}
 	}
 	content, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, content, 0o600))
 	promtool(t, "check", "rules", file)
 }
 

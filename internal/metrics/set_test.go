@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
@@ -21,18 +23,14 @@ func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeli
 		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: delays, MaxAttempts: 3,
 		WorkQueues: map[string]pipeline.WorkerQueue{name + ".created": {FailedQueue: pipeline.WorkerFailedQueue{Name: name + " given up"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
 func newExchange(t testing.TB, name string) *delaying.Exchange {
 	t.Helper()
 	e, err := delaying.NewExchange(delayed.Worker{Version: delayed.WorkerVersion, Name: name, Vhost: "/", MaxDelay: "1h", Precision: "1s"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
@@ -40,9 +38,7 @@ func newExchange(t testing.TB, name string) *delaying.Exchange {
 func values(t *testing.T, s *Set) map[string]float64 {
 	t.Helper()
 	families, err := s.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -64,9 +60,7 @@ func TestCatalogueIsWhatIsExported(t *testing.T) {
 	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")})
 	s.Pipeline(newPipeline(t, "orders", "5s")).Enter(Consuming)
 	families, err := s.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	described := map[string]metric{}
 	for _, m := range catalogue() {
 		described[m.Name] = m

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestFormatDelayIsCanonical(t *testing.T) {
@@ -12,9 +14,7 @@ func TestFormatDelayIsCanonical(t *testing.T) {
 		"60m": "1h", "90m": "1h30m", "3601s": "1h0m1s", "24h": "24h", "10m": "10m", "600s": "10m", "20s": "20s",
 	} {
 		delay, err := ParseDelay(spelling)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := FormatDelay(delay); got != want {
 			t.Errorf("%s is spelled %q, want %q", spelling, got, want)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -143,9 +144,7 @@ func TestEveryEngineIsReadBack(t *testing.T) {
 		p.WorkQueues["arguments"] = WorkQueue{Type: topology.Quorum, Attach: AttachArguments, Declare: true}
 		vhost := liveVhost(p)
 		recovered, err := Recover(p.Name, p.Vhost, vhost)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(topology.Render(Expand(p)), topology.Render(Expand(recovered))); diff != "" || recovered.EngineName() != p.Engine {
 			t.Errorf("%s: %s", p.Engine, diff)
 		}

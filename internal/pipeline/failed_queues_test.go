@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -60,9 +61,7 @@ func TestRecoverFailedQueues(t *testing.T) {
 	live := liveVhost(p)
 	live.Queues["theirs"] = topology.Queue{Type: topology.Classic}
 	recovered, err := Recover("orders", "/", live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(p, recovered); diff != "" {
 		t.Error(diff)
 	}
@@ -101,9 +100,7 @@ func TestReleasedFailedQueues(t *testing.T) {
 	changed := topology.Merge(live.Without(Owned(prior, live)), Expand(next))
 	changed.Queues = live.Queues
 	recovered, err := Recover("orders", "/", changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if w := recovered.WorkQueues["created"]; w.FailedQueue != "given-up" || w.DeclaresFailedQueue() {
 		t.Errorf("recovered %+v", w)
 	}
@@ -131,9 +128,7 @@ func TestAttachmentWithFailedQueue(t *testing.T) {
 			live.Queues["given-up"] = topology.Queue{Type: topology.Quorum}
 		}
 		recovered, err := RecoverAttachment("orders", "/", "work", live)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(a, recovered); diff != "" {
 			t.Error(diff)
 		}

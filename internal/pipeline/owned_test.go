@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -56,9 +57,7 @@ func TestOwnedFindsReturnsGoneWrong(t *testing.T) {
 		t.Error(diff)
 	}
 	recovered, err := Recover("orders", "/", live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(p, recovered); diff != "" {
 		t.Error(diff)
 	}
@@ -79,9 +78,7 @@ func TestRecoverGivesBackTheSpecification(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	got, err := Recover("orders", "/", liveVhost(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(p, got); diff != "" {
 		t.Error(diff)
 	}

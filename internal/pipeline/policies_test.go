@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -64,9 +65,7 @@ func TestRecoverGivesBackEverySetting(t *testing.T) {
 			}
 		}
 		got, err := Recover(p.Name, p.Vhost, live)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(p, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

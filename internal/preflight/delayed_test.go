@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -24,9 +26,7 @@ func TestCheckDelayedExchange(t *testing.T) {
 	t.Parallel()
 	spelled := func(spelling string) pipeline.Delay {
 		wait, err := pipeline.ParseDelay(spelling)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return pipeline.Delay{Wait: wait, Spelling: spelling}
 	}
 	if problems := CheckDelayedExchange(events()); len(problems) > 0 {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -29,9 +31,7 @@ func newPipeline(t *testing.T, name string) *deadletter.Pipeline {
 	p, err := deadletter.NewPipeline(pipeline.Worker{
 		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -97,13 +97,9 @@ func TestOnlyReadingIsAnswered(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answer, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%s: %d, want %d", request, answer.StatusCode, want)
@@ -142,9 +138,7 @@ func TestAddressesWithoutAHostAreLoopback(t *testing.T) {
 func TestPortInUseSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	listener, err := probe.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	if _, err = probe.Listen(t.Context(), listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "choose another port") {
 		t.Error(err)
@@ -155,9 +149,7 @@ func TestPortInUseSaysWhatToDo(t *testing.T) {
 func TestStopDoesNotWaitForSlowClients(t *testing.T) {
 	t.Parallel()
 	listener, err := probe.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	begun, released := make(chan struct{}), make(chan struct{})
 	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(begun)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -24,13 +26,9 @@ func TestAcc_CheckBlock(t *testing.T) {
 	settings, dir := terraformtest.Settings(t, terraformtest.BuildProvider(t)), t.TempDir()
 	for _, name := range []string{"providers.tf", "data-source.tf"} {
 		content, err := os.ReadFile(filepath.Join("../../examples/data-sources/rabbitmq_dead_letter_audit", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		content = bytes.ReplaceAll(content, []byte(`vhost = "/"`), []byte(`vhost = "`+b.Vhost+`"`))
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	plan := func() string {
 		command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), "plan", "-detailed-exitcode", "-input=false", "-lock=false", "-no-color")

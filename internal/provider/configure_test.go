@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
 )
@@ -22,13 +23,9 @@ type server struct {
 func newServer(t *testing.T) server {
 	t.Helper()
 	made, err := providerserver.NewProtocol6WithError(provider.New("test")())()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	schema, err := made.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return server{made, schema}
 }
 
@@ -49,9 +46,7 @@ func object(t *testing.T, schema *tfprotov6.Schema, values map[string]any) *tfpr
 		}
 	}
 	encoded, err := tfprotov6.NewDynamicValue(is, tftypes.NewValue(is, attributes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &encoded
 }
 
@@ -62,9 +57,7 @@ func (s server) configure(t *testing.T, deferrals bool, values map[string]any) s
 		Config:             object(t, s.schema.Provider, values),
 		ClientCapabilities: &tfprotov6.ConfigureProviderClientCapabilities{DeferralAllowed: deferrals},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return said(response.Diagnostics)
 }
 
@@ -122,9 +115,7 @@ func TestUnknownEndpoint(t *testing.T) {
 			TypeName: dataSource, Config: object(t, s.schema.DataSourceSchemas[dataSource], nil),
 			ClientCapabilities: &tfprotov6.ReadDataSourceClientCapabilities{DeferralAllowed: deferrals},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		wanted := object(t, s.schema.ResourceSchemas[pipeline], map[string]any{
 			"name": "orders", "delays": []tftypes.Value{tftypes.NewValue(tftypes.String, "5s")},
 		})
@@ -132,9 +123,7 @@ func TestUnknownEndpoint(t *testing.T) {
 			TypeName: pipeline, Config: wanted, ProposedNewState: wanted, PriorState: null(t, s.schema.ResourceSchemas[pipeline]),
 			ClientCapabilities: &tfprotov6.PlanResourceChangeClientCapabilities{DeferralAllowed: deferrals},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		const reason = tfprotov6.DeferredReasonProviderConfigUnknown
 		if deferrals {
 			if read.Deferred == nil || read.Deferred.Reason != reason || planned.Deferred == nil || planned.Deferred.Reason != reason {
@@ -158,9 +147,7 @@ func TestUnknownEndpoint(t *testing.T) {
 func null(t *testing.T, schema *tfprotov6.Schema) *tfprotov6.DynamicValue {
 	t.Helper()
 	value, err := tfprotov6.NewDynamicValue(schema.ValueType(), tftypes.NewValue(schema.ValueType(), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &value
 }
 
@@ -183,9 +170,7 @@ func TestTimeoutsAreDurations(t *testing.T) {
 					"update": tftypes.NewValue(tftypes.String, update), "delete": tftypes.NewValue(timeouts.AttributeTypes["delete"], nil),
 				}}),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := said(response.Diagnostics); wrong == "" && strings.Contains(got, "update") || !strings.Contains(got, wrong) {
 				t.Errorf("%s, %s: %s", name, update, got)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
@@ -66,9 +67,7 @@ func (p *priorities) take(t *testing.T, queue string, wanted int) (*amqp.Channel
 func rejectAll(t *testing.T, deliveries []amqp.Delivery) {
 	t.Helper()
 	for _, d := range deliveries {
-		if err := d.Nack(false, false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Nack(false, false))
 	}
 }
 
@@ -208,9 +207,7 @@ func TestAcc_ExampleOfPrioritiesInOneQueue(t *testing.T) {
 
 			ch, failed := p.take(t, queue+".failed", len(given))
 			inOrder(t, "in the failed queue", failed, quorum(names(second), waiting))
-			if err := ch.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ch.Close())
 			p.run(t, terraformtest.BuildSidecar(t), "failed", "replay", queue, "--all", "--vhost", p.broker.Vhost, "--yes")
 			_, replayed := p.take(t, queue, len(given))
 			inOrder(t, "after a replay", replayed, work(quorum(names(second), waiting), after))
@@ -254,9 +251,7 @@ func TestAccEveryRelease_PrioritiesWhileWaiting(t *testing.T) {
 			ch, deliveries := p.take(t, queue, 3)
 			slices.SortFunc(deliveries, func(a, b amqp.Delivery) int { return cmp.Compare(a.Priority, b.Priority) })
 			again, err := ch.Consume(queue, "", true, false, false, false, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rejected := time.Now()
 			rejectAll(t, deliveries[:1])
 			<-time.After(later)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -95,9 +97,7 @@ func newExample(t *testing.T, name string) *example {
 	t.Helper()
 	e := &example{terraform: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
 	e.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+terraformtest.Settings(t, terraformtest.BuildProvider(t)), "CHECKPOINT_DISABLE=1", "TERRAFORM="+e.terraform)
-	if err := os.CopyFS(e.dir, os.DirFS(filepath.Join("../../examples", name))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(e.dir, os.DirFS(filepath.Join("../../examples", name))))
 	return e
 }
 
@@ -117,9 +117,7 @@ func (e *example) run(t *testing.T, program string, args ...string) string {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(content)
 }
 

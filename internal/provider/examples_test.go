@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -45,22 +47,16 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 func rootModules(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/*/*.tf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, kind := range []string{"resources", "data-sources"} {
 		deeper, err := filepath.Glob("../../examples/" + kind + "/*/*.tf")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		files = append(files, deeper...)
 	}
 	var found []string
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if bytes.Contains(content, []byte("required_providers")) {
 			found = append(found, strings.TrimPrefix(filepath.Dir(file), "../../examples/"))
 		}
@@ -75,17 +71,11 @@ func rootModules(t *testing.T) []string {
 func copyWithoutImports(t *testing.T, example string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, os.DirFS(example)))
 	files, err := filepath.Glob(filepath.Join(dir, "import*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, file := range files {
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(file))
 	}
 	return dir
 }
@@ -101,17 +91,13 @@ func replaceOtherProviders(t *testing.T, dir string) {
 	}
 	writeFile(t, versions, terraformtest.Required)
 	files, err := filepath.Glob(filepath.Join(dir, "*.tf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resources := regexp.MustCompile(`(?m)^resource "(\w+)"`)
 	references := regexp.MustCompile(`rabbitmq_retry_\w+\.\w+\.[\w.]+`)
 	taken := 0
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		match := resources.FindSubmatch(content)
 		if match == nil || strings.HasPrefix(string(match[1]), "rabbitmq_retry_") {
 			continue
@@ -130,7 +116,5 @@ func replaceOtherProviders(t *testing.T, dir string) {
 
 func writeFile(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 }

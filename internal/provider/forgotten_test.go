@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -94,16 +95,12 @@ func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
 func publish(t *testing.T, b *brokertest.Broker, exchange string, n int) {
 	t.Helper()
 	channel := b.Channel(t)
-	if err := channel.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, channel.Confirm(false))
 	confirmed := make([]*amqp.DeferredConfirmation, n)
 	for i := range n {
 		var err error
 		confirmed[i], err = channel.PublishWithDeferredConfirmWithContext(t.Context(), exchange, "", false, false, amqp.Publishing{DeliveryMode: amqp.Persistent})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for _, c := range confirmed {
 		if !c.Wait() {

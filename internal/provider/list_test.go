@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
@@ -77,9 +78,7 @@ func startProvider(t *testing.T) listingServer {
 		t.Fatal("the provider lists nothing")
 	}
 	schema, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	object, _ := schema.Provider.ValueType().(tftypes.Object)
 	values := map[string]tftypes.Value{}
 	for name, attribute := range object.AttributeTypes {
@@ -95,18 +94,14 @@ func startProvider(t *testing.T) listingServer {
 func dynamic(t *testing.T, object tftypes.Object, values map[string]tftypes.Value) *tfprotov6.DynamicValue {
 	t.Helper()
 	value, err := tfprotov6.NewDynamicValue(object, tftypes.NewValue(object, values))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &value
 }
 
 func listed(t *testing.T, server tfprotov6.ListResourceServer, request *tfprotov6.ListResourceRequest) []tfprotov6.ListResourceResult {
 	t.Helper()
 	stream, err := server.ListResource(context.WithoutCancel(t.Context()), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var results []tfprotov6.ListResourceResult
 	for result := range stream.Results {
 		results = append(results, result)

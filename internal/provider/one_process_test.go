@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -44,9 +46,7 @@ func TestAcc_OneProcessForManyOperations(t *testing.T) {
 	audited := func() any {
 		t.Helper()
 		audit, err := process.Data(t.Context(), "rabbitmq_dead_letter_audit", map[string]any{"vhost": b.Vhost})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return audit["error_count"]
 	}
 
@@ -72,9 +72,7 @@ func TestAcc_OneProcessForManyOperations(t *testing.T) {
 	applies()
 	plans(true)
 	for i := range all {
-		if err := all[len(all)-1-i].Destroy(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, all[len(all)-1-i].Destroy(t.Context()))
 	}
 	plans(false)
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -67,14 +68,10 @@ func TestPublicNames(t *testing.T) {
 	}
 	text := strings.TrimSuffix(list.String(), "\n")
 	if *updateNames {
-		if err := os.WriteFile(publicNames, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(publicNames, []byte(text), 0o600))
 	}
 	committed, err := os.ReadFile(publicNames)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known, found := strings.Split(string(committed), "\n"), strings.Split(text, "\n")
 	for _, line := range difference(known, found) {
 		t.Errorf("%s has %q, which the product does not have", publicNames, line)
@@ -110,9 +107,7 @@ func schemaNames(t *testing.T) (names []string) {
 		names = append(names, fmt.Sprintf("function %s(%s)", name, strings.Join(parameters, ", ")))
 	}
 	identities, err := server.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range slices.Sorted(maps.Keys(identities.IdentitySchemas)) {
 		for _, a := range identities.IdentitySchemas[name].IdentityAttributes {
 			names = append(names, fmt.Sprintf("identity %s.%s %s", name, a.Name, typeName(a.Type)))
@@ -146,9 +141,7 @@ func commandNames(t *testing.T) (names []string) {
 	var visit func(command ...string)
 	visit = func(command ...string) {
 		help, err := exec.CommandContext(t.Context(), binary, append(command, "--help")...).Output()
-		if err != nil {
-			t.Fatalf("%v: %v", command, err)
-		}
+		require.NoErrorf(t, err, "%v", command)
 		_, listed, _ := strings.Cut(string(help), "Usage:")
 		name := strings.Join(append([]string{"rabbitmq-retry"}, command...), " ")
 		names = append(names, name)
@@ -181,9 +174,7 @@ func sources(t *testing.T, folders ...string) (files []string) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return files
 }
@@ -194,9 +185,7 @@ func matches(t *testing.T, pattern string, files ...string) (found []string) {
 	compiled := regexp.MustCompile(pattern)
 	for _, file := range files {
 		content, err := os.ReadFile(root + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range compiled.FindAllStringSubmatch(string(content), -1) {
 			found = append(found, strings.ReplaceAll(m[1], "`", ""))
 		}
@@ -214,9 +203,7 @@ func declarations(t *testing.T, folders []string, visit func(ast.Node) bool) {
 				continue
 			}
 			parsed, err := parser.ParseFile(token.NewFileSet(), root+file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			ast.Inspect(parsed, visit)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -151,9 +152,7 @@ func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
 	planned("an attachment", core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "work"}), "work")
 	planned("an attachment of another queue", core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "due"}), "")
 	planned("a pipeline with an attachment", pipeline(nil), "work")
-	if err := attached.Destroy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, attached.Destroy(t.Context()))
 	planned("a pipeline without attachments", pipeline(nil), "")
 
 	made.Config = pipeline(work).Config

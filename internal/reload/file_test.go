@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -47,9 +49,7 @@ func follow(t *testing.T, path string) *follower {
 	f := &follower{path: path, outcomes: make(chan reload.Outcome, 16), hangups: make(chan os.Signal)}
 	file := reload.File{Path: path, Logger: slog.New(slog.NewTextHandler(f, nil)), Report: func(o reload.Outcome) { f.outcomes <- o }}
 	_, first, err := reload.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.configs = file.Follow(t.Context(), first, f.hangups)
 	f.hangUp() // taken, so the folder is being watched
 	f.expect(t, 1, "")
@@ -95,9 +95,7 @@ func (f *follower) refusals() int {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 func newFile(t *testing.T) string {
@@ -114,9 +112,7 @@ func TestChangesComeIntoForce(t *testing.T) {
 	f.expectConfig(t, "second", 2)
 
 	write(t, f.path+".new", config("third"))
-	if err := os.Rename(f.path+".new", f.path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(f.path+".new", f.path))
 	f.expectConfig(t, "third", 3)
 
 	f.hangUp()
@@ -154,9 +150,7 @@ func TestWrongFilesAreRefusedOnce(t *testing.T) {
 func TestFileThatIsGoneForAWhile(t *testing.T) {
 	t.Parallel()
 	f := follow(t, newFile(t))
-	if err := os.Remove(f.path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(f.path))
 	f.expect(t, 1, "no such file")
 	write(t, f.path, config("second"))
 	f.expectConfig(t, "second", 2)
@@ -167,27 +161,17 @@ func TestSwappedLinks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	swap := func(version, content string) {
-		if err := os.Mkdir(filepath.Join(folder, version), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(folder, version), 0o700))
 		write(t, filepath.Join(folder, version, "worker.json"), content)
-		if err := os.Symlink(version, filepath.Join(folder, "..data_tmp")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(folder, "..data_tmp"), filepath.Join(folder, "..data")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(version, filepath.Join(folder, "..data_tmp")))
+		require.NoError(t, os.Rename(filepath.Join(folder, "..data_tmp"), filepath.Join(folder, "..data")))
 	}
 	swap("..1", config("first"))
 	path := filepath.Join(folder, "worker.json")
-	if err := os.Symlink(filepath.Join("..data", "worker.json"), path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(filepath.Join("..data", "worker.json"), path))
 	f := follow(t, path)
 	swap("..2", config("second"))
-	if err := os.RemoveAll(filepath.Join(folder, "..1")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Join(folder, "..1")))
 	f.expectConfig(t, "second", 2)
 	swap("..3", "")
 	f.expect(t, 2, "is empty")
@@ -199,18 +183,12 @@ func TestSwappedLinks(t *testing.T) {
 func TestFolderThatWasMadeAnew(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "etc")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(folder, 0o700))
 	path := filepath.Join(folder, "worker.json")
 	write(t, path, config("first"))
 	f := follow(t, path)
-	if err := os.Rename(folder, folder+".old"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(folder, folder+".old"))
+	require.NoError(t, os.Mkdir(folder, 0o700))
 	write(t, path, config("second"))
 	select {
 	case <-f.configs:

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -26,9 +28,7 @@ func Start(t testing.TB, env []string, args ...string) *Process {
 	command := exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), append([]string{"worker"}, args...)...)
 	p := &Process{Log: &Log{}, command: command}
 	p.command.Env, p.command.Stderr = env, p.Log
-	if err := p.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.command.Start())
 	t.Cleanup(func() {
 		if p.command.ProcessState == nil {
 			_ = p.command.Wait() // the test's context has killed it
@@ -46,9 +46,7 @@ func Start(t testing.TB, env []string, args ...string) *Process {
 // Signal sends a signal.
 func (p *Process) Signal(t testing.TB, signal os.Signal) {
 	t.Helper()
-	if err := p.command.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.command.Process.Signal(signal))
 }
 
 // End is [Process.Signal] and [Process.Wait].

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 const module = "github.com/rabbitmq-retry/terraform-provider-rabbitmq"
@@ -43,9 +45,7 @@ func build(t testing.TB, p program) (binary string) {
 		return binary
 	}
 	goMod, err := exec.CommandContext(t.Context(), "go", "env", "GOMOD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := filepath.Join(filepath.Dir(strings.TrimSpace(string(goMod))), "bin", "test", p.tags)
 	defer lock(t, dir)()
 	binary = filepath.Join(dir, p.name)
@@ -62,15 +62,9 @@ func build(t testing.TB, p program) (binary string) {
 // lock makes a directory and keeps other processes from building into it until unlock is called.
 func lock(t testing.TB, dir string) (unlock func()) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
 	file, err := os.Create(filepath.Join(dir, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, syscall.Flock(int(file.Fd()), syscall.LOCK_EX))
 	return func() { _ = file.Close() }
 }

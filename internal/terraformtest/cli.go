@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 )
@@ -61,27 +62,21 @@ func Settings(t testing.TB, provider string) string {
 	if provider != "" {
 		overrides = fmt.Sprintf("dev_overrides { %q = %q }", registry.Source, provider)
 	}
-	if err := os.WriteFile(file, []byte("provider_installation {\n"+overrides+"\ndirect {}\n}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("provider_installation {\n"+overrides+"\ndirect {}\n}\n"), 0o600))
 	return file
 }
 
 // Write writes a file of the configuration.
 func (c *CLI) Write(t testing.TB, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, name), []byte(content), 0o600))
 }
 
 // Run returns what the CLI prints, and fails the test if it does not succeed.
 func (c *CLI) Run(t testing.TB, args ...string) string {
 	t.Helper()
 	output, err := c.Try(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return output
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -34,9 +35,7 @@ func (p *testPipeline) retries(t *testing.T) {
 func deadAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
@@ -81,9 +80,7 @@ func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	config, err := workerconfig.Parse(configOf(t, p.spec.Worker()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dead := "amqp://" + deadAddress(t)
 	other := "amqp://" + deadAddress(t)
 	for brokers, want := range map[string][]string{
@@ -91,9 +88,7 @@ func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 		dead + " " + other: {"error: connect to " + dead, "error: connect to " + other},
 	} {
 		uris, err := amqpconn.ParseURIs(brokers, certificates.Set{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var out strings.Builder
 		err = worker.Check(t.Context(), worker.Options{Config: config, Brokers: fixedBrokers(uris...)}, &out)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -173,9 +168,7 @@ func TestRotatedPassword(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	w := sidecartest.Start(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))},
@@ -207,9 +200,7 @@ func TestChangedURIFile(t *testing.T) {
 	first, second := &proxy{}, &proxy{}
 	path := filepath.Join(t.TempDir(), "uris")
 	write := func(uri string) {
-		if err := os.WriteFile(path, []byte(uri+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(uri+"\n"), 0o600))
 	}
 	write(p.throughProxy(t, first))
 	w := sidecartest.Start(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)

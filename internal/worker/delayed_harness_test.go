@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -41,9 +42,7 @@ func newExchangeIn(t *testing.T, v testVhost, name, maxDelay, precision string, 
 	e.apply(t, delayed.Expand(e.spec))
 	for _, queue := range queues {
 		e.DeclareQueue(t, queue, "quorum", nil)
-		if err := e.Channel(t).QueueBind(queue, queue, e.names.DeliverExchange(), false, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.Channel(t).QueueBind(queue, queue, e.names.DeliverExchange(), false, nil))
 	}
 	return e
 }
@@ -51,18 +50,14 @@ func newExchangeIn(t *testing.T, v testVhost, name, maxDelay, precision string, 
 func waiting(t *testing.T, spelled string) pipeline.Delay {
 	t.Helper()
 	wait, err := pipeline.ParseDelay(spelled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pipeline.Delay{Wait: wait, Spelling: spelled}
 }
 
 func exchangesOf(t *testing.T, workers ...delayed.Worker) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"delayed_exchanges": workers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -91,9 +86,7 @@ func (e *testExchange) publish(t *testing.T, key string, delay any, m amqp.Publi
 func (p testVhost) user(t *testing.T) string {
 	t.Helper()
 	u, err := url.Parse(p.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return u.User.Username()
 }
 
@@ -108,9 +101,7 @@ type due struct {
 func (e *testExchange) publishMany(t *testing.T, prefix string, n int, longest time.Duration, queues ...string) map[string]due {
 	t.Helper()
 	ch := e.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	sent := make(map[string]due, n)
 	var last *amqp.DeferredConfirmation
 	for i := range n {
@@ -143,9 +134,7 @@ func (e *testExchange) collect(t *testing.T, queues ...string) <-chan delivery {
 	for _, queue := range queues {
 		ch := e.Channel(t)
 		deliveries, err := ch.Consume(queue, "", true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		go func() {
 			for d := range deliveries {
 				all <- delivery{d, time.Now(), queue}
@@ -177,8 +166,6 @@ func awaitDue(t *testing.T, sent map[string]due, deliveries <-chan delivery) (du
 func brokersAt(t *testing.T, rawURI string) amqpconn.Brokers {
 	t.Helper()
 	uris, err := amqpconn.ParseURIs(rawURI, certificates.Set{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return fixedBrokers(uris...)
 }

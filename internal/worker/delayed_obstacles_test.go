@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -118,14 +119,10 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 func (p testVhost) awaitFull(t *testing.T, queue string) {
 	t.Helper()
 	ch := p.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	brokertest.Eventually(t, func() error {
 		c, err := ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{Expiration: "1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if c.Wait() {
 			return fmt.Errorf("%s takes messages", queue)
 		}
@@ -194,9 +191,7 @@ func TestReloadFreesMessages(t *testing.T) {
 	}
 	r.Log.Await(t, "the exchange is missing", 1)
 	narrow, err := workerconfig.Parse(exchangesOf(t, e.spec.Worker()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	configs <- narrow
 	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), 10) })
 	r.awaitReady(t, "")
@@ -206,9 +201,7 @@ func TestReloadFreesMessages(t *testing.T) {
 	finer.Precision = waiting(t, "30ms")
 	e.apply(t, delayed.Expand(finer))
 	other, err := workerconfig.Parse(exchangesOf(t, finer.Worker()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	configs <- other
 	r.Log.Await(t, "configuration changed", 2)
 	began := time.Now()

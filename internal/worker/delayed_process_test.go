@@ -13,6 +13,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -65,15 +66,11 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 	first := newExchangeIn(t, p.testVhost, "events", "1m", "100ms", "first")
 	second := newExchangeIn(t, p.testVhost, "events.more", "1m", "70ms", "second")
 	// What is due goes to the pipeline's work queue as well.
-	if err := p.Channel(t).QueueBind("work", "work", first.names.DeliverExchange(), false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Channel(t).QueueBind("work", "work", first.names.DeliverExchange(), false, nil))
 	configured, err := json.Marshal(map[string]any{
 		"pipelines": []pipeline.Worker{p.spec.Worker()}, "delayed_exchanges": []delayed.Worker{first.spec.Worker(), second.spec.Worker()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := p.workOn(t, p.URI, configured, func(context.Context, *worker.Options) {})
 	r.Log.Await(t, "msg=consuming", 3)
 	brokertest.Eventually(t, func() error {
@@ -113,9 +110,7 @@ func TestReloadAddsAndRemovesDelayedExchanges(t *testing.T) {
 	b := newExchangeIn(t, a.testVhost, "other", "1m", "100ms", "b")
 	parse := func(workers ...delayed.Worker) workerconfig.Config {
 		config, err := workerconfig.Parse(exchangesOf(t, workers...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return config
 	}
 	configs := make(chan workerconfig.Config)
@@ -147,9 +142,7 @@ func TestCheckOfADelayedExchange(t *testing.T) {
 	check := func() (string, error) {
 		var out strings.Builder
 		config, err := workerconfig.Parse(exchangesOf(t, e.spec.Worker()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = worker.Check(t.Context(), worker.Options{Config: config, Brokers: brokersAt(t, withUser(t, e.URI, user, password))}, &out)
 		return out.String(), err
 	}

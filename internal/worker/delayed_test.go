@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
@@ -267,21 +268,13 @@ func TestPublisherPermissionsOfADelayedExchange(t *testing.T) {
 		e.names.Level(delayed.Level{Unit: 100 * time.Millisecond}): false, "": false,
 	} {
 		conn, err := amqp.DialConfig(withUser(t, e.URI, user, password), amqp.Config{Vhost: e.Vhost})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
 		ch, err := conn.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := ch.Confirm(false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, ch.Confirm(false))
 		confirm, err := ch.PublishWithDeferredConfirm(exchange, "work", false, false, amqp.Publishing{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if ack, err := confirm.WaitContext(t.Context()); err != nil || ack != allowed {
 			t.Errorf("publish to %q: %t, %v", exchange, ack, err)
 		}

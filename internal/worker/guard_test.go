@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -105,24 +106,16 @@ func (p testVhost) disguised(t *testing.T) func(*testing.T, string, string, amqp
 		}
 	}})
 	conn, err := amqp.DialConfig(uri, amqp.Config{Vhost: p.Vhost})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, ch.Confirm(false))
 	return func(t *testing.T, exchange, key string, m amqp.Publishing) {
 		t.Helper()
 		m.DeliveryMode = amqp.Persistent
 		confirm, err := ch.PublishWithDeferredConfirm(exchange, key, true, false, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if ack, err := confirm.WaitContext(t.Context()); err != nil || !ack {
 			t.Fatalf("publish %q: %v %v", m.MessageId, ack, err)
 		}
@@ -143,9 +136,7 @@ func (p testVhost) take(t *testing.T, queue, ackMode string) (messages []apiMess
 	_, answer := p.Request(t, http.MethodPost, p.Path("queues", queue)+"/get", map[string]any{
 		"count": 100, "ackmode": ackMode, "encoding": "auto",
 	})
-	if err := json.Unmarshal(answer, &messages); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(answer, &messages))
 	return messages
 }
 

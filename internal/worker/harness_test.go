@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -143,9 +144,7 @@ func fixedBrokers(uris ...amqpconn.URI) amqpconn.Brokers {
 func configOf(t *testing.T, workers ...pipeline.Worker) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"pipelines": workers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -179,13 +178,9 @@ func (p *testPipeline) workWith(t *testing.T, rawURIs string, w pipeline.Worker,
 func (p testVhost) workOn(t *testing.T, rawURIs string, configured []byte, change func(context.Context, *worker.Options)) *running {
 	t.Helper()
 	config, err := workerconfig.Parse(configured)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	uris, err := amqpconn.ParseURIs(rawURIs, certificates.Set{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{cancel: cancel, done: make(chan struct{}), Log: &sidecartest.Log{}, seen: metrics.New("test")}
 	options := worker.Options{
@@ -226,13 +221,9 @@ func (p testVhost) consume(t *testing.T, queue string, handle func(amqp.Delivery
 		handle = func(d amqp.Delivery) error { return d.Reject(false) }
 	}
 	ch := p.Channel(t)
-	if err := ch.Qos(100, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Qos(100, 0, false))
 	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &consumer{}
 	go func() {
 		for d := range deliveries {

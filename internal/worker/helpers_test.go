@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -21,9 +22,7 @@ func lastAttempt() amqp.Table {
 func withUser(t *testing.T, rawURI, user, password string) string {
 	t.Helper()
 	u, err := url.Parse(rawURI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u.User = url.UserPassword(user, password)
 	return u.String()
 }
@@ -35,9 +34,7 @@ func (p testVhost) countIs(t *testing.T, queue string, want int) error {
 	var got struct {
 		Messages *int `json:"messages"`
 	}
-	if err := json.Unmarshal(answer, &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(answer, &got))
 	if got.Messages == nil || *got.Messages != want {
 		return fmt.Errorf("%s: %s, want %d messages", queue, answer, want)
 	}
@@ -55,9 +52,7 @@ func (p testVhost) getOne(t *testing.T, ch *amqp.Channel, queue string, settle f
 	t.Helper()
 	brokertest.Eventually(t, func() error {
 		d, ok, err := ch.Get(queue, false)
-		if err != nil {
-			t.Fatalf("get from %q: %v", queue, err)
-		}
+		require.NoErrorf(t, err, "get from %q", queue)
 		if !ok {
 			return fmt.Errorf("no message in %s", queue)
 		}
@@ -69,9 +64,7 @@ func (p testVhost) getOne(t *testing.T, ch *amqp.Channel, queue string, settle f
 func (p *testPipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publishing) map[string]bool {
 	t.Helper()
 	ch := p.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	ids := map[string]bool{}
 	var last *amqp.DeferredConfirmation
 	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, n))
@@ -100,14 +93,10 @@ func (p *testPipeline) fillInbox(t *testing.T, n int, build func(int) amqp.Publi
 func (p testVhost) fillQueue(t *testing.T, queue string) {
 	t.Helper()
 	ch := p.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	for range 50 {
 		c, err := ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{MessageId: "filling"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !c.Wait() {
 			return
 		}
@@ -121,13 +110,9 @@ func (p *testPipeline) awaitAll(t *testing.T, ids map[string]bool) (duplicates i
 	t.Helper()
 	const queue = "orders.created"
 	ch := p.Channel(t)
-	if err := ch.Qos(1000, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Qos(1000, 0, false))
 	deliveries, err := ch.Consume(queue, "", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seen := map[string]bool{}
 	for len(seen) < len(ids) {
 		d := brokertest.Receive(t, deliveries)

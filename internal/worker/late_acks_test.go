@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -157,14 +158,10 @@ func TestOtherWorkerComesWhileOneStops(t *testing.T) {
 func (p *testPipeline) holdOne(t *testing.T, consumers int) (letGo func()) {
 	t.Helper()
 	ch := p.Channel(t)
-	if err := ch.Qos(1, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Qos(1, 0, false))
 	for range consumers {
 		deliveries, err := ch.Consume(p.names.Inbox(), "", false, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		<-deliveries
 	}
 	return func() { _ = ch.Close() }

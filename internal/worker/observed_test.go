@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -25,18 +26,14 @@ func get(t *testing.T, w *sidecartest.Process, path string) (status int, body st
 		t.Fatalf("no address in the log:\n%s", w.Log)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+match[1]+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, err.Error()
 	}
 	defer func() { _ = answer.Body.Close() }()
 	data, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return answer.StatusCode, string(data)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -61,9 +62,7 @@ func (p *testPipeline) collect(t *testing.T, queue string) *arrivals {
 	t.Helper()
 	a := &arrivals{seen: map[string]bool{}}
 	deliveries, err := p.Channel(t).Consume(queue, "", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		for d := range deliveries {
 			a.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
@@ -106,9 +107,7 @@ func (p *testPipeline) endRamp(t *testing.T, a *arrivals) {
 	ch := p.Channel(t)
 	brokertest.Eventually(t, func() error {
 		inbox, err := ch.QueueDeclarePassive(p.names.Inbox(), true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if inbox.Consumers != 2 {
 			return fmt.Errorf("the inbox has %d consumers", inbox.Consumers)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -36,12 +37,8 @@ func newConfigFile(t *testing.T, workers ...pipeline.Worker) *configFile {
 // replace replaces the file as a whole.
 func (c *configFile) replace(t *testing.T, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(c.path+".new", content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(c.path+".new", c.path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(c.path+".new", content, 0o600))
+	require.NoError(t, os.Rename(c.path+".new", c.path))
 }
 
 // awaitGeneration waits until a configuration is in force.
@@ -111,9 +108,7 @@ func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 	ch, generation := p.Channel(t), 1
 	for i := range messages {
 		message := amqp.Publishing{MessageId: strconv.Itoa(i), DeliveryMode: amqp.Persistent}
-		if err := ch.Publish("", "orders.created", true, false, message); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ch.Publish("", "orders.created", true, false, message))
 		if i%batch == batch/2 {
 			awaitBack(i - batch) // the others are on their way
 			generation++

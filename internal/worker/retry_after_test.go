@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -134,9 +135,7 @@ func TestRetryAfterAcrossChanges(t *testing.T) {
 		"delays retired": {func(t *testing.T, p *testPipeline) {
 			t.Helper()
 			for _, delay := range []string{"1s", "2s"} {
-				if err := p.Channel(t).QueueUnbind("orders.retry."+delay, "delay:"+delay, "orders.retry", nil); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.Channel(t).QueueUnbind("orders.retry."+delay, "delay:"+delay, "orders.retry", nil))
 			}
 			p.spec.Delays = newSpec(topology.Quorum, []string{"3s"}, 2).Delays
 			p.apply(t, pipeline.Expand(p.spec))

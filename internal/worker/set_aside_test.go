@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -24,15 +25,11 @@ func TestWhatADelayedExchangeSetsAsideStays(t *testing.T) {
 	other.spec.Name, other.spec.Vhost = "other", p.Vhost
 	other.apply(t, pipeline.Expand(other.spec))
 	e := newExchangeIn(t, p.testVhost, "events", "1m", "100ms")
-	if err := p.Channel(t).QueueBind("work", "work", e.names.DeliverExchange(), false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Channel(t).QueueBind("work", "work", e.names.DeliverExchange(), false, nil))
 	configured, err := json.Marshal(map[string]any{
 		"pipelines": []pipeline.Worker{p.spec.Worker(), other.spec.Worker()}, "delayed_exchanges": []delayed.Worker{e.spec.Worker()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.workOn(t, p.URI, configured, func(context.Context, *worker.Options) {})
 	failing, moved := p.consume(t, "work", nil), p.consume(t, "moved", nil)
 

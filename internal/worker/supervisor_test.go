@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
@@ -116,9 +118,7 @@ func TestSupervisorReportsWhatDidNotFinish(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := supervise(time.Second)
 		for _, names := range [][]string{{"a", "stuck.removed", "stuck"}, {"a", "stuck"}} {
-			if err := s.follow(ctx, configured("5s", names...)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.follow(ctx, configured("5s", names...)))
 			synctest.Wait()
 		}
 		time.Sleep(2 * time.Second)

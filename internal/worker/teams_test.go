@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -129,9 +130,7 @@ func (p *testPipeline) publishFor(t *testing.T, long time.Duration, watched *con
 	for end := time.Now().Add(long); time.Now().Before(end); <-ticks.C {
 		for _, queue := range queues {
 			m := amqp.Publishing{MessageId: fmt.Sprint(queue, sent), DeliveryMode: amqp.Persistent}
-			if err := publisher.PublishWithContext(t.Context(), "", queue, false, false, m); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, publisher.PublishWithContext(t.Context(), "", queue, false, false, m))
 		}
 		sent++
 		if n := len(watched.deliveries()); n > seen {
@@ -243,8 +242,6 @@ func TestWayToTheFailedQueuesIsClosed(t *testing.T) {
 func (p *testPipeline) readyIn(t *testing.T, queue string) int {
 	t.Helper()
 	declared, err := p.Channel(t).QueueDeclarePassive(queue, true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return declared.Messages
 }

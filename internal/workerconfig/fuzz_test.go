@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -42,9 +43,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, p := range config.Pipelines {
 			compiled, err := deadletter.NewPipeline(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			work(t, compiled)
 		}
 	})

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -31,9 +33,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			parsed, err := workerconfig.Parse([]byte(config))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if want := strings.Count(config, `"name"`); len(parsed.Pipelines)+len(parsed.DelayedExchanges) != want {
 				t.Errorf("%+v, want %d", parsed, want)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -13,17 +14,11 @@ import (
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(workerconfig.Schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("config.schema.json", document); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, compiler.AddResource("config.schema.json", document))
 	schema, err := compiler.Compile("config.schema.json") // checks it against the schema of schemas
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return schema
 }
 
@@ -173,9 +168,7 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			document, err := jsonschema.UnmarshalJSON(strings.NewReader(test.config))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			bySchema := schema.Validate(document)
 			_, byWorker := workerconfig.Parse([]byte(test.config))
 			if (bySchema == nil) != (test.accepted != neither) || (byWorker == nil) != (test.accepted == both) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/coalesce"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -97,9 +99,7 @@ func TestASingleWriteGoesAtOnce(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	for range 3 {
 		write(t, c, "x")
-		if err := theirs.SetReadDeadline(time.Now().Add(brokertest.Patience)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, theirs.SetReadDeadline(time.Now().Add(brokertest.Patience)))
 		if _, err := io.ReadFull(theirs, make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -132,9 +132,7 @@ func TestReadsAreAsLargeAsWhatComes(t *testing.T) {
 		if under.room[0] != 4<<10 || under.room[2] != want {
 			t.Errorf("%d bytes at a time: read with room for %d, want %d in the end", comes, under.room, want)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Close())
 	}
 }
 
@@ -152,9 +150,7 @@ func TestClosingSendsTheRest(t *testing.T) {
 	for part := range slicesOf(want, 100) {
 		write(t, c, string(part))
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Close())
 	if got := <-received; !bytes.Equal(got, want) {
 		t.Errorf("%d bytes arrived, want %d", len(got), len(want))
 	}
@@ -196,9 +192,7 @@ func TestWritersWaitForThePeer(t *testing.T) {
 	if n := written.Load(); n > 1<<20 {
 		t.Errorf("%d bytes were taken that nobody reads", n)
 	}
-	if err := c.SetWriteDeadline(time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetWriteDeadline(time.Now()))
 	err := brokertest.Receive(t, failed)
 	var timeout net.Error
 	if !errors.As(err, &timeout) || !timeout.Timeout() {
@@ -214,9 +208,7 @@ func TestClosingWaitsAMomentOnly(t *testing.T) {
 	c := coalesce.New(ours)
 	write(t, c, "nobody reads this")
 	began := time.Now()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Close())
 	if took := time.Since(began); took > brokertest.Patience {
 		t.Errorf("closing took %s", took)
 	}
@@ -231,16 +223,12 @@ func TestReadDeadlineDoesNotPutTheOtherOff(t *testing.T) {
 			ours, theirs := net.Pipe()
 			c := coalesce.New(ours)
 			t.Cleanup(func() { _, _ = theirs.Close(), c.Close() })
-			if err := errors.Join(c.SetDeadline(time.Now()), c.SetReadDeadline(later)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(c.SetDeadline(time.Now()), c.SetReadDeadline(later)))
 			defer time.AfterFunc(brokertest.Patience, func() { _ = theirs.Close() }).Stop()
 			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("reading: %v", err)
 			}
-			if err := errors.Join(c.SetDeadline(time.Time{}), c.SetReadDeadline(later)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(c.SetDeadline(time.Time{}), c.SetReadDeadline(later)))
 			go func() { _, _ = theirs.Write([]byte("x")) }()
 			if _, err := c.Read(make([]byte, 1)); err != nil {
 				t.Errorf("reading without a deadline: %v", err)

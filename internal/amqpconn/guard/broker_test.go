@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
@@ -35,19 +36,13 @@ func deliver(t *testing.T, guarded bool, atMost int, payloads ...[]byte) []amqp.
 		conn = watch
 	}
 	client, err := amqp.Open(conn, amqp.Config{SASL: []amqp.Authentication{&amqp.ExternalAuth{}}, Heartbeat: time.Hour, Locale: "en_US"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = ours.Close() }()
 	watch.SetFrameMax(uint32(client.Config.FrameSize))
 	channel, err := client.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	deliveries, err := channel.Consume("queue", "tag", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer time.AfterFunc(20*time.Second, func() { _ = ours.Close() }).Stop()
 	var got []amqp.Delivery
 	for d := range deliveries {

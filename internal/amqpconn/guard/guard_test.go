@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
@@ -126,9 +127,7 @@ func through(t *testing.T, stream []byte, atMost int) []byte {
 		_ = theirs.Close()
 	}()
 	got, err := io.ReadAll(guard.New(slowly{ours, atMost}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return got
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/raw"
@@ -99,9 +100,7 @@ func TestReturns(t *testing.T) {
 	ch := channel(t, conn)
 	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
 	for name, properties := range everything(b.Username) {
-		if err := ch.Publish("", "nowhere", true, false, amqp.Publishing{Headers: raw.Headers([]byte(properties))}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ch.Publish("", "nowhere", true, false, amqp.Publishing{Headers: raw.Headers([]byte(properties))}))
 		r := brokertest.Receive(t, returns)
 		if got := string(conn.Properties(r.Headers)); got != properties {
 			t.Errorf("%s: %.200q came back as %.200q", name, properties, got)
@@ -140,13 +139,9 @@ func TestHeadersLargerThanAFrame(t *testing.T) {
 func connect(t *testing.T, rawURI, vhost string) amqpconn.Raw {
 	t.Helper()
 	uri, err := amqpconn.ParseURI(rawURI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conn, err := amqpconn.ConnectRaw(t.Context(), uri, vhost, amqpconn.Client{Name: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { amqpconn.HangUp(conn.Connection) })
 	return conn
 }
@@ -154,9 +149,7 @@ func connect(t *testing.T, rawURI, vhost string) amqpconn.Raw {
 func channel(t *testing.T, conn amqpconn.Raw) *amqp.Channel {
 	t.Helper()
 	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ch
 }
 
@@ -164,14 +157,10 @@ func publish(t *testing.T, conn amqpconn.Raw, queue, properties, body string) {
 	t.Helper()
 	ch := channel(t, conn)
 	defer func() { _ = ch.Close() }()
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	message := amqp.Publishing{Headers: raw.Headers([]byte(properties)), Body: []byte(body)}
 	confirm, err := ch.PublishWithDeferredConfirm("", queue, true, false, message)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if ok, err := confirm.WaitContext(t.Context()); !ok || err != nil {
 		t.Fatalf("%.100q: %v", properties, err)
 	}
@@ -183,9 +172,7 @@ func take(t *testing.T, conn amqpconn.Raw, queue string) (properties, body strin
 	defer func() { _ = ch.Close() }()
 	brokertest.Eventually(t, func() error {
 		d, ok, err := ch.Get(queue, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !ok {
 			return fmt.Errorf("%s is empty", queue)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/Azure/go-amqp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -41,27 +42,17 @@ func Speaks(t testing.TB, b *brokertest.Broker) bool {
 func Dial(t testing.TB, b *brokertest.Broker) *Client {
 	t.Helper()
 	u, err := url.Parse(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sending, err := amqp.NewConn(t.Context(), unwrapping{conn}, &amqp.ConnOptions{
 		HostName: "vhost:" + b.Vhost, SASLType: amqp.SASLTypePlain(b.Username, b.Password),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	uri, err := amqpconn.ParseURI(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	receiving, err := amqpconn.ConnectAMQP10(t.Context(), uri, b.Vhost, amqpconn.Client{Name: t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = sending.Close() // either may be closed already
 		_ = receiving.Close()
@@ -79,9 +70,7 @@ func (c *Client) Queue(name string) string { return c.queues + url.PathEscape(na
 func begin(t testing.TB, conn *amqp.Conn) *amqp.Session {
 	t.Helper()
 	session, err := conn.NewSession(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return session
 }
 
@@ -92,18 +81,14 @@ type Sender struct{ link *amqp.Sender }
 func (c *Client) To(t testing.TB, address string) Sender {
 	t.Helper()
 	link, err := c.sending.NewSender(t.Context(), address, nil)
-	if err != nil {
-		t.Fatalf("send to %s: %v", address, err)
-	}
+	require.NoErrorf(t, err, "send to %s", address)
 	return Sender{link}
 }
 
 // Send publishes an encoded message, and waits until the broker has accepted it.
 func (s Sender) Send(t testing.TB, raw []byte) {
 	t.Helper()
-	if err := s.Try(t, raw); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Try(t, raw))
 }
 
 // Try is [Sender.Send] for what the broker may refuse.
@@ -119,9 +104,7 @@ func (c *Client) Handle(t testing.TB, queue string, messages int, settle func(co
 	t.Helper()
 	session := begin(t, c.receiving)
 	link, err := session.NewReceiver(t.Context(), c.Queue(queue), &amqp.ReceiverOptions{Credit: -1})
-	if err != nil {
-		t.Fatalf("receive from %s: %v", queue, err)
-	}
+	require.NoErrorf(t, err, "receive from %s", queue)
 	for i := range messages {
 		if err := handleNext(t, link, settle); err != nil {
 			t.Fatalf("receive message %d of %d from %s: %v", i+1, messages, queue, err)

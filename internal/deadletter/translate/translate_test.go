@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter/translate"
@@ -18,9 +19,7 @@ import (
 func decode(t *testing.T, m amqp10.Message) translate.Message {
 	t.Helper()
 	translated, err := translate.Decode(m.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return translated
 }
 

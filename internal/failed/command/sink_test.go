@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -32,9 +34,7 @@ func TestSinkOfAFullDisk(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "failed.jsonl")
 	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const room = 500
 	s := sinkTo(&fullDisk{f, room}, name)
 	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte(strings.Repeat("x", 100))})
@@ -64,9 +64,7 @@ func TestSinkWithoutRoomForAnything(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "failed.jsonl")
 	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := sinkTo(&fullDisk{f, 10}, name)
 	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte("x")})
 	s.write(&e)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
@@ -50,9 +52,7 @@ func message(properties []byte, body string) failed.Message {
 func encode(t *testing.T, m failed.Message) string {
 	t.Helper()
 	text, err := file.Encode(m, failed.Digest(m))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -103,9 +103,7 @@ func TestRoundTripIsExact(t *testing.T) {
 		}
 		// As tools sort it.
 		var sorted map[string]any
-		if err := json.Unmarshal([]byte(text), &sorted); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(text), &sorted))
 		again, _ := json.Marshal(sorted)
 		got, err = file.Decode(again)
 		if err != nil || failed.Digest(got) != failed.Digest(m) {
@@ -195,9 +193,7 @@ func TestDamagedLines(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		_, err := file.NewReader(strings.NewReader("\n" + good + "\r\n" + text)).Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := file.NewReader(strings.NewReader("\n" + good + "\r\n" + text))
 		_, _ = r.Next()
 		if _, err = r.Next(); err == nil || errors.Is(err, io.EOF) || !strings.HasPrefix(err.Error(), "line 3: ") || !strings.Contains(err.Error(), c.want) {
@@ -301,9 +297,7 @@ func TestReadWhatNeverEnds(t *testing.T) {
 func TestDecodedBody(t *testing.T) {
 	t.Parallel()
 	body, err := failed.Encoded("gzip", []byte(`{"currency":"EURO"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var p content.Properties
 	p.SetText(content.ContentEncoding, "gzip")
 	m := message(p.Encode(), string(body))

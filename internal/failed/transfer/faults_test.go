@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -112,8 +114,9 @@ func TestAlarm(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ended := make(chan error, 1)
+		b.look(ctx, t)
 		go func() {
-			_, err := b.replay(ctx, t, transfer.Job{Decide: move, Rate: 20, Progress: func(p transfer.Progress) {
+			_, err := transfer.Run(ctx, b.Queue, transfer.Job{Publishes: true, Decide: move, Rate: 20, Progress: func(p transfer.Progress) {
 				if p.Blocked != "" {
 					said <- p.Blocked
 				}
@@ -177,9 +180,7 @@ func killed(t *testing.T, b bench, n int) {
 	b.fill(t, bodies...)
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
 	child.Env = append(os.Environ(), envChild+"="+b.Vhost)
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, child.Start())
 	// It is killed in the middle.
 	work := transfer.Queue{Name: target, Open: b.open}
 	brokertest.Eventually(t, func() error {
@@ -220,8 +221,6 @@ func peak(t *testing.T) int {
 	}
 	_, after, _ := strings.Cut(string(status), "VmHWM:")
 	kib, err := strconv.Atoi(strings.Fields(after)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return kib >> 10
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -68,15 +69,11 @@ func (b *bench) open(ctx context.Context, purpose string) (amqpconn.Raw, error) 
 func (b *bench) fill(t *testing.T, bodies ...string) {
 	t.Helper()
 	ch := b.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	var last *amqp.DeferredConfirmation
 	for i, body := range bodies {
 		confirm, err := ch.PublishWithDeferredConfirm("", source, true, false, amqp.Publishing{DeliveryMode: 2, Body: []byte(body)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if last = confirm; i%1000 == 999 {
 			wait(t, last)
 		}
@@ -122,9 +119,7 @@ func only(part string) func(*failed.Entry) transfer.Verdict {
 func (b *bench) look(ctx context.Context, t *testing.T) transfer.Result {
 	t.Helper()
 	result, err := transfer.Run(ctx, b.Queue, transfer.Job{Decide: func(*failed.Entry) transfer.Verdict { return transfer.Verdict{} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return result
 }
 
@@ -141,13 +136,9 @@ func (b *bench) drain(t *testing.T, queue string) []string {
 	t.Helper()
 	ch := b.Channel(t)
 	defer func() { _ = ch.Close() }()
-	if err := ch.Qos(2000, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Qos(2000, 0, false))
 	deliveries, err := ch.Consume(queue, "drain", true, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var bodies []string
 	for {
 		select {
@@ -159,9 +150,7 @@ func (b *bench) drain(t *testing.T, queue string) []string {
 			} else if q.Messages > 0 {
 				continue
 			}
-			if err := ch.Cancel("drain", false); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ch.Cancel("drain", false))
 			for d := range deliveries { // what has come and was not handed over
 				bodies = append(bodies, string(d.Body))
 			}

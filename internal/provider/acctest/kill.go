@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -77,9 +79,7 @@ func (c *Core) Killed(t *testing.T, b *brokertest.Broker, kill Kill, do func(*Co
 	select {
 	case <-died:
 	case err := <-ended:
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		dying.Endpoint = c.Endpoint
 		*c = dying
 	}
@@ -121,9 +121,7 @@ func (c *Core) Finish(t *testing.T, importID string) {
 	if !strings.Contains(err.Error(), "To adopt them, import the resource") && !strings.Contains(err.Error(), "terraform import") {
 		t.Fatalf("the error names no import: %v", err)
 	}
-	if err := c.Import(t.Context(), importID); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Import(t.Context(), importID))
 	if _, err := c.PlanAndApply(t.Context()); err != nil {
 		t.Fatal(err)
 	}

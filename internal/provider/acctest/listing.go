@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -36,9 +38,7 @@ func List(t testing.TB, b *brokertest.Broker) Listing {
 				kept[attribute] = object[attribute]
 			}
 			text, err := json.Marshal(kept)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all = append(all, kind+" "+string(text))
 		}
 	}

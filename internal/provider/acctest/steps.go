@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 )
@@ -56,9 +57,7 @@ func RunAndCheck(t *testing.T, times apply.Times, check func() error, steps ...r
 	if len(r.state) == 0 {
 		return
 	}
-	if err := r.destroy(t.Context(), r.last); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.destroy(t.Context(), r.last))
 	if err := check(); err != nil {
 		t.Error(err)
 	}

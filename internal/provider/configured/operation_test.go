@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -107,9 +109,7 @@ func TestMakingOneObjectAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Unconnected()
 		made, err := s.Making(t.Context(), []string{"a", "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if other, err := s.Making(t.Context(), []string{"c"}); err != nil {
 			t.Error(err)
 		} else {

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 )
@@ -23,9 +25,7 @@ func TestAnApplyAsksAgainAfterAFailure(t *testing.T) {
 	}))
 	defer server.Close()
 	client, err := broker.New(broker.Config{Endpoint: server.URL, Username: "terraform", Password: "secret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := New(client, apply.DefaultTimes())
 	for range 2 {
 		if _, err := s.Reach(t.Context()); !broker.IsUnauthorized(err) {

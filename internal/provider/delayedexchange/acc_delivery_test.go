@@ -16,6 +16,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -118,9 +119,7 @@ func TestAccEveryRelease_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 func move(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	uri, err := amqpconn.ParseURI(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -156,9 +155,7 @@ type published struct {
 func publish(t *testing.T, b *brokertest.Broker, n int) map[string]published {
 	t.Helper()
 	ch := b.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	sent := make(map[string]published, n)
 	var last *amqp.DeferredConfirmation
 	for i := range n {
@@ -200,9 +197,7 @@ func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]publi
 	for _, queue := range []string{"work.1", "work.2", unrouted} {
 		// Without a context: the library would cancel the consumer while the channel is closed, and mix up the answers.
 		deliveries, err := b.Channel(t).Consume(queue, "", true, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		go func() {
 			for d := range deliveries {
 				arrivals <- arrival{d, queue, time.Now()}

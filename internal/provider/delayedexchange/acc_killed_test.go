@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -77,9 +79,7 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				own := acctest.List(t, b)
 				writes := c.Killed(t, b, acctest.At(write), acctest.Destruction(t))
 				if !wanted {
-					if err := c.Destroy(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, c.Destroy(t.Context()))
 					if err := nothingLeft(t, b); err != nil {
 						t.Error(err)
 					}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -74,14 +75,10 @@ func bindings(t *testing.T, b *brokertest.Broker) int {
 func confirmed(t *testing.T, b *brokertest.Broker, exchange string, key ...string) bool {
 	t.Helper()
 	ch := b.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Confirm(false))
 	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
 	answer, err := ch.PublishWithDeferredConfirm(exchange, strings.Join(key, ""), false, false, amqp.Publishing{DeliveryMode: amqp.Persistent})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	select {
 	case reason := <-closed:
 		t.Log(reason)

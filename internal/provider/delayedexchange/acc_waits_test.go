@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -29,9 +30,7 @@ import (
 func sidecar(t *testing.T, b *brokertest.Broker, maxDelay, precision string) (adopt func(maxDelay, precision string)) {
 	t.Helper()
 	uri, err := amqpconn.ParseURI(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := func(maxDelay, precision string) workerconfig.Config {
 		return workerconfig.Config{DelayedExchanges: []delayed.Worker{
 			{Version: delayed.WorkerVersion, Name: "events", Vhost: b.Vhost, MaxDelay: maxDelay, Precision: precision},

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -40,9 +41,7 @@ func rejectOne(t *testing.T, b *brokertest.Broker) {
 	if err != nil || !ok {
 		t.Fatalf("get: %v, %v", ok, err)
 	}
-	if err := d.Reject(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Reject(false))
 }
 
 func message() amqp.Publishing {
@@ -227,9 +226,7 @@ func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
 		Destination string `json:"destination"`
 		Key         string `json:"properties_key"`
 	}
-	if err := json.Unmarshal(response, &bindings); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(response, &bindings))
 	for _, binding := range bindings {
 		b.Call(t, http.MethodDelete, b.Path("bindings", "e", exchange, "q", binding.Destination, binding.Key), nil, nil)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A state, and a definition on the broker, of a release that knew no max_age and no max_attempts of a
@@ -17,13 +19,9 @@ func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 
 	file := filepath.Join(tf.Dir, "terraform.tfstate")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var state map[string]any
-	if err := json.Unmarshal(text, &state); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &state))
 	if n := without(state, "max_age") + without(state["resources"].([]any)[0], "max_attempts"); n < 4 {
 		t.Fatalf("%d attributes removed, want max_age twice, and max_attempts of the pipeline and its queue at least:\n%s", n, text)
 	}

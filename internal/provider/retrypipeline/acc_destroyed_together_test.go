@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -38,9 +40,7 @@ func TestAcc_DestroysShareListings(t *testing.T) {
 		pipelines = append(pipelines, core)
 	}
 	listings.Store(-1) // that of the plan
-	if err := acctest.DestroyTogether(t.Context(), pipelines...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, acctest.DestroyTogether(t.Context(), pipelines...))
 	if n := listings.Load(); n > 3 {
 		t.Errorf("%d destroys at the same time listed the vhost %d times", len(pipelines), n)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -47,9 +49,7 @@ func keepsQueueOfLateMessage(t *testing.T, queueType string, phase time.Duration
 	time.Sleep(phase)
 	b.Publish(t, "", retired, persistent("late"))
 	plan, err := core.Plan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if late := queueType == topology.Quorum && !counts(t, b, retired); !late && !plan.Empty() {
 		t.Error("the plan removes a queue with a message")
 	}

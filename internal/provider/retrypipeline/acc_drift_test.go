@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -72,9 +74,7 @@ func TestAcc_RetryQueuesOfAnEarlierRelease(t *testing.T) {
 	before := acctest.List(t, b)
 
 	c := acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
-	if err := c.Import(t.Context(), importID(b.Vhost, "orders")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Import(t.Context(), importID(b.Vhost, "orders")))
 	plan, err := c.PlanAndApply(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "The change would lose messages") || !strings.Contains(err.Error(), "orders.retry.1h: 1 message") {
 		t.Errorf("with a message waiting: %v", err)
@@ -114,9 +114,7 @@ func acceptDrift(t *testing.T, cases []driftCase) {
 	for _, drift := range cases {
 		drift.alter(t, b)
 		plan, err := c.PlanAndApply(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", drift.name, err)
-		}
+		require.NoErrorf(t, err, "%s", drift.name)
 		got := acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After))
 		if want := slices.Sorted(slices.Values(drift.differs)); !slices.Equal(got, want) {
 			t.Errorf("%s: the plan changes %q, want %q", drift.name, got, want)

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -30,9 +31,7 @@ func failing(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.Deliv
 	ch := b.Channel(t)
 	defer func() { _ = ch.Close() }()
 	deliveries, err := ch.Consume("work", "failing", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var waits []time.Duration
 	last := time.Time{}
 	for range times {
@@ -41,9 +40,7 @@ func failing(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.Deliv
 			waits = append(waits, time.Since(last))
 		}
 		last = time.Now()
-		if err := fail(d); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, fail(d))
 	}
 	return waits
 }
@@ -375,15 +372,11 @@ func crash(t *testing.T, b *brokertest.Broker, messages int) {
 	t.Helper()
 	ch := b.Channel(t)
 	deliveries, err := ch.Consume("work", "crashing", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range messages {
 		brokertest.Receive(t, deliveries)
 	}
-	if err := ch.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.Close())
 }
 
 // What comes back to a work queue that is gone is parked; it does not stay in front of the others in the retry queue.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -243,9 +245,7 @@ func TestAcc_ProofKilledBeforeTheQueueIsReleased(t *testing.T) {
 					}
 					if stateLost {
 						core = pipelineCore(b, nil)
-						if err := core.Import(t.Context(), importID(b.Vhost, "orders")); err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, core.Import(t.Context(), importID(b.Vhost, "orders")))
 					}
 					reconfigure(&core, b, attributes)
 					core.MustApply(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -90,9 +91,7 @@ func serve(t *testing.T, b *brokertest.Broker, config string) (stop func()) {
 		t.Fatalf("%v\n%s", err, config)
 	}
 	uri, err := amqpconn.ParseURI(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -113,9 +112,7 @@ func serve(t *testing.T, b *brokertest.Broker, config string) (stop func()) {
 func rejectAll(t *testing.T, b *brokertest.Broker, queue string) {
 	t.Helper()
 	deliveries, err := b.Channel(t).Consume(queue, "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
 		for d := range deliveries {
 			_ = d.Reject(false)

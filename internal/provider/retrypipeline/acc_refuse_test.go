@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -212,9 +213,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 				unbound("amq.topic", "paid")(t, b)
 				consuming = b.Dial(t)
 				ch, err := consuming.Channel()
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if _, err := ch.Consume("paid", "consumer", false, false, false, false, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -306,7 +305,5 @@ func rejectOne(t *testing.T, b *brokertest.Broker, queue string) {
 	if err != nil || !ok {
 		t.Fatalf("get from %s: %v, %v", queue, ok, err)
 	}
-	if err := d.Reject(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Reject(false))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -39,9 +40,7 @@ func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 	tf.wait(t, "2h", "second", 2)
 	tf.settled(t)
 	for _, body := range []string{"first", "second"} {
-		if err := arrived(t, tf.Broker, "orders.retry.2h", body); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, arrived(t, tf.Broker, "orders.retry.2h", body))
 	}
 	acctest.AwaitCount(t, tf.Broker, "orders.retry.2h", 0)
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -97,9 +98,7 @@ func (tf *cli) workerConfig(t *testing.T) workerconfig.Config {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	parsed, err := workerconfig.Parse([]byte(shown.Values.Outputs.Worker.Value))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return parsed
 }
 
@@ -134,9 +133,7 @@ func retrying(t *testing.T, b *brokertest.Broker, config workerconfig.Config) *r
 	t.Helper()
 	r := &retries{Broker: b, configs: make(chan workerconfig.Config), succeeded: map[string]int{}, published: make(chan int, 1)}
 	uri, err := amqpconn.ParseURI(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -152,9 +149,7 @@ func retrying(t *testing.T, b *brokertest.Broker, config workerconfig.Config) *r
 		}
 	})
 	deliveries, err := b.Channel(t).Consume("work", "", false, false, false, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go r.consume(deliveries)
 	publishing, stop := context.WithCancel(t.Context())
 	r.stop = stop

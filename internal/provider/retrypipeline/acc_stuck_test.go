@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
@@ -64,9 +66,7 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 		tf.apply(t)
 		consuming := tf.Channel(t)
 		deliveries, err := consuming.Consume("paid", "slow", false, false, false, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		awaitConsumers(t, tf.Broker, "paid", 1)
 		tf.Publish(t, "", "paid", persistent("consumed"))
 		acctest.AwaitCount(t, tf.Broker, "paid", 1)

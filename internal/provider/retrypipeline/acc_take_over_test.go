@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -33,9 +34,7 @@ func reject(t *testing.T, b *brokertest.Broker, body string) {
 	if err != nil || !ok {
 		t.Fatalf("get: %v, %t", err, ok)
 	}
-	if err := d.Reject(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Reject(false))
 }
 
 // expectIn takes what comes until each of these has come, in whatever order.

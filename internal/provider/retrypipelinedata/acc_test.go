@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -99,9 +100,7 @@ func TestAcc_ExampleReadsPipelinesOfOthers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	example, err := os.ReadFile("../../../examples/data-sources/rabbitmq_retry_pipeline/data-source.tf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	owned := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"owned\" {\n  for_each = toset([\"orders\", \"invoices\"])\n  name = each.key\n  vhost = %q\n  delays = [\"5s\"]\n}\n", b.Vhost)
 	read := strings.Replace(string(example), "= each.key\n", fmt.Sprintf("= each.key\n  vhost = %q\n  depends_on = [rabbitmq_retry_pipeline.owned]\n", b.Vhost), 1)
 	outputs := "output \"pipelines\" { value = length(jsondecode(local.worker_json).pipelines) }\noutput \"read\" { value = local.worker_permissions.read }\n"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -22,9 +23,7 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 		delays = []string{"1s", "5s", "30s"}
 	}
 	spec, err := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	f := NewRetrying(spec, NewJudge(), time.Hour, metrics.New("").Pipeline(spec), log)
 	s := &Session{
@@ -182,9 +181,7 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 		delay time.Duration
 		left  int
 	}{{medium, 2}, {long, 0}} {
-		if err := s.finish(&message{sent: retry(test.delay), delivery: amqp.Delivery{Acknowledger: &acks}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.finish(&message{sent: retry(test.delay), delivery: amqp.Delivery{Acknowledger: &acks}}))
 		if len(f.detours.avoided) != test.left {
 			t.Errorf("%s taken: %v", test.delay, f.detours.avoided)
 		}

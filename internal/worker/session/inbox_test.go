@@ -5,6 +5,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
 )
@@ -53,9 +54,7 @@ func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
 			i.received(d, time.Now())
 		}
 		for range want {
-			if err := i.acknowledge(d); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, i.acknowledge(d))
 		}
 		if i.unheard != want {
 			t.Errorf("%d unheard, want %d", i.unheard, want)

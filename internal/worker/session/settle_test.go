@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
@@ -40,9 +41,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 		m.verdict = deadletter.Verdict{Action: deadletter.Rescue}
 		p.outstanding = append(p.outstanding, m)
 	}
-	if err := s.settleAccepted(p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.settleAccepted(p))
 	if want := []uint64{1, 4}; !slices.Equal(acks, want) {
 		t.Errorf("acknowledged %d, want %d", acks, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
@@ -64,9 +65,7 @@ func TestSilentAddress(t *testing.T) {
 	route := func(key string) deadletter.Route { return deadletter.Route{Exchange: p.exchange, Key: key} }
 	for i, key := range []string{"first", "behind"} {
 		m := &message{publishTag: uint64(i + 1), route: route(key), confirmation: answered(false), verdict: deadletter.Verdict{Action: deadletter.Fail}}
-		if err := s.giveUp(p, m, now); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.giveUp(p, m, now))
 	}
 	if s.to(route("first")) == p || s.to(route("behind")) != p || !p.stale {
 		t.Errorf("silent: %v, another channel %t", s.silence.addresses, p.stale)
@@ -83,14 +82,10 @@ func TestSlowQueueIsNotSilent(t *testing.T) {
 	s, p := silent(t)
 	now := time.Now()
 	m := &message{publishTag: 3, confirmation: answered(false), verdict: deadletter.Verdict{Action: deadletter.Fail, Refused: true}}
-	if err := s.giveUp(p, m, now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.giveUp(p, m, now))
 	confirm := func(c amqp.Confirmation, want time.Duration) {
 		t.Helper()
-		if err := s.confirm(answer{publisher: p, Confirmation: c, ok: true}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.confirm(answer{publisher: p, Confirmation: c, ok: true}))
 		if got := s.silence.patience.At(now); got != want {
 			t.Errorf("after %+v: %s, want %s", c, got, want)
 		}
@@ -145,9 +140,7 @@ func TestAcceptedBehindASilentMessage(t *testing.T) {
 		})
 	}
 	returns <- amqp.Return{Headers: amqp.Table{deadletter.HeaderPublishID: "b"}}
-	if err := s.settleSilent(p, now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.settleSilent(p, now))
 	if !slices.Equal(acks, []uint64{3}) || len(p.outstanding) != 1 || len(s.backlog.messages) != 1 {
 		t.Errorf("acknowledged %d, outstanding %d, kept %d", acks, len(p.outstanding), len(s.backlog.messages))
 	}

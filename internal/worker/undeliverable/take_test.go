@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -28,16 +29,12 @@ func newInbox(t *testing.T, queueType string) (*brokertest.Broker, undeliverable
 		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", b.Version)
 	}
 	uri, err := amqpconn.ParseURI(b.URI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := deadletter.NewPipeline(pipeline.Worker{
 		Version: 1, Name: "orders", Vhost: b.Vhost, Delays: []string{"1s"}, MaxAttempts: 2,
 		WorkQueues: map[string]pipeline.WorkerQueue{"created": {}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.DeclareQueue(t, "created", queueType, map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.inbox"})
 	limit := map[string]any{}
 	if queueType == topology.Quorum {
@@ -46,12 +43,8 @@ func newInbox(t *testing.T, queueType string) (*brokertest.Broker, undeliverable
 	b.DeclareQueue(t, "orders.inbox", queueType, limit)
 	b.DeclareQueue(t, "orders.failed", queueType, nil)
 	ch := b.Channel(t)
-	if err := ch.ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.QueueBind("orders.failed", "", "orders.failed", false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil))
+	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed", false, nil))
 	return b, undeliverable.Inbox{
 		URI: uri, Client: amqpconn.Client{Name: t.Name()},
 		Flow: session.NewRetrying(p, session.NewJudge(), time.Hour, metrics.New("test").Pipeline(p), slog.New(slog.DiscardHandler)),
@@ -197,17 +190,13 @@ func TestTakeLeavesWhatItCannotPark(t *testing.T) {
 		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
 	}.Encode())
 	ch := b.Channel(t)
-	if err := ch.QueueUnbind("orders.failed", "", "orders.failed", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.QueueUnbind("orders.failed", "", "orders.failed", nil))
 	for range 3 {
 		if taken, err := inbox.Take(t.Context(), 1); taken != 0 || err == nil {
 			t.Errorf("%d taken: %v", taken, err)
 		}
 	}
-	if err := ch.QueueBind("orders.failed", "", "orders.failed", false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed", false, nil))
 	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
 		t.Errorf("%d taken: %v", taken, err)
 	}
@@ -220,13 +209,9 @@ func TestTakeParksBesideAFullQueue(t *testing.T) {
 	b.DeclareQueue(t, "audit", topology.Classic, map[string]any{"x-max-length": 0, "x-overflow": "reject-publish"})
 	b.DeclareQueue(t, "orders.retry.0.refused", topology.Quorum, nil)
 	ch := b.Channel(t)
-	if err := ch.ExchangeDeclare("orders.retry", "direct", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.ExchangeDeclare("orders.retry", "direct", true, false, false, false, nil))
 	for _, way := range [][3]string{{"audit", "", "orders.failed"}, {"orders.retry.0.refused", pipeline.RefusedKey, "orders.retry"}} {
-		if err := ch.QueueBind(way[0], way[1], way[2], false, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ch.QueueBind(way[0], way[1], way[2], false, nil))
 	}
 	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
 		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),

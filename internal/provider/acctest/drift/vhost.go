@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -37,9 +38,7 @@ func (all *results) newVhost(t *testing.T, kind string) *vhost {
 		b.DeclareQueue(t, name, queueType, nil)
 	}
 	plan, err := s.core.PlanAndApply(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	own := acctest.List(t, b)
 	s.applied = plan.After
 	s.Foreign(t, b)
