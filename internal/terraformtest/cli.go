@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
@@ -28,8 +27,9 @@ type CLI struct {
 	// Env is the environment of the commands to come.
 	Env []string
 
-	binary   string
-	provider func() tfprotov6.ProviderServer // in this process
+	binary string
+	// serve starts a provider in this process, if there is none of its own.
+	serve func(context.Context) (variable string, stop func(), err error)
 }
 
 // New makes an empty directory for the CLI. Provider is what [BuildProvider] returned, or ""; the environment
@@ -105,9 +105,9 @@ func (c *CLI) Exit(t testing.TB, args ...string) (printed string, code int) {
 }
 
 func (c *CLI) run(ctx context.Context, command *exec.Cmd) error {
-	if c.provider != nil {
+	if c.serve != nil {
 		// An interrupted command finishes what it has begun.
-		variable, stop, err := serve(context.WithoutCancel(ctx), c.provider)
+		variable, stop, err := c.serve(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"testing"
 
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -14,14 +15,19 @@ import (
 
 // Serve has each command of the CLI to come use a provider of this process, made for it. That is quicker than a process for each time
 // that Terraform starts one.
-func (c *CLI) Serve(provider func() tfprotov6.ProviderServer) { c.provider = provider }
+func (c *CLI) Serve(t *testing.T, provider func() tfprotov6.ProviderServer) {
+	t.Helper()
+	c.serve = func(ctx context.Context) (variable string, stop func(), err error) { return serve(ctx, t, provider) }
+}
 
 // serve starts a provider, and returns the variable that has Terraform use it.
-func serve(ctx context.Context, provider func() tfprotov6.ProviderServer) (variable string, stop func(), err error) {
+func serve(ctx context.Context, t *testing.T, provider func() tfprotov6.ProviderServer) (variable string, stop func(), err error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	started, ended, failed := make(chan *plugin.ReattachConfig), make(chan struct{}), make(chan error, 1)
 	go func() {
-		failed <- tf6server.Serve(registry.Source, provider, tf6server.WithDebug(ctx, started, ended), tf6server.WithoutLogStderrOverride())
+		failed <- tf6server.Serve(registry.Source, provider, tf6server.WithDebug(ctx, started, ended),
+			tf6server.WithoutLogStderrOverride(), tf6server.WithLoggingSink(t))
 	}()
 	stop = func() {
 		cancel()

@@ -39,10 +39,10 @@ func Factories(times apply.Times) map[string]func() (tfprotov6.ProviderServer, e
 }
 
 // NewCLI is Terraform's CLI with the provider of this process.
-func NewCLI(t testing.TB, times apply.Times, env ...string) *terraformtest.CLI {
+func NewCLI(t *testing.T, times apply.Times, env ...string) *terraformtest.CLI {
 	t.Helper()
 	tf := terraformtest.New(t, "", env...)
-	tf.Serve(providerserver.NewProtocol6(provider.NewForTest("test", times)()))
+	tf.Serve(t, providerserver.NewProtocol6(provider.NewForTest("test", times)()))
 	return tf
 }
 

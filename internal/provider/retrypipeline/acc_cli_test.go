@@ -19,16 +19,25 @@ type cli struct {
 
 func newCLI(t *testing.T) *cli {
 	t.Helper()
-	tf := &cli{Broker: brokertest.NewNamed(t, "cli")}
-	return tf.beside(t)
+	return cliOf(t, brokertest.NewNamed(t, "cli"), acctest.NewCLI(t, acctest.Times()))
 }
 
-// beside is the same with a state of its own.
+// newReleasedCLI has the provider that users get, in a process of its own.
+func newReleasedCLI(t *testing.T) *cli {
+	t.Helper()
+	return cliOf(t, brokertest.NewNamed(t, "cli"), terraformtest.New(t, terraformtest.BuildProvider(t)))
+}
+
+// beside has a state of its own.
 func (tf *cli) beside(t *testing.T) *cli {
 	t.Helper()
-	other := &cli{tf.Broker, acctest.NewCLI(t, acctest.Times())}
-	other.Write(t, "versions.tf", terraformtest.Required)
-	return other
+	return cliOf(t, tf.Broker, acctest.NewCLI(t, acctest.Times()))
+}
+
+func cliOf(t *testing.T, b *brokertest.Broker, tf *terraformtest.CLI) *cli {
+	t.Helper()
+	tf.Write(t, "versions.tf", terraformtest.Required)
+	return &cli{b, tf}
 }
 
 // configure writes the configuration.

@@ -88,7 +88,7 @@ func counts(t *testing.T, b *brokertest.Broker, queue string) bool {
 func TestAcc_PlanOfManyRetiredQueuesWaitsOnce(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	tf := newCLI(t)
+	tf := newReleasedCLI(t)
 	const pipelines = 25
 	var first, second, each atomic.Int32
 	endpoint := tf.Before(t, func(r *http.Request) {

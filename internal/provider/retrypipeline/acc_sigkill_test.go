@@ -31,7 +31,7 @@ func TestAcc_TerraformIsKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tf := newCLI(t)
+			tf := newReleasedCLI(t)
 			hcl := func(lines []string) string {
 				if lines == nil {
 					return ""

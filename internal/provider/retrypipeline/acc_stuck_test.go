@@ -61,7 +61,7 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 	}
 	t.Run("consumer and retired queue", func(t *testing.T) {
 		t.Parallel()
-		tf := newCLI(t)
+		tf := newReleasedCLI(t)
 		tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "90s"]`, failing, waits))
 		tf.apply(t)
 		consuming := tf.Channel(t)
