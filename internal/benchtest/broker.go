@@ -25,7 +25,7 @@ const (
 	unconfirmed = 1000
 )
 
-// Broker is one with a vhost in which something is measured.
+// Broker has a vhost for one measurement.
 type Broker struct {
 	*brokertest.Broker
 	// Control looks at queues, and purges them.
@@ -52,7 +52,7 @@ func (b Broker) Look(t *testing.T, queue string) amqp.Queue {
 	return q
 }
 
-// AwaitMessages waits until a queue has so many.
+// AwaitMessages waits until a queue has this many messages.
 func (b Broker) AwaitMessages(t *testing.T, queue string, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -66,7 +66,7 @@ func (b Broker) AwaitMessages(t *testing.T, queue string, n int) {
 	}
 }
 
-// AwaitConsumers waits until a queue has so many.
+// AwaitConsumers waits until a queue has this many consumers.
 func (b Broker) AwaitConsumers(t *testing.T, queue string, n int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
@@ -87,7 +87,7 @@ func (b Broker) Purge(t *testing.T, queue string) int {
 	return purged
 }
 
-// Watch measures how fast so many messages arrive in a queue, per second. The first ones do not count, since a process has to
+// Watch measures how fast this many messages arrive in a queue, per second. The first ones do not count, since a process has to
 // start.
 func (b Broker) Watch(t *testing.T, queue string, n int) (rate float64) {
 	t.Helper()
@@ -106,8 +106,8 @@ func (b Broker) Watch(t *testing.T, queue string, n int) (rate float64) {
 	}
 }
 
-// Fill has so many messages published, so many a second or, if that is 0, as fast as it can. It keeps to the rate also if it
-// was late once. It returns when the broker has all of them.
+// Fill publishes messages at a rate per second or, if that is 0, as fast as it can, and returns when the broker has confirmed them
+// all. After a delay it catches up with the rate.
 func (b Broker) Fill(n, perSecond int, publish func(ch *amqp.Channel, i int) error) error {
 	conn, err := amqp.DialConfig(b.URI, amqp.Config{Vhost: b.Vhost})
 	if err != nil {

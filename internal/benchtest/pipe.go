@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Variable is where a process finds the pipe, as JSON, that it is to be.
+// Variable names the environment variable with the pipe, as JSON, that a process must run.
 const Variable = "BARE_PIPE"
 
 // Pipe does the least that loses nothing: it publishes what it consumes, as it is, and acknowledges what is confirmed. It
@@ -23,7 +23,7 @@ type Pipe struct {
 	Messages, Window     int
 }
 
-// FromEnvironment is the pipe that this process is to be, nil if it is to be none.
+// FromEnvironment returns the pipe that this process must run, or nil.
 func FromEnvironment() (*Pipe, error) {
 	settings := os.Getenv(Variable)
 	if settings == "" {
@@ -33,13 +33,13 @@ func FromEnvironment() (*Pipe, error) {
 	return p, json.Unmarshal([]byte(settings), p)
 }
 
-// Setting is the environment of the process that is to be the pipe.
+// Setting returns the environment of a process that must run the pipe.
 func (p *Pipe) Setting() string {
 	text, _ := json.Marshal(p) // strings and numbers
 	return Variable + "=" + string(text)
 }
 
-// Run moves the messages, and waits for SIGTERM, so that its memory can be looked at.
+// Run moves the messages and waits for SIGTERM, so that its memory can be measured.
 func (p *Pipe) Run() error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)

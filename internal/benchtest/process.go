@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Usage is what a process took.
+// Usage is what a process used.
 type Usage struct {
 	CPU time.Duration
 	// Peak is the most memory that was resident, in MiB.
@@ -38,7 +38,7 @@ func Start(t *testing.T, binary string, args []string, env ...string) (stop func
 	require.NoError(t, command.Start())
 	return func() Usage {
 		t.Helper()
-		// What rusage has not, or says wrong: its peak of memory includes that of the process which started this one.
+		// The peak of memory in rusage includes the parent process.
 		status, io := counters(t, command.Process.Pid, "status"), counters(t, command.Process.Pid, "io")
 		if err := command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func Start(t *testing.T, binary string, args []string, env ...string) (stop func
 	}
 }
 
-// StartSelf starts this program to play another part, which the setting says.
+// StartSelf starts this program again, with an environment that says what to do.
 func StartSelf(t *testing.T, setting string) (stop func() Usage) {
 	t.Helper()
 	self, err := os.Executable()
@@ -71,7 +71,7 @@ func (b Broker) StartSidecar(t *testing.T, binary string, config map[string]any,
 	return Start(t, binary, []string{"worker", "--config", file, "--prefetch", strconv.Itoa(prefetch)}, "RABBITMQ_URI="+b.URI)
 }
 
-// counters are the numbers in a file of /proc.
+// counters returns the numbers in a file of /proc.
 func counters(t *testing.T, pid int, file string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Results are what was measured of each contender, by round.
+// Results are the measurements of each contender, by round.
 type Results[R any] map[string][]R
 
-// Add notes what one took in its turn.
+// Add adds the measurement of a round.
 func (r Results[R]) Add(who string, taken R) { r[who] = append(r[who], taken) }
 
-// Median is that of a figure; 0 if there is none.
+// Median returns the median of a figure, or 0 without measurements.
 func (r Results[R]) Median(who string, of func(R) float64) float64 {
 	var values []float64
 	for _, taken := range r[who] {
@@ -25,7 +25,7 @@ func (r Results[R]) Median(who string, of func(R) float64) float64 {
 	return median(values)
 }
 
-// Ratio is the median of one's figure divided by another's in the same round; 0 if one of them was not measured.
+// Ratio returns the median of a figure divided by the other contender's in the same round, or 0 without measurements.
 func (r Results[R]) Ratio(who, other string, of func(R) float64) float64 {
 	var ratios []float64
 	for i := range min(len(r[who]), len(r[other])) {
@@ -60,7 +60,7 @@ func NewTable(header ...string) Table {
 	return show
 }
 
-// Line adds one.
+// Line adds a line.
 func (t Table) Line(cells ...string) { _, _ = fmt.Fprintln(t.writer, strings.Join(cells, "\t")+"\t") }
 
 // String is the table so far.
@@ -69,7 +69,7 @@ func (t Table) String() string {
 	return t.text.String()
 }
 
-// Number prints one, or a dash if it was not measured.
+// Number formats a number, or a dash if it was not measured.
 func Number(value float64, decimals int) string {
 	if value == 0 {
 		return "-"
@@ -77,5 +77,5 @@ func Number(value float64, decimals int) string {
 	return fmt.Sprintf("%.*f", decimals, value)
 }
 
-// Milliseconds prints a duration in them.
+// Milliseconds formats a duration.
 func Milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

@@ -50,8 +50,7 @@ func Receive[T any](t testing.TB, from <-chan T) T {
 	}
 }
 
-// slowness is how much longer things take here, where others run at the same time, than users were told.
 const slowness = 4
 
-// Slow is how long here may take what takes so long for users at most.
+// Slow is what a promise to users becomes on a machine whose processors run other tests, too.
 func Slow(promised time.Duration) time.Duration { return slowness * promised }

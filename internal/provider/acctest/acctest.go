@@ -20,7 +20,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// Times are those of the test's broker.
+// Times returns the times that fit the test's broker.
 func Times() apply.Times { return apply.TimesFor(brokertest.Statistics()) }
 
 // Quick are times for tests in which no message is on its way while something is deleted or detached: the broker's

@@ -20,9 +20,9 @@ type Core struct {
 	// Type is the resource's, such as rabbitmq_retry_pipeline.
 	Type   string
 	Config map[string]any
-	// Times are those of the proof that queues are empty.
+	// Times are for the proof that queues are empty.
 	Times apply.Times
-	// Endpoint is that of the management API, unless it is the environment's.
+	// Endpoint is the management API's, if not the one in the environment.
 	Endpoint string
 	// Process serves all phases and all resources that have it, as with `terraform test` from Terraform 1.15 on. Nil stands
 	// for a process for each phase.
