@@ -223,7 +223,7 @@ func TestMessageOfNoProtocolDoesNotStopADelayedExchange(t *testing.T) {
 		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", e.Version)
 	}
 	e.set(t, "PUT", e.Path("policies", "limit"), map[string]any{
-		"pattern": "inbox$", "apply-to": "queues", "priority": 1000, "definition": map[string]any{"delivery-limit": 20},
+		"pattern": "inbox$", "apply-to": "queues", "priority": 100_000, "definition": map[string]any{"delivery-limit": 20},
 	})
 	m := withUUID("bad")
 	m.Annotations = amqp10.Map(amqp10.Symbol("x-opt-null"), amqp10.Null)

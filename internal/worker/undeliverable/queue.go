@@ -79,12 +79,8 @@ var errNoProtocol = errors.New("the broker can deliver the message at the head o
 // one that is a decimal number or NaN.
 func isEncodingError(err error) bool {
 	var failed *amqp10.Error
-	var ended *amqp10.SessionError
-	if errors.As(err, &ended) && ended.RemoteErr != nil {
-		failed = ended.RemoteErr
-	}
-	return (failed != nil || errors.As(err, &failed)) &&
-		failed.Condition == amqp10.ErrCondInternalError && strings.Contains(failed.Description, "amqp10_binary_generator")
+	return errors.As(err, &failed) && failed.Condition == amqp10.ErrCondInternalError &&
+		strings.Contains(failed.Description, "amqp10_binary_generator")
 }
 
 // handle parks a message if it is undeliverable, and holds it otherwise.
