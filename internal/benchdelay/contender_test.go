@@ -61,7 +61,7 @@ func newContender(t *testing.T, name string, expand func(vhost string) topology.
 	return &contender{name: name, Broker: benchtest.New(t, name, expand)}
 }
 
-// empty is a vhost in which the contender makes its own objects.
+// empty is for contenders that declare their own objects.
 func empty(string) topology.Topology { return topology.Topology{} }
 
 // newDelayed makes a delayed exchange with a queue for what is due.
@@ -210,7 +210,7 @@ func (c *contender) startMover(t *testing.T) (stop func() benchtest.Usage) {
 	return stop
 }
 
-// Headers by which a message says when it was published, and what for.
+// Headers with the time of publishing, and the delay.
 const (
 	headerSent  = "bench-sent"
 	headerDelay = "bench-delay"

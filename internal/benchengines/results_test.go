@@ -20,7 +20,6 @@ type result struct {
 	late []time.Duration
 }
 
-// results are those of each engine.
 type results struct{ benchtest.Results[result] }
 
 // perMessage is processor time in microseconds.

@@ -31,7 +31,6 @@ type result struct {
 	cpu time.Duration
 }
 
-// results are those of each.
 type results struct{ benchtest.Results[result] }
 
 func rate(r result) float64 { return r.rate }

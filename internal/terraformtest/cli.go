@@ -28,7 +28,7 @@ type CLI struct {
 	Env []string
 
 	binary string
-	// serve starts a provider in this process, if there is none of its own.
+	// serve starts a provider in this process; nil if Terraform starts one.
 	serve func(context.Context) (variable string, stop func(), err error)
 }
 

@@ -128,7 +128,7 @@ var ErrLeftToTheBroker = errors.New("the broker could deliver it over no protoco
 
 // Take parks the undeliverable messages at the head of the inbox, and returns how many there were. It ends with
 // as many others as it may look at, which it leaves as they are. An error says why it could not go on; the message
-// is in the inbox then, but for [ErrLeftToTheBroker].
+// is in the inbox then, unless it is [ErrLeftToTheBroker].
 func (i *Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 	taken, err = i.take(ctx, looks)
 	if i.unlimited || !errors.Is(err, errNoProtocol) {
