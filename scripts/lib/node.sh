@@ -122,10 +122,11 @@ keep_log() {
   kept=$(mktemp "${TMPDIR:-/tmp}/rabbitmq-log.XXXXXX.gz")
   cat "$node_folder"/log/*.log | gzip >"$kept"
   say "what the node logged is in $kept"
-  zcat "$kept" | tail -c +$((logged + 1)) |
-    grep -B4 -A15 'initial call: cowboy_stream_h:request_process' | tail -n 60 >&2 || true
-  zcat "$kept" | tail -c +$((logged + 1)) | grep -A10 'supervisor: {local,' | head -n 60 >&2 || true
+  logged_since_ready "$kept" | grep -B4 -A15 'initial call: cowboy_stream_h:request_process' | tail -n 60 >&2 || true
+  logged_since_ready "$kept" | grep -A10 'supervisor: {local,' | head -n 60 >&2 || true
 }
+
+logged_since_ready() { zcat "$1" | tail -c +$((logged + 1)); }
 
 # Killed at once: its data is not needed any more.
 stop_node() {

@@ -24,7 +24,7 @@ type publisher struct {
 	client amqpconn.Client
 	conn   *amqp.Connection
 	amqpconn.Confirming
-	// stale says that a new channel is needed: there is none, or it has left a message without an answer, and may stand still.
+	// stale says that open must open a channel: there is none, or the last message on it got no answer.
 	stale bool
 }
 
