@@ -52,6 +52,7 @@ var steps = []step{
 	},
 	{
 		what: "weaken a strategy; a retired queue goes", short: true, delays: `"0s", "1s", "1500ms"`,
+		more:       "timeouts = { update = \"2m\" }", // a busy broker has dead letters on their way at many looks
 		workQueues: "steady = {}, late = {}," + weakened + "," + full + "," + declared,
 		modes:      map[string]mode{"steady": rejected, "weakened": rejected, "full": limited, "late": rejected, "declared": rejected},
 	},

@@ -94,6 +94,15 @@ func (x *proxy) forward(to io.Writer, from io.Reader, rewrite func([]byte)) {
 func (x *proxy) block()   { x.tell("\x01\x00\x00\x00\x00\x00\x09\x00\x0a\x00\x3c\x04test\xce") }
 func (x *proxy) unblock() { x.tell("\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x3d\xce") }
 
+// hangUp closes all connections.
+func (x *proxy) hangUp() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, worker := range x.workers {
+		_ = worker.Close()
+	}
+}
+
 func (x *proxy) tell(frame string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -45,7 +45,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 	flow := o.flow(c, log)
 	wait := newBackOff()
 	settings := session.Settings{
-		Flow: flow, Changes: changes, Prefetch: o.Prefetch, Version: o.Version, Log: log,
+		Flow: flow, Silent: session.NewSilent(), Changes: changes, Prefetch: o.Prefetch, Version: o.Version, Log: log,
 		DrainTimeout: o.DrainTimeout, AckPatience: cmp.Or(o.ackPatience, session.DefaultAckPatience), Unfamiliar: o.unfamiliar,
 	}
 	broker := 0

@@ -16,14 +16,25 @@ import (
 )
 
 // silentQueue stands for a queue without a majority: the broker neither confirms nor refuses what is published to the exchange with
-// the key.
+// the key. If its node is frozen, the broker answers nothing that comes later on the channel either.
 type silentQueue struct {
 	exchange, key string
+	frozen        bool
 
 	mu        sync.Mutex
 	published map[uint16]uint64 // by channel
 	// settled are the tags that were answered, or never are.
 	settled map[uint16]map[uint64]bool
+	// hangs are the channels that answer nothing, and behind counts what was published to them for other queues.
+	hangs  map[uint16]bool
+	behind int
+}
+
+func newSilentQueue(exchange, key string) *silentQueue {
+	return &silentQueue{
+		exchange: exchange, key: key,
+		published: map[uint16]uint64{}, settled: map[uint16]map[uint64]bool{}, hangs: map[uint16]bool{},
+	}
 }
 
 const channelOpen = 20<<16 | 10
@@ -36,12 +47,16 @@ func (q *silentQueue) fromWorker(frame []byte) {
 	switch method(frame) {
 	case channelOpen:
 		q.published[channel], q.settled[channel] = 0, map[uint64]bool{}
+		delete(q.hangs, channel)
 	case basicPublish:
 		q.published[channel]++
 		exchange := frame[14 : 14+frame[13]]
 		key := frame[14+len(exchange):]
 		if string(exchange) == q.exchange && string(key[1:1+key[0]]) == q.key {
 			q.settled[channel][q.published[channel]] = true
+			q.hangs[channel] = q.frozen
+		} else if q.hangs[channel] {
+			q.behind++
 		}
 	}
 }
@@ -63,6 +78,9 @@ func (a mutedAnswers) Write(frame []byte) (int, error) {
 	a.queue.mu.Lock()
 	defer a.queue.mu.Unlock()
 	channel, tag := endian.BigEndian.Uint16(frame[1:]), endian.BigEndian.Uint64(frame[11:])
+	if a.queue.hangs[channel] {
+		return len(frame), nil
+	}
 	settled, first := a.queue.settled[channel], tag
 	if frame[19]&1 == 1 {
 		first = 1
@@ -76,6 +94,17 @@ func (a mutedAnswers) Write(frame []byte) (int, error) {
 		}
 	}
 	return len(frame), nil
+}
+
+// copiesIn counts the deliveries of each message.
+func copiesIn(consumers ...*consumer) map[string]int {
+	copies := map[string]int{}
+	for _, c := range consumers {
+		for _, d := range c.deliveries() {
+			copies[d.MessageId]++
+		}
+	}
+	return copies
 }
 
 // A queue that does not answer holds up no other, and none gets more than two copies.
@@ -117,7 +146,7 @@ func TestQueueThatDoesNotAnswer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			q := &silentQueue{exchange: c.exchange, key: "silent", published: map[uint16]uint64{}, settled: map[uint16]map[uint64]bool{}}
+			q := newSilentQueue(c.exchange, "silent")
 			r := c.work(t, c.throughProxy(t, &proxy{rewrite: q.fromWorker, answers: q.toWorker}))
 			var kept []*consumer
 			for _, queue := range c.kept {
@@ -128,15 +157,9 @@ func TestQueueThatDoesNotAnswer(t *testing.T) {
 					c.publish(t, key, fmt.Sprint(key, i))
 				}
 			}
-			copies := map[string]int{}
+			var copies map[string]int
 			brokertest.Eventually(t, func() error {
-				clear(copies)
-				for _, queue := range kept {
-					for _, d := range queue.deliveries() {
-						copies[d.MessageId]++
-					}
-				}
-				if len(copies) < 2*n {
+				if copies = copiesIn(kept...); len(copies) < 2*n {
 					return fmt.Errorf("%d of %d messages", len(copies), 2*n)
 				}
 				return c.countIs(t, c.inbox, 0)
@@ -158,5 +181,67 @@ func TestQueueThatDoesNotAnswer(t *testing.T) {
 				t.Errorf("log:\n%.2000s", log)
 			}
 		})
+	}
+}
+
+// What waits behind a message for a queue on a frozen node is published once more, instead of going where the messages of that queue
+// wait. The next session puts nothing behind it.
+func TestMessagesBehindAFrozenQueue(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	e := newExchange(t, "1m", "100ms", "good", "silent")
+	q := newSilentQueue(e.names.DeliverExchange(), "silent")
+	q.frozen = true
+	x := &proxy{rewrite: q.fromWorker, answers: q.toWorker}
+	r := e.workOn(t, e.throughProxy(t, x), exchangesOf(t, e.spec.Worker()), func(context.Context, *worker.Options) {})
+	good, silent := e.consume(t, "good", acknowledge), e.consume(t, "silent", acknowledge)
+	publish := func(prefix string) {
+		t.Helper()
+		for i := range n {
+			for _, key := range []string{"silent", "good"} {
+				e.publish(t, key, 0, amqp.Publishing{MessageId: fmt.Sprint(prefix, key, i)})
+			}
+		}
+	}
+	await := func(each int) (copies map[string]int) {
+		t.Helper()
+		brokertest.Eventually(t, func() error {
+			if copies = copiesIn(good, silent); len(copies) < 2*each {
+				return fmt.Errorf("%d of %d messages", len(copies), 2*each)
+			}
+			return e.countIs(t, e.names.Inbox(), 0)
+		})
+		return copies
+	}
+
+	publish("before")
+	await(n)
+	q.mu.Lock()
+	before := q.behind
+	q.behind = 0
+	q.mu.Unlock()
+	x.hangUp()
+	brokertest.Eventually(t, func() error {
+		if n := r.Log.Count("msg=consuming"); n < 2 {
+			return fmt.Errorf("%d sessions", n)
+		}
+		return nil
+	})
+	publish("after")
+	for id, times := range await(2 * n) {
+		if times > 2 {
+			t.Errorf("%s came %d times", id, times)
+		}
+	}
+	detoured := 0
+	for _, d := range good.deliveries() {
+		if d.Headers["x-death"] != nil {
+			detoured++
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if before == 0 || q.behind > 0 || detoured > n/20 { // a busy machine can be slow to confirm
+		t.Errorf("behind the first message: %d, and %d in the next session; %d came by the refused queue", before, q.behind, detoured)
 	}
 }

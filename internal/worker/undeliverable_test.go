@@ -154,10 +154,7 @@ func TestUndeliverableMessagesBesideASilentQueue(t *testing.T) {
 	t.Parallel()
 	const n = 5
 	p, client := newPipelineForAMQP10(t, topology.Quorum)
-	q := &silentQueue{
-		exchange: p.names.FailedExchange(), key: p.names.Inbox(),
-		published: map[uint16]uint64{}, settled: map[uint16]map[uint64]bool{},
-	}
+	q := newSilentQueue(p.names.FailedExchange(), p.names.Inbox())
 	p.workAs(t, p.throughProxy(t, &proxy{rewrite: q.fromWorker, answers: q.toWorker}), p.spec.Worker())
 	good := p.consume(t, "orders.created", acknowledge)
 	sender := client.To(t, "/queues/"+p.names.Inbox())
@@ -181,9 +178,7 @@ func TestUndeliverableMessagesBehindUnansweredOnes(t *testing.T) {
 	if !p.VersionAtLeast("4.0") {
 		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", p.Version)
 	}
-	q := &silentQueue{
-		exchange: p.names.FailedRouteExchange(), key: "silent", published: map[uint16]uint64{}, settled: map[uint16]map[uint64]bool{},
-	}
+	q := newSilentQueue(p.names.FailedRouteExchange(), "silent")
 	good := p.consume(t, "good", acknowledge)
 	sender := amqp10.Dial(t, p.Broker).To(t, "/queues/"+p.names.Inbox())
 	for i := range n {

@@ -242,7 +242,8 @@ func (e *entity[M, S]) notEmpty(spec S, queues map[string]string) string {
 
 const remedyForPending = "dead letters stay in their queue until its dead-letter exchange leads to a queue that accepts them: " +
 	"the plan of the pipeline that gets them shows what is missing there, and its apply restores it. Brokers send them again every three " +
-	"minutes. They also stay where a pipeline has the queue with dead_letter_strategy = \"at-least-once\" after the change."
+	"minutes. If new ones come all the time, timeouts.update gives the apply longer to find a moment without. " +
+	"They also stay where a pipeline has the queue with dead_letter_strategy = \"at-least-once\" after the change."
 
 func queuesKept(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Queues are kept",

@@ -119,6 +119,9 @@ type message struct {
 	// refused says that a queue has refused it, and that another one may have it: publishing it again may double it there.
 	refused bool
 
+	// again says that it has waited behind another one for the broker's answer, and was published once more.
+	again bool
+
 	// deferrals is how often in a row the publish was deferred, and dueAt when it is tried again.
 	deferrals int
 	dueAt     time.Time

@@ -33,6 +33,8 @@ func channelsFor(exchanges int) int { return 2*(exchanges+2) + 1 + mostSilent }
 // Settings are what a session is opened with.
 type Settings struct {
 	Flow Flow
+	// Silent is what the sessions of the flow know of queues that do not answer.
+	Silent *Silent
 	// Changes are later configurations of the same flow.
 	Changes <-chan Config
 	// Prefetch is how many messages are in flight at a time, at least 1.
@@ -101,7 +103,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		backlog:  backlog{timer: time.NewTimer(0)},
 		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
 
-		silence:     silence{addresses: map[address]int{}, timer: time.NewTimer(tick)},
+		silence:     silence{Silent: settings.Silent, timer: time.NewTimer(tick)},
 		completions: make(chan func() error),
 		answers:     make(chan answer, min(settings.Prefetch, mostAnswers)),
 	}

@@ -46,13 +46,22 @@ func (p Patience) At(now time.Time) time.Duration {
 // GiveUp notes that a message was given up.
 func (p *Patience) GiveUp(now time.Time) { p.gaveUpAt = now }
 
+// Silent are a flow's addresses that do not answer. They outlive a session: the next one knows from its first message what not to put
+// behind them.
+type Silent struct {
+	patience Patience
+	// addresses have a channel of their own each, by this number.
+	addresses map[address]int
+}
+
+// NewSilent returns none.
+func NewSilent() *Silent { return &Silent{addresses: map[address]int{}} }
+
 // silence is about queues that do not answer.
 type silence struct {
-	patience Patience
+	*Silent
 	// heardOf is when what the broker has accepted was published last.
 	heardOf time.Time
-	// addresses do not answer. Each has a channel of its own, by this number.
-	addresses map[address]int
 	// timer fires when it is time to look for them.
 	timer *time.Timer
 }
@@ -65,8 +74,8 @@ func (s *silence) heard(m *message) {
 	delete(s.addresses, addressOf(m.route))
 }
 
-// begin notes that an address does not answer, and reports whether that is new.
-func (s *silence) begin(at address) bool {
+// begin gives an address that does not answer a channel of its own, and reports whether that is new.
+func (s *Silent) begin(at address) bool {
 	if _, known := s.addresses[at]; known {
 		return false
 	}
@@ -81,8 +90,14 @@ func (s *silence) begin(at address) bool {
 	return true
 }
 
+// isolates reports whether an address has a channel of its own, and gives it one if there is room.
+func (s *Silent) isolates(at address) bool {
+	_, known := s.addresses[at]
+	return known || len(s.addresses) < mostSilent && s.begin(at)
+}
+
 // late notes that what was given up was accepted: the address was only slow, and if there is no other, so was everything.
-func (s *silence) late(at address) {
+func (s *Silent) late(at address) {
 	if delete(s.addresses, at); len(s.addresses) == 0 {
 		s.patience = Patience{}
 	}
@@ -144,22 +159,31 @@ func (s *Session) settleSilent(p *publisher, now time.Time) error {
 // isSilent reports whether a message has waited for too long. If the broker accepts nothing later, the oldest one tries whether it would.
 func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
 	patience := s.silence.patience.At(now)
+	if m.again {
+		patience = silentAfter
+	}
 	return s.alarm.waited(m.publishedAt, s.silence.heardOf) > patience ||
 		oldest && s.alarm.waited(m.publishedAt, now) > patience && now.Sub(s.silence.patience.gaveUpAt) > patience
 }
 
 // giveUp handles a message that was not answered. The first one may be what its channel stands still at: one that first publishes to a
-// queue on a frozen node does. What goes to the same address has another channel from now on, and what waits behind it a new one.
+// queue on a frozen node does. What goes to the same address has another channel from now on. What waits behind it has only waited: it
+// is published once more, to channels of its own.
 func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
 	s.silence.patience.GiveUp(now)
+	at := addressOf(m.route)
 	if p.unheard == 0 {
-		p.unheard, p.unheardOf = m.publishTag, addressOf(m.route)
-		if s.silence.begin(p.unheardOf) {
+		p.unheard, p.unheardOf = m.publishTag, at
+		if s.silence.begin(at) {
 			p.stale = true
 		}
 	}
 	p.took(m)
-	return s.Flow.nacked(p, m)
+	if m.again || at == p.unheardOf || !s.silence.isolates(at) {
+		return s.Flow.nacked(p, m)
+	}
+	m.again = true
+	return s.publish(m)
 }
 
 // crowded reports whether the channel has all that it may get while a queue does not answer.

@@ -15,7 +15,7 @@ import (
 func silent(t *testing.T) (*Session, *publisher) {
 	t.Helper()
 	s, f := detouring(t)
-	s.silence.addresses, s.backlog.timer = map[address]int{}, time.NewTimer(time.Hour)
+	s.silence.Silent, s.backlog.timer = NewSilent(), time.NewTimer(time.Hour)
 	p := newPublisher(f.config.Names.FailedExchange(), deadletter.HeaderPublishID)
 	p.watch, p.setsAside = s.watch.Exchange(p.exchange), true
 	s.publishers.all[p.exchange] = p
@@ -54,7 +54,7 @@ func TestSilentMessage(t *testing.T) {
 	}
 }
 
-// What does not answer has another channel until it does, and what only waits behind it has not.
+// What does not answer has another channel until it does. What only waits behind it is published once more, before it counts as refused.
 func TestSilentAddress(t *testing.T) {
 	t.Parallel()
 	s, p := silent(t)
@@ -63,12 +63,20 @@ func TestSilentAddress(t *testing.T) {
 	close(ended) // no channel is opened
 	s.ended, s.publishers.open = ended, func() (confirmChannel, error) { return confirmChannel{}, amqp.ErrClosed }
 	route := func(key string) deadletter.Route { return deadletter.Route{Exchange: p.exchange, Key: key} }
-	for i, key := range []string{"first", "behind"} {
-		m := &message{publishTag: uint64(i + 1), route: route(key), confirmation: answered(false), verdict: deadletter.Verdict{Action: deadletter.Fail}}
-		require.NoError(t, s.giveUp(p, m, now))
-	}
-	if s.to(route("first")) == p || s.to(route("behind")) != p || !p.stale {
+	failing := deadletter.Verdict{Action: deadletter.Fail}
+	first := &message{publishTag: 1, route: route("first"), confirmation: answered(false), verdict: failing}
+	behind := &message{publishTag: 2, route: route("behind"), confirmation: answered(false), verdict: failing}
+	require.NoError(t, s.giveUp(p, first, now))
+	require.NoError(t, s.giveUp(p, behind, now))
+	if s.to(route("first")) == p || s.to(route("behind")) == p || s.to(route("another")) != p || !p.stale {
 		t.Errorf("silent: %v, another channel %t", s.silence.addresses, p.stale)
+	}
+	if !verdictOf(first).Refused || verdictOf(behind).Refused {
+		t.Errorf("refused: the first %t, the one behind %t", verdictOf(first).Refused, verdictOf(behind).Refused)
+	}
+	require.NoError(t, s.giveUp(s.to(route("behind")), behind, now))
+	if !verdictOf(behind).Refused {
+		t.Error("it is not refused although it has waited twice")
 	}
 	s.silence.heard(&message{route: route("first")})
 	if s.to(route("first")) != p {
