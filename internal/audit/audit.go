@@ -114,6 +114,7 @@ var rules = []rule{
 
 	{"full-target-freezes", Warning, freezingTargets},
 	{"full-target-loses", Warning, losingTargets},
+	{"stream-target-freezes", Warning, streamTargets},
 	{"at-least-once-ineffective", Warning, ineffectiveAtLeastOnce},
 
 	{"policy-shadows-dead-letter", Warning, shadowingPolicies},

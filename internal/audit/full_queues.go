@@ -45,6 +45,21 @@ func freezingTargets(g graph, report func(Finding)) {
 	}
 }
 
+// streamTargets finds streams that stop the dead letters of others over a message that they cannot hold.
+func streamTargets(g graph, report func(Finding)) {
+	sources := queuesBy{}
+	for _, source := range g.deadLettering() {
+		for _, target := range g.targets(source) {
+			if g.settings[source].AtLeastOnce() && g.settings[target].Type == "stream" {
+				sources[target] = append(sources[target], source)
+			}
+		}
+	}
+	for _, target := range sources.keys() {
+		report(onTarget(target, sources[target], fmt.Sprintf(streamFreezes, target, queueList(sources[target])), streamFreezesRemedy))
+	}
+}
+
 // notRefused reports whether a queue is other than the refused queue of a pipeline.
 func notRefused(queue string) bool {
 	return !strings.HasSuffix(queue, pipeline.Names("").RefusedQueue())

@@ -114,6 +114,11 @@ const (
 	targetLosesRemedy = "Remove the limit from a queue that receives dead letters. " +
 		"Or set overflow = reject-publish-dlx and a dead-letter exchange, so that it dead-letters what it rejects."
 
+	streamFreezes = "Stream %q receives dead letters from %s. " +
+		"RabbitMQ cannot write a message to a stream if a header is a decimal (BigDecimal in Java, Decimal in Python). " +
+		"It tries again and again, and all dead letters of these queues stay pending. The other queues get copy after copy."
+	streamFreezesRemedy = "Bind a quorum queue instead, or have publishers write decimals as text."
+
 	atMostOnce = "The dead-letter strategy of %s is at-least-once, " +
 		"but without overflow = reject-publish the broker dead-letters at most once. " +
 		"Messages that die while a target is missing, full or changing its leader are dropped."

@@ -275,6 +275,9 @@ func (s *Session) answered(p *publisher, m *message) error {
 		s.Log.Info("the exchange is available again", "exchange", p.exchange)
 	}
 	if !m.accepted() {
+		if p.setsAside {
+			s.silence.refused(addressOf(m.route), time.Now())
+		}
 		return s.Flow.nacked(p, m)
 	}
 	s.silence.heard(m)

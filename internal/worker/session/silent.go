@@ -52,10 +52,14 @@ type Silent struct {
 	patience Patience
 	// addresses have a channel of their own each, by this number.
 	addresses map[address]int
+	// refusing are the addresses of which a queue has refused a message, each with when it did so last.
+	refusing map[address]time.Time
 }
 
 // NewSilent returns none.
-func NewSilent() *Silent { return &Silent{addresses: map[address]int{}} }
+func NewSilent() *Silent {
+	return &Silent{addresses: map[address]int{}, refusing: map[address]time.Time{}}
+}
 
 // silence is about queues that do not answer.
 type silence struct {
@@ -94,6 +98,20 @@ func (s *Silent) begin(at address) bool {
 func (s *Silent) isolates(at address) bool {
 	_, known := s.addresses[at]
 	return known || len(s.addresses) < mostSilent && s.begin(at)
+}
+
+// refused notes that a queue behind an address has refused a message.
+func (s *Silent) refused(at address, now time.Time) {
+	if len(s.refusing) >= mostRefusing {
+		clear(s.refusing)
+	}
+	s.refusing[at] = now
+}
+
+// refuses reports whether what goes to the address ends in the refused queue anyway.
+func (s *Silent) refuses(at address, now time.Time) bool {
+	last, known := s.refusing[at]
+	return known && now.Sub(last) < refusalsOver
 }
 
 // late notes that what was given up was accepted: the address was only slow, and if there is no other, so was everything.
@@ -167,8 +185,8 @@ func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
 }
 
 // giveUp handles a message that was not answered. The first one may be what its channel stands still at: one that first publishes to a
-// queue on a frozen node does. What goes to the same address has another channel from now on. What waits behind it has only waited: it
-// is published once more, to channels of its own.
+// queue on a frozen node does. What goes to the same address has another channel from now on. What waits behind it has only waited:
+// it is published once more, on a channel of its own, unless the refused queue gets it anyway.
 func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
 	s.silence.patience.GiveUp(now)
 	at := addressOf(m.route)
@@ -179,7 +197,7 @@ func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
 		}
 	}
 	p.took(m)
-	if m.again || at == p.unheardOf || !s.silence.isolates(at) {
+	if m.again || at == p.unheardOf || s.silence.refuses(at, now) || !s.silence.isolates(at) {
 		return s.Flow.nacked(p, m)
 	}
 	m.again = true

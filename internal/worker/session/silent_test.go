@@ -78,6 +78,12 @@ func TestSilentAddress(t *testing.T) {
 	if !verdictOf(behind).Refused {
 		t.Error("it is not refused although it has waited twice")
 	}
+	full := &message{publishTag: 3, route: route("full"), confirmation: answered(false), verdict: failing}
+	s.silence.refused(addressOf(full.route), now)
+	require.NoError(t, s.giveUp(p, full, now))
+	if !verdictOf(full).Refused {
+		t.Error("it is published again although a queue behind its address refuses messages")
+	}
 	s.silence.heard(&message{route: route("first")})
 	if s.to(route("first")) != p {
 		t.Error("it is silent although it has answered")
