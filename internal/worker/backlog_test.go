@@ -17,28 +17,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-func TestFailedMessageIsKeptUntilThereIsAFailedQueue(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	binding := topology.Binding{Source: "orders.failed", Destination: "orders.failed"}
-	p.unbindFailedQueue(t)
-	r := p.work(t)
-	p.consume(t, "orders.created", nil)
-	p.Publish(t, "", "orders.created", amqp.Publishing{Headers: lastAttempt()})
-	brokertest.Eventually(t, func() error {
-		if r.Log.Count("message kept unacknowledged") == 0 {
-			return fmt.Errorf("nothing is kept:\n%s", r.Log)
-		}
-		return nil
-	})
-	p.bind(t, binding)
-	p.awaitFailed(t, "exhausted")
-	p.expectEmpty(t, p.names.FailedQueue())
-	if n := r.Log.Count("message kept unacknowledged"); n != 1 {
-		t.Errorf("%d lines about the message, want 1:\n%s", n, r.Log)
-	}
-}
-
 // What the failed queue refuses waits in the refused queue, and does not stop the others.
 func TestRefusedMessagesWaitWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
@@ -81,9 +59,7 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 			p.fillQueue(t, "orders.created")
 			r := p.work(t)
 			p.consume(t, "orders.paid", nil)
-			p.fillInbox(t, 50, func(int) amqp.Publishing {
-				return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
-			})
+			p.fillInbox(t, 50, toRetry)
 			time.Sleep(7 * time.Second) // longer than the broker may refuse everything
 			p.Publish(t, "", "orders.paid", amqp.Publishing{})
 			p.awaitFailed(t, "exhausted")
@@ -162,22 +138,6 @@ func (p *testPipeline) expectBacklog(t *testing.T) {
 	}
 }
 
-func TestSessionIsRenewedWhenTheBrokerRefusesEverything(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.fillRetryQueue(t)
-	r := p.work(t)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "m", Headers: amqp.Table{"retry-queue": "orders.created"}})
-	brokertest.Eventually(t, func() error {
-		if !strings.Contains(r.Log.String(), "refused every message") {
-			return fmt.Errorf("the session continues:\n%s", r.Log)
-		}
-		return nil
-	})
-	for p.await(t, "orders.retry.100ms").MessageId != "m" {
-	}
-}
-
 // fillRetryQueue has the only delay's queue refuse messages.
 func (p *testPipeline) fillRetryQueue(t *testing.T) {
 	t.Helper()
@@ -208,24 +168,6 @@ func TestClosedConnectionIsRenewed(t *testing.T) {
 	if strings.Contains(r.Log.String(), p.Password+"@") {
 		t.Error("the log has the password")
 	}
-}
-
-func TestDeletedInboxIsConsumedAgainOnceItIsBack(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	r := p.work(t)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
-	p.awaitFailed(t, "exhausted")
-	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
-	brokertest.Eventually(t, func() error {
-		if r.Log.Count("session ended") == 0 {
-			return fmt.Errorf("the session continues:\n%s", r.Log)
-		}
-		return nil
-	})
-	p.apply(t, pipeline.Expand(p.spec))
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
-	p.awaitFailed(t, "exhausted")
 }
 
 // closeConnection closes a connection as an operator does. The API lists it a few seconds late.

@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,18 +17,11 @@ func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	x := &proxy{}
 	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
-	await := func(part string) {
-		t.Helper()
-		brokertest.Eventually(t, func() error {
-			if r.Log.Count(part) == 0 {
-				return fmt.Errorf("no %q:\n%s", part, r.Log)
-			}
-			return nil
-		})
-	}
-	await("msg=consuming")
+	r.awaitReady(t, "")
 	x.block()
-	await("the broker accepts no messages")
+	r.Log.Await(t, "the broker accepts no messages", 1)
+	r.awaitReady(t, "the broker blocks publishers")
+	r.awaitSeries(t, map[string]float64{"ready": 0, "blocked": 1, "consuming": 1})
 	// Delivered, but not taken as long as the broker blocks.
 	p.fillInbox(t, 10, mixed)
 	began := time.Now()

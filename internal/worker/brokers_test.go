@@ -63,16 +63,7 @@ func TestSessionsGoRoundTheBrokers(t *testing.T) {
 		if n := x.connections(); n != 2*(i/2+1) {
 			t.Fatalf("session %d: %d connections at its broker:\n%s", i+1, n, r.Log)
 		}
-		x.cut()
-	}
-}
-
-// cut closes all connections.
-func (x *proxy) cut() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, worker := range x.workers {
-		_ = worker.Close()
+		x.hangUp()
 	}
 }
 
@@ -127,7 +118,7 @@ func TestOtherBrokerAmongSeveral(t *testing.T) {
 	other, x := brokertest.OtherBroker(t, "LavinMQ"), &proxy{}
 	r := p.workAs(t, other+" "+p.throughProxy(t, x)+" "+other+" amqp://"+deadAddress(t), p.spec.Worker())
 	p.retries(t)
-	x.cut()
+	x.hangUp()
 	r.Log.Await(t, "msg=consuming", 2)
 	p.retries(t)
 	if log := r.Log; !strings.Contains(log.String(), "the broker is not RabbitMQ, but LavinMQ 1.2.3") {
@@ -150,15 +141,6 @@ func TestUnfamiliarBroker(t *testing.T) {
 	}
 }
 
-func TestConnectionsShowPipelineAndVersion(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	p.start(t)
-	for _, purpose := range []string{"consume", "publish"} {
-		p.closeConnection(t, "rabbitmq-retry orders "+purpose+" (dev)")
-	}
-}
-
 // Credentials in files may have any characters, and are read again for each session.
 func TestRotatedPassword(t *testing.T) {
 	t.Parallel()
@@ -178,7 +160,7 @@ func TestRotatedPassword(t *testing.T) {
 
 	const rotated = "p@ss/wörd %2F:#?,"
 	p.set(t, "PUT", "/api/users/"+url.PathEscape(user), map[string]string{"password": rotated, "tags": ""})
-	p.closeConnection(t, "rabbitmq-retry orders consume")
+	p.closeConnection(t, "rabbitmq-retry orders consume (dev)")
 	w.Log.Await(t, "username or password not allowed", 1)
 	file("password", rotated+"\n")
 	w.Log.Await(t, "msg=consuming", 2)
@@ -205,7 +187,7 @@ func TestChangedURIFile(t *testing.T) {
 	write(p.throughProxy(t, first))
 	w := sidecartest.Start(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)
 	write("amqp://user:s3cret@host:port") // the worker goes on, and says what is wrong when it needs it
-	first.cut()
+	first.hangUp()
 	w.Log.Await(t, "the AMQP URI cannot be read", 1)
 	write(p.throughProxy(t, second))
 	w.Log.Await(t, "msg=consuming", 2)

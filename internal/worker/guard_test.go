@@ -2,9 +2,12 @@ package worker_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,29 +17,31 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// Messages that the client library cannot decode go to the failed queue, and take no other message along.
+// Messages that the client library cannot decode go to the failed queue, and take no other message along, with TLS or without.
 func TestUndecodableMessages(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+	server, ca := brokertest.ServerTLS(t)
+	for queueType, uri := range map[string]func(*testPipeline) string{
+		topology.Quorum:  func(p *testPipeline) string { return p.URI },
+		topology.Classic: func(p *testPipeline) string { return p.ThroughTLS(t, server, "cacertfile", ca) },
+	} {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
 			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
-			r := p.work(t)
+			r := p.workAs(t, uri(p), p.spec.Worker())
 			poisons := p.publishPoisons(t)
 			// The library could not consume them here, either.
 			p.take(t, "orders.created", "reject_requeue_false")
 			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
 			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), len(poisons)) })
 			brokertest.Eventually(t, func() error { return c.has(goods) })
-			if n := r.Log.Count("msg=consuming"); n != 1 || r.Log.Count("level=ERROR") > 0 {
-				t.Errorf("%d sessions, want 1:\n%s", n, r.Log)
-			}
+			require.Equal(t, 1, r.Log.Count("msg=consuming"))
+			require.Zero(t, r.Log.Count("level=ERROR"))
 			for _, id := range poisons {
-				if n := r.Log.Count("message_id=" + id); n != 1 {
-					t.Errorf("%d log lines about %q, want 1:\n%s", n, id, r.Log)
-				}
+				require.Equal(t, 1, r.Log.Count("message_id="+id), id)
 			}
 			p.expectOriginals(t, poisons)
 		})
@@ -65,17 +70,13 @@ func (c *consumer) has(n int) error {
 func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 	t.Helper()
 	disguised := p.disguised(t)
-	nested := amqp.Table{}
-	for range 40 {
-		nested = amqp.Table{"k": nested}
-	}
 	many := amqp.Table{}
 	for i := range 9000 {
 		many[fmt.Sprintf("k%04d", i)] = nil
 	}
 	const direct = "direct"
 	for id, headers := range map[string]amqp.Table{
-		"nested": nested,
+		"nested": nested(),
 		"many":   many,
 		"large":  {"k": strings.Repeat("x", 130_900)},
 		direct:   {"Lunknown": int64(1), "retry-queue": "orders.created"},
@@ -151,11 +152,7 @@ func (p *testPipeline) expectOriginals(t *testing.T, ids []string) {
 			t.Errorf("%s: x-death %s", m.Properties.ID, deaths)
 		}
 	}
-	for _, id := range ids {
-		if !found[id] {
-			t.Errorf("%q is not in the failed queue", id)
-		}
-	}
+	require.Subset(t, slices.Collect(maps.Keys(found)), ids)
 }
 
 // Together with ours the headers are too many for the library. It could publish them, but their return
@@ -163,7 +160,7 @@ func (p *testPipeline) expectOriginals(t *testing.T, ids []string) {
 func TestReturnOfMoreHeadersThanCanBeRead(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	p.set(t, http.MethodDelete, p.Path("bindings", "e", "orders.retry", "q", "orders.retry.100ms")+"/delay:100ms", nil)
+	p.unbindDelays(t, "100ms")
 	p.start(t)
 	headers := amqp.Table{}
 	for i := range 8180 {
@@ -178,55 +175,69 @@ func TestReturnOfMoreHeadersThanCanBeRead(t *testing.T) {
 // The headers fit a frame, but not together with ours: the history goes first, and then the message.
 func TestLargeHeadersWithHistory(t *testing.T) {
 	t.Parallel()
-	for size, reason := range map[int]string{100_000: "exhausted", 128_000: "", 130_000: ""} {
+	for size, left := range map[int]bool{100_000: false, 128_800: false, 130_000: true, 130_200: true} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{"100ms"}, 40, "orders.created")
 			r := p.work(t)
 			p.consume(t, "orders.created", nil)
-			p.Publish(t, "", "orders.created", amqp.Publishing{Headers: amqp.Table{"k": strings.Repeat("x", size)}})
-			ids := map[string]bool{}
+			large, missing := strings.Repeat("x", size), map[string]bool{"large": true}
+			p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "large", Headers: amqp.Table{"k": large}})
 			for i := range 10 {
 				id := fmt.Sprint("good-", i)
-				ids[id] = true
+				missing[id] = true
 				p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: id})
 			}
 			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 11) })
-			large := 0
 			for range 11 {
 				d := p.await(t, p.names.FailedQueue())
-				if d.MessageId == "" {
-					large++
-				} else if d.Headers["dead-letter-reason"] != "exhausted" || !ids[d.MessageId] {
-					t.Errorf("%q: %v", d.MessageId, d.Headers)
+				delete(missing, d.MessageId)
+				if d.MessageId != "large" || !left {
+					require.Equal(t, "exhausted", d.Headers["dead-letter-reason"], d.MessageId)
+					continue
 				}
-				if d.MessageId == "" && reason != "" && d.Headers["dead-letter-reason"] != reason {
-					t.Errorf("dead-letter-reason %v, want %s", d.Headers["dead-letter-reason"], reason)
-				}
+				// The broker has moved it as it was.
+				expectHeaders(t, d, amqp.Table{"k": large, "retry-count": nil, "dead-letter-reason": nil})
+				death := d.Headers["x-death"].([]any)[0].(amqp.Table)
+				require.Equal(t, []any{"orders.inbox", "rejected"}, []any{death["queue"], death["reason"]})
 			}
-			if n := r.Log.Count("msg=consuming"); n != 1 || large != 1 {
-				t.Errorf("%d sessions, %d large messages, want 1 of each:\n%s", n, large, r.Log)
-			}
+			require.Empty(t, missing)
+			require.Equal(t, 1, r.Log.Count("msg=consuming"))
 		})
 	}
 }
 
-func TestUndecodableMessageOverTLS(t *testing.T) {
+// A message that makes the worker panic is parked, and takes no other message along.
+func TestPanicOverAMessage(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	server, ca := brokertest.ServerTLS(t)
-	r := p.workAs(t, p.ThroughTLS(t, server, "cacertfile", ca), p.spec.Worker())
-	nested := amqp.Table{}
-	for range 40 {
-		nested = amqp.Table{"k": nested}
-	}
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: nested})
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "good", Headers: amqp.Table{"retry-queue": "orders.created"}})
-	if d := p.await(t, "orders.created"); d.MessageId != "good" {
-		t.Errorf("message %q is back", d.MessageId)
-	}
-	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
-	if n := r.Log.Count("msg=consuming"); n != 1 {
-		t.Errorf("%d sessions, want 1:\n%s", n, r.Log)
+	for appID, reason := range map[string]any{
+		worker.PanicDeciding: "worker_error",
+		worker.PanicRetrying: "worker_error",
+		// Nothing can be published, so the broker moves it.
+		worker.PanicPublishing: nil,
+	} {
+		t.Run(appID, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
+			r := p.workWith(t, p.URI, p.spec.Worker(), func(_ context.Context, o *worker.Options) { o.WithFaults() })
+			p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "bad", AppId: appID})
+			p.rejectOne(t)
+			p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "good"})
+			p.rejectOne(t)
+			if d := p.await(t, "orders.created"); d.MessageId != "good" {
+				t.Errorf("message %q is back", d.MessageId)
+			}
+			d := p.await(t, p.names.FailedQueue())
+			if d.MessageId != "bad" || d.Headers["dead-letter-reason"] != reason {
+				t.Errorf("%q: headers %v", d.MessageId, d.Headers)
+			}
+			log := r.Log
+			if n := log.Count("msg=consuming"); n != 1 {
+				t.Errorf("%d sessions, want 1", n)
+			}
+			if n := log.Count("stack="); n != 1 {
+				t.Errorf("%d stacks, want 1", n)
+			}
+		})
 	}
 }

@@ -89,9 +89,7 @@ func TestLateAcknowledgements(t *testing.T) {
 			t.Parallel()
 			p := newPipelineOf(t, newSpec(test.queueType, []string{"100ms"}, 3, "orders.created"))
 			const messages = 10_000
-			p.fillInbox(t, messages, func(int) amqp.Publishing {
-				return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
-			})
+			p.fillInbox(t, messages, toRetry)
 			letGo := p.holdOne(t, test.others)
 			a := p.collect(t, "orders.created")
 			l := &lateAcks{by: 2 * time.Second, cancelled: make(chan struct{})}

@@ -171,6 +171,7 @@ func TestBacklogIsSeen(t *testing.T) {
 	}
 
 	// The session is renewed, and the metrics do not forget about the message meanwhile.
+	r.Log.Await(t, "refused every message", 1)
 	brokertest.Eventually(t, func() error {
 		now := r.series(t)
 		if now["messages_in_backlog"] != 1 {
@@ -196,9 +197,7 @@ func TestMissingExchangeIsSeen(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.set(t, http.MethodDelete, p.Path("exchanges", "orders.failed"), nil)
-	p.fillInbox(t, 20, func(int) amqp.Publishing {
-		return amqp.Publishing{Headers: lastAttempt()}
-	})
+	p.fillInbox(t, 20, toPark)
 	r := p.work(t)
 	r.awaitReady(t, "20 message(s) kept unacknowledged")
 	p.set(t, http.MethodPut, p.Path("exchanges", "orders.failed"), map[string]any{"type": "fanout", "durable": true})
@@ -224,9 +223,9 @@ func TestReadinessFollowsTheInbox(t *testing.T) {
 	r.awaitSeries(t, map[string]float64{"consuming": 0})
 	p.apply(t, pipeline.Expand(p.spec))
 	r.awaitReady(t, "")
-	if n := r.series(t)["session_restarts_total"]; n < 1 {
-		t.Errorf("%v restarts", n)
-	}
+	require.GreaterOrEqual(t, r.series(t)["session_restarts_total"], 1.0)
+	p.Publish(t, "orders.dlx", "", toPark(0))
+	p.awaitFailed(t, "exhausted")
 }
 
 func TestReadinessFollowsTheConnection(t *testing.T) {
@@ -247,17 +246,6 @@ func TestReadinessFollowsTheConnection(t *testing.T) {
 	r.awaitSeries(t, map[string]float64{"connected": 0, "consuming": 0})
 	p.set(t, http.MethodPut, permissions, map[string]string{"configure": "^$", "write": ".*", "read": ".*"})
 	r.awaitReady(t, "")
-}
-
-func TestBlockedBrokerIsSeen(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	x := &proxy{}
-	r := p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
-	r.awaitReady(t, "")
-	x.block()
-	r.awaitReady(t, "the broker blocks publishers")
-	r.awaitSeries(t, map[string]float64{"ready": 0, "blocked": 1, "consuming": 1})
 }
 
 // A loop that hangs in a write cannot say so itself.

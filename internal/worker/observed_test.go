@@ -66,6 +66,8 @@ func TestProbesOfTheProcess(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, w.Log)
 	}
 	p.awaitFailed(t, "exhausted")
+	p.expectEmpty(t, p.names.FailedQueue())
+	require.Equal(t, 1, w.Log.Count("message kept unacknowledged"), w.Log)
 }
 
 const (

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -24,17 +25,16 @@ func TestListedPermissionsSuffice(t *testing.T) {
 	for _, queue := range []string{"orders.created", "orders.unbound"} {
 		c := p.consume(t, queue, nil)
 		p.Publish(t, "", queue, amqp.Publishing{})
-		if failed := p.awaitFailed(t, "exhausted"); failed.Headers["retry-queue"] != queue {
-			t.Errorf("headers %v", failed.Headers)
-		}
-		if n := len(c.deliveries()); n != 3 {
-			t.Errorf("%d deliveries from %s, want 3: at first, after a delay, and at once", n, queue)
-		}
+		expectHeaders(t, p.awaitFailed(t, "exhausted"), amqp.Table{"retry-queue": queue, "retry-count": int64(3), "retry-routing-key": queue})
+		require.Len(t, c.deliveries(), 3, "%s: at first, after a delay, and at once", queue)
+		p.expectEmpty(t, p.names.FailedQueue())
 	}
 	p.rejectAs(t, amqp.Table{"retry-queue": "orders.created", "retry": "never"})
 	p.awaitFailed(t, "unrecoverable")
-	p.rejectAs(t, amqp.Table{"retry-queue": "orders.gone"})
-	p.awaitFailed(t, "unknown_queue")
+	for _, delay := range []int{100, 0} {
+		p.rejectAs(t, amqp.Table{"retry-queue": "orders.gone", "retry-after-ms": delay})
+		expectHeaders(t, p.awaitFailed(t, "unknown_queue"), amqp.Table{"retry-queue": "orders.gone", "retry-count": int64(1)})
+	}
 	if log := r.Log; strings.Contains(log.String(), "ACCESS_REFUSED") || log.Count("msg=consuming") != 1 {
 		t.Errorf("a permission was missing:\n%s", log)
 	}

@@ -48,7 +48,13 @@ func (p patient) Run() int {
 // consumes.
 func (p *testPipeline) start(t *testing.T, env ...string) *sidecartest.Process {
 	t.Helper()
-	return sidecartest.Start(t, append(env, "RABBITMQ_URI="+p.URI, "RABBITMQ_RETRY_CONFIG_JSON="+string(configOf(t, p.spec.Worker()))))
+	return sidecartest.Start(t, append(env, p.environment(t, p.URI)...))
+}
+
+// environment is what the command needs.
+func (p *testPipeline) environment(t *testing.T, uri string) []string {
+	t.Helper()
+	return []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}
 }
 
 // arrivals counts the messages of a queue by their id.
@@ -131,9 +137,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	const messages = 10_000
-	p.fillInbox(t, messages, func(int) amqp.Publishing {
-		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
-	})
+	p.fillInbox(t, messages, toRetry)
 	a := p.collect(t, "orders.created")
 	w := p.start(t)
 	a.awaitAtLeast(t, messages/4)
@@ -186,26 +190,26 @@ func stopsWithin(drainTimeout time.Duration) time.Duration {
 
 func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	w := p.keepOne(t, "--drain-timeout", "2s")
-	began := time.Now()
-	code, took := w.End(t, syscall.SIGTERM), time.Since(began)
-	if code != 1 || took < 2*time.Second || took > stopsWithin(2*time.Second) || w.Log.Count("still in flight after 2s") != 1 {
-		t.Errorf("exit code %d after %s:\n%s", code, took, w.Log)
+	for name, test := range map[string]struct {
+		args    []string
+		timeout time.Duration
+	}{
+		"configured": {[]string{"--drain-timeout", "2s"}, 2 * time.Second},
+		"default":    {nil, worker.DefaultDrainTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+			w := p.keepOne(t, test.args...)
+			began := time.Now()
+			code, took := w.End(t, syscall.SIGTERM), time.Since(began)
+			gaveUp := w.Log.Count("still in flight after " + test.timeout.String())
+			if code != 1 || took < test.timeout || took > stopsWithin(test.timeout) || gaveUp != 1 {
+				t.Errorf("exit code %d after %s:\n%s", code, took, w.Log)
+			}
+			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 1) })
+		})
 	}
-	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 1) })
-}
-
-func TestSIGTERMGivesUpOnWhatCannotBeFinished(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	w := p.keepOne(t)
-	began := time.Now()
-	code, took := w.End(t, syscall.SIGTERM), time.Since(began)
-	if code != 1 || took < worker.DefaultDrainTimeout || took > stopsWithin(worker.DefaultDrainTimeout) || w.Log.Count("still in flight") != 1 {
-		t.Errorf("exit code %d after %s:\n%s", code, took, w.Log)
-	}
-	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 }
 
 func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
@@ -218,7 +222,7 @@ func TestSilentBrokerDoesNotKeepAWorkerFromStopping(t *testing.T) {
 		}
 	}
 	uri := p.throughProxy(t, &proxy{rewrite: hang, rewriteBack: hang})
-	w := sidecartest.Start(t, []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--drain-timeout", "1s")
+	w := sidecartest.Start(t, p.environment(t, uri), "--drain-timeout", "1s")
 	silent.Store(true)
 	began := time.Now()
 	code, took := w.End(t, syscall.SIGTERM), time.Since(began)
@@ -232,7 +236,7 @@ func (p *testPipeline) keepOne(t *testing.T, args ...string) *sidecartest.Proces
 	t.Helper()
 	p.unbindFailedQueue(t)
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: lastAttempt()})
-	w := sidecartest.Start(t, []string{"RABBITMQ_URI=" + p.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, args...)
+	w := sidecartest.Start(t, p.environment(t, p.URI), args...)
 	w.Log.Await(t, "message kept unacknowledged", 1)
 	return w
 }

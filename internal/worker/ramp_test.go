@@ -33,7 +33,7 @@ func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
 	x := &proxy{}
 	x.rewrite = func(frame []byte) {
 		if bytes.Contains(frame, []byte("\x06deadly")) {
-			x.cut()
+			x.hangUp()
 		}
 	}
 	p.workAs(t, p.throughProxy(t, x), p.spec.Worker())
@@ -52,9 +52,7 @@ func TestSessionAfterALostConnectionSoonTakesTheWholeWindow(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	const messages = 2000
-	p.fillInbox(t, messages, func(int) amqp.Publishing {
-		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
-	})
+	p.fillInbox(t, messages, toRetry)
 	var consumers, alone atomic.Int32 // of all sessions, and the messages that the second one takes one at a time
 	unconfirmed, done := make(chan struct{}), make(chan struct{})
 	defer close(done)
@@ -87,7 +85,7 @@ func TestSessionAfterALostConnectionSoonTakesTheWholeWindow(t *testing.T) {
 		}
 		return nil
 	})
-	x.cut()
+	x.hangUp()
 	a.awaitAtLeast(t, messages)
 	if n := alone.Load(); n >= worker.DefaultPrefetch {
 		t.Errorf("%d messages went one at a time", n)

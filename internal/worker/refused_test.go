@@ -9,11 +9,13 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -53,59 +55,104 @@ func (p testVhost) limit(t *testing.T, queue string, length int) {
 	})
 }
 
-// expectShared waits until one queue has all messages that another one refuses, and the broker has offered some of them to both
-// again. None comes more than twice.
-func (p testVhost) expectShared(t *testing.T, n int, good, refused string) {
-	t.Helper()
-	kept := p.consume(t, good, acknowledge)
-	brokertest.Eventually(t, func() error {
-		all, different, _ := kept.count()
-		if different < n || all == n {
-			return fmt.Errorf("%s has %d messages, %d of %d different ones", good, all, different, n)
-		}
-		return p.countIs(t, refused, n)
-	})
-	if _, _, most := kept.count(); most > 2 {
-		t.Errorf("%s has a message %d times", good, most)
+// refusal is a flow that publishes to a queue, and to another one behind the same exchange once that is bound.
+type refusal struct {
+	testVhost
+	objects topology.Topology
+	// good takes all messages. What full refuses waits in refused.
+	good, full, refused string
+	// binding is that of the full queue.
+	binding topology.Binding
+	// way is the kind of object without which nothing gets to the refused queue.
+	way string
+	// series counts what has left the inbox.
+	series  string
+	work    func(*testing.T) *running
+	start   func(*testing.T) *sidecartest.Process
+	message func(id string) (exchange, key string, m amqp.Publishing)
+}
+
+func refusals() map[string]func(*testing.T) refusal {
+	return map[string]func(*testing.T) refusal{
+		"delivered at once": func(t *testing.T) refusal {
+			t.Helper()
+			e := newExchange(t, "1m", "100ms", "good")
+			return refusal{
+				testVhost: e.testVhost, objects: delayed.Expand(e.spec), good: "good", full: "full", refused: e.names.Refused(),
+				binding: topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"}, way: "exchanges",
+				series: "messages_delivered_total", work: e.work, start: e.start,
+				message: func(id string) (string, string, amqp.Publishing) {
+					return e.names.Exchange(), "good", amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent}
+				},
+			}
+		},
+		// Whether their work queues have failed queues of their own or not.
+		"parked": func(t *testing.T) refusal {
+			t.Helper()
+			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
+			return refusal{
+				testVhost: p.testVhost, objects: pipeline.Expand(p.spec), good: p.names.FailedQueue(), full: "full", refused: p.names.RefusedQueue(),
+				binding: topology.Binding{Source: p.names.FailedExchange()}, way: "queues",
+				series: "messages_parked_total{reason=exhausted}",
+				work: func(t *testing.T) *running {
+					t.Helper()
+					return p.workPermitted(t, pipeline.WorkerPermissions(p.names)).running
+				},
+				start: func(t *testing.T) *sidecartest.Process { t.Helper(); return p.start(t) },
+				message: func(id string) (string, string, amqp.Publishing) {
+					return p.names.DeadLetterExchange(), "key", amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent, Headers: lastAttempt()}
+				},
+			}
+		},
 	}
 }
 
-// A queue beside one that is full gets no more than two copies of what is delivered at once.
+// forEachRefusal runs a test with a queue that is full beside a good one.
+func forEachRefusal(t *testing.T, test func(*testing.T, refusal)) {
+	t.Helper()
+	for name, flow := range refusals() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := flow(t)
+			r.declareFull(t, r.full, r.binding)
+			test(t, r)
+		})
+	}
+}
+
+// publish publishes so many messages.
+func (r refusal) publish(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		exchange, key, m := r.message(fmt.Sprint(i))
+		r.Publish(t, exchange, key, m)
+	}
+}
+
+// A queue beside one that is full gets no more than two copies of what is delivered at once, or of failed messages. The broker offers
+// some of them to both again.
 func TestFullQueueBesideAGoodOne(t *testing.T) {
 	t.Parallel()
 	const n = 200
-	e := newExchange(t, "1m", "100ms", "good")
-	e.declareFull(t, "full", topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"})
-	r := e.work(t)
-	for i := range n {
-		e.publish(t, "good", 0, amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
-	}
-	r.Log.Await(t, "messages go to the refused queue", 1)
-	e.expectShared(t, n, "good", e.names.Refused())
-	r.awaitReady(t, "")
-	r.awaitSeries(t, map[string]float64{"messages_refused_total": n, "messages_delivered_total": n})
-	if log := r.Log; log.Count("refused queue") != 1 || log.Count("msg=consuming") != 1 {
-		t.Errorf("log:\n%.2000s", log)
-	}
-}
-
-// A copy for an audit does not hold up or multiply failed messages, whether their work queues have failed queues of their own or not.
-func TestFullQueueBesideTheFailedQueue(t *testing.T) {
-	t.Parallel()
-	const n = 200
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.declareFull(t, "audit", topology.Binding{Source: p.names.FailedExchange()})
-	r := p.workPermitted(t, pipeline.WorkerPermissions(p.names))
-	p.fillInbox(t, n, func(int) amqp.Publishing {
-		return amqp.Publishing{Headers: lastAttempt()}
+	forEachRefusal(t, func(t *testing.T, r refusal) {
+		w := r.work(t)
+		r.publish(t, n)
+		w.Log.Await(t, "messages go to the refused queue", 1)
+		good := r.consume(t, r.good, acknowledge)
+		brokertest.Eventually(t, func() error {
+			all, different, _ := good.count()
+			if different < n || all == n {
+				return fmt.Errorf("%s has %d messages, %d of %d different ones", r.good, all, different, n)
+			}
+			return r.countIs(t, r.refused, n)
+		})
+		_, _, most := good.count()
+		require.LessOrEqual(t, most, 2, "times that a message came")
+		w.awaitReady(t, "")
+		w.awaitSeries(t, map[string]float64{"messages_refused_total": n, r.series: n})
+		require.Equal(t, 1, w.Log.Count("refused queue"))
+		require.Equal(t, 1, w.Log.Count("msg=consuming"))
 	})
-	r.Log.Await(t, "messages go to the refused queue", 1)
-	p.expectShared(t, n, p.names.FailedQueue(), p.names.RefusedQueue())
-	r.awaitReady(t, "")
-	r.awaitSeries(t, map[string]float64{"messages_refused_total": n, "messages_parked_total{reason=exhausted}": n})
-	if log := r.Log; log.Count("messages go to the refused queue") != 1 || log.Count("msg=consuming") != 1 {
-		t.Errorf("log:\n%.2000s", log)
-	}
 }
 
 // A queue of others beside the unrouted queue does not hold up or multiply what goes there, and the others go on.
@@ -146,12 +193,11 @@ func TestFullQueueBesideTheUnroutedQueue(t *testing.T) {
 // As long as there is no refused queue, messages are published again.
 func TestRefusedQueueIsMissing(t *testing.T) {
 	t.Parallel()
-	withoutRefusedQueue(t, func(good ...*consumer) {
+	withoutRefusedQueue(t, func(t *testing.T, good *consumer) {
+		t.Helper()
 		brokertest.Eventually(t, func() error {
-			for _, c := range good {
-				if _, _, most := c.count(); most < 2 {
-					return errors.New("no message came twice")
-				}
+			if _, _, most := good.count(); most < 2 {
+				return errors.New("no message came twice")
 			}
 			return nil
 		})
@@ -159,95 +205,45 @@ func TestRefusedQueueIsMissing(t *testing.T) {
 }
 
 // withoutRefusedQueue has queues refuse messages beside others, and does something before there is a refused queue.
-func withoutRefusedQueue(t *testing.T, meanwhile func(good ...*consumer)) {
+func withoutRefusedQueue(t *testing.T, meanwhile func(t *testing.T, good *consumer)) {
 	t.Helper()
 	const n = 5
-	e := newExchange(t, "1m", "100ms", "good")
-	e.set(t, http.MethodDelete, e.Path("exchanges", e.names.Refused()), nil)
-	e.declareFull(t, "full", topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"})
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	p.set(t, http.MethodDelete, p.Path("queues", p.names.RefusedQueue()), nil)
-	p.declareFull(t, "audit", topology.Binding{Source: p.names.FailedExchange()})
-	delays, parks := e.work(t), p.work(t)
-	p.fillInbox(t, n, func(int) amqp.Publishing { return amqp.Publishing{Headers: lastAttempt()} })
-	for i := range n {
-		e.publish(t, "good", 0, amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
-	}
-	good, failed := e.consume(t, "good", acknowledge), p.consume(t, p.names.FailedQueue(), acknowledge)
-	delays.awaitReady(t, "kept unacknowledged")
-	parks.awaitReady(t, "kept unacknowledged")
-	meanwhile(good, failed)
-	for _, c := range []*consumer{good, failed} {
-		if _, different, _ := c.count(); different != n {
-			t.Errorf("%d of %d messages", different, n)
-		}
-	}
-	e.apply(t, delayed.Expand(e.spec))
-	p.apply(t, pipeline.Expand(p.spec))
-	delays.awaitReady(t, "")
-	parks.awaitReady(t, "")
-	for _, r := range []*running{delays, parks} {
-		if log := r.Log; log.Count("msg=consuming") != 1 || log.Count("publish deferred") != 1 {
-			t.Errorf("log:\n%.2000s", log)
-		}
-	}
+	forEachRefusal(t, func(t *testing.T, r refusal) {
+		r.set(t, http.MethodDelete, r.Path(r.way, r.refused), nil)
+		w := r.work(t)
+		r.publish(t, n)
+		good := r.consume(t, r.good, acknowledge)
+		w.awaitReady(t, "kept unacknowledged")
+		meanwhile(t, good)
+		_, different, _ := good.count()
+		require.Equal(t, n, different)
+		r.apply(t, r.objects)
+		w.awaitReady(t, "")
+		require.Equal(t, 1, w.Log.Count("msg=consuming"))
+		require.Equal(t, 1, w.Log.Count("publish deferred"))
+	})
 }
 
 // What the refused queue itself does not take waits for it, and is not published to the others again.
 func TestRefusedQueueRefuses(t *testing.T) {
 	t.Parallel()
 	const n = 20
-	e := newExchange(t, "1m", "100ms", "good")
-	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	for _, c := range []struct {
-		testVhost
-		refused, good string
-		binding       topology.Binding
-		work          func(*testing.T) *running
-		publish       func(*testing.T)
-	}{
-		{
-			e.testVhost, e.names.Refused(), "good",
-			topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"},
-			func(t *testing.T) *running { t.Helper(); return e.work(t) },
-			func(t *testing.T) {
-				t.Helper()
-				for i := range n {
-					e.publish(t, "good", 0, amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
-				}
-			},
-		},
-		{
-			p.testVhost, p.names.RefusedQueue(), p.names.FailedQueue(),
-			topology.Binding{Source: p.names.FailedExchange()},
-			func(t *testing.T) *running { t.Helper(); return p.work(t) },
-			func(t *testing.T) {
-				t.Helper()
-				p.fillInbox(t, n, func(int) amqp.Publishing { return amqp.Publishing{Headers: lastAttempt()} })
-			},
-		},
-	} {
-		t.Run(c.refused, func(t *testing.T) {
-			t.Parallel()
-			c.limit(t, c.refused, 1)
-			c.declareFull(t, "full", c.binding)
-			r, good := c.work(t), c.consume(t, c.good, acknowledge)
-			c.publish(t)
-			r.Log.Await(t, "the broker refuses them", 1)
-			r.awaitReady(t, "kept unacknowledged")
-			time.Sleep(2 * pipeline.RefusedWait)
-			if all, different, _ := good.count(); different != n || all > n+n/2 {
-				t.Errorf("%s has %d messages, %d different ones", c.good, all, different)
-			}
-			c.limit(t, c.refused, 1_000_000)
-			brokertest.Eventually(t, func() error { return c.countIs(t, c.refused, n) })
-			r.awaitReady(t, "")
-			if _, _, most := good.count(); most > 2 {
-				t.Errorf("%s has a message %d times", c.good, most)
-			}
-			if log := r.Log; log.Count("msg=consuming") != 1 || log.Count("the broker refuses them") != 1 {
-				t.Errorf("log:\n%.2000s", log)
-			}
-		})
-	}
+	forEachRefusal(t, func(t *testing.T, r refusal) {
+		r.limit(t, r.refused, 1)
+		w, good := r.work(t), r.consume(t, r.good, acknowledge)
+		r.publish(t, n)
+		w.Log.Await(t, "the broker refuses them", 1)
+		w.awaitReady(t, "kept unacknowledged")
+		time.Sleep(2 * pipeline.RefusedWait)
+		all, different, _ := good.count()
+		require.Equal(t, n, different)
+		require.LessOrEqual(t, all, n+n/2)
+		r.limit(t, r.refused, 1_000_000)
+		brokertest.Eventually(t, func() error { return r.countIs(t, r.refused, n) })
+		w.awaitReady(t, "")
+		_, _, most := good.count()
+		require.LessOrEqual(t, most, 2, "times that a message came")
+		require.Equal(t, 1, w.Log.Count("msg=consuming"))
+		require.Equal(t, 1, w.Log.Count("the broker refuses them"))
+	})
 }

@@ -62,7 +62,7 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 		t.Run(fmt.Sprint(replicas), func(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.a", "orders.b")
-			p.limit(t, "failures.a")
+			p.limit(t, "failures.a", 1)
 			p.parkIn(t, "orders.a", "failures.a")
 			p.parkIn(t, "orders.b", "failures.b")
 			p.fillQueue(t, "failures.a")
@@ -92,7 +92,7 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 				}
 			}
 
-			p.set(t, http.MethodDelete, p.Path("policies", "limit"), nil)
+			p.set(t, http.MethodDelete, p.Path("policies", "failures.a"), nil)
 			p.set(t, http.MethodDelete, p.Path("queues", "failures.a", "contents"), nil)
 			p.awaitParkedAgain(t, "orders.a", "failures.a")
 			brokertest.Eventually(t, func() error {
@@ -109,14 +109,6 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 			})
 		})
 	}
-}
-
-// limit has a queue that is declared next refuse what is more than one message.
-func (p *testPipeline) limit(t *testing.T, queue string) {
-	t.Helper()
-	p.set(t, http.MethodPut, p.Path("policies", "limit"), map[string]any{
-		"pattern": "^" + queue + "$", "apply-to": "queues", "definition": map[string]any{"max-length": 1, "overflow": "reject-publish"},
-	})
 }
 
 // publishFor publishes a message to each of the queues again and again, and checks that the deliveries of the consumer never

@@ -1,12 +1,16 @@
 package worker_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -343,4 +348,206 @@ func TestUndeliverableMessageWithAValueForABody(t *testing.T) {
 	if d := p.awaitFailed(t, "malformed"); d.Type != "amqp-1.0" || string(d.Body) != string(m.Body) {
 		t.Errorf("type %q, body %x, want %x", d.Type, d.Body, m.Body)
 	}
+}
+
+// Later brokers leave numbers out that AMQP 0-9-1 has not: such a message is like any other, and ends no session.
+func TestNumbersThatOnlyAMQP10Has(t *testing.T) {
+	t.Parallel()
+	p, client := newPipelineForAMQP10(t, topology.Quorum)
+	if !p.VersionAtLeast("4.1") {
+		t.Skipf("RabbitMQ %s cannot deliver them", p.Version)
+	}
+	sender, sent := client.To(t, "/exchanges/orders.dlx"), 0
+	for name, value := range map[string]amqp10.Value{
+		"decimal32": amqp10.Fixed(0x74, 0, 0, 0, 1), "decimal64": amqp10.Fixed(0x84, 0, 0, 0, 0, 0, 0, 0, 1),
+		"NaN": amqp10.Fixed(0x72, 0x7f, 0xc0, 0, 0), "infinity": amqp10.Fixed(0x82, 0x7f, 0xf0, 0, 0, 0, 0, 0, 0),
+	} {
+		annotated, property := withID(name), withID(name)
+		annotated.Annotations = amqp10.Map(amqp10.Symbol("x-k"), value)
+		property.ApplicationProperties = amqp10.Map(amqp10.Text("k"), value)
+		sender.Send(t, annotated.Encode())
+		sender.Send(t, property.Encode())
+		sent += 2
+	}
+	r := p.work(t)
+	for range sent {
+		if d := p.awaitFailed(t, "unknown_queue"); d.Headers["x-k"] != nil || d.Headers["k"] != nil {
+			t.Errorf("%s arrives as %v", d.MessageId, d.Headers)
+		}
+	}
+	if n := r.Log.Count("msg=consuming"); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// A worker that is killed when the copy is parked, and the original is not accepted yet, leaves one copy too many.
+func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
+	t.Parallel()
+	p, client := newPipelineForAMQP10(t, topology.Quorum)
+	client.To(t, "/exchanges/orders.dlx").Send(t, withUUID("bad").Encode())
+	var once sync.Once
+	killed := make(chan struct{})
+	var w *sidecartest.Process
+	started := make(chan struct{})
+	uri := brokertest.Between(t, p.URI, func(worker, broker net.Conn) {
+		go func() {
+			defer func() { _ = broker.Close() }()
+			data := make([]byte, 64<<10)
+			for {
+				n, err := worker.Read(data)
+				if err != nil {
+					return
+				}
+				disposition := []byte{0x00, 0x53, 0x15}
+				if bytes.Contains(data[:n], disposition) {
+					once.Do(func() {
+						<-started
+						w.Kill()
+						close(killed)
+					})
+					return
+				}
+				if _, err := broker.Write(data[:n]); err != nil {
+					return
+				}
+			}
+		}()
+		_, _ = io.Copy(worker, broker)
+	})
+	w = sidecartest.Start(t, p.environment(t, uri))
+	close(started)
+	<-killed
+	w.Wait(t)
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 1) })
+
+	again := p.start(t)
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 2) })
+	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+	for range 2 {
+		if d := p.awaitFailed(t, "malformed"); d.MessageId != "bad" || string(d.Body) != "body of bad" {
+			t.Errorf("parked %q with body %q", d.MessageId, d.Body)
+		}
+	}
+	if code := again.End(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// undeliverableOfPlugin are messages that RabbitMQ 3 takes over AMQP 1.0 and cannot deliver over AMQP 0-9-1, by what
+// dead-letter-error says of them.
+func undeliverableOfPlugin() map[string]amqp10.Message {
+	long, number := strings.Repeat("x", 300), amqp10.Fixed(0x80, 0, 0, 0, 0, 0, 0, 0, 7)
+	messages := map[string]amqp10.Message{}
+	for change, fields := range map[string]map[int]amqp10.Value{
+		`property "message-id": no text, written as text`:       {0: number},
+		`property "correlation-id": no text, written as text`:   {5: amqp10.Fixed(0x53, 8)},
+		`property "message-id": 300 bytes, left out: "xxx`:      {0: amqp10.Text(long)},
+		`property "reply-to": 300 bytes, left out: "xxx`:        {4: amqp10.Text(long)},
+		`property "content-type": 300 bytes, left out: "xxx`:    {6: amqp10.Symbol(long)},
+		`property "content-encoding": no text, written as text`: {7: amqp10.Fixed(0x70, 0, 0, 0, 9)},
+		`property "creation-time": no time, left out`:           {9: amqp10.Text("noon")},
+		`property "correlation-id": no text, left out`:          {5: amqp10.Fixed(0x82, 0, 0, 0, 0, 0, 0, 0, 1)},
+		`application property "k": a UUID, written as text`:     {},
+	} {
+		properties := []amqp10.Value{}
+		for i := range 10 {
+			properties = append(properties, amqp10.Null)
+			if value, ok := fields[i]; ok {
+				properties[i] = value
+			}
+		}
+		m := amqp10.Message{Properties: amqp10.List(properties...), Data: []byte(change)}
+		if len(fields) == 0 {
+			m.Properties = amqp10.List(number)
+			m.ApplicationProperties = amqp10.Map(amqp10.Text("k"), amqp10.UUID())
+		}
+		messages[change] = m
+	}
+	return messages
+}
+
+// The plugin rabbitmq_amqp1_0 lets messages in over which the broker closes each connection of AMQP 0-9-1.
+func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
+			if p.VersionAtLeast("4.0") || !amqp10.Speaks(t, p.Broker) {
+				t.Skipf("RabbitMQ %s without the plugin", p.Version)
+			}
+			client := amqp10.Dial(t, p.Broker)
+			sender := client.To(t, client.Queue("orders.created"))
+			bad := undeliverableOfPlugin()
+			for _, m := range bad {
+				sender.Send(t, m.Encode())
+				// What the plugin leaves to those who read it: 0-9-1 has bytes for it.
+				sender.Send(t, withUUID("good").Encode())
+			}
+			client.Reject(t, "orders.created", 2*len(bad))
+			user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^orders\.inbox$`)
+			r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
+			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
+			brokertest.Eventually(t, func() error {
+				if n := len(c.deliveries()); n < len(bad) {
+					return fmt.Errorf("%d of %d messages retried", n, len(bad))
+				}
+				return nil
+			})
+			for range bad {
+				d := p.awaitFailed(t, "malformed")
+				if text, _ := d.Headers["dead-letter-error"].(string); !strings.Contains(text, string(d.Body)) {
+					t.Errorf("%q is parked with dead-letter-error %q", d.Body, text)
+				}
+				if change := string(d.Body); strings.Contains(change, "written as text") && d.MessageId+d.CorrelationId+d.ContentEncoding == "" {
+					t.Errorf("%q is lost", change)
+				}
+			}
+			p.expectEmpty(t, p.names.FailedQueue())
+			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+			if n := len(c.deliveries()); n != len(bad) {
+				t.Errorf("%d messages retried, want %d", n, len(bad))
+			}
+			t.Logf("%d sessions", r.Log.Count("msg=consuming"))
+		})
+	}
+}
+
+// A broker closes the channel over a reply-to that it would have to replace: what is under way must not come twice.
+func TestDirectReplyToAmongMany(t *testing.T) {
+	t.Parallel()
+	forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {
+		const messages, every = 1000, 50
+		addresses := []string{"amq.rabbitmq.reply-to"}
+		if p.VersionAtLeast("4.3") {
+			addresses = append(addresses, "/queues/amq.rabbitmq.reply-to")
+		}
+		sender := client.To(t, "/queues/orders.created")
+		for i := range messages {
+			m := withID(fmt.Sprint("good-", i))
+			if i%every == 0 {
+				m.Properties = amqp10.List(amqp10.Text(fmt.Sprint("good-", i)), amqp10.Null, amqp10.Null, amqp10.Null,
+					amqp10.Text(addresses[i/every%len(addresses)]))
+			}
+			sender.Send(t, m.Encode())
+		}
+		client.Reject(t, "orders.created", messages)
+
+		r := p.work(t)
+		c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
+		brokertest.Eventually(t, func() error { return c.has(messages) })
+		p.expectSettled(t, r)
+		p.expectEmpty(t, p.names.FailedQueue())
+		seen := map[string]int{}
+		for _, d := range c.deliveries() {
+			seen[d.MessageId]++
+			i, err := strconv.Atoi(strings.TrimPrefix(d.MessageId, "good-"))
+			if want := i%every == 0; err != nil || (d.Headers["retry-reply-to"] == "amq.rabbitmq.reply-to") != want || d.ReplyTo != "" {
+				t.Errorf("%q has the reply-to %q and the headers %v", d.MessageId, d.ReplyTo, d.Headers)
+			}
+		}
+		if copies := len(c.deliveries()) - messages; copies != 0 || len(seen) != messages {
+			t.Errorf("%d messages came, and %d copies", len(seen), copies)
+		}
+	})
 }

@@ -19,15 +19,11 @@ func TestUnreadableDeathsStopNoDeadLettering(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	e.work(t)
 	p.work(t)
-	nested := amqp.Table{}
-	for range 40 {
-		nested = amqp.Table{"k": nested}
-	}
 	for name, c := range map[string]struct {
 		headers amqp.Table
 		kept    bool
 	}{
-		"undecodable":       {amqp.Table{"more": nested}, false},
+		"undecodable":       {amqp.Table{"more": nested()}, false},
 		"too large":         {amqp.Table{"more": strings.Repeat("x", 130_800)}, false},
 		"too large to wait": {amqp.Table{"more": strings.Repeat("x", 130_000)}, true},
 	} {

@@ -11,49 +11,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// An application that deletes and declares its queue again takes the binding to the return exchange
-// with it.
-func TestWorkQueueThatLostItsBinding(t *testing.T) {
-	t.Parallel()
-	for _, delay := range []string{"200ms", "0s"} {
-		t.Run(delay, func(t *testing.T) {
-			t.Parallel()
-			p := newPipeline(t, "orders", []string{delay}, 3, "orders.created")
-			p.recreate(t, "orders.created")
-			p.work(t)
-			c := p.consume(t, "orders.created", nil)
-			p.Publish(t, "", "orders.created", amqp.Publishing{Body: []byte("x")})
-			failed := p.awaitFailed(t, "exhausted")
-			if failed.Headers["retry-count"] != int64(3) || failed.Headers["retry-routing-key"] != "orders.created" {
-				t.Errorf("headers %v", failed.Headers)
-			}
-			if n := len(c.deliveries()); n != 3 {
-				t.Errorf("%d deliveries, want 3", n)
-			}
-			p.expectEmpty(t, p.names.FailedQueue())
-		})
-	}
-}
-
-func TestWorkQueueThatIsGone(t *testing.T) {
-	t.Parallel()
-	for _, delay := range []string{"500ms", "0s"} {
-		t.Run(delay, func(t *testing.T) {
-			t.Parallel()
-			p := newPipeline(t, "orders", []string{delay}, 3, "orders.created")
-			p.Publish(t, "", "orders.created", amqp.Publishing{})
-			p.rejectOne(t)
-			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 1) })
-			p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
-			p.work(t)
-			failed := p.awaitFailed(t, "unknown_queue")
-			if failed.Headers["retry-count"] != int64(1) || failed.Headers["retry-queue"] != "orders.created" {
-				t.Errorf("headers %v", failed.Headers)
-			}
-		})
-	}
-}
-
 // Without the permission to publish to the default exchange a message cannot be rescued; the broker
 // closes the channel over each attempt, and the others have to go on.
 func TestRescueIsRefused(t *testing.T) {
@@ -81,10 +38,7 @@ func TestRescueIsRefused(t *testing.T) {
 		t.Errorf("%d lines about the permission, want 1:\n%s", n, r.Log)
 	}
 
-	permissions := pipeline.WorkerPermissions(p.names)
-	p.set(t, "PUT", p.Path("permissions", user), map[string]string{
-		"configure": permissions.Configure, "write": permissions.Write, "read": permissions.Read,
-	})
+	p.grant(t, user, pipeline.WorkerPermissions(p.names))
 	// A queue that is gone has no binding to wait for, whether the worker has the permission by now or not.
 	p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
 	fastest := time.Hour
@@ -97,7 +51,7 @@ func TestRescueIsRefused(t *testing.T) {
 	if fastest > 8*time.Second {
 		t.Errorf("parked after %s, as if it had waited for a binding", fastest)
 	}
-	p.declare(t, "orders.created")
+	p.DeclareQueue(t, "orders.created", "quorum", nil)
 	p.consume(t, "orders.created", nil)
 	brokertest.Eventually(t, func() error {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
@@ -142,10 +96,5 @@ func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
 func (p *testPipeline) recreate(t *testing.T, queue string) {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("queues", queue), nil)
-	p.declare(t, queue)
-}
-
-func (p *testPipeline) declare(t *testing.T, queue string) {
-	t.Helper()
-	p.set(t, "PUT", p.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	p.DeclareQueue(t, queue, "quorum", nil)
 }

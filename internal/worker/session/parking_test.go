@@ -1,6 +1,9 @@
 package session
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,5 +51,88 @@ func TestRefusalEndsADetour(t *testing.T) {
 	s.publishers.all[refused.Channel()].shut = true
 	if err := f.nacked(p, &message{verdict: v, sent: v, confirmation: answered(false)}); err != nil || f.parking != (obstacle{}) {
 		t.Errorf("%+v, error %v", f.parking, err)
+	}
+}
+
+// Nothing is left to the broker while the failed queue is missing, or may not be bound yet.
+func TestRejectionsWaitForTheFailedQueue(t *testing.T) {
+	t.Parallel()
+	var r rejections
+	now := time.Now()
+	for _, step := range []struct {
+		after   time.Duration
+		missing bool
+		safe    bool
+	}{
+		{0, false, true},
+		{time.Second, true, false},
+		{20 * time.Second, false, false},
+		{20*time.Second + bindingTime - time.Millisecond, false, false},
+		{20*time.Second + bindingTime, false, true},
+	} {
+		at := now.Add(step.after)
+		r.looked(step.missing, at)
+		if got := r.safe(at); got != step.safe {
+			t.Errorf("after %s: %t", step.after, got)
+		}
+	}
+}
+
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	r, now := refusals{log: slog.New(slog.NewTextHandler(&log, nil))}, time.Now()
+	lines := func() int { return strings.Count(log.String(), "\n") }
+	for i := range 100 {
+		at := now.Add(time.Duration(i) * time.Second)
+		r.accepted(at, "orders.failed", "") // what the full queue is not for
+		r.refused(at, "orders.failed", "", setAside, "refused_queue", "orders.retry.0.refused")
+	}
+	if lines() != 1 || !strings.Contains(log.String(), "refused_queue=orders.retry.0.refused") {
+		t.Errorf("log:\n%s", &log)
+	}
+	r.refused(now, "orders.failed", "a", setAside, "refused_queue", "orders.retry.0.refused")
+	if lines() != 2 || !strings.Contains(log.String(), "queue=a") {
+		t.Errorf("log of another obstruction:\n%s", &log)
+	}
+	for range 2 {
+		r.accepted(now.Add(time.Hour), "orders.failed", "")
+	}
+	if lines() != 3 || !strings.Contains(log.String(), "take all messages again") {
+		t.Errorf("log of the end:\n%s", &log)
+	}
+}
+
+// Whoever makes up names of queues takes no memory.
+func TestManyRefusals(t *testing.T) {
+	t.Parallel()
+	r := refusals{log: slog.New(slog.DiscardHandler)}
+	for i := range 2 * mostRefusing {
+		r.refused(time.Now(), "orders.failed.route", string(rune(i)), setAside)
+	}
+	if n := len(r.last); n > mostRefusing {
+		t.Errorf("%d remembered", n)
+	}
+}
+
+func TestOnlyTraceContextIsLogged(t *testing.T) {
+	t.Parallel()
+	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for name, test := range map[string]struct {
+		header any
+		want   string
+	}{
+		"valid":       {good, good},
+		"absent":      {nil, ""},
+		"number":      {int64(1), ""},
+		"bytes":       {[]byte(good), ""},
+		"upper case":  {strings.ToUpper(good), ""},
+		"long":        {good + "-" + strings.Repeat("x", 1<<16), ""},
+		"line break":  {good + "\n", ""},
+		"other words": {"msg=\"message parked\" password=secret", ""},
+	} {
+		if got := traceparent(amqp.Table{"traceparent": test.header}); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }

@@ -182,26 +182,6 @@ func TestTakeParksMessagesWithTooManyHeaders(t *testing.T) {
 	}
 }
 
-// The original is accepted only when the copy is kept.
-func TestTakeLeavesWhatItCannotPark(t *testing.T) {
-	t.Parallel()
-	b, inbox := newInbox(t, topology.Quorum)
-	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
-		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
-	}.Encode())
-	ch := b.Channel(t)
-	require.NoError(t, ch.QueueUnbind("orders.failed", "", "orders.failed", nil))
-	for range 3 {
-		if taken, err := inbox.Take(t.Context(), 1); taken != 0 || err == nil {
-			t.Errorf("%d taken: %v", taken, err)
-		}
-	}
-	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed", false, nil))
-	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
-		t.Errorf("%d taken: %v", taken, err)
-	}
-}
-
 // A copy that one of several queues refuses is not published to all of them again.
 func TestTakeParksBesideAFullQueue(t *testing.T) {
 	t.Parallel()
