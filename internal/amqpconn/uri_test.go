@@ -31,9 +31,7 @@ func TestURIPrintsWithoutCredentials(t *testing.T) {
 			continue
 		}
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d"} {
-			if got := fmt.Sprintf(verb, uri); got != want {
-				t.Errorf("%s of %s is %s, want %s", verb, raw, got, want)
-			}
+			require.Equal(t, want, fmt.Sprintf(verb, uri), "%s of %s", verb, raw)
 		}
 	}
 }
@@ -52,9 +50,7 @@ func TestURIErrorsDoNotQuoteIt(t *testing.T) {
 			continue
 		}
 		for _, secret := range []string{"s3cret", "123", "cret@"} {
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("%q: the error quotes it: %v", raw, err)
-			}
+			require.NotContains(t, err.Error(), secret, raw)
 		}
 	}
 }

@@ -34,9 +34,7 @@ func TestGuideHasEveryMetric(t *testing.T) {
 		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s |", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help))
 	}
 	got := regexp.MustCompile("(?m)^\\| `rabbitmq_retry_.*$").FindAllString(read(t, guide), -1)
-	if !slices.Equal(got, want) {
-		t.Errorf("the guide has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	require.Equal(t, want, got)
 }
 
 // used are the names of our metrics in a file, without what a histogram adds.
@@ -58,16 +56,12 @@ func TestExamplesUseMetricsThatExist(t *testing.T) {
 	}
 	for _, file := range []string{"dashboard.json", "alerts.yml", "alerts_test.yml"} {
 		for _, name := range used(t, examples+file) {
-			if !slices.Contains(existing, name) {
-				t.Errorf("%s uses %s", file, name)
-			}
+			require.Contains(t, existing, name, file)
 		}
 	}
 	shown := used(t, examples+"dashboard.json")
 	for _, name := range existing {
-		if !slices.Contains(shown, name) {
-			t.Errorf("the dashboard has no %s", name)
-		}
+		require.Contains(t, shown, name, "dashboard")
 	}
 }
 
@@ -113,9 +107,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 		if strings.Count(tests, alert[1]) < 2 {
 			t.Errorf("%s is not tested, firing and not", alert[1])
 		}
-		if !strings.Contains(documented, "| `"+alert[1]+"` |") {
-			t.Errorf("%s is not in the guide", alert[1])
-		}
+		require.Contains(t, documented, "| `"+alert[1]+"` |", guide)
 	}
 }
 

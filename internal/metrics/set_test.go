@@ -3,7 +3,6 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,9 +67,7 @@ func TestCatalogueIsWhatIsExported(t *testing.T) {
 	for _, family := range families {
 		m, found := described[family.GetName()]
 		if !found {
-			if strings.HasPrefix(family.GetName(), prefix) {
-				t.Errorf("%s is not in the catalogue", family.GetName())
-			}
+			require.False(t, strings.HasPrefix(family.GetName(), prefix), "%s is not in the catalogue", family.GetName())
 			continue
 		}
 		delete(described, family.GetName())
@@ -126,12 +123,8 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 		}
 	}
 	for series := range got {
-		if strings.Contains(series, "publisher") {
-			t.Errorf("%s has a label from a message", series)
-		}
-		if strings.Contains(series, "mails") {
-			t.Errorf("%s is of a pipeline that is gone", series)
-		}
+		require.NotContains(t, series, "publisher", "a label from a message")
+		require.NotContains(t, series, "mails", "a pipeline that is gone")
 	}
 	if statuses := s.Statuses(); len(statuses) != 2 {
 		t.Errorf("a pipeline that is gone is judged: %+v", statuses)
@@ -157,9 +150,7 @@ func TestQueuesAndTheirRoles(t *testing.T) {
 	want := map[string]int{
 		`role="inbox"`: 2, `role="refused"`: 2, `role="retry"`: 1, `role="failed"`: 2, `role="level"`: 12, `role="unrouted"`: 1,
 	}
-	if !maps.Equal(roles, want) {
-		t.Errorf("%v, want %v", roles, want)
-	}
+	require.Equal(t, want, roles)
 }
 
 func TestProblems(t *testing.T) {
@@ -180,9 +171,7 @@ func TestProblems(t *testing.T) {
 		"blocked":           {s(Consuming, Report{Blocked: true}, 0, nil), "the broker blocks publishers: wait for its alarm to clear"},
 		"backlog":           {s(Consuming, Report{Backlog: 3}, 0, nil), "3 message(s) kept unacknowledged: the broker refuses them, does not confirm them, or has no exchange or queue for them"},
 	} {
-		if got := test.state.problem(now); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		require.Equal(t, test.want, test.state.problem(now), name)
 	}
 }
 
@@ -213,9 +202,7 @@ func TestAge(t *testing.T) {
 		now.Add(-3 * time.Hour): 3 * time.Hour,
 		now.Add(time.Minute):    0,
 	} {
-		if got := age(at, now); got != want {
-			t.Errorf("age(%s) = %s, want %s", at, got, want)
-		}
+		require.Equal(t, want, age(at, now), at)
 	}
 }
 

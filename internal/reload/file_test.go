@@ -63,9 +63,7 @@ func (f *follower) expectConfig(t *testing.T, name string, generation int) {
 	t.Helper()
 	select {
 	case got := <-f.configs:
-		if n := got.Pipelines[0].Name; n != name {
-			t.Errorf("pipeline %q, want %q", n, name)
-		}
+		require.Equal(t, name, got.Pipelines[0].Name)
 	case o := <-f.outcomes:
 		t.Fatalf("outcome %+v", o)
 	case <-time.After(patience):
@@ -136,9 +134,7 @@ func TestWrongFilesAreRefusedOnce(t *testing.T) {
 			write(t, filepath.Join(filepath.Dir(f.path), "unrelated"), "x")
 			f.hangUp() // whoever asks is told
 			f.expect(t, 1, test.want)
-			if n := f.refusals(); n != 2 {
-				t.Errorf("%d refusals in the log, want 2:\n%s", n, &f.log)
-			}
+			require.Equal(t, 2, f.refusals())
 			write(t, f.path, config("first"))
 			f.expect(t, 1, "")
 			write(t, f.path, config("second"))

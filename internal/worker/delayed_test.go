@@ -170,7 +170,6 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 	})
 }
 
-// What only AMQP 1.0 can carry does not stop the others.
 // An exchange of an application that is bound to the one that delivers, and has no queue for a key: RabbitMQ does not use the
 // alternate exchange then. What has no delay does not pile up in the sidecar.
 func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
@@ -194,6 +193,7 @@ func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
 	r.awaitReady(t, "")
 }
 
+// What only AMQP 1.0 can carry does not stop the others.
 func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")

@@ -82,9 +82,7 @@ func TestWritesGoTogether(t *testing.T) {
 			under.let(t, nil)
 			got = append(got, <-under.writes...)
 		}
-		if string(got) != want {
-			t.Errorf("wrote %q, want %q", got, want)
-		}
+		require.Equal(t, want, string(got))
 	}
 	if err := c.Close(); err != nil || !under.closed.Load() {
 		t.Errorf("closed: %t, %v", under.closed.Load(), err)
@@ -247,16 +245,10 @@ func TestFailureEndsTheConnection(t *testing.T) {
 	deadline := time.Now().Add(brokertest.Patience)
 	for {
 		if _, err := c.Write([]byte("y")); err != nil {
-			if !errors.Is(err, broken) {
-				t.Errorf("failed with %v", err)
-			}
+			require.ErrorIs(t, err, broken)
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("writes go on")
-		}
+		require.False(t, time.Now().After(deadline), "writes go on")
 	}
-	if !under.closed.Load() {
-		t.Error("the connection is still open: nobody who reads learns of it")
-	}
+	require.True(t, under.closed.Load(), "the connection is still open: nobody who reads learns of it")
 }

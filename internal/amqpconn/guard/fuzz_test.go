@@ -1,8 +1,9 @@
 package guard_test
 
 import (
-	"bytes"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The real client survives whatever a content header holds, and nothing depends on how it is cut.
@@ -17,8 +18,6 @@ func FuzzContentHeader(f *testing.F) {
 			t.Errorf("%d deliveries of 2: the client died", len(got))
 		}
 		stream := deliveries([][]byte{header, contentHeader(0, nil)})
-		if !bytes.Equal(through(t, stream, int(cut)+1), through(t, stream, len(stream))) {
-			t.Error("the outcome depends on how the stream is cut")
-		}
+		require.Equal(t, through(t, stream, len(stream)), through(t, stream, int(cut)+1), "the outcome depends on how the stream is cut")
 	})
 }

@@ -73,9 +73,7 @@ func TestClientSurvives(t *testing.T) {
 			}
 			for _, atMost := range []int{1, 7, 1000, 1 << 20} {
 				got := deliver(t, true, atMost, header)
-				if len(got) != 2 {
-					t.Fatalf("%d deliveries of 2, read %d bytes at a time", len(got), atMost)
-				}
+				require.Len(t, got, 2, "read %d bytes at a time", atMost)
 				d := got[0]
 				if guard.Undecodable(d.Headers) == nil || d.ContentType != "text/plain" || d.DeliveryMode != 2 || d.MessageId != "id" {
 					t.Errorf("delivery %+v", d)

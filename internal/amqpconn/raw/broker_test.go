@@ -102,9 +102,7 @@ func TestReturns(t *testing.T) {
 	for name, properties := range everything(b.Username) {
 		require.NoError(t, ch.Publish("", "nowhere", true, false, amqp.Publishing{Headers: raw.Headers([]byte(properties))}))
 		r := brokertest.Receive(t, returns)
-		if got := string(conn.Properties(r.Headers)); got != properties {
-			t.Errorf("%s: %.200q came back as %.200q", name, properties, got)
-		}
+		require.Equal(t, properties, string(conn.Properties(r.Headers)), name)
 	}
 }
 
@@ -131,9 +129,7 @@ func TestHeadersLargerThanAFrame(t *testing.T) {
 	if conn.Fits(len(got["body"])) || !conn.Fits(len(large)) {
 		t.Error("what does not fit a frame is not said to, or the reverse")
 	}
-	if got["next"] != "\x00\x00" {
-		t.Errorf("the next message has %q", got["next"])
-	}
+	require.Equal(t, "\x00\x00", got["next"])
 }
 
 func connect(t *testing.T, rawURI, vhost string) amqpconn.Raw {

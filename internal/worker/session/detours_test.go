@@ -96,9 +96,7 @@ func TestOneMessageTriesADelayThatDoesNotAnswer(t *testing.T) {
 		at   time.Time
 		want bool
 	}{{now, true}, {later, false}, {later, true}, {later.Add(probePeriod + time.Second), false}} {
-		if got := d.avoids(short, test.at); got != test.want {
-			t.Errorf("%d: %t", i, got)
-		}
+		require.Equal(t, test.want, d.avoids(short, test.at), i)
 	}
 }
 
@@ -147,9 +145,7 @@ func TestDelayIsAvoidedWhenItsQueueRefuses(t *testing.T) {
 	f.detours.refused(retry(medium), now.Add(4*time.Second))
 	f.detours.refused(retry(short), now.Add(4*time.Second))
 	f.detours.avoidRefusing(f.config, alarm{}, now.Add(4*time.Second))
-	if len(f.detours.avoided) != 0 {
-		t.Errorf("after four seconds: %v", f.detours.avoided)
-	}
+	require.Empty(t, f.detours.avoided, "after four seconds")
 	f.detours.avoidRefusing(f.config, alarm{}, now.Add(6*time.Second))
 	if _, shut := f.detours.avoided[short]; !shut || len(f.detours.avoided) != 1 {
 		t.Errorf("after six seconds: %v", f.detours.avoided)
@@ -182,9 +178,7 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 		left  int
 	}{{medium, 2}, {long, 0}} {
 		require.NoError(t, s.finish(&message{sent: retry(test.delay), delivery: amqp.Delivery{Acknowledger: &acks}}))
-		if len(f.detours.avoided) != test.left {
-			t.Errorf("%s taken: %v", test.delay, f.detours.avoided)
-		}
+		require.Len(t, f.detours.avoided, test.left, test.delay)
 	}
 }
 

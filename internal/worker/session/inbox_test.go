@@ -23,9 +23,7 @@ func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 		"once only":            {inbox{window: window{messages: 10}, slow: true, widened: true}, false},
 		"nothing to widen":     {inbox{window: window{messages: 1}, slow: true}, false},
 	} {
-		if got := c.inbox.due(); got != c.due {
-			t.Errorf("%s: %t", name, got)
-		}
+		require.Equal(t, c.due, c.inbox.due(), name)
 	}
 }
 
@@ -56,9 +54,7 @@ func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
 		for range want {
 			require.NoError(t, i.acknowledge(d))
 		}
-		if i.unheard != want {
-			t.Errorf("%d unheard, want %d", i.unheard, want)
-		}
+		require.Equal(t, want, i.unheard)
 	}
 }
 
@@ -69,21 +65,15 @@ func TestMessageThatTakesLongIsSlow(t *testing.T) {
 	i.observe(now.Add(time.Hour)) // nothing is in flight
 	i.received(amqp.Delivery{}, now)
 	i.observe(now.Add(rampSlow))
-	if i.slow {
-		t.Error("slow too soon")
-	}
+	require.False(t, i.slow, "slow too soon")
 	if err := i.acknowledge(amqp.Delivery{Acknowledger: &acks}); err != nil || i.inFlight != 0 || i.finished != 1 {
 		t.Errorf("%v, %d in flight, %d finished", err, i.inFlight, i.finished)
 	}
 	i.observe(now.Add(time.Hour))
-	if i.slow {
-		t.Error("slow with nothing in flight")
-	}
+	require.False(t, i.slow, "slow with nothing in flight")
 	i.received(amqp.Delivery{}, now)
 	i.observe(now.Add(rampSlow + time.Millisecond))
-	if !i.slow {
-		t.Error("not slow")
-	}
+	require.True(t, i.slow, "not slow")
 }
 
 func TestSecondConsumerHasAsManyMessagesAsFit(t *testing.T) {
@@ -121,18 +111,12 @@ func TestWindowIsCrowdedByLargeMessages(t *testing.T) {
 		w.received(small)
 	}
 	w.received(large)
-	if w.crowded() {
-		t.Error("crowded by one large message among many")
-	}
+	require.False(t, w.crowded(), "crowded by one large message among many")
 	w = window{messages: 256, rest: 255}
 	w.received(large)
-	if !w.crowded() {
-		t.Error("not crowded by large messages")
-	}
+	require.True(t, w.crowded(), "not crowded by large messages")
 	w.narrow()
-	if w.crowded() {
-		t.Error("crowded without a second consumer")
-	}
+	require.False(t, w.crowded(), "crowded without a second consumer")
 }
 
 // Another message that ends the session may be among those that were in flight.
@@ -146,8 +130,6 @@ func TestCarefulSessionHandlesTheWholeWindowOneByOne(t *testing.T) {
 		"careful":        {Settings{Prefetch: 256, Careful: true}, 256},
 		"a small window": {Settings{Prefetch: 10, Careful: true}, rampAfter},
 	} {
-		if got := (&Session{Settings: c.settings}).ramp(); got != c.ramp {
-			t.Errorf("%s: %d, want %d", name, got, c.ramp)
-		}
+		require.Equal(t, c.ramp, (&Session{Settings: c.settings}).ramp(), name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
@@ -28,15 +29,11 @@ func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
 		{ParkingPatience + parkingProbe + 1, ""}, // tries again
 		{ParkingPatience + parkingProbe + 2, deadletter.DetourForbidden},
 	} {
-		if got := o.detour(alarm{}, now.Add(step.after)); got != step.want {
-			t.Errorf("after %s: %q, want %q", step.after, got, step.want)
-		}
+		require.Equal(t, step.want, o.detour(alarm{}, now.Add(step.after)), step.after)
 	}
 	// What an alarm has stopped does not count.
 	alarmed.shut(&amqp.Error{Code: amqp.NotFound}, now)
-	if got := alarmed.detour(alarm{clearedAt: now.Add(4 * time.Second)}, now.Add(ParkingPatience)); got != "" {
-		t.Errorf("detour %q during an alarm", got)
-	}
+	require.Empty(t, alarmed.detour(alarm{clearedAt: now.Add(4 * time.Second)}, now.Add(ParkingPatience)), "during an alarm")
 }
 
 // What a queue refuses has got to it: the exchange is there, and open to this user.
@@ -72,9 +69,7 @@ func TestRejectionsWaitForTheFailedQueue(t *testing.T) {
 	} {
 		at := now.Add(step.after)
 		r.looked(step.missing, at)
-		if got := r.safe(at); got != step.safe {
-			t.Errorf("after %s: %t", step.after, got)
-		}
+		require.Equal(t, step.safe, r.safe(at), step.after)
 	}
 }
 
@@ -131,8 +126,6 @@ func TestOnlyTraceContextIsLogged(t *testing.T) {
 		"line break":  {good + "\n", ""},
 		"other words": {"msg=\"message parked\" password=secret", ""},
 	} {
-		if got := traceparent(amqp.Table{"traceparent": test.header}); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		require.Equal(t, test.want, traceparent(amqp.Table{"traceparent": test.header}), name)
 	}
 }

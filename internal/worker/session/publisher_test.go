@@ -50,9 +50,7 @@ func TestBlockedSessionIsNotStalled(t *testing.T) {
 		t.Error("no error")
 	}
 	s.alarm.active = true
-	if err := s.stalled(time.Now()); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, s.stalled(time.Now()))
 }
 
 // answered is a confirmation of which the broker has said whether it keeps the message.
@@ -101,13 +99,9 @@ func TestUnansweredCountsAsBacklog(t *testing.T) {
 		"blocked":          {Session{alarm: alarm{active: true}}, false},
 		"blocked just now": {Session{alarm: alarm{clearedAt: now.Add(-time.Second)}}, false},
 	} {
-		if got := test.session.unanswered(m, now); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		require.Equal(t, test.want, test.session.unanswered(m, now), name)
 	}
-	if (&Session{}).unanswered(&message{publishedAt: now.Add(-9 * time.Second)}, now) {
-		t.Error("9 s are late")
-	}
+	require.False(t, (&Session{}).unanswered(&message{publishedAt: now.Add(-9 * time.Second)}, now), "9 s are late")
 }
 
 func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
@@ -120,9 +114,7 @@ func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
 		t.Error("it does not count from the first refusal")
 	}
 	p.took(p.confirmed(1))
-	if err := p.stalled(now, alarm{}); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, p.stalled(now, alarm{}))
 }
 
 func TestBacklogComesInOrderOfItsTime(t *testing.T) {
@@ -172,9 +164,7 @@ func TestWariness(t *testing.T) {
 		}
 	}
 	p.outstanding = nil
-	if !p.ready(&message{}) {
-		t.Error("not even one goes")
-	}
+	require.True(t, p.ready(&message{}), "not even one goes")
 }
 
 // acknowledged keeps the tags of what was acknowledged.
@@ -209,9 +199,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	if want := []uint64{1, 4}; !slices.Equal(acks, want) {
 		t.Errorf("acknowledged %d, want %d", acks, want)
 	}
-	if len(p.outstanding) != 3 {
-		t.Errorf("%d messages are outstanding, want 3", len(p.outstanding))
-	}
+	require.Len(t, p.outstanding, 3)
 }
 
 // A session that has to be over waits for no confirms.
@@ -239,9 +227,7 @@ func TestLastConfirmsAreNotWaitedFor(t *testing.T) {
 				c.change(s)
 				began := time.Now()
 				s.settleLast()
-				if took := time.Since(began); took != c.want+ackGrace {
-					t.Errorf("took %s, want %s", took, c.want+ackGrace)
-				}
+				require.Equal(t, c.want+ackGrace, time.Since(began))
 			})
 		})
 	}

@@ -48,9 +48,7 @@ func TestSilentMessage(t *testing.T) {
 		if c.unblocked > 0 {
 			s.alarm.clearedAt = ago(c.unblocked)
 		}
-		if got := s.isSilent(&message{publishedAt: ago(c.published)}, c.oldest, now); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		require.Equal(t, c.want, s.isSilent(&message{publishedAt: ago(c.published)}, c.oldest, now), name)
 	}
 }
 
@@ -100,9 +98,7 @@ func TestSlowQueueIsNotSilent(t *testing.T) {
 	confirm := func(c amqp.Confirmation, want time.Duration) {
 		t.Helper()
 		require.NoError(t, s.confirm(answer{publisher: p, Confirmation: c, ok: true}))
-		if got := s.silence.patience.At(now); got != want {
-			t.Errorf("after %+v: %s, want %s", c, got, want)
-		}
+		require.Equal(t, want, s.silence.patience.At(now), c)
 	}
 	confirm(amqp.Confirmation{DeliveryTag: 3}, silentAgain)
 	confirm(amqp.Confirmation{DeliveryTag: 4, Ack: true}, silentAgain)
@@ -129,9 +125,7 @@ func TestCrowdedChannel(t *testing.T) {
 		"of another kind": {publisher{outstanding: outstanding(time.Second)}, false},
 	} {
 		c.published = 9 + mostUnheard
-		if c.crowded(now) {
-			t.Errorf("%s: at once", name)
-		}
+		require.False(t, c.crowded(now), name)
 		if c.published++; c.crowded(now) != c.want {
 			t.Errorf("%s: %t", name, !c.want)
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // newInbox is an inbox with a failed queue, and a work queue "created" that dead-letters to it.
-func newInbox(t *testing.T, queueType string) (*brokertest.Broker, undeliverable.Inbox) {
+func newInbox(t *testing.T, queueType string) (*brokertest.Broker, *undeliverable.Inbox) {
 	t.Helper()
 	b := brokertest.New(t)
 	if !b.VersionAtLeast("4.0") {
@@ -45,10 +45,21 @@ func newInbox(t *testing.T, queueType string) (*brokertest.Broker, undeliverable
 	ch := b.Channel(t)
 	require.NoError(t, ch.ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil))
 	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed", false, nil))
-	return b, undeliverable.Inbox{
+	return b, &undeliverable.Inbox{
 		URI: uri, Client: amqpconn.Client{Name: t.Name()},
 		Flow: session.NewRetrying(p, session.NewJudge(), time.Hour, metrics.New("test").Pipeline(p), slog.New(slog.DiscardHandler)),
 	}
+}
+
+// bad is a message that AMQP 0-9-1 cannot carry.
+var bad = amqp10.Message{ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID())}
+
+// expectTaken looks at so many other messages, and expects so many to be taken.
+func expectTaken(t *testing.T, inbox *undeliverable.Inbox, looks, want int) {
+	t.Helper()
+	taken, err := inbox.Take(t.Context(), looks)
+	require.NoError(t, err)
+	require.Equal(t, want, taken)
 }
 
 // Whatever AMQP 0-9-1 can carry stays where it was, as it was, however often it is looked at.
@@ -78,9 +89,7 @@ func TestTakeLeavesOtherMessages(t *testing.T) {
 				}
 				client.Reject(t, "created", 1)
 				for range looks {
-					if taken, err := inbox.Take(t.Context(), 1); taken != 0 || err != nil {
-						t.Fatalf("%d taken: %v", taken, err)
-					}
+					expectTaken(t, inbox, 1, 0)
 				}
 				d, ok := b.Get(t, "orders.inbox")
 				if !ok || string(d.Body) != "body" || d.ContentType != "a/b" || d.CorrelationId != "7" || d.Headers["k"] != "v" ||
@@ -107,11 +116,9 @@ func TestTakeEndsWhenTheInboxIsEmpty(t *testing.T) {
 	b, inbox := newInbox(t, topology.Quorum)
 	sender := amqp10.Dial(t, b).To(t, "/queues/orders.inbox")
 	for range 3 {
-		sender.Send(t, amqp10.Message{ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID())}.Encode())
+		sender.Send(t, bad.Encode())
 	}
-	if taken, err := inbox.Take(t.Context(), 1); taken != 3 || err != nil {
-		t.Errorf("%d taken: %v", taken, err)
-	}
+	expectTaken(t, inbox, 1, 3)
 	for i := range 3 {
 		if d, ok := b.Get(t, "orders.failed"); !ok || d.Headers["dead-letter-reason"] != "malformed" {
 			t.Errorf("%d: %v", i, d.Headers)
@@ -129,15 +136,9 @@ func TestTakeLooksBehindOthers(t *testing.T) {
 			for i := range 3 {
 				b.Publish(t, "", "orders.inbox", amqp.Publishing{MessageId: fmt.Sprint(i)})
 			}
-			amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
-				ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
-			}.Encode())
-			if taken, err := inbox.Take(t.Context(), 3); taken != 0 || err != nil {
-				t.Errorf("%d taken: %v", taken, err)
-			}
-			if taken, err := inbox.Take(t.Context(), 4); taken != 1 || err != nil {
-				t.Errorf("%d taken: %v", taken, err)
-			}
+			amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, bad.Encode())
+			expectTaken(t, inbox, 3, 0)
+			expectTaken(t, inbox, 4, 1)
 			for range 3 {
 				if _, ok := b.Get(t, "orders.inbox"); !ok {
 					t.Error("a message is gone")
@@ -155,9 +156,7 @@ func TestTakeKeepsLargeBodies(t *testing.T) {
 	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
 		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()), Data: body,
 	}.Encode())
-	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
-		t.Errorf("%d taken: %v", taken, err)
-	}
+	expectTaken(t, inbox, 1, 1)
 	if d, ok := b.Get(t, "orders.failed"); !ok || !bytes.Equal(d.Body, body) {
 		t.Errorf("%t: a body of %d bytes, want %d", ok, len(d.Body), len(body))
 	}
@@ -174,9 +173,7 @@ func TestTakeParksMessagesWithTooManyHeaders(t *testing.T) {
 	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
 		ApplicationProperties: amqp10.Map(properties...), Data: []byte("body"),
 	}.Encode())
-	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
-		t.Errorf("%d taken: %v", taken, err)
-	}
+	expectTaken(t, inbox, 1, 1)
 	if d, ok := b.Get(t, "orders.failed"); !ok || string(d.Body) != "body" {
 		t.Errorf("%t: %+v", ok, d)
 	}
@@ -193,12 +190,8 @@ func TestTakeParksBesideAFullQueue(t *testing.T) {
 	for _, way := range [][3]string{{"audit", "", "orders.failed"}, {"orders.retry.0.refused", pipeline.RefusedKey, "orders.retry"}} {
 		require.NoError(t, ch.QueueBind(way[0], way[1], way[2], false, nil))
 	}
-	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, amqp10.Message{
-		ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID()),
-	}.Encode())
-	if taken, err := inbox.Take(t.Context(), 1); taken != 1 || err != nil {
-		t.Errorf("%d taken: %v", taken, err)
-	}
+	amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, bad.Encode())
+	expectTaken(t, inbox, 1, 1)
 	for _, queue := range []string{"orders.failed", "orders.retry.0.refused"} {
 		if d, ok := b.Get(t, queue); !ok || d.Headers["dead-letter-reason"] != "malformed" {
 			t.Errorf("%s: %t, %v", queue, ok, d.Headers)
