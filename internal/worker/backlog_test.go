@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -30,9 +31,7 @@ func TestRefusedMessagesWaitWhileOthersGoOn(t *testing.T) {
 		return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry": "never"}}
 	})
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "other", Headers: amqp.Table{"retry-queue": "orders.created"}})
-	if d := p.await(t, "orders.created"); d.MessageId != "other" {
-		t.Errorf("message %q is back", d.MessageId)
-	}
+	require.Equal(t, "other", p.await(t, "orders.created").MessageId)
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.RefusedQueue(), n) })
 	r.awaitReady(t, "")
 }
@@ -64,9 +63,7 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 			p.Publish(t, "", "orders.paid", amqp.Publishing{})
 			p.awaitFailed(t, "exhausted")
 			brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", test.kept) })
-			if n := r.Log.Count("session ended"); n > 0 {
-				t.Errorf("%d sessions ended:\n%s", n, r.Log)
-			}
+			require.Zero(t, r.Log.Count("session ended"))
 			for taken := 0; taken < test.kept; {
 				if p.await(t, "orders.created").MessageId != "filling" {
 					taken++
@@ -159,12 +156,8 @@ func TestClosedConnectionIsRenewed(t *testing.T) {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
 		p.awaitFailed(t, "exhausted")
 	}
-	brokertest.Eventually(t, func() error {
-		if n := r.Log.Count("session ended"); n != 2 {
-			return fmt.Errorf("%d sessions ended, want 2:\n%s", n, r.Log)
-		}
-		return nil
-	})
+	r.Log.Await(t, "session ended", 2)
+	require.Equal(t, 2, r.Log.Count("session ended"))
 	if strings.Contains(r.Log.String(), p.Password+"@") {
 		t.Error("the log has the password")
 	}

@@ -165,9 +165,7 @@ func TestRotatedPassword(t *testing.T) {
 	file("password", rotated+"\n")
 	w.Log.Await(t, "msg=consuming", 2)
 	p.retries(t)
-	if code := w.End(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 	for _, secret := range []string{password, rotated, url.QueryEscape(rotated), url.PathEscape(rotated)} {
 		if strings.Contains(w.Log.String(), secret) {
 			t.Errorf("the log has the password:\n%s", w.Log)

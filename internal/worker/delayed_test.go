@@ -36,9 +36,7 @@ func TestMessagesAreDelayed(t *testing.T) {
 		t.Errorf("%d messages came twice", n)
 	}
 	r.awaitReady(t, "")
-	if n := r.Log.Count("level=WARN") + r.Log.Count("level=ERROR"); n > 0 {
-		t.Errorf("the log has warnings:\n%s", r.Log)
-	}
+	require.Zero(t, r.Log.Count("level=WARN")+r.Log.Count("level=ERROR"))
 	e.expectEmpty(t, e.names.UnroutedQueue())
 }
 
@@ -109,14 +107,10 @@ func TestPublishersHeadersAndProperties(t *testing.T) {
 			d.DeliveryMode != amqp.Persistent || d.Priority != 0 || d.Expiration != "" || d.UserId != "" {
 			t.Errorf("%+v", d.Delivery)
 		}
-		for key, want := range map[string]any{
+		expectHeaders(t, d.Delivery, amqp.Table{
 			"mine": "kept", "x-mine": int32(5), "x-delay": int32(-1500), "delay-30": nil, "delay-user-id": m.UserId,
 			"delay-expiration": "60000", "delay-priority": int64(9), "delay-delivery-mode": int64(1),
-		} {
-			if d.Headers[key] != want {
-				t.Errorf("%s is %v, want %v", key, d.Headers[key], want)
-			}
-		}
+		})
 		if list, _ := d.Headers["x-death"].([]any); len(list) != 4 {
 			t.Errorf("x-death has %d entries, want one for each level that it waited in: %v", len(list), list)
 		}
@@ -126,9 +120,7 @@ func TestPublishersHeadersAndProperties(t *testing.T) {
 	}
 	// The level is not frozen.
 	e.publish(t, "work", int32(800), amqp.Publishing{MessageId: "after"})
-	if d := brokertest.Receive(t, deliveries); d.MessageId != "after" {
-		t.Errorf("%+v", d.Delivery)
-	}
+	require.Equal(t, "after", brokertest.Receive(t, deliveries).MessageId)
 }
 
 // What is not delivered is in the unrouted queue, and says why if the worker knows.
@@ -161,9 +153,7 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "good"})
-	if d := e.await(t, "work"); d.MessageId != "good" {
-		t.Errorf("%+v", d)
-	}
+	require.Equal(t, "good", e.await(t, "work").MessageId)
 	r.awaitSeries(t, map[string]float64{
 		"messages_unrouted_total{reason=delay_too_long}": 2, "messages_unrouted_total{reason=malformed}": 2, "messages_delayed_total": 2, "messages_delivered_total": 1,
 		"session_restarts_total": 0, "ready": 1,
@@ -183,9 +173,7 @@ func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
 		e.publish(t, "shop.refund", 0, amqp.Publishing{MessageId: fmt.Sprint("refund-", i)})
 	}
 	e.publish(t, "work", 0, amqp.Publishing{MessageId: "other"})
-	if d := e.await(t, "work"); d.MessageId != "other" {
-		t.Errorf("%+v", d)
-	}
+	require.Equal(t, "other", e.await(t, "work").MessageId)
 	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), n) })
 	if d, _ := e.Get(t, e.names.UnroutedQueue()); d.Headers["dead-letter-reason"] != "unroutable" || d.RoutingKey != "shop.refund" {
 		t.Errorf("%+v", d)
@@ -207,9 +195,7 @@ func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 		m.ApplicationProperties = amqp10.Map(append(more, amqp10.Text("order"), amqp10.UUID())...)
 		sender.Send(t, m.Encode())
 		e.publish(t, "work", int32(100), amqp.Publishing{MessageId: "good"})
-		if d := e.await(t, "work"); d.MessageId != "good" {
-			t.Errorf("%+v", d)
-		}
+		require.Equal(t, "good", e.await(t, "work").MessageId)
 		d := e.await(t, e.names.UnroutedQueue())
 		if text, _ := d.Headers["dead-letter-error"].(string); d.MessageId != "bad" || d.Headers["dead-letter-reason"] != "malformed" || !strings.Contains(text, "a UUID") {
 			t.Errorf("%+v", d)
@@ -233,13 +219,9 @@ func TestMessageOfNoProtocolDoesNotStopADelayedExchange(t *testing.T) {
 	amqp10.Dial(t, e.Broker).To(t, "/exchanges/"+e.names.Exchange()).Send(t, m.Encode())
 	e.publish(t, "work", int32(100), amqp.Publishing{MessageId: "good"})
 	r := e.work(t)
-	if d := e.await(t, "work"); d.MessageId != "good" {
-		t.Errorf("%+v", d)
-	}
+	require.Equal(t, "good", e.await(t, "work").MessageId)
 	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), 1) })
-	if n := r.Log.Count("a message was left to the broker"); n != 1 {
-		t.Errorf("said %d times:\n%s", n, r.Log)
-	}
+	require.Equal(t, 1, r.Log.Count("a message was left to the broker"))
 }
 
 // A worker with the permissions that the provider lists can do all that it has to.
@@ -350,18 +332,12 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 	first.publish(t, "work", 300, amqp.Publishing{MessageId: "a"})
 	first.publish(t, "first", 300, amqp.Publishing{MessageId: "b"})
 	second.publish(t, "second", 300, amqp.Publishing{MessageId: "c"})
-	if d := p.await(t, "first"); d.MessageId != "b" {
-		t.Errorf("%+v", d)
-	}
-	if d := p.await(t, "second"); d.MessageId != "c" {
-		t.Errorf("%+v", d)
-	}
+	require.Equal(t, "b", p.await(t, "first").MessageId)
+	require.Equal(t, "c", p.await(t, "second").MessageId)
 	if d := p.awaitFailed(t, "exhausted"); d.MessageId != "a" || d.Headers["x-delay"] != int32(-300) {
 		t.Errorf("%+v", d)
 	}
-	if n := len(c.deliveries()); n != 3 {
-		t.Errorf("%d deliveries, want 3", n)
-	}
+	require.Len(t, c.deliveries(), 3)
 }
 
 // A reload starts what is new, and lets what left finish. Nothing else is touched.
@@ -389,9 +365,7 @@ func TestReloadAddsAndRemovesDelayedExchanges(t *testing.T) {
 	if n := awaitDue(t, sent, deliveries); n > 0 {
 		t.Errorf("%d messages came twice", n)
 	}
-	if n := r.Log.Count("msg=consuming"); n != 3 {
-		t.Errorf("%d sessions, want 3:\n%s", n, r.Log)
-	}
+	require.Equal(t, 3, r.Log.Count("msg=consuming"))
 }
 
 // A check says what is missing of each.

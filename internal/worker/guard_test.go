@@ -224,9 +224,7 @@ func TestPanicOverAMessage(t *testing.T) {
 			p.rejectOne(t)
 			p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "good"})
 			p.rejectOne(t)
-			if d := p.await(t, "orders.created"); d.MessageId != "good" {
-				t.Errorf("message %q is back", d.MessageId)
-			}
+			require.Equal(t, "good", p.await(t, "orders.created").MessageId)
 			d := p.await(t, p.names.FailedQueue())
 			if d.MessageId != "bad" || d.Headers["dead-letter-reason"] != reason {
 				t.Errorf("%q: headers %v", d.MessageId, d.Headers)

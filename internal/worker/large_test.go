@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -83,9 +84,7 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), messages) })
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
-	if n := again.Log.Count("msg=consuming"); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
+	require.Equal(t, 1, again.Log.Count("msg=consuming"))
 }
 
 // The window in bytes is full before the broker has answered to the second consumer.

@@ -180,9 +180,7 @@ func TestLoadStops(t *testing.T) {
 		for range stops {
 			w := p.start(t)
 			time.Sleep(rand.N(time.Second))
-			if code := w.End(t, syscall.SIGTERM); code != 0 {
-				t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
-			}
+			require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 		}
 	})
 }

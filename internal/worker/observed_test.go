@@ -108,9 +108,7 @@ func TestLogHasALinePerParkedMessage(t *testing.T) {
 			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 			w := p.start(t, test.env...)
 			p.rejectTraced(t)
-			if code := w.End(t, syscall.SIGTERM); code != 0 {
-				t.Errorf("exit code %d", code)
-			}
+			require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 			log := w.Log
 			parked := ` work_queue=orders.created attempts=2 message_id="m\nmsg=forged" traceparent=` + trace + "\n"
 			if log.Count("message parked") != 1 || log.Count(parked) != 1 || log.Count("message sent back") != test.back {

@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	endian "encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -179,12 +179,7 @@ func TestSilentNetwork(t *testing.T) {
 	p.retries(t)
 	silent.Store(connections.Load())
 	ids := p.fillInbox(t, 100, toRetry)
-	brokertest.Eventually(t, func() error {
-		if r.Log.Count("msg=consuming") < 2 {
-			return errors.New("nothing is noticed")
-		}
-		return nil
-	})
+	r.Log.Await(t, "msg=consuming", 2)
 	p.awaitAll(t, ids)
 }
 
@@ -250,9 +245,7 @@ func TestAddedHeadersStayWithinASmallFrame(t *testing.T) {
 	if n := largest.Load(); n > frameMax || n < frameMax-1500 {
 		t.Errorf("the largest frame has %d bytes, the limit is %d", n, frameMax)
 	}
-	if n := r.Log.Count("msg=consuming"); n != 1 {
-		t.Errorf("%d sessions, want 1", n)
-	}
+	require.Equal(t, 1, r.Log.Count("msg=consuming"))
 	t.Logf("%d messages: retried up to %d bytes, left to the broker from %d; largest frame %d", sent, largestRetried, smallestLeft, largest.Load())
 }
 

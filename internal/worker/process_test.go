@@ -141,15 +141,11 @@ func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	a := p.collect(t, "orders.created")
 	w := p.start(t)
 	a.awaitAtLeast(t, messages/4)
-	if code := w.End(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
-	}
+	require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 
 	w = p.start(t)
 	a.awaitAtLeast(t, messages)
-	if code := w.End(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
-	}
+	require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.duplicates > 0 {
@@ -164,9 +160,7 @@ func TestSIGTERMWhileTheInboxGoes(t *testing.T) {
 	w := p.start(t)
 	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
 	time.Sleep(200 * time.Millisecond) // for the broker to cancel the consumer
-	if code := w.End(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0:\n%s", code, w.Log)
-	}
+	require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 }
 
 func TestSecondSignalStopsAtOnce(t *testing.T) {

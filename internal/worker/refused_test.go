@@ -171,9 +171,7 @@ func TestFullQueueBesideTheUnroutedQueue(t *testing.T) {
 		e.publish(t, "work", time.Hour.Milliseconds(), amqp.Publishing{MessageId: fmt.Sprint(i), DeliveryMode: amqp.Persistent})
 	}
 	e.publish(t, "work", 500, amqp.Publishing{MessageId: "other"})
-	if d := e.await(t, "work"); d.MessageId != "other" {
-		t.Errorf("%+v", d)
-	}
+	require.Equal(t, "other", e.await(t, "work").MessageId)
 	unrouted := e.consume(t, e.names.UnroutedQueue(), acknowledge)
 	brokertest.Eventually(t, func() error {
 		if all, different, most := unrouted.count(); different < late || all < 2*late || most > 2 {

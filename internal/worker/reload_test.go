@@ -273,9 +273,7 @@ func TestProcessReloadsItsFile(t *testing.T) {
 	w.Signal(t, syscall.SIGHUP)
 	w.Log.Await(t, "the configuration is the one that is in force", 1)
 
-	if code := w.End(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 	if log := w.Log; log.Count("msg=consuming") != 1 || log.Count(refused) != 2 {
 		t.Errorf("the log:\n%s", log)
 	}
@@ -288,7 +286,5 @@ func TestHangUpWithoutAFile(t *testing.T) {
 	w.Signal(t, syscall.SIGHUP)
 	w.Log.Await(t, "nothing to reload", 1)
 	p.retries(t)
-	if code := w.End(t, os.Interrupt); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, w.Log)
-	}
+	require.Zero(t, w.End(t, os.Interrupt), w.Log)
 }

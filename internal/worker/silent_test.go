@@ -222,12 +222,7 @@ func TestMessagesBehindAFrozenQueue(t *testing.T) {
 	q.behind = 0
 	q.mu.Unlock()
 	x.hangUp()
-	brokertest.Eventually(t, func() error {
-		if n := r.Log.Count("msg=consuming"); n < 2 {
-			return fmt.Errorf("%d sessions", n)
-		}
-		return nil
-	})
+	r.Log.Await(t, "msg=consuming", 2)
 	publish("after")
 	for id, times := range await(2 * n) {
 		if times > 2 {

@@ -83,9 +83,7 @@ func TestMessagesDoNotReturnAtOnceInsteadOfWaiting(t *testing.T) {
 	p.Publish(t, "", "orders.created", amqp.Publishing{DeliveryMode: amqp.Persistent})
 	r.Log.Await(t, noDelayIsBound, 1)
 	p.expectEmpty(t, "orders.failed")
-	if n := len(c.deliveries()); n != 2 {
-		t.Errorf("%d deliveries, want the first one and the one after 0s", n)
-	}
+	require.Len(t, c.deliveries(), 2)
 	p.bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.200ms", RoutingKey: "delay:200ms"})
 	p.awaitFailed(t, "exhausted")
 }

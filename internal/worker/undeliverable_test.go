@@ -15,6 +15,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
@@ -330,9 +331,7 @@ func TestUndeliverableMessageOverTLS(t *testing.T) {
 	user, password := p.User(t, "", "^$", `^my pipeline\.%ü\+\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^my pipeline\.%ü\+\.inbox$`)
 	server, ca := brokertest.ServerTLS(t)
 	p.workAs(t, withUser(t, p.ThroughTLS(t, server, "cacertfile", ca), user, password), p.spec.Worker())
-	if d := p.awaitFailed(t, "malformed"); d.MessageId != "bad" {
-		t.Errorf("parked %q with headers %v", d.MessageId, d.Headers)
-	}
+	require.Equal(t, "bad", p.awaitFailed(t, "malformed").MessageId)
 	p.Publish(t, p.names.DeadLetterExchange(), "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 	p.await(t, "orders.created")
 }
@@ -375,9 +374,7 @@ func TestNumbersThatOnlyAMQP10Has(t *testing.T) {
 			t.Errorf("%s arrives as %v", d.MessageId, d.Headers)
 		}
 	}
-	if n := r.Log.Count("msg=consuming"); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
+	require.Equal(t, 1, r.Log.Count("msg=consuming"))
 }
 
 // A worker that is killed when the copy is parked, and the original is not accepted yet, leaves one copy too many.
@@ -428,9 +425,7 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 			t.Errorf("parked %q with body %q", d.MessageId, d.Body)
 		}
 	}
-	if code := again.End(t, syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	require.Zero(t, again.End(t, syscall.SIGTERM), again.Log)
 }
 
 // undeliverableOfPlugin are messages that RabbitMQ 3 takes over AMQP 1.0 and cannot deliver over AMQP 0-9-1, by what

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 )
 
 // Before RabbitMQ 3.13, one message with an x-death that the broker cannot read, left to the broker, ends the
@@ -47,13 +48,9 @@ func TestUnreadableDeathsStopNoDeadLettering(t *testing.T) {
 	other.work(t)
 	other.consume(t, "orders.created", nil)
 	other.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "good"})
-	if d := other.awaitFailed(t, "exhausted"); d.MessageId != "good" {
-		t.Errorf("%q was parked", d.MessageId)
-	}
+	require.Equal(t, "good", other.awaitFailed(t, "exhausted").MessageId)
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "good"})
-	if d := e.await(t, "work"); d.MessageId != "good" {
-		t.Errorf("%q was delivered", d.MessageId)
-	}
+	require.Equal(t, "good", e.await(t, "work").MessageId)
 }
 
 // unreadableDeaths are headers with an x-death over each of which the broker fails.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -34,9 +35,7 @@ func TestRescueIsRefused(t *testing.T) {
 	if n, m := len(created.deliveries()), len(paid.deliveries()); n != 20 || m != 60 {
 		t.Errorf("%d and %d deliveries, want 20 and 60", n, m)
 	}
-	if n := r.Log.Count("grant it the permission"); n != 1 {
-		t.Errorf("%d lines about the permission, want 1:\n%s", n, r.Log)
-	}
+	require.Equal(t, 1, r.Log.Count("grant it the permission"))
 
 	p.grant(t, user, pipeline.WorkerPermissions(p.names))
 	// A queue that is gone has no binding to wait for, whether the worker has the permission by now or not.
@@ -87,9 +86,7 @@ func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
 		}
 	}
 	p.expectEmpty(t, p.names.FailedQueue())
-	if running.Log.Count("session ended") > 0 {
-		t.Error("the session ended")
-	}
+	require.Zero(t, running.Log.Count("session ended"))
 }
 
 // recreate deletes a queue and declares it again, as an application does: without the binding.
