@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -332,9 +332,7 @@ func TestAlteredDelayedQueues(t *testing.T) {
 			if len(found) != 1 || found[0].Severity != audit.Error {
 				t.Fatalf("found %+v", found)
 			}
-			if !strings.Contains(found[0].Message, c.text) {
-				t.Error(found[0].Message)
-			}
+			require.Contains(t, found[0].Message, c.text)
 		})
 	}
 }

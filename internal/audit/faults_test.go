@@ -2,7 +2,13 @@ package audit_test
 
 import (
 	"maps"
+	"slices"
+	"strings"
+	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -191,3 +197,88 @@ var faults = map[string]fault{
 
 // shop publishes to the queue "work", which keeps the routing key of what it dead-letters.
 var shop = all(exchange("shop", "direct", nil), classic("work", args{"x-dead-letter-exchange": "dead"}), bind("shop", "work", "created"))
+
+// Each fault loses messages, or makes more of them, on a real broker, and the audit of that vhost says
+// so. Fixed, it does neither.
+func TestFaultsOnABroker(t *testing.T) {
+	t.Parallel()
+	for name, f := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range []struct {
+				name  string
+				vhost part
+				left  int
+				rules []string
+			}{
+				{"faulty", f.faulty, f.left, f.rules},
+				{"fixed", f.fixed, f.kept, nil},
+			} {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					s := createVhost(t, c.vhost)
+					if !f.concerns(s) {
+						c.left, c.rules = f.kept, nil
+					}
+					expectRules(t, s.audit(), c.rules...)
+					f.die(s)
+					s.settles("all queues", s.total, c.left)
+				})
+			}
+		})
+	}
+}
+
+// concerns reports whether the broker's version has the fault.
+func (f fault) concerns(s *liveVhost) bool {
+	if s.VersionAtLeast("4.0") {
+		return f.before == topology.Version{}
+	}
+	return f.since == topology.Version{}
+}
+
+func TestFaultsAsValues(t *testing.T) {
+	t.Parallel()
+	for name, f := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newer, older := f.rules, f.rules
+			if f.since != (topology.Version{}) {
+				older = nil
+			}
+			if f.before != (topology.Version{}) {
+				newer = nil
+			}
+			expectRules(t, audit.Vhost(vhost(f.faulty)), newer...)
+			expectRules(t, audit.Vhost(vhost(f.faulty, version(3, 13))), older...)
+			expectRules(t, audit.Vhost(vhost(f.fixed)))
+			expectRules(t, audit.Vhost(vhost(f.fixed, version(3, 13))))
+		})
+	}
+}
+
+// The templates get the values they name: none is missing, none is left over.
+func TestMessagesAreComplete(t *testing.T) {
+	t.Parallel()
+	for name, f := range faults {
+		for _, found := range slices.Concat(audit.Vhost(vhost(f.faulty)), audit.Vhost(vhost(f.faulty, version(3, 13)))) {
+			if text := found.Message + found.Remedy; strings.Contains(text, "%!") {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	}
+}
+
+func TestUnroutableMessages(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]part{
+		`The dead-letter exchange "orders.failed" of queue "orders.inbox" leads to no queue, ` +
+			`and no alternate exchange receives what it cannot route. Messages that die there are dropped silently.`: all(expanded(topology.Classic), unbound("orders.failed")),
+		`The dead-letter exchange "dead" of queue "work" leads to no queue for the dead-letter routing key "lost", ` +
+			`and no alternate exchange receives what it cannot route. Messages that die there are dropped silently.`: all(
+			classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "lost"}), parked, exchange("dead", "direct", nil), bind("dead", "parked", "dead")),
+	} {
+		found := audit.Vhost(vhost(c))
+		require.Truef(t, slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Message == want }), "found %+v, want %s", found, want)
+	}
+}

@@ -3,12 +3,14 @@ package audit_test
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -152,9 +154,7 @@ func TestErrorsComeFirst(t *testing.T) {
 		}
 	}
 	want := []string{"error dead-letter-loop queue c", "error parking-queue-expires queue parked", "warning delivery-limit-default vhost /"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q", got)
-	}
+	require.Equal(t, want, got)
 	if errors, warnings := audit.Count(found); errors != 2 || warnings != 1 {
 		t.Errorf("%d errors, %d warnings", errors, warnings)
 	}
@@ -186,4 +186,167 @@ func TestPipeline(t *testing.T) {
 	expectRules(t, audit.Pipeline(v, "orders", []string{"work"}), "full-target-freezes", "pipeline-return-unbound")
 	expectRules(t, audit.Pipeline(v, "bills", []string{"elsewhere2"}), "dead-letter-exchange-missing")
 	expectRules(t, audit.Pipeline(v, "bills", nil))
+}
+
+// What works says nothing, and neither does what cannot be known.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	deadFanout := all(exchange("dead", "fanout", nil), bind("dead", "parked", ""), parked)
+	for name, v := range map[string]part{
+		"nothing":                   all(),
+		"no dead-lettering":         all(exchange("shop", "topic", nil), classic("work", nil), bind("shop", "work", "#")),
+		"limits of a work queue":    classic("work", args{"x-max-length": number(1), "x-message-ttl": number(1), "x-expires": number(1)}),
+		"quorum before 4.0":         all(quorum("work", nil), version(3, 13)),
+		"no delivery limit":         quorum("work", args{"x-delivery-limit": number(-1)}),
+		"a retry loop":              all(classic("work", toQueue("retry", nil)), classic("retry", toQueue("work", args{"x-message-ttl": number(1)}))),
+		"a retry loop of exchanges": all(classic("work", args{"x-dead-letter-exchange": "retry"}), exchange("retry", "direct", nil), exchange("shop", "direct", nil), bind("shop", "work", "k"), bind("retry", "retry", "k"), classic("retry", args{"x-dead-letter-exchange": "shop", "x-message-ttl": number(1)})),
+		"keys of headers":           all(exchange("dead", "headers", nil), bind("dead", "parked", ""), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+		"keys of a hash":            all(exchange("dead", "x-consistent-hash", nil), bind("dead", "parked", "1"), parked, classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "k"})),
+		"topic for any key":         all(exchange("shop", "topic", nil), bind("shop", "work", "order.*"), exchange("dead", "topic", nil), bind("dead", "parked", "order.created"), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+		"alternate exchange":        all(exchange("dead", "direct", args{"alternate-exchange": "all"}), exchange("all", "fanout", nil), bind("all", "parked", ""), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+		"alternate by policy":       all(exchange("dead", "direct", nil), exchange("all", "fanout", nil), bind("all", "parked", ""), parked, classic("work", args{"x-dead-letter-exchange": "dead"}), policy("alternate", "^dead$", 0, args{"alternate-exchange": "all"})),
+		"delayed delivery":          all(classic("delay", toQueue("work", args{"x-message-ttl": number(1)})), classic("work", args{"x-message-ttl": number(9), "x-max-length": number(9)})),
+		"no dead letters of dead":   all(classic("work", nil), deadFanout, policy("dead", ".*", 0, args{"dead-letter-exchange": "dead"}), policy("except", "^parked$", 1, args{"max-length": number(1_000_000_000)})),
+		"argument over policy":      all(classic("work", args{"x-dead-letter-exchange": "dead"}), deadFanout, policy("limit", "^work$", 1, args{"max-length": number(5)}), policy("dead", "^work$", 0, args{"dead-letter-exchange": "missing"})),
+		"equal policies":            all(classic("work", nil), deadFanout, policy("a", "^work$", 1, args{"dead-letter-exchange": "dead"}), policy("b", "^work$", 1, args{"dead-letter-exchange": "dead", "queue-version": number(2)})),
+		"a fallback policy":         all(classic("work", nil), deadFanout, policy("a", "^work$", 1, args{"dead-letter-exchange": "dead", "dead-letter-strategy": "at-least-once"}), policy("b", "^work$", 0, args{"dead-letter-exchange": "dead"})),
+		"a quorum target":           all(classic("work", toParked(nil)), quorum("parked", args{"x-max-length": number(1), "x-overflow": "reject-publish", "x-delivery-limit": number(-1)})),
+		"a full target goes on":     all(classic("work", toQueue("next", nil)), classic("next", toParked(args{"x-max-length": number(1), "x-overflow": "reject-publish-dlx"})), parked),
+		"other arguments":           classic("work", args{"x-max-age": "1D", "x-owner": "me", "x-dead-letter-team": "us", "length": number(1), "version": number(1)}),
+		"ignored but set":           all(classic("work", args{"dead-letter-exchange": "x"}), deadFanout, policy("dead", "^work$", 0, args{"dead-letter-exchange": "dead"})),
+		"delayed retries":           quorum("work", args{"x-delayed-retry-type": "failed", "x-delayed-retry-min": number(1), "x-delivery-limit": number(-1)}),
+		"a stream":                  func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} },
+		"passing queues":            all(passing("amq.gen"), policy("dead", ".*", 0, args{"dead-letter-exchange": "", "dead-letter-strategy": "at-least-once"})),
+		"keys of passing queues":    all(passing("amq.gen"), exchange("dead", "direct", nil), bind("dead", "parked", "dead"), parked, policy("dead", "^amq", 0, args{"dead-letter-exchange": "dead"})),
+		"a quorum pipeline":         expanded(topology.Quorum),
+		"a classic pipeline":        expanded(topology.Classic),
+		"a native pipeline":         expandedWith(pipeline.EngineNative, topology.Quorum, nil),
+		"a counting pipeline":       expandedWith(pipeline.EngineConsumer, topology.Quorum, nil),
+		"a classic counting one":    expandedWith(pipeline.EngineConsumer, topology.Classic, nil),
+		"parking in a native one":   all(expandedWith(pipeline.EngineNative, topology.Quorum, nil), classic("other", args{"x-dead-letter-exchange": "orders.failed"})),
+		"a pipeline of 3.10":        all(expanded(topology.Quorum), version(3, 10)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expectRules(t, audit.Vhost(vhost(v)))
+		})
+	}
+}
+
+// passing is a queue that goes with its connection.
+func passing(name string) part {
+	return func(v *topology.Vhost) {
+		v.Queues[name] = topology.Queue{Type: topology.Classic, Exclusive: true}
+	}
+}
+
+// The audit follows the graph of each engine.
+func TestFaultsOfEngines(t *testing.T) {
+	t.Parallel()
+	native, counting := expandedWith(pipeline.EngineNative, topology.Quorum, nil), expandedWith(pipeline.EngineConsumer, topology.Quorum, nil)
+	altered := func(name, key string, value any) part {
+		return func(v *topology.Vhost) { v.Policies[name].Definition[key] = value }
+	}
+	for name, c := range map[string]struct {
+		vhost part
+		rules []string
+	}{
+		"nobody is let in":      {all(counting, unbound("orders.retry")), []string{"pipeline-delay-unbound"}},
+		"no way back":           {all(counting, unbound("orders.return")), []string{"pipeline-return-unbound"}},
+		"a key of others":       {all(counting, altered("retry/orders/queue/work", "dead-letter-routing-key", "else")), []string{"pipeline-retry-ineffective"}},
+		"no replay":             {all(native, unbound("orders.return")), []string{"pipeline-return-unbound"}},
+		"another delay":         {all(native, altered("retry/orders/quorum-queues", "delayed-retry-min", number(7))), []string{"pipeline-retry-ineffective"}},
+		"another type":          {all(native, altered("retry/orders/quorum-queues", "delayed-retry-type", "failed")), []string{"pipeline-retry-ineffective"}},
+		"an argument":           {expandedWith(pipeline.EngineNative, topology.Quorum, args{"x-delivery-limit": number(1)}), []string{"pipeline-retry-ineffective"}},
+		"a higher argument":     {expandedWith(pipeline.EngineNative, topology.Quorum, args{"x-delivery-limit": number(99)}), nil},
+		"all of teams, native":  {teamsOf(pipeline.EngineNative), nil},
+		"all of teams, counted": {teamsOf(pipeline.EngineConsumer), nil},
+		"no work queue, native": {expandedOf(pipeline.EngineNative, topology.Quorum, nil), nil},
+		"an operator's limit":   {all(native, operatorPolicy("^work$", args{"delivery-limit": number(1)})), []string{"pipeline-retry-ineffective"}},
+		"nowhere to be parked":  {all(native, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
+		"nowhere to be counted": {all(counting, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
+	} {
+		found := rulesOf(audit.Vhost(vhost(c.vhost)))
+		if want := slices.Sorted(slices.Values(c.rules)); !slices.Equal(found, want) {
+			t.Errorf("%s: found %q, want %q", name, found, want)
+		}
+	}
+}
+
+func operatorPolicy(pattern string, definition args) part {
+	return func(v *topology.Vhost) {
+		v.OperatorPolicies["operator"] = topology.Policy{Pattern: pattern, ApplyTo: "queues", Definition: definition}
+	}
+}
+
+const layers = 40
+
+// diamonds are layers of two exchanges, each bound to both of the next layer: a message has 2^layers ways from x0.0 to the last.
+func diamonds(kind string) part {
+	parts := []part{exchange("x0.0", kind, nil)}
+	for layer := 1; layer <= layers; layer++ {
+		for i := range 2 {
+			to := fmt.Sprintf("x%d.%d", layer, i)
+			parts = append(parts, exchange(to, kind, nil))
+			for j := range min(layer, 2) {
+				parts = append(parts, toExchange(fmt.Sprintf("x%d.%d", layer-1, j), to))
+			}
+		}
+	}
+	return all(parts...)
+}
+
+// Each exchange is followed once, in however many ways a message comes there.
+func TestWaysThatPartAndMeet(t *testing.T) {
+	t.Parallel()
+	dead := all(classic("work", args{"x-dead-letter-exchange": "x0.0"}), parked)
+	delayed := all(events, toExchangeOf("events.deliver", "x0.0", "#"))
+	last := fmt.Sprintf("x%d.1", layers)
+	for name, c := range map[string]struct {
+		vhost part
+		rules []string
+	}{
+		"dead letters":                       {all(dead, diamonds("fanout"), bind(last, "parked", "")), nil},
+		"dead letters, nowhere":              {all(dead, diamonds("fanout")), []string{"dead-letter-unroutable"}},
+		"delayed messages":                   {all(delayed, diamonds("fanout"), bind(last, "paid", "")), nil},
+		"delayed messages, nowhere":          {all(delayed, diamonds("fanout")), []string{"delayed-delivery-dead-end"}},
+		"delayed messages, in a circle":      {all(delayed, diamonds("fanout"), toExchange(last, "x0.0")), []string{"delayed-delivery-dead-end"}},
+		"delayed messages, perhaps nowhere":  {all(delayed, diamonds("headers"), bind(last, "paid", "")), []string{"delayed-delivery-dead-end"}},
+		"delayed messages, out of a circle":  {all(delayed, diamonds("fanout"), toExchange(last, "x0.0"), bind("x3.0", "paid", "")), nil},
+		"dead letters, out of a long circle": {all(dead, diamonds("fanout"), toExchange(last, "x0.0"), bind("x3.0", "parked", "")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expectRules(t, audit.Vhost(vhost(c.vhost)), c.rules...)
+		})
+	}
+}
+
+// A policy that keeps two others away from their queues is told from each of them.
+func TestEachShadowedPolicyIsNamed(t *testing.T) {
+	t.Parallel()
+	dead := args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
+	found := audit.Vhost(vhost(classic("a", nil), classic("b", nil), parked,
+		policy("dead-a", "^a$", 0, dead), policy("dead-b", "^b$", 0, dead), policy("limit", "^[ab]$", 1, args{"max-length": number(1)})))
+	found = slices.DeleteFunc(found, func(f audit.Finding) bool { return f.Rule != "policy-shadows-dead-letter" })
+	require.Len(t, found, 2)
+	for i, queue := range []string{"a", "b"} {
+		f := found[i]
+		if f.Object != (audit.Object{Kind: "policy", Name: "limit"}) || !strings.Contains(f.Message, fmt.Sprintf("queue %q", queue)) ||
+			!strings.Contains(f.Message, "dead-"+queue) || !strings.Contains(f.Remedy, "dead-"+queue) {
+			t.Errorf("%s: %+v", queue, f)
+		}
+	}
+}
+
+// What a policy and an operator policy set alike is found at the same one each time.
+func TestOriginIsTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	v := vhost(events, policy("own", "^events", 1001, args{"message-ttl": number(1000)}), operator("org", "^events", args{"message-ttl": number(1000)}))
+	first := audit.Vhost(v)
+	for range 50 {
+		if next := audit.Vhost(v); fmt.Sprint(next) != fmt.Sprint(first) {
+			t.Fatalf("found %+v, then %+v", first, next)
+		}
+	}
 }

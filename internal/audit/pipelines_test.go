@@ -77,9 +77,7 @@ func TestUnboundDelay(t *testing.T) {
 	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
 	require.NoError(t, ch.PublishWithContext(t.Context(), "orders.retry", "delay:1s", true, false, persistent()))
 	returned := brokertest.Receive(t, returns)
-	if returned.ReplyCode != amqp.NoRoute {
-		t.Errorf("returned with %d %s", returned.ReplyCode, returned.ReplyText)
-	}
+	require.EqualValues(t, amqp.NoRoute, returned.ReplyCode, returned.ReplyText)
 }
 
 // A definition that somebody has damaged stops no message. Each of these is seen.
@@ -95,9 +93,7 @@ func TestDamagedDefinition(t *testing.T) {
 			found := s.audit()
 			expectRules(t, found, "pipeline-definition-unreadable")
 			for _, f := range found {
-				if !strings.Contains(f.Message, `"orders.failed" to "orders.failed"`) {
-					t.Error(f.Message)
-				}
+				require.Contains(t, f.Message, `"orders.failed" to "orders.failed"`)
 			}
 			rejected(1)(s)
 			s.settles("orders.inbox", func() int { return s.count("orders.inbox") }, 1)

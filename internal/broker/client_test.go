@@ -1,10 +1,16 @@
 package broker
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -83,9 +90,7 @@ func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 		`not JSON`:                                                   "400 Bad Request",
 	} {
 		err := answer{method: http.MethodPut, path: "/api/queues/%2F/q", status: http.StatusBadRequest, content: []byte(body)}.failure()
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %s", body, err)
-		}
+		require.ErrorContains(t, err, want, body)
 	}
 	if _, err := New(Config{Endpoint: "http://guest:secret@localhost:15672"}); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
@@ -110,4 +115,158 @@ func TestRedirectionsAreErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "broker.example.com:15671") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A caller that waits while another one asks about the cluster can give up.
+func TestWaitForTheClusterCanBeCancelled(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	c := newClient(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.URL.Path == "/api/overview" {
+			close(asked)
+			<-answer
+		}
+		api.ServeHTTP(w, r)
+	}))
+	first := make(chan error)
+	go func() {
+		_, err := c.askCluster(t.Context())
+		first <- err
+	}()
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.askCluster(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(answer)
+	require.NoError(t, <-first)
+}
+
+// Whoever imitates the management API is not taken for RabbitMQ, and a RabbitMQ with another name is.
+func TestProducts(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	overview := func(text string) string {
+		return b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+			if r.URL.Path != "/api/overview" {
+				api.ServeHTTP(w, r)
+				return
+			}
+			_, _ = io.WriteString(w, text)
+		})
+	}
+	for endpoint, want := range map[string]string{
+		b.Endpoint:            product.RabbitMQ,
+		brokertest.LavinMQ(t): "not RabbitMQ, but LavinMQ 2.4.0",
+		overview(`{"rabbitmq_version":"3.10.8"}`):                                               product.RabbitMQ,
+		overview(`{"rabbitmq_version":"4.3.6","product_name":"Bunny Enterprise"}`):              "Bunny Enterprise",
+		overview(`{"lavinmq_version":"2.6.0","product_name":"LavinMQ"}`):                        "not RabbitMQ, but LavinMQ 2.6.0",
+		overview(`{"lavinmq_version":"9.0","product_name":"LavinMQ","rabbitmq_version":"4.3"}`): "not RabbitMQ, but LavinMQ 9.0",
+		overview(`{"product_name":"Other"}`):                                                    "not RabbitMQ, but Other",
+		overview(`{"broker":{"product":"OtterMQ"}}`):                                            "not RabbitMQ, but one whose overview has no rabbitmq_version",
+	} {
+		c := newClient(t, b, endpoint)
+		name, err := c.Product(t.Context())
+		_, asUser := c.User(t.Context())
+		switch {
+		case !strings.HasPrefix(want, "not "):
+			if name != want || err != nil || asUser != nil {
+				t.Errorf("got %q, %v, %v, want %q", name, err, asUser, want)
+			}
+		case !product.IsOtherError(err) || !product.IsOtherError(asUser) || !strings.Contains(err.Error(), want+": RabbitMQ 3.10 or later is needed"):
+			t.Errorf("got %q, %v, %v, want %q", name, err, asUser, want)
+		}
+	}
+}
+
+// The client gives up an idle connection well before the broker closes it: a write that meets the closing has no answer.
+func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.Endpoint, "http://"))
+	require.NoError(t, err)
+	defer connection.Close()
+	fmt.Fprint(connection, "GET /api/whoami HTTP/1.1\r\nHost: broker\r\n\r\n")
+	if _, err := connection.Read(make([]byte, 4096)); err != nil {
+		t.Fatal(err)
+	}
+	answered := time.Now()
+	_ = connection.SetDeadline(answered.Add(5 * time.Minute)) // a busy broker is late, and the longer it takes, the better
+	if _, err := io.Copy(io.Discard, connection); err != nil {
+		t.Fatalf("after %s: %v", time.Since(answered), err)
+	}
+	transport, err := Config{}.transport()
+	require.NoError(t, err)
+	if closed := time.Since(answered); transport.IdleConnTimeout > closed/2 {
+		t.Errorf("the broker closes an idle connection after %s, the client gives it up after %s", closed, transport.IdleConnTimeout)
+	}
+}
+
+// What is cancelled while it waits for its turn was not sent, so nothing has to be looked up.
+func TestCancelledBeforeItWasSent(t *testing.T) {
+	t.Parallel()
+	c, err := New(Config{Endpoint: "http://127.0.0.1:1", Username: "guest", Password: "guest"})
+	require.NoError(t, err)
+	for range requestsAtOnce {
+		c.requests <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.PutExchange(ctx, "/", "x", topology.Exchange{Type: "fanout"})
+	if !errors.Is(err, context.Canceled) || IsUnanswered(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The list of vhosts has gaps while others are deleted, which is nobody's mistake.
+func TestVhostsAreListedWhileOthersAreDeleted(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	listedGap := false
+	c := newClient(t, b, b.After(t, func(_ *http.Request, answer *httptest.ResponseRecorder) {
+		list := answer.Body.Bytes()
+		listedGap = listedGap || bytes.Contains(list, []byte("[[]")) || bytes.Contains(list, []byte(",[]"))
+	}))
+	stop := make(chan struct{})
+	churned := churnVhosts(t, b, stop)
+	defer func() { close(stop); <-churned }()
+	for listing := true; listing && !listedGap; {
+		select {
+		case <-churned:
+			listing = false // this release has no gaps
+		default:
+		}
+		vhosts, err := c.vhosts(t.Context())
+		require.NoError(t, err)
+		for _, v := range vhosts {
+			if v.Name == b.Vhost && len(v.ClusterState) == 0 {
+				t.Errorf("the nodes of %q are missing", v.Name)
+			}
+		}
+	}
+}
+
+// churnVhosts creates and deletes vhosts for a while, or until it is stopped.
+func churnVhosts(t *testing.T, b *brokertest.Broker, stop <-chan struct{}) (churned <-chan struct{}) {
+	t.Helper()
+	var churn sync.WaitGroup
+	for i := range 3 {
+		churn.Go(func() {
+			for k := range 15 {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				vhost := path("vhosts", fmt.Sprintf("%s-%d-%d", b.Vhost, i, k))
+				b.Request(t, http.MethodPut, vhost, nil)
+				b.Request(t, http.MethodDelete, vhost, nil)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { churn.Wait(); close(done) }()
+	return done
 }

@@ -1,10 +1,14 @@
 package deadletter
 
 import (
+	"encoding/binary"
 	"errors"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,9 +57,7 @@ func FuzzDeath(f *testing.F) {
 			t.Errorf("%q cannot be a work queue", last.queue)
 		}
 		if len(deaths) > 0 {
-			if more := newestDeath(amqp.Table{headerDeath: append(slices.Clone(deaths), s.value(2))}); more != last {
-				t.Errorf("an older entry makes %+v of %+v", more, last)
-			}
+			require.Equal(t, last, newestDeath(amqp.Table{headerDeath: append(slices.Clone(deaths), s.value(2))}))
 		}
 		if other := newestDeath(amqp.Table{headerDeath: s.value(3)}); len(other.queue) > maxShortString {
 			t.Errorf("%+v", other)
@@ -73,9 +75,7 @@ func FuzzHeaders(f *testing.F) {
 		p, d := compile(t, pipeline.Worker{MaxAge: "720h"}), (&source{data}).delivery()
 		before := len(d.Headers)
 		letter := p.Read(d)
-		if !reflect.DeepEqual(letter, p.Read(d)) {
-			t.Fatal("read twice, it is two letters")
-		}
+		require.Equal(t, letter, p.Read(d), "read twice, it is two letters")
 		least := int64(1)
 		if letter.Lost {
 			least = 0
@@ -191,9 +191,7 @@ func FuzzDecide(f *testing.F) {
 				break
 			}
 		}
-		if v.Action != Fail {
-			t.Fatalf("it ends with %+v", v)
-		}
+		require.Equal(t, Fail, v.Action, v)
 	})
 }
 
@@ -225,9 +223,7 @@ func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 		wrong = l.Never || l.Queue == "" || l.Count >= p.maxAttemptsIn(l.Queue) || late ||
 			!slices.Contains(p.retryOn, l.Reason) || !slices.Contains(p.delays, v.Delay)
 	}
-	if wrong {
-		t.Fatalf("%+v", v)
-	}
+	require.False(t, wrong, v)
 }
 
 // checkTarget looks where a message would go.
@@ -250,5 +246,197 @@ func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
 	}
 	if route := p.Route(v); !reflect.DeepEqual(route, want) || v.Action != Fail && v.Letter.Queue == "" {
 		t.Fatalf("%+v goes to %+v, want %+v", v, route, want)
+	}
+}
+
+// source makes headers of the bytes that a fuzzer invents; once they are used up all values are nil.
+type source struct{ data []byte }
+
+// words are what the pipeline "orders" takes for more than just any text.
+var words = []string{
+	"", "orders", "orders.created", "orders.paid", "orders.inbox", "orders.retry.5s", "new", "rejected", "expired", "maxlen",
+	"never", "delay:5s", "return:orders.created", "bills", strings.Repeat("x", 255), strings.Repeat("y", 256), strings.Repeat("z", 5000),
+	`[{"attempt":1,"at":1600000000000,"reason":"rejected","delay_ms":5000}]`, `[{"reason":"<&>"},{"at":-1}]`, "[null]",
+}
+
+// names are the headers that mean something.
+var names = []string{
+	headerDeath, HeaderCount, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderReason, HeaderFirstFailedAt,
+	HeaderHistory, HeaderHint, HeaderAfter, HeaderPublishID, HeaderUserID, HeaderDeliveryMode, HeaderDelay, HeaderMaxAttempts,
+	HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDeadLetterError, HeaderDeadLetterException, HeaderCC, headerBCC,
+	"x-first-death-queue", "queue", "reason", "exchange", "routing-keys", "tenant", HeaderDueAt,
+}
+
+func (s *source) next() byte {
+	if len(s.data) == 0 {
+		return 0
+	}
+	b := s.data[0]
+	s.data = s.data[1:]
+	return b
+}
+
+func (s *source) number() int64 {
+	var b [8]byte
+	n := copy(b[:], s.data)
+	s.data = s.data[n:]
+	return int64(binary.BigEndian.Uint64(b[:]))
+}
+
+// text is a word, or as many bytes as the next one says.
+func (s *source) text() string {
+	b := int(s.next())
+	if b < 128 {
+		return words[b%len(words)]
+	}
+	n := min(b-128, len(s.data))
+	text := string(s.data[:n])
+	s.data = s.data[n:]
+	return text
+}
+
+// value is of any type that amqp091-go decodes.
+func (s *source) value(depth int) any {
+	switch s.next() % 18 {
+	case 1:
+		return s.next() > 127
+	case 2:
+		return int8(s.next())
+	case 3:
+		return s.next()
+	case 4:
+		return int16(s.number())
+	case 5:
+		return uint16(s.number())
+	case 6:
+		return int32(s.number())
+	case 7:
+		return uint32(s.number())
+	case 8, 9:
+		return s.number()
+	case 10:
+		return math.Float32frombits(uint32(s.number()))
+	case 11:
+		return math.Float64frombits(uint64(s.number()))
+	case 12:
+		return amqp.Decimal{Scale: s.next(), Value: int32(s.number())}
+	case 13:
+		return time.Unix(s.number()>>24, 0)
+	case 14:
+		return []byte(s.text())
+	case 15:
+		if depth > 0 {
+			return s.list(depth - 1)
+		}
+	case 16:
+		if depth > 0 {
+			return s.table(depth - 1)
+		}
+	case 17:
+		return s.text()
+	}
+	return nil
+}
+
+func (s *source) list(depth int) []any {
+	list := make([]any, s.next()%4)
+	for i := range list {
+		list[i] = s.value(depth)
+	}
+	return list
+}
+
+func (s *source) table(depth int) amqp.Table {
+	table := amqp.Table{}
+	for range s.next() % 24 {
+		key := s.text()
+		if b := int(s.next()); b < 200 {
+			key = names[b%len(names)]
+		}
+		if len(key) <= maxShortString { // as the client that publishes checks
+			table[key] = s.value(depth)
+		}
+	}
+	return table
+}
+
+// delivery comes from the inbox.
+func (s *source) delivery() *amqp.Delivery {
+	d := &amqp.Delivery{
+		Exchange:     []string{"orders.dlx", "orders.return", "orders.failed", ""}[s.next()%4],
+		RoutingKey:   s.text(),
+		UserId:       s.text(),
+		DeliveryMode: s.next(),
+		Headers:      s.table(3),
+	}
+	d.RoutingKey, d.UserId = d.RoutingKey[:min(len(d.RoutingKey), maxShortString)], d.UserId[:min(len(d.UserId), maxShortString)]
+	return d
+}
+
+// hostile are values that no header of ours has, but any client can send.
+func hostile() []any {
+	long := strings.Repeat("x", 300)
+	return []any{
+		nil, true, int8(-1), byte(255), int16(math.MinInt16), uint32(math.MaxUint32), int64(math.MaxInt64), int64(math.MinInt64),
+		float32(math.Inf(1)), math.NaN(),
+		amqp.Decimal{Scale: 255, Value: -1},
+		time.Time{},
+		"", "orders", "orders.created", "orders.inbox",
+		"orders.retry.5s", long, "\x00\xff", []byte("orders.created"), []any(nil),
+		[]any{nil, []any{}},
+		amqp.Table(nil),
+		amqp.Table{"queue": "orders.created", "reason": int64(1)},
+		[]any{amqp.Table{"queue": 1}},
+		[]any{amqp.Table{"queue": "orders.created", "reason": "rejected", "routing-keys": []any{long}}},
+		[]any{amqp.Table{"queue": long, "reason": long, "exchange": long}},
+		[]any{amqp.Table{"queue": "orders.paid", "reason": "rejected", "exchange": nil, "routing-keys": "delay:5s"}},
+		`[{"attempt":1e99}]`, `[null]`, "never",
+	}
+}
+
+// Whatever a message's headers hold, it is published to one of the pipeline's exchanges or to a queue
+// that is none of its own, with keys that AMQP can carry, or left to the broker.
+func TestHostileHeaders(t *testing.T) {
+	t.Parallel()
+	keys := []string{
+		headerDeath, HeaderCount, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderPublishID, HeaderReason,
+		HeaderFirstFailedAt, HeaderHistory, HeaderUserID, HeaderDeliveryMode, HeaderHint, HeaderAfter, HeaderDeadLetterReason,
+		HeaderDeadLetterError, HeaderDeadLetterException, HeaderCC,
+	}
+	values := hostile()
+	random := rand.New(rand.NewPCG(1, 2))
+	p := orders(t)
+	for range 50_000 {
+		headers := amqp.Table{}
+		for _, key := range keys {
+			if random.IntN(2) == 0 {
+				headers[key] = values[random.IntN(len(values))]
+			}
+		}
+		exchange := []string{"orders.dlx", "orders.return", "", "other"}[random.IntN(4)]
+		d := &amqp.Delivery{Exchange: exchange, RoutingKey: "key", Headers: headers}
+		v := judge(p, d)
+		for ok := true; ok; v, ok = p.Returned(v) {
+			checkPublish(t, p, v, d, stamp)
+			if next, ok := p.Nacked(v); ok {
+				checkPublish(t, p, next, d, stamp)
+			}
+		}
+	}
+}
+
+func checkPublish(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, s Stamp) {
+	t.Helper()
+	m, err := p.Publishing(v, d, s)
+	require.NoErrorf(t, err, "%v", d.Headers)
+	require.NoError(t, m.Headers.Validate(), d.Headers)
+	route := p.Route(v)
+	switch {
+	case len(route.Key) > maxShortString:
+		t.Fatalf("%v: key %q", d.Headers, route.Key)
+	case route.Exchange == "" && (route.Key == "" || p.Names.OwnsQueue(route.Key)):
+		t.Fatalf("%v: published to the queue %q", d.Headers, route.Key)
+	case v.Letter.Count < 0:
+		t.Fatalf("%v: count %d", d.Headers, v.Letter.Count)
 	}
 }

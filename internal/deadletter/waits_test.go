@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -33,9 +34,7 @@ func TestPlanOfWaits(t *testing.T) {
 		{[]string{"0s"}, time.Minute, []string{"0s"}},
 	} {
 		got, _ := journey(t, orders(t, test.delays...), test.after, 0)
-		if !slices.Equal(got, test.waits) {
-			t.Errorf("%s with %v: %v, want %v", test.after, test.delays, got, test.waits)
-		}
+		require.Equalf(t, test.waits, got, "%s with %v", test.after, test.delays)
 	}
 }
 

@@ -43,9 +43,7 @@ func TestRetriedMessage(t *testing.T) {
 		},
 		ContentType: "text/plain", DeliveryMode: 2, Priority: 9, Timestamp: now, MessageId: "m", ReplyTo: "r", Body: []byte("b"),
 	}
-	if diff := cmp.Diff(want, publish(t, orders(t), d)); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(want, publish(t, orders(t), d)))
 }
 
 // A header retry of the publisher's own says nothing to the worker, which leaves it alone.
@@ -83,9 +81,7 @@ func TestMessageThatFailedBefore(t *testing.T) {
 		"retry-history": `[{"attempt":4,"at":1700000000123,"reason":"rejected"},` +
 			`{"attempt":1,"at":1600000000000,"reason":"rejected","delay_ms":5000}]`,
 	}
-	if diff := cmp.Diff(want, h); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(want, h))
 }
 
 func TestHeadersOfSomebodyElseAreDropped(t *testing.T) {
@@ -104,9 +100,7 @@ func TestRescuedMessageIsNotCounted(t *testing.T) {
 	h := publish(t, orders(t), d).Headers
 	delete(headers, "CC")
 	headers[HeaderPublishID] = "s-1"
-	if diff := cmp.Diff(headers, h); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(headers, h))
 }
 
 // What a worker set aside for another pipeline is what the publisher had set. A property that is still there is newer.
@@ -141,9 +135,7 @@ func TestPropertiesThatWereSetAsideStay(t *testing.T) {
 					got[key] = value
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s, failure %d: %s; %v", name, failure+1, diff, m.Headers)
-			}
+			require.Emptyf(t, cmp.Diff(c.want, got), "%s, failure %d: %v", name, failure+1, m.Headers)
 			d = rejected("orders.created", m.Headers)
 		}
 	}
@@ -290,9 +282,7 @@ func TestHeadersThatAreTooLargeAreDroppedInOrder(t *testing.T) {
 		d := byConsumer(headers)
 		m, err := p.Publishing(judge(p, d), d, stamp)
 		if err != nil {
-			if last != 0 {
-				t.Errorf("rejected with %d things that could be dropped", last)
-			}
+			require.Zero(t, last, "things could be dropped")
 			return
 		}
 		n := kept(m.Headers)
@@ -346,9 +336,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("%d bytes, %d failures", len(text), len(failures))
 	}
 	for _, value := range []any{nil, 1, "", "x", "{}", "[1]", `[{"attempt":"x"}]`, strings.Repeat("[", 5000)} {
-		if got := parseHistory(value); got != nil {
-			t.Errorf("%v is read as %v", value, got)
-		}
+		require.Nil(t, parseHistory(value), value)
 	}
 }
 
@@ -362,12 +350,8 @@ func TestSizeIsWhatTheLibraryWrites(t *testing.T) {
 	got := tableSize(table)
 	want := 4 + (1 + 6 + 1 + tableSize(nested)) + (2 + 5) + (2 + 9) + (8 + 6) + (2 + 9) + (2 + 5 + 3) + (2 + 5 + 3) + (1 + 1) +
 		(6 + 1 + 4) + (5 + 1 + 4)
-	if got != want {
-		t.Errorf("%d bytes, want %d", got, want)
-	}
-	if n := tableSize(nested); n != 4+2+5+1+2+2+2+3+3+5+5+5+9 {
-		t.Errorf("%d bytes", n)
-	}
+	require.Equal(t, want, got)
+	require.Equal(t, 4+2+5+1+2+2+2+3+3+5+5+5+9, tableSize(nested))
 }
 
 // Its dead-letter-error is the worker's: the consumer's is about an earlier failure, as after any rejection.
@@ -384,6 +368,72 @@ func TestUndeliverableMessage(t *testing.T) {
 	} {
 		if m.Headers[key] != want {
 			t.Errorf("%s is %v, want %v", key, m.Headers[key], want)
+		}
+	}
+}
+
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	p := orders(t)
+	letter := Letter{Queue: "a/b c", RoutingKey: "eu.created"}
+	keyed := func(key string) Letter { return Letter{Queue: "q", RoutingKey: key} }
+	tests := map[string]struct {
+		verdict Verdict
+		want    Route
+	}{
+		"retry":       {Verdict{Letter: letter, Delay: 90 * time.Second}, Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:1m30s", "return:a/b c"}}},
+		"retry now":   {Verdict{Letter: letter}, Route{Exchange: "orders.return", Key: "eu.created", CC: []string{"return:a/b c"}}},
+		"rescue":      {Verdict{Letter: letter, Action: Rescue}, Route{Exchange: "", Key: "a/b c", CC: nil}},
+		"fail":        {fail(letter, "expired"), Route{Exchange: "orders.failed.route", Key: "eu.created", CC: []string{"failed:a/b c"}}},
+		"detour":      {fail(letter, "expired").Detoured(DetourRefused), Route{Exchange: "orders.failed", Key: "eu.created", CC: nil}},
+		"refused":     {fail(letter, "expired").SetAside(), Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:refused"}, Apart: true}},
+		"unknown":     {fail(Letter{RoutingKey: "eu.created"}, "unknown_queue"), Route{Exchange: "orders.failed", Key: "eu.created", CC: nil}},
+		"our failed":  {fail(keyed("failed:a/b c"), "expired"), Route{Exchange: "orders.failed.route", Key: "retry-escaped", CC: []string{"failed:q"}}},
+		"not failed":  {Verdict{Letter: keyed("failed:q"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "failed:q", CC: []string{"delay:1s", "return:q"}}},
+		"our delay":   {Verdict{Letter: keyed("delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "retry-escaped", CC: []string{"delay:1s", "return:q"}}},
+		"our return":  {Verdict{Letter: keyed("return:q")}, Route{Exchange: "orders.return", Key: "retry-escaped", CC: []string{"return:q"}}},
+		"fail, ours":  {fail(keyed("delay:5s"), "expired"), Route{Exchange: "orders.failed.route", Key: "delay:5s", CC: []string{"failed:q"}}},
+		"like a key":  {Verdict{Letter: keyed("delay"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "delay", CC: []string{"delay:1s", "return:q"}}},
+		"empty key":   {Verdict{Letter: keyed(""), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "", CC: []string{"delay:1s", "return:q"}}},
+		"inside only": {Verdict{Letter: keyed("x.delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "x.delay:5s", CC: []string{"delay:1s", "return:q"}}},
+	}
+	for name, test := range tests {
+		require.Empty(t, cmp.Diff(test.want, p.Route(test.verdict)), name)
+	}
+}
+
+func TestWhereAMessageWasFirstPublished(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 256)
+	const queue = "orders.created"
+	tests := map[string]struct {
+		delivery      *amqp.Delivery
+		exchange, key string
+	}{
+		"first pass":             {rejected(queue, nil), "shop", "eu.created"},
+		"later":                  {rejected(queue, ours(queue, 1)), "first", "first.key"},
+		"copied":                 {rejected("orders.paid", ours(queue, 1)), "shop", "eu.created"},
+		"by a consumer":          {byConsumer(amqp.Table{HeaderQueue: queue}), "", "consumer.key"},
+		"by a consumer, later":   {byConsumer(ours(queue, 1)), "first", "first.key"},
+		"by a consumer, copied":  {deadLettered(deathIn("orders.retry.5s", "expired"), ours(queue, 1)), "first", "first.key"},
+		"publisher's headers":    {rejected(queue, with(ours(queue, 1), HeaderPipeline, nil)), "shop", "eu.created"},
+		"by a consumer, forged":  {byConsumer(with(ours(queue, 1), HeaderPipeline, nil)), "", "consumer.key"},
+		"copied from elsewhere":  {copied("app.delay", amqp.Table{HeaderQueue: queue}), "", "consumer.key"},
+		"lost":                   {lost(ours(queue, 1)), "first", "first.key"},
+		"lost, key of any type":  {lost(with(ours(queue, 1), HeaderRoutingKey, 1)), "first", "eu.created"},
+		"too long to be a key":   {rejected(queue, with(ours(queue, 1), HeaderRoutingKey, long)), "first", "eu.created"},
+		"too long for a queue":   {rejected(long, with(ours(queue, 1), HeaderExchange, long)), "", "first.key"},
+		"no keys":                {deadLettered(with(deathIn(queue, "rejected"), "routing-keys", nil), nil), "shop", ""},
+		"keys of any type":       {deadLettered(with(deathIn(queue, "rejected"), "routing-keys", []any{1}), nil), "shop", ""},
+		"exchange of any type":   {deadLettered(with(deathIn(queue, "rejected"), "exchange", []byte("x")), nil), "", "eu.created"},
+		"x-death of any type":    {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": "x"}), "", "consumer.key"},
+		"x-death without tables": {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": []any{nil}}), "", "consumer.key"},
+		"x-death is empty":       {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": []any{}}), "", "consumer.key"},
+	}
+	for name, test := range tests {
+		l := orders(t).Read(test.delivery)
+		if l.Exchange != test.exchange || l.RoutingKey != test.key {
+			t.Errorf("%s: exchange %q, key %q, want %q, %q", name, l.Exchange, l.RoutingKey, test.exchange, test.key)
 		}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -48,9 +51,7 @@ events.delay.1s.1 -> events.delay.1s.0 (exchange) delay-1=false x-match=all
 events.delay.1s.1 -> events.delay.1s.1 delay-1=true x-match=all
 events.delay.unrouted -> events.delay.unrouted ` +
 		`delay-definition='{"version":1,"type":"topic","max_delay":"1500ms","precision":"1000ms"}'`
-	if got := strings.Join(view.Bindings, "\n"); got != want {
-		t.Errorf("bindings:\n%s\ninstead of\n%s", got, want)
-	}
+	require.Equal(t, want, strings.Join(view.Bindings, "\n"))
 }
 
 func assertLines(t *testing.T, kind string, got, want map[string]string) {
@@ -70,17 +71,13 @@ func TestPolicyCoversOwnQueues(t *testing.T) {
 	t.Parallel()
 	n := delayed.Names("ev.ents")
 	for _, name := range []string{"inbox", "unrouted", "100ms.0", "1.5s.12", "1h0m0.001s.7", "8760h.3"} {
-		if !n.CoversQueue("ev.ents.delay." + name) {
-			t.Errorf("%s is not covered", name)
-		}
+		require.True(t, n.CoversQueue("ev.ents.delay."+name), name)
 	}
 	for _, name := range []string{
 		"ev.ents.delay.inbox.1", "evxents.delay.inbox", "ev.ents.delay.100ms", "ev.ents.delay.100ms.delay.inbox",
 		"ev.ents.delay.100ms.delay.1s.1", "a.ev.ents.delay.inbox",
 	} {
-		if n.CoversQueue(name) {
-			t.Errorf("%s is covered", name)
-		}
+		require.False(t, n.CoversQueue(name), name)
 	}
 }
 
@@ -116,6 +113,60 @@ func TestRetiredLevels(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("got %v", got)
+		}
+	}
+}
+
+// An upgrade that adds the refused queue changes no policy and no permissions, and no level has its name.
+func TestRefusedQueueIsCovered(t *testing.T) {
+	t.Parallel()
+	n := delayed.Names("events")
+	refused := n.Refused()
+	if !n.CoversQueue(refused) || !n.OwnsQueue(refused) || !n.OwnsExchange(refused) {
+		t.Errorf("%s is not covered", refused)
+	}
+	require.True(t, regexp.MustCompile(delayed.WorkerPermissions(n).Write).MatchString(refused), "the sidecar may not write to it")
+	if l, is := n.LevelOf(refused); is {
+		t.Errorf("%s is the level %v", refused, l)
+	}
+}
+
+func TestWayWaitsForTheDelayRoundedUp(t *testing.T) {
+	t.Parallel()
+	const unit = 100 * time.Millisecond
+	for _, delay := range []time.Duration{
+		1, time.Millisecond, unit, unit + 1, 700 * time.Millisecond, time.Hour, pipeline.MaxDelay - unit, pipeline.MaxDelay,
+	} {
+		way := delayed.WayOf(delay, unit)
+		var waits time.Duration
+		for bit := range way.Entry.Bit + 1 {
+			if way.Bits[delayed.BitKey(bit)] {
+				waits += delayed.Level{Unit: unit, Bit: bit}.Wait()
+			}
+		}
+		if waits < delay || waits-delay >= unit {
+			t.Errorf("a delay of %s waits %s", delay, waits)
+		}
+		if top := way.Entry.Bit; len(way.Bits) != top+1 || !way.Bits[delayed.BitKey(top)] || top >= delayed.LevelCount(delay, unit) {
+			t.Errorf("a delay of %s enters at level %d of %d with %v", delay, top, delayed.LevelCount(delay, unit), way.Bits)
+		}
+	}
+}
+
+func TestLevelsOfNames(t *testing.T) {
+	t.Parallel()
+	n := delayed.Names("events")
+	for _, l := range []delayed.Level{{Unit: 100 * time.Millisecond}, {Unit: time.Second, Bit: 21}, {Unit: 1500 * time.Millisecond, Bit: 7}} {
+		if read, is := n.LevelOf(n.Level(l)); !is || read != l {
+			t.Errorf("%s is read as %v, %t", n.Level(l), read, is)
+		}
+	}
+	for _, name := range []string{
+		"events.delay.inbox", "events.delay.unrouted", "events.delay.100ms", "events.delay.100ms.", "events.delay.100ms.01",
+		"events.delay.0.1s.1", "events.delay.0s.1", "events.delay.1s.40", "events.delay.1s.-1", "other.delay.1s.1", "events.delay.8760h.39",
+	} {
+		if l, is := n.LevelOf(name); is {
+			t.Errorf("%s is read as %v", name, l)
 		}
 	}
 }

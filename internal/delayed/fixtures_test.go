@@ -34,3 +34,10 @@ func together(all ...topology.Topology) topology.Topology {
 	}
 	return vhost
 }
+
+// requireSame fails the test unless both are the same objects.
+func requireSame(t *testing.T, want, got topology.Topology) {
+	t.Helper()
+	changes := topology.Diff(want, got)
+	require.Truef(t, changes.Empty(), "different: %v", changes)
+}

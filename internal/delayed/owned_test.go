@@ -27,16 +27,10 @@ func TestOwnedIsWhatWasExpanded(t *testing.T) {
 		vhost = together(vhost, delayed.Expand(e))
 	}
 	for _, e := range all {
-		if changes := topology.Diff(delayed.Expand(e), delayed.Owned(e, vhost)); !changes.Empty() {
-			t.Errorf("%s: %v", e.Name, changes)
-		}
+		requireSame(t, delayed.Expand(e), delayed.Owned(e, vhost))
 	}
-	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, vhost)); !changes.Empty() {
-		t.Errorf("pipeline: %v", changes)
-	}
-	if found := delayed.Found(vhost); !slices.Equal(found, []string{"event", "events", "events.delay", "events.delay.100ms"}) {
-		t.Errorf("found %v", found)
-	}
+	requireSame(t, pipeline.Expand(p), pipeline.Owned(p, vhost))
+	require.Equal(t, []string{"event", "events", "events.delay", "events.delay.100ms"}, delayed.Found(vhost))
 }
 
 // Levels that left the specification are found again by what they are, and those of others are left alone.
@@ -47,16 +41,10 @@ func TestOwnedFindsRetiredLevels(t *testing.T) {
 	foreign := "events.delay.7s.0"
 	vhost.Queues[foreign], vhost.Exchanges[foreign] = topology.Queue{Type: topology.Quorum}, topology.Exchange{Type: "fanout"}
 	owned := delayed.Owned(after, vhost)
-	if _, takes := owned.Queues[foreign]; takes {
-		t.Error("a queue of others is owned")
-	}
-	if _, takes := owned.Exchanges[foreign]; takes {
-		t.Error("an exchange of others is owned")
-	}
+	require.NotContains(t, owned.Queues, foreign, "a queue of others is owned")
+	require.NotContains(t, owned.Exchanges, foreign, "an exchange of others is owned")
 	retired := slices.DeleteFunc(after.Names().LevelsIn(owned), after.Uses)
-	if !slices.Equal(retired, before.Levels()) {
-		t.Errorf("retired: %v", retired)
-	}
+	require.Equal(t, before.Levels(), retired)
 }
 
 func TestRecover(t *testing.T) {
@@ -88,4 +76,74 @@ func TestParseDefinitionRefusesWhatNoReleaseWrites(t *testing.T) {
 	if _, err := delayed.ParseDefinition(`{"version":1,"type":"topic","max_delay":"1s","precision":"1s"}`); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestBindingsOfOthers(t *testing.T) {
+	t.Parallel()
+	e := exchange(t, "events", "5s", "1s")
+	n, vhost := e.Names(), delayed.Expand(e)
+	due := topology.Binding{Source: "events.deliver", Destination: "mails", RoutingKey: "mail.#"}
+	unbound := topology.Binding{Source: "events.deliver", Destination: "logs", RoutingKey: "#"}
+	into := topology.Binding{Source: "app", Destination: "events", ToExchange: true}
+	tap := topology.Binding{Source: "events", Destination: "mails"}
+	vhost.Bindings = append(vhost.Bindings, due, n.NoteOf(unbound, "events.deliver"), into, tap,
+		topology.Binding{Destination: "events.delay.inbox", RoutingKey: "events.delay.inbox"}, topology.Binding{Source: "app", Destination: "mails"})
+	assertBindings(t, n.Foreign("events.deliver", vhost), unbound, due)
+	assertBindings(t, n.Foreign("events", vhost), tap)
+	assertBindings(t, delayed.BindingsThatGo(e, vhost), into, tap)
+}
+
+func assertBindings(t *testing.T, got []topology.Binding, want ...topology.Binding) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %v instead of %v", got, want)
+	}
+	for i := range want {
+		if !got[i].Equal(want[i]) {
+			t.Errorf("got %v instead of %v", got[i], want[i])
+		}
+	}
+}
+
+// A note outlives the exchange that is re-created, and leads nowhere else.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	n := delayed.Names("events")
+	noted := topology.Binding{Source: "events.deliver", Destination: "mails", RoutingKey: "mail.#"}
+	for _, going := range []string{"events", "events.deliver", "events.delay.unrouted", ""} {
+		note := n.NoteOf(noted, going)
+		if note.Source != note.Destination || note.Source == going || !n.OwnsBinding(note) {
+			t.Errorf("going %q: %v", going, note)
+		}
+		if read, is := n.Noted(note); !is || !read.Equal(noted) {
+			t.Errorf("going %q: read as %v", going, read)
+		}
+	}
+	garbled := n.NoteOf(noted, "")
+	garbled.RoutingKey = "unbound:other"
+	require.Len(t, n.GarbledNotes(topology.Topology{Bindings: []topology.Binding{garbled, n.NoteOf(noted, "")}}), 1, "garbled")
+}
+
+func TestInterruptedCreation(t *testing.T) {
+	t.Parallel()
+	e := exchange(t, "events", "5s", "1s")
+	left := delayed.Identity(e)
+	left.Bindings, left.Policies = nil, delayed.Guard(e)
+	require.True(t, delayed.InterruptedCreation(e, left), "what an interruption leaves is not known")
+	if delayed.InterruptedCreation(e, topology.New()) || delayed.InterruptedCreation(e, delayed.Expand(e)) {
+		t.Error("nothing, or a whole one, is taken for an interruption")
+	}
+	left.Bindings = []topology.Binding{{Source: "app", Destination: "events.delay.unrouted"}}
+	require.False(t, delayed.InterruptedCreation(e, left), "what others use is taken over")
+}
+
+func TestAfterApply(t *testing.T) {
+	t.Parallel()
+	prior, next := exchange(t, "events", "5s", "1s"), exchange(t, "events", "1s", "1s")
+	live := delayed.Expand(prior)
+	live.Queues["mails"] = topology.Queue{Type: topology.Classic}
+	planned := delayed.AfterApply(next, &prior, topology.Vhost{Topology: live})
+	want := delayed.Expand(next)
+	want.Queues["mails"] = live.Queues["mails"]
+	requireSame(t, want, planned.Topology)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -45,9 +47,7 @@ func TestWhatWaitsIsDelivered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if rest := rest(t, delayed.Expand(m.exchange), m.queue, m.headers, m.exchange.Name+".deliver"); rest != m.rest {
-				t.Errorf("it is delivered after %s, want %s", rest, m.rest)
-			}
+			require.Equal(t, m.rest, rest(t, delayed.Expand(m.exchange), m.queue, m.headers, m.exchange.Name+".deliver"))
 		})
 	}
 }
@@ -57,9 +57,7 @@ func rest(t *testing.T, all topology.Topology, queue string, headers map[string]
 	t.Helper()
 	for at := queue; ; {
 		q, found := all.Queues[at]
-		if !found {
-			t.Fatalf("there is no queue %q", at)
-		}
+		require.True(t, found, "there is no queue "+at)
 		wait, _ := q.Arguments["x-message-ttl"].(int64)
 		rest += time.Duration(wait) * time.Millisecond
 		next, _ := q.Arguments["x-dead-letter-exchange"].(string)

@@ -142,9 +142,7 @@ func TestPropertiesAreKept(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"x-death", "x-first-death-queue", "x-last-death-reason", "x-delivery-count"} {
-		if _, found := m.Headers[key]; found {
-			t.Errorf("%s is there", key)
-		}
+		require.NotContains(t, m.Headers, key)
 	}
 	if m.Headers["CC"] == nil || m.Headers["BCC"] == nil {
 		t.Errorf("other keys are lost: %v", m.Headers)
@@ -154,15 +152,7 @@ func TestPropertiesAreKept(t *testing.T) {
 		ContentType: "text/plain", ContentEncoding: "gzip", DeliveryMode: amqp.Persistent, CorrelationId: "c", ReplyTo: "r",
 		MessageId: "m", Timestamp: time.Unix(5, 0), Type: "t", AppId: "a",
 	}
-	if !equal(m, want) {
-		t.Errorf("%+v, want %+v", m, want)
-	}
-}
-
-func equal(a, b amqp.Publishing) bool {
-	return a.ContentType == b.ContentType && a.ContentEncoding == b.ContentEncoding && a.DeliveryMode == b.DeliveryMode && a.Priority == b.Priority &&
-		a.CorrelationId == b.CorrelationId && a.ReplyTo == b.ReplyTo && a.Expiration == b.Expiration && a.MessageId == b.MessageId &&
-		a.Timestamp.Equal(b.Timestamp) && a.Type == b.Type && a.UserId == b.UserId && a.AppId == b.AppId
+	require.Equal(t, want, m)
 }
 
 // There has to be room for what the broker adds in each level: the more, the longer the way, the names and the keys.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestWaitedHasAsManyBitsAsItNeeds(t *testing.T) {
@@ -12,8 +14,6 @@ func TestWaitedHasAsManyBitsAsItNeeds(t *testing.T) {
 		time.Microsecond: int32(0), 1500 * time.Microsecond: int32(-1), time.Hour: int32(-3_600_000),
 		-math.MinInt32 * time.Millisecond: int32(math.MinInt32), (1 - math.MinInt32) * time.Millisecond: int64(math.MinInt32 - 1),
 	} {
-		if got := waited(delay); got != want {
-			t.Errorf("%s: %T %v, want %T %v", delay, got, got, want, want)
-		}
+		require.Equal(t, want, waited(delay), delay)
 	}
 }

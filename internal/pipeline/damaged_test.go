@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -95,9 +97,7 @@ func FuzzDefinition(f *testing.F) {
 		}
 		p.GivesUpAfter()
 		pipeline.Owned(p, vhost)
-		if problems := workerconfig.Validate(p.Worker()); len(problems) > 0 {
-			t.Errorf("%q makes a pipeline that no worker takes: %v", text, problems)
-		}
+		require.Empty(t, workerconfig.Validate(p.Worker()), text)
 		again, err := pipeline.Recover("orders", "/", defined(p.Definition().String()))
 		if err != nil || again.Definition().String() != p.Definition().String() {
 			t.Errorf("%q is read back as %+v, %v", text, again, err)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A pipeline of an earlier release must not change on the broker because the provider is upgraded.
@@ -51,6 +53,59 @@ func TestDefinitionOfANewerReleaseIsRefused(t *testing.T) {
 	} {
 		if _, err := ParseDefinition(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestFormatDelayIsCanonical(t *testing.T) {
+	t.Parallel()
+	for spelling, want := range map[string]string{
+		"0s": "0s", "0": "0s", "1ms": "1ms", "250ms": "250ms", "1500ms": "1.5s", "60s": "1m", "90s": "1m30s",
+		"60m": "1h", "90m": "1h30m", "3601s": "1h0m1s", "24h": "24h", "10m": "10m", "600s": "10m", "20s": "20s",
+	} {
+		delay, err := ParseDelay(spelling)
+		require.NoError(t, err)
+		require.Equal(t, want, FormatDelay(delay), spelling)
+		again, is := Names("orders").DelayOf(Names("orders").retryQueuePrefix() + FormatDelay(delay))
+		if !is || again != delay {
+			t.Errorf("%s: the canonical spelling reads back as %v, %t", spelling, again, is)
+		}
+	}
+}
+
+func TestParseDelayRefuses(t *testing.T) {
+	t.Parallel()
+	for _, spelling := range []string{"", "5", "5 s", "-1s", "1us", "1500us", "87601h", "9999999h", "1d"} {
+		if delay, err := ParseDelay(spelling); err == nil {
+			t.Errorf("%q was read as %s", spelling, delay)
+		}
+	}
+	if _, err := ParseDelay("87600h"); err != nil {
+		t.Errorf("ten years are allowed: %v", err)
+	}
+}
+
+func TestParseMaxAge(t *testing.T) {
+	t.Parallel()
+	for _, spelling := range []string{"", "24", "-1h", "0s", "1500us", "1d", "2562048h"} {
+		if age, err := ParseMaxAge(spelling); err == nil {
+			t.Errorf("%q was read as %s", spelling, age)
+		}
+	}
+	if age, err := ParseMaxAge("200000h"); err != nil || age != 200_000*time.Hour {
+		t.Errorf("%s, %v: an age may be longer than a TTL", age, err)
+	}
+}
+
+func TestDelayOfReadsCanonicalNamesOnly(t *testing.T) {
+	t.Parallel()
+	n := Names("orders")
+	if delay, ok := n.DelayOf("orders.retry.1m30s"); !ok || delay != 90*time.Second {
+		t.Errorf("got %s, %v", delay, ok)
+	}
+	for _, queue := range []string{"orders.retry.90s", "orders.retry.", "orders.retry.fast", "bills.retry.5s", "orders.retry"} {
+		if _, ok := n.DelayOf(queue); ok {
+			t.Errorf("%q was taken for a retry queue", queue)
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package pipeline
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -55,9 +57,7 @@ func TestExpandQuorum(t *testing.T) {
 			"retry/orders/classic-queues": "queues ^(legacy)$ priority=1000 dead-letter-exchange=orders.dlx",
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(want, got))
 }
 
 func TestClassicPipelineHasNoQuorumArguments(t *testing.T) {
@@ -71,9 +71,7 @@ func TestClassicPipelineHasNoQuorumArguments(t *testing.T) {
 	delete(queues, p.Names().RefusedQueue())
 	for name, queue := range queues {
 		for _, argument := range []string{"x-dead-letter-strategy", "x-overflow", "x-delivery-limit"} {
-			if _, has := queue.Arguments[argument]; has {
-				t.Errorf("%s has %s, which a classic queue refuses or misreads", name, argument)
-			}
+			require.NotContains(t, queue.Arguments, argument, "a classic queue refuses or misreads it: "+name)
 		}
 	}
 }
@@ -124,9 +122,7 @@ func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 		for policy, content := range Expand(p).Policies {
 			got[strings.TrimPrefix(policy, "retry/orders/")] = content.Pattern
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		require.Empty(t, cmp.Diff(test.want, got), name)
 	}
 }
 
@@ -138,9 +134,7 @@ func TestOwnQueuesHaveNoWeakerPolicy(t *testing.T) {
 			policies, _ := topology.NewMatcher(Expand(p).Policies).Queue(queue, topology.Quorum)
 			for _, policy := range policies {
 				want := topology.Arguments{"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
-				if diff := cmp.Diff(want, policy.Definition); diff != "" {
-					t.Errorf("%s: %s over %s: %s", name, policy.Name, queue, diff)
-				}
+				require.Emptyf(t, cmp.Diff(want, policy.Definition), "%s: %s over %s", name, policy.Name, queue)
 			}
 		}
 	}
@@ -153,9 +147,7 @@ func TestPolicyNamesDoNotCollide(t *testing.T) {
 	one.Name, one.WorkQueues = "a", map[string]WorkQueue{"b.dlx.c": {Type: topology.Quorum}, "x": {Type: topology.Classic}, "queue/x": {Type: topology.Classic}}
 	other.Name, other.WorkQueues = "a.dlx.b", map[string]WorkQueue{"c": {Type: topology.Quorum}, "x": {Type: topology.Classic}, "queue/x": {Type: topology.Classic}}
 	for name := range Expand(one).Policies {
-		if _, both := Expand(other).Policies[name]; both {
-			t.Errorf("both pipelines have the policy %s", name)
-		}
+		require.NotContains(t, Expand(other).Policies, name)
 	}
 }
 
@@ -164,13 +156,9 @@ func TestRetiredDelaysStayInTheTopology(t *testing.T) {
 	p := orders()
 	p.Retired = []time.Duration{30 * time.Second}
 	expanded := Expand(p)
-	if _, stays := expanded.Queues["orders.retry.30s"]; !stays {
-		t.Error("the retired queue is missing")
-	}
+	require.Contains(t, expanded.Queues, "orders.retry.30s", "the retired queue is missing")
 	bound := slices.ContainsFunc(expanded.Bindings, func(b topology.Binding) bool { return b.RoutingKey == "delay:30s" })
-	if !bound {
-		t.Error("the retired queue is not bound")
-	}
+	require.True(t, bound, "the retired queue is not bound")
 }
 
 func TestGivesUpAfter(t *testing.T) {
@@ -178,9 +166,7 @@ func TestGivesUpAfter(t *testing.T) {
 	for attempts, want := range map[int]time.Duration{2: 5 * time.Second, 4: 65 * time.Second, 5: 70 * time.Second, 7: 80 * time.Second} {
 		p := orders()
 		p.MaxAttempts = attempts
-		if got := p.GivesUpAfter(); got != want {
-			t.Errorf("%d attempts: %s, want %s", attempts, got, want)
-		}
+		require.Equal(t, want, p.GivesUpAfter(), attempts)
 	}
 	for age, want := range map[time.Duration]time.Duration{
 		time.Second: 0, 5 * time.Second: 5 * time.Second, time.Minute: 5 * time.Second, 65 * time.Second: 65 * time.Second,
@@ -188,9 +174,7 @@ func TestGivesUpAfter(t *testing.T) {
 	} {
 		p := orders()
 		p.MaxAttempts, p.MaxAge.Wait = 7, age
-		if got := p.GivesUpAfter(); got != want {
-			t.Errorf("up to %s: %s, want %s", age, got, want)
-		}
+		require.Equal(t, want, p.GivesUpAfter(), age)
 	}
 	p := orders()
 	p.Delays, p.MaxAttempts = []Delay{{MaxDelay, "87600h"}}, 1<<31-1
@@ -209,19 +193,224 @@ func TestOperatorPermissions(t *testing.T) {
 		"replay": {Configure: "^$", Write: `^(orders\.return)$`, Read: failed},
 		"status": {Configure: "^$", Write: "^$", Read: inbox},
 	}
-	if diff := cmp.Diff(want, OperatorPermissions(Pipeline{Name: "orders"})); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(want, OperatorPermissions(Pipeline{Name: "orders"})))
 	p := Pipeline{Name: "orders", Engine: EngineNative, WorkQueues: map[string]WorkQueue{"a": {FailedQueue: "f"}, "b": {FailedQueue: "f"}}}
-	if got := OperatorPermissions(p)["status"].Read; got != `^(f|orders\.dlx|orders\.failed|orders\.inbox)$|^orders\.retry\.` {
-		t.Error(got)
-	}
+	require.Equal(t, `^(f|orders\.dlx|orders\.failed|orders\.inbox)$|^orders\.retry\.`, OperatorPermissions(p)["status"].Read)
 }
 
 func TestWorkerPermissions(t *testing.T) {
 	t.Parallel()
 	want := Permissions{Configure: "^$", Write: `^(amq\.default|orders\.failed|orders\.failed\.route|orders\.retry|orders\.return)$`, Read: `^(orders\.inbox)$`}
-	if diff := cmp.Diff(want, WorkerPermissions("orders")); diff != "" {
-		t.Error(diff)
+	require.Empty(t, cmp.Diff(want, WorkerPermissions("orders")))
+}
+
+const ownPolicy = `queues ^orders\.(failed$|inbox$|retry\.\d) priority=1000 ` +
+	"dead-letter-exchange=orders.failed dead-letter-strategy=at-least-once overflow=reject-publish"
+
+// natively is a pipeline whose work queues delay and count by themselves.
+func natively() Pipeline {
+	p := orders()
+	p.Engine, p.MaxAttempts = EngineNative, 5
+	p.Delays = delays(5*time.Second, 10*time.Second, 15*time.Second)
+	p.WorkQueues = map[string]WorkQueue{
+		"created": {Type: topology.Quorum, Attach: AttachPolicy},
+		"paid": {
+			Type: topology.Quorum, Attach: AttachPolicy, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true},
+			FailedQueue: "given-up",
+		},
+		"tight": {Type: topology.Quorum, Attach: AttachPolicy, DeadLetterStrategy: topology.AtMostOnce},
 	}
+	return p
+}
+
+// byConsumers is a pipeline whose consumers count.
+func byConsumers() Pipeline {
+	p := orders()
+	p.Engine, p.Delays = EngineConsumer, delays(5*time.Second)
+	return p
+}
+
+func delays(waits ...time.Duration) []Delay {
+	var all []Delay
+	for _, wait := range waits {
+		all = append(all, Delay{Wait: wait, Spelling: FormatDelay(wait)})
+	}
+	return all
+}
+
+// The own queues have a policy without the keys that delay: a failed queue would delay what is rejected there.
+func TestExpandNative(t *testing.T) {
+	t.Parallel()
+	const retried = " delayed-retry-max=15000 delayed-retry-min=5000 delayed-retry-type=all delivery-limit=4"
+	want := topology.View{
+		Exchanges: map[string]string{
+			"orders.failed":       "fanout",
+			"orders.failed.route": "direct alternate-exchange=orders.failed",
+			"orders.return":       "direct alternate-exchange=orders.failed",
+		},
+		Queues: map[string]string{
+			"given-up": "quorum retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=given-up x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-overflow=reject-publish",
+			"orders.failed": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-overflow=reject-publish",
+			"paid": "quorum retry-declared-by=orders x-single-active-consumer=true",
+		},
+		Bindings: []string{
+			`orders.failed -> orders.failed retry-definition='{"version":1,"engine":"native","delays":["5s","10s","15s"],"max_attempts":5,"retry_on":["rejected"]}'`,
+			"orders.failed.route -> given-up [failed:paid] retry-declared=orders",
+			"orders.return -> created [return:created]",
+			"orders.return -> paid [return:paid] retry-declared=orders",
+			"orders.return -> tight [return:tight]",
+		},
+		Policies: map[string]string{
+			"retry/orders/queues": ownPolicy,
+			"retry/orders/failed-queues": "queues ^(given-up)$ priority=1000 " +
+				"dead-letter-exchange=orders.failed dead-letter-strategy=at-least-once overflow=reject-publish",
+			"retry/orders/quorum-queues": "queues ^(created)$ priority=1000 dead-letter-exchange=orders.failed dead-letter-strategy=at-least-once" +
+				retried + " overflow=reject-publish",
+			"retry/orders/queue/paid": "queues ^(paid)$ priority=1000 dead-letter-exchange=orders.failed.route " +
+				"dead-letter-routing-key=failed:paid dead-letter-strategy=at-least-once" + retried + " overflow=reject-publish",
+			"retry/orders/queue/tight": "queues ^(tight)$ priority=1000 dead-letter-exchange=orders.failed" + retried,
+		},
+	}
+	require.Empty(t, cmp.Diff(want, topology.Render(Expand(natively()))))
+}
+
+// Each work queue has the key with which its messages return; the queue of a delay that left the schedule gets nothing more.
+func TestExpandConsumer(t *testing.T) {
+	t.Parallel()
+	p := byConsumers()
+	p.Retired = []time.Duration{time.Minute}
+	retry := func(ttl string) string {
+		return "quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once " +
+			"x-delivery-limit=1000000 x-message-ttl=" + ttl + " x-overflow=reject-publish"
+	}
+	policy := func(pattern, queue, more string) string {
+		return "queues ^(" + pattern + ")$ priority=1000 dead-letter-exchange=orders.retry dead-letter-routing-key=return:" + queue + more
+	}
+	const atLeastOnce = " dead-letter-strategy=at-least-once overflow=reject-publish"
+	want := topology.View{
+		Exchanges: map[string]string{
+			"orders.failed":       "fanout",
+			"orders.failed.route": "direct alternate-exchange=orders.failed",
+			"orders.retry":        "headers alternate-exchange=orders.failed",
+			"orders.return":       "direct alternate-exchange=orders.failed",
+		},
+		Queues: map[string]string{
+			"orders.failed": "quorum x-dead-letter-exchange=orders.failed x-dead-letter-strategy=at-least-once " +
+				"x-delivery-limit=1000000 x-overflow=reject-publish",
+			"orders.retry.5s": retry("5000"),
+			"orders.retry.1m": retry("60000"),
+			"paid":            "quorum retry-declared-by=orders x-single-active-consumer=true",
+		},
+		Bindings: []string{
+			`orders.failed -> orders.failed retry-definition='{"version":1,"engine":"consumer","delays":["5s"],"max_attempts":4,"retry_on":["rejected"]}'`,
+			"orders.retry -> orders.retry.5s x-last-death-reason=rejected x-match=all-with-x",
+			"orders.return -> a|b.c [return:a|b.c]",
+			"orders.return -> created [return:created]",
+			"orders.return -> legacy [return:legacy]",
+			"orders.return -> paid [return:paid] retry-declared=orders",
+		},
+		Policies: map[string]string{
+			"retry/orders/queues":        ownPolicy,
+			"retry/orders/queue/a|b.c":   policy(`a\|b\.c`, "a|b.c", atLeastOnce),
+			"retry/orders/queue/created": policy("created", "created", atLeastOnce),
+			"retry/orders/queue/legacy":  policy("legacy", "legacy", ""),
+			"retry/orders/queue/paid":    policy("paid", "paid", atLeastOnce),
+		},
+	}
+	require.Empty(t, cmp.Diff(want, topology.Render(Expand(p))))
+}
+
+// What a pipeline expands to is its own, is read back as it was, and nothing that only another engine makes is among it.
+func TestEveryEngineIsReadBack(t *testing.T) {
+	t.Parallel()
+	worker := orders()
+	worker.Engine = EngineWorker
+	for _, p := range []Pipeline{worker, natively(), byConsumers()} {
+		p.WorkQueues["parks"] = WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, FailedQueue: "own failures"}
+		p.WorkQueues["taken"] = WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, TakeOverFrom: "bills"}
+		p.WorkQueues["keys"] = WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, PolicyDefinition: topology.Arguments{"consumer-timeout": int64(9)}}
+		p.WorkQueues["arguments"] = WorkQueue{Type: topology.Quorum, Attach: AttachArguments, Declare: true}
+		vhost := liveVhost(p)
+		recovered, err := Recover(p.Name, p.Vhost, vhost)
+		require.NoError(t, err)
+		if diff := cmp.Diff(topology.Render(Expand(p)), topology.Render(Expand(recovered))); diff != "" || recovered.EngineName() != p.Engine {
+			t.Errorf("%s: %s", p.Engine, diff)
+		}
+		for _, other := range Engines() {
+			foreign := p
+			if foreign.Engine = other; other == p.Engine {
+				continue
+			}
+			for name, exchange := range ExpandExchanges(foreign) {
+				if _, exists := vhost.Exchanges[name]; !exists {
+					vhost.Exchanges[name] = exchange
+					vhost.Bindings = append(vhost.Bindings, topology.Binding{Source: name, Destination: p.Names().FailedQueue(), RoutingKey: "x"})
+				}
+			}
+		}
+		require.Empty(t, cmp.Diff(topology.Render(Expand(p)), topology.Render(Owned(p, vhost))), p.Engine)
+	}
+}
+
+// A definition where no release writes one is nobody's.
+func TestDefinitionsElsewhereSayNothing(t *testing.T) {
+	t.Parallel()
+	p := natively()
+	vhost := liveVhost(p)
+	for _, b := range []topology.Binding{
+		{Source: "bills.dlx", Destination: "bills.inbox"},
+		{Source: "bills.failed", Destination: "orders.failed"},
+		{Source: "bills.failed", Destination: "bills.failed", ToExchange: true},
+		{Source: "amq.fanout", Destination: "orders.failed"},
+	} {
+		b.Arguments = topology.Arguments{DefinitionArgument: p.Definition().String()}
+		vhost.Bindings = append(vhost.Bindings, b)
+	}
+	require.Empty(t, cmp.Diff([]string{"orders"}, Pipelines(vhost)))
+	if _, err := FindDefinition(p.Names(), vhost); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLinearSchedules(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	for _, test := range []struct {
+		waits  []time.Duration
+		linear bool
+	}{
+		{[]time.Duration{5 * s}, true},
+		{[]time.Duration{5 * s, 5 * s}, true},
+		{[]time.Duration{5 * s, 10 * s, 15 * s, 15 * s}, true},
+		{[]time.Duration{5 * s, 30 * s, 300 * s}, false},
+		{[]time.Duration{10 * s, 5 * s}, false},
+		{[]time.Duration{5 * s, 10 * s, 20 * s}, false},
+		{[]time.Duration{0, time.Millisecond}, false},
+		{[]time.Duration{0, 0}, true},
+		{[]time.Duration{MaxDelay, MaxDelay}, true},
+	} {
+		require.Equal(t, test.linear, IsLinear(test.waits), test.waits)
+	}
+}
+
+// The refused queue is covered by the pipeline's policy, and is none of a delay. Another engine has none, and finds what is left.
+func TestRefusedQueueIsOwnUnderEveryEngine(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	n := p.Names()
+	queue := n.RefusedQueue()
+	if !n.CoversQueue(queue) || !n.OwnsQueue(queue) {
+		t.Errorf("%s is not covered", queue)
+	}
+	if _, isRetry := n.DelayOf(queue); isRetry {
+		t.Errorf("%s is a retry queue", queue)
+	}
+	expanded := Expand(p)
+	require.True(t, regexp.MustCompile(expanded.Policies["retry/orders/queues"].Pattern).MatchString(queue), "the policy does not match")
+	p.Engine = EngineNative
+	require.NotContains(t, Expand(p).Queues, queue, "a pipeline without a worker has a refused queue")
+	require.Contains(t, Owned(p, expanded).Queues, queue, "a pipeline without a worker does not find the refused queue of the one before")
+	require.False(t, n.IsOwnQueue(queue, topology.Queue{Type: topology.Quorum}), "a queue of somebody else is taken for it")
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,9 +44,7 @@ func TestExpandFailedQueues(t *testing.T) {
 			"orders.failed.route -> theirs [failed:legacy]",
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(want, got))
 	classic := teams()
 	classic.QueueType = topology.Classic
 	if q := topology.Render(Expand(classic)).Queues["given-up"]; q != "classic retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=given-up" {
@@ -62,12 +59,8 @@ func TestRecoverFailedQueues(t *testing.T) {
 	live.Queues["theirs"] = topology.Queue{Type: topology.Classic}
 	recovered, err := Recover("orders", "/", live)
 	require.NoError(t, err)
-	if diff := cmp.Diff(p, recovered); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(topology.Render(Expand(p)), topology.Render(Owned(p, live))); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(p, recovered))
+	require.Empty(t, cmp.Diff(topology.Render(Expand(p)), topology.Render(Owned(p, live))))
 	// A binding that leads elsewhere is the pipeline's, and shows as a difference.
 	wrong := topology.Binding{Source: "orders.failed.route", Destination: "audit", RoutingKey: "failed:created"}
 	live.Bindings = append(live.Bindings, wrong)
@@ -129,15 +122,10 @@ func TestAttachmentWithFailedQueue(t *testing.T) {
 		}
 		recovered, err := RecoverAttachment("orders", "/", "work", live)
 		require.NoError(t, err)
-		if diff := cmp.Diff(a, recovered); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff(topology.Render(ExpandAttachment(a)), topology.Render(OwnedByAttachment(a, live))); diff != "" {
-			t.Error(diff)
-		}
-		if extra := topology.Diff(Expand(orders()), Owned(orders(), live)).Delete; !extra.Empty() {
-			t.Errorf("the pipeline takes %v for its own", topology.Render(extra))
-		}
+		require.Empty(t, cmp.Diff(a, recovered))
+		require.Empty(t, cmp.Diff(topology.Render(ExpandAttachment(a)), topology.Render(OwnedByAttachment(a, live))))
+		extra := topology.Diff(Expand(orders()), Owned(orders(), live)).Delete
+		require.Truef(t, extra.Empty(), "the pipeline takes %v for its own", topology.Render(extra))
 		if parked := ParkedBy(live)["given-up"]; len(parked) != 1 || parked[0] != "orders" {
 			t.Errorf("parked by %v", parked)
 		}
@@ -167,7 +155,28 @@ func TestManyFailedQueues(t *testing.T) {
 		found, _ := matcher.Queue(queue, topology.Quorum)
 		return len(found) > 0
 	})
-	if len(names) > 0 {
-		t.Errorf("no policy covers %v", slices.Sorted(maps.Keys(names)))
+	require.Empty(t, names, "no policy covers them")
+}
+
+// A declared failed queue stays for those who have failed messages there, be it another pipeline or an attachment.
+func TestStayingFailedQueues(t *testing.T) {
+	t.Parallel()
+	one := Pipeline{Name: "one", QueueType: topology.Quorum, WorkQueues: map[string]WorkQueue{"a": {Type: topology.Quorum, FailedQueue: "f"}}}
+	vhost := Expand(one)
+	none, uses, declares := one, one, one
+	none.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum}}
+	uses.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum, FailedQueue: "f", ForeignFailedQueue: true}}
+	require.Empty(t, StayingFailedQueues(one, &none, vhost), "nobody else uses it")
+	vhost.Bindings = append(vhost.Bindings, Names("two").FailedBinding("b", "f", false))
+	for name, c := range map[string]struct {
+		next *Pipeline
+		want map[string][]Names
+	}{
+		"left out": {&none, map[string][]Names{"f": {"two"}}}, "destroyed": {nil, map[string][]Names{"f": {"two"}}},
+		"still used": {&uses, map[string][]Names{}}, "still declared": {&declares, map[string][]Names{}},
+	} {
+		require.Empty(t, cmp.Diff(c.want, StayingFailedQueues(one, c.next, vhost)), name)
+		_, deleted := WithoutReleasedQueues(Owned(one, vhost), one, c.next, vhost).Queues["f"]
+		require.Equal(t, name == "still declared", deleted, name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -38,9 +39,7 @@ func TestOwnedLeavesOutWhatOthersMade(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	want := topology.Render(Expand(p))
-	if diff := cmp.Diff(want, topology.Render(Owned(p, liveVhost(p)))); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(want, topology.Render(Owned(p, liveVhost(p)))))
 }
 
 // Messages of one work queue that come back to another, or a binding that somebody altered.
@@ -53,14 +52,10 @@ func TestOwnedFindsReturnsGoneWrong(t *testing.T) {
 		{Source: "orders.return", Destination: "created", RoutingKey: "return:created", Arguments: topology.Arguments{"by": "hand"}},
 	}
 	live.Bindings = append(live.Bindings, wrong...)
-	if diff := cmp.Diff(wrong, topology.Diff(Expand(p), Owned(p, live)).Delete.Bindings); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(wrong, topology.Diff(Expand(p), Owned(p, live)).Delete.Bindings))
 	recovered, err := Recover("orders", "/", live)
 	require.NoError(t, err)
-	if diff := cmp.Diff(p, recovered); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(p, recovered))
 }
 
 func TestOwnedFindsRetiredQueues(t *testing.T) {
@@ -69,9 +64,7 @@ func TestOwnedFindsRetiredQueues(t *testing.T) {
 	p.Retired = []time.Duration{time.Hour}
 	live := liveVhost(p)
 	p.Retired = nil
-	if _, found := Owned(p, live).Queues["orders.retry.1h"]; !found {
-		t.Error("a retry queue that left the schedule was not found")
-	}
+	require.Contains(t, Owned(p, live).Queues, "orders.retry.1h", "a retry queue that left the schedule was not found")
 }
 
 func TestRecoverGivesBackTheSpecification(t *testing.T) {
@@ -79,9 +72,7 @@ func TestRecoverGivesBackTheSpecification(t *testing.T) {
 	p := orders()
 	got, err := Recover("orders", "/", liveVhost(p))
 	require.NoError(t, err)
-	if diff := cmp.Diff(p, got); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(p, got))
 	if _, err := Recover("other", "/", liveVhost(p)); err == nil {
 		t.Error("a pipeline that does not exist was recovered")
 	}
@@ -108,31 +99,21 @@ func TestDiffFindsEveryAttribute(t *testing.T) {
 	} {
 		live := Expand(p)
 		alter(live)
-		if topology.Diff(Expand(p), live).Empty() {
-			t.Errorf("%s: no difference found", name)
-		}
+		require.False(t, topology.Diff(Expand(p), live).Empty(), name)
 		if cmp.Diff(topology.Render(Expand(p)), topology.Render(live)) == "" {
 			t.Errorf("%s: the difference does not show", name)
 		}
 	}
-	if changes := topology.Diff(Expand(p), Expand(p)); !changes.Empty() {
-		t.Errorf("a topology differs from itself: %+v", changes)
-	}
+	require.True(t, topology.Diff(Expand(p), Expand(p)).Empty(), "a topology differs from itself")
 }
 
 func TestDeadLettersAtRiskInWorkQueues(t *testing.T) {
 	t.Parallel()
 	prior, next := orders(), orders()
-	if got := atRisk(prior, Expand(next)); got != nil {
-		t.Errorf("nothing changed, but %q", got)
-	}
+	require.Nil(t, atRisk(prior, Expand(next)))
 	next.WorkQueues = map[string]WorkQueue{"created": {Type: topology.Quorum}, "paid": {Type: topology.Classic, Declare: true}}
-	if got := atRisk(prior, Expand(next)); !slices.Equal(got, []string{"a|b.c", "paid"}) {
-		t.Errorf("got %q", got)
-	}
-	if got := atRisk(prior, topology.Topology{}); !slices.Equal(got, []string{"a|b.c", "created", "paid"}) {
-		t.Errorf("destroy: got %q", got)
-	}
+	require.Equal(t, []string{"a|b.c", "paid"}, atRisk(prior, Expand(next)))
+	require.Equal(t, []string{"a|b.c", "created", "paid"}, atRisk(prior, topology.Topology{}))
 }
 
 // atRisk is topology.DeadLettersAtRisk for a pipeline of which everything is on the broker.
@@ -186,9 +167,7 @@ func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 		"weaker than what it takes the place of":     {foreign, Expand(weak), 1},
 		"attached by an attachment, too":             {handed, Expand(orders()), 0},
 	} {
-		if got := topology.DeadLettersAtRisk(Owned(strong, test.vhost.Topology), test.wanted, test.vhost, nil); len(got) != test.want {
-			t.Errorf("%s: %q", name, got)
-		}
+		require.Len(t, topology.DeadLettersAtRisk(Owned(strong, test.vhost.Topology), test.wanted, test.vhost, nil), test.want, name)
 	}
 }
 
@@ -240,5 +219,193 @@ func TestDisowned(t *testing.T) {
 	live.Queues["paid"] = topology.Queue{Type: topology.Quorum}
 	if _, stays := WithoutReleasedQueues(live, prior, nil, topology.Topology{}).Queues["paid"]; stays {
 		t.Error("a queue that somebody else made would be deleted")
+	}
+}
+
+// attachedVhost holds the queue "work" of this type and arguments, and what an attachment expands to.
+func attachedVhost(a Attachment, arguments topology.Arguments) topology.Topology {
+	vhost := ExpandAttachment(a)
+	vhost.Queues["work"] = topology.Queue{Type: a.WorkQueue.Type, Arguments: arguments}
+	vhost.Queues["other"] = topology.Queue{Type: topology.Quorum}
+	return vhost
+}
+
+// What an attachment expands to says all of its specification.
+func TestRecoverAttachment(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		workQueue WorkQueue
+		priority  int
+		arguments topology.Arguments
+	}{
+		"quorum":        {workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy}, priority: DefaultPolicyPriority},
+		"classic":       {workQueue: WorkQueue{Type: topology.Classic, Attach: AttachPolicy}, priority: DefaultPolicyPriority},
+		"priority":      {workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy}, priority: 7},
+		"at most once":  {workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, DeadLetterStrategy: topology.AtMostOnce}, priority: 7},
+		"user's keys":   {workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, PolicyDefinition: topology.Arguments{"delivery-limit": int64(9)}}, priority: 7},
+		"own arguments": {workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy}, priority: 7, arguments: topology.Arguments{"x-max-in-memory-length": int64(5)}},
+		"by arguments": {
+			workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachArguments}, priority: DefaultPolicyPriority,
+			arguments: topology.Arguments{"x-dead-letter-exchange": "orders.dlx", "x-dead-letter-strategy": topology.AtLeastOnce, "x-overflow": "reject-publish"},
+		},
+		"by arguments, at most once": {
+			workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachArguments, DeadLetterStrategy: topology.AtMostOnce}, priority: DefaultPolicyPriority,
+			arguments: topology.Arguments{"x-dead-letter-exchange": "orders.dlx"},
+		},
+		// What declared the queue is the affair of whoever declared it.
+		"declared": {
+			workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy}, priority: DefaultPolicyPriority,
+			arguments: topology.Arguments{DeclaredByArgument: "orders", "x-single-active-consumer": true},
+		},
+	} {
+		want := Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: c.workQueue, PolicyPriority: c.priority}
+		vhost := attachedVhost(want, c.arguments)
+		got, err := RecoverAttachment("orders", "/", "work", vhost)
+		if err != nil || !sameAttachment(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, want)
+		}
+		if _, err := RecoverAttachment("orders", "/", "other", vhost); err == nil {
+			t.Errorf("%s: a queue that is not attached was recovered", name)
+		}
+		if _, err := RecoverAttachment("bills", "/", "work", vhost); err == nil {
+			t.Errorf("%s: the attachment of another pipeline was recovered", name)
+		}
+	}
+}
+
+func sameAttachment(a, b Attachment) bool {
+	same := a.WorkQueue.PolicyDefinition.Equal(b.WorkQueue.PolicyDefinition) && maps.Equal(a.WorkQueue.Arguments, b.WorkQueue.Arguments)
+	v, w := a.WorkQueue, b.WorkQueue
+	return same && a.Pipeline == b.Pipeline && a.Vhost == b.Vhost && a.Queue == b.Queue && a.PolicyPriority == b.PolicyPriority &&
+		v.Type == w.Type && v.Attach == w.Attach && v.Declare == w.Declare && v.DeadLetterStrategy == w.DeadLetterStrategy && v.MaxAttempts == w.MaxAttempts
+}
+
+// A creation that failed may have left the policy, and an application that re-creates its queue deletes
+// the binding: either of them is enough.
+func TestRecoverAttachmentFromAPart(t *testing.T) {
+	t.Parallel()
+	a := Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy}, PolicyPriority: 7}
+	withoutBinding := attachedVhost(a, nil)
+	withoutBinding.Bindings = nil
+	if got, err := RecoverAttachment("orders", "/", "work", withoutBinding); err != nil || got.PolicyPriority != 7 {
+		t.Errorf("without the binding: %+v, %v", got, err)
+	}
+
+	withoutPolicy := attachedVhost(a, nil)
+	withoutPolicy.Policies = nil
+	if got, err := RecoverAttachment("orders", "/", "work", withoutPolicy); err != nil || got.PolicyPriority != DefaultPolicyPriority {
+		t.Errorf("without the policy: %+v, %v", got, err)
+	}
+
+	// A pipeline's own binding has no mark.
+	withoutPolicy.Bindings = []topology.Binding{{Source: "orders.return", Destination: "work", RoutingKey: ReturnKey("work")}}
+	if got, err := RecoverAttachment("orders", "/", "work", withoutPolicy); err == nil {
+		t.Errorf("a work queue of the pipeline's was recovered: %+v", got)
+	}
+}
+
+func TestInterruptedCreation(t *testing.T) {
+	t.Parallel()
+	p := orders()
+	n, whole := p.Names(), Expand(p)
+	onlyExchange := func() topology.Topology {
+		v := topology.New()
+		v.Exchanges[n.FailedExchange()] = whole.Exchanges[n.FailedExchange()]
+		return v
+	}
+	with := func(change func(*topology.Topology)) topology.Topology {
+		v := onlyExchange()
+		v.Queues[n.FailedQueue()] = whole.Queues[n.FailedQueue()]
+		change(&v)
+		return v
+	}
+	for name, test := range map[string]struct {
+		vhost topology.Topology
+		want  bool
+	}{
+		"nothing":                {topology.New(), false},
+		"the exchange":           {onlyExchange(), true},
+		"the failed queue, too":  {with(func(*topology.Topology) {}), true},
+		"the guard, too":         {with(func(v *topology.Topology) { v.Policies = Guard(p) }), true},
+		"objects of others, too": {with(func(v *topology.Topology) { v.Queues["other"] = topology.Queue{Type: topology.Classic} }), true},
+		"the definition, too":    {Identity(p), false},
+		"the inbox, too":         {with(func(v *topology.Topology) { v.Queues[n.Inbox()] = whole.Queues[n.Inbox()] }), false},
+		"the final policy":       {with(func(v *topology.Topology) { v.Policies = whole.Policies }), false},
+		"another exchange":       {with(func(v *topology.Topology) { v.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "topic"} }), false},
+		"another queue":          {with(func(v *topology.Topology) { v.Queues[n.FailedQueue()] = topology.Queue{Type: topology.Classic} }), false},
+		"a queue that is bound": {with(func(v *topology.Topology) {
+			v.Bindings = []topology.Binding{{Source: n.FailedExchange(), Destination: "other"}}
+		}), false},
+		"a failed queue that is bound": {with(func(v *topology.Topology) {
+			v.Bindings = []topology.Binding{{Source: "other", Destination: n.FailedQueue()}}
+		}), false},
+		"an exchange that is fed": {with(func(v *topology.Topology) {
+			v.Bindings = []topology.Binding{{Source: "other", Destination: n.FailedExchange(), ToExchange: true}}
+		}), false},
+		"by the default exchange": {with(func(v *topology.Topology) {
+			v.Bindings = []topology.Binding{{Destination: n.FailedQueue(), RoutingKey: n.FailedQueue()}}
+		}), true},
+	} {
+		require.Equal(t, test.want, InterruptedCreation(p, test.vhost), name)
+	}
+}
+
+func TestNotesSayWhatWasUnbound(t *testing.T) {
+	t.Parallel()
+	n := Names("orders")
+	for _, engine := range Engines() {
+		p, seen := Pipeline{Name: "orders", Engine: engine}, map[string]bool{}
+		for _, b := range []topology.Binding{
+			{Source: "shop", Destination: "orders.created"},
+			{Source: "shop", Destination: "orders.created", RoutingKey: "order.*"},
+			{Source: "shop", Destination: "orders.created", Arguments: topology.Arguments{"x-match": "all", "weight": int64(3)}},
+			{Source: "orders.failed", Destination: "orders.created", ToExchange: true},
+			{Source: "shop\"é", Destination: "a b", RoutingKey: "#", Arguments: topology.Arguments{"list": []any{int64(1), "two"}}},
+		} {
+			for _, going := range append(slices.Collect(maps.Keys(ExpandExchanges(p))), "") {
+				note := n.NoteOf(b, going)
+				if noted, isNote := n.Noted(note); !isNote || !noted.Equal(b) {
+					t.Errorf("%s: %s became %s, %t", engine, b, noted, isNote)
+				}
+				if !n.OwnsBinding(note) || Names("other").OwnsBinding(note) {
+					t.Errorf("%s: whose is %s?", engine, note)
+				}
+				if note.Source == going || note.Destination == going {
+					t.Errorf("%s: %s goes with %s", engine, note, going)
+				}
+			}
+			note := n.NoteOf(b, "")
+			if seen[note.RoutingKey] {
+				t.Errorf("%s has the key of another note", note)
+			}
+			seen[note.RoutingKey] = true
+		}
+	}
+}
+
+func TestWhatIsNoNote(t *testing.T) {
+	t.Parallel()
+	n := Names("orders")
+	genuine := n.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
+	for name, change := range map[string]func(*topology.Binding){
+		"garbage":        func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: "{"} },
+		"no source":      func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: `{"queue":"q"}`} },
+		"a number":       func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: int64(1)} },
+		"no argument":    func(b *topology.Binding) { b.Arguments = nil },
+		"another source": func(b *topology.Binding) { b.Source = "orders.dlx" },
+		"to a queue":     func(b *topology.Binding) { b.ToExchange = false },
+		"two ends": func(b *topology.Binding) {
+			b.Arguments = topology.Arguments{stored.UnboundArgument: `{"source":"s","queue":"q","exchange":"e"}`}
+		},
+		"another destination": func(b *topology.Binding) { b.Destination = "orders.dlx" },
+	} {
+		b := genuine
+		change(&b)
+		if noted, isNote := n.Noted(b); isNote {
+			t.Errorf("%s: %s", name, noted)
+		}
+		if garbled := n.GarbledNotes(topology.Topology{Bindings: []topology.Binding{b}}); len(garbled) == 1 == (name == "no argument") {
+			t.Errorf("%s: garbled: %v", name, garbled)
+		}
 	}
 }

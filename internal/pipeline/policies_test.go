@@ -1,7 +1,11 @@
 package pipeline
 
 import (
+	"fmt"
 	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,9 +46,7 @@ func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
 			"dead-letter-exchange": "orders.dlx", "consumer-timeout": int64(1), "queue-leader-locator": "balanced",
 		}},
 	}
-	if diff := cmp.Diff(want, Expand(every()).Policies); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff(want, Expand(every()).Policies))
 	arguments := Expand(every()).Queues["declared"].Arguments
 	if diff := cmp.Diff(topology.Arguments{"retry-declared-by": "orders", "x-single-active-consumer": true, "x-dead-letter-exchange": "orders.dlx"}, arguments); diff != "" {
 		t.Error(diff)
@@ -66,9 +68,7 @@ func TestRecoverGivesBackEverySetting(t *testing.T) {
 		}
 		got, err := Recover(p.Name, p.Vhost, live)
 		require.NoError(t, err)
-		if diff := cmp.Diff(p, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		require.Empty(t, cmp.Diff(p, got), name)
 	}
 }
 
@@ -94,17 +94,147 @@ func TestDeadLettersAtRiskOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 		w := next.WorkQueues["work"]
 		test.change(&w)
 		next.WorkQueues["work"] = w
-		if got := atRisk(one(WorkQueue{Type: topology.Quorum}), Expand(next)); len(got) != test.want {
-			t.Errorf("%s: %q", name, got)
-		}
+		require.Len(t, atRisk(one(WorkQueue{Type: topology.Quorum}), Expand(next)), test.want, name)
 	}
 	argued := one(WorkQueue{Type: topology.Quorum, Attach: AttachArguments})
 	detached := one(WorkQueue{})
 	detached.WorkQueues = nil
-	if got := atRisk(argued, Expand(detached)); len(got) != 0 {
-		t.Errorf("detaching a queue that keeps its arguments: %q", got)
+	require.Empty(t, atRisk(argued, Expand(detached)), "detaching a queue that keeps its arguments")
+	require.Len(t, atRisk(argued, topology.Topology{}), 1, "destroying what its arguments point at")
+}
+
+func TestPolicyNamesAreReadAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]policyName{
+		"retry/orders/queues":             {pipeline: "orders", kind: queuesPolicy},
+		"retry/orders/queues/12":          {pipeline: "orders", kind: queuesPolicy, number: 12},
+		"retry/orders/quorum-queues/1":    {pipeline: "orders", kind: quorumPolicy, number: 1},
+		"retry/orders/classic-queues":     {pipeline: "orders", kind: classicPolicy},
+		"retry/orders/queue/a":            {pipeline: "orders", kind: queuePolicy, object: "a"},
+		"retry/orders/queue/a/b":          {pipeline: "orders", kind: queuePolicy, object: "a/b"},
+		"retry/orders/attachment/queue/a": {pipeline: "orders", kind: attachmentPolicy, object: "queue/a"},
+	} {
+		got, is := parsePolicyName(name)
+		if !is || got != want || got.String() != name {
+			t.Errorf("%s: %+v, %t", name, got, is)
+		}
 	}
-	if got := atRisk(argued, topology.Topology{}); len(got) != 1 {
-		t.Errorf("destroying what its arguments point at: %q", got)
+	for _, name := range []string{
+		"", "retry", "retry/orders", "retry/orders/", "retry//queues", "other/orders/queues", "retry/orders/own", "retry/orders/queues/",
+		"retry/orders/queues/0", "retry/orders/queues/01", "retry/orders/queues/x", "retry/orders/queues/-1", "retry/orders/queue", "retry/orders/queue/",
+	} {
+		if got, is := parsePolicyName(name); is {
+			t.Errorf("%q is taken for %+v", name, got)
+		}
 	}
+}
+
+// attached tells which policy each of so many work queues has.
+func attached(t *testing.T, queues int) map[string]string {
+	t.Helper()
+	p := orders()
+	p.WorkQueues = map[string]WorkQueue{}
+	for i := range queues {
+		p.WorkQueues[fmt.Sprintf("shop.orders.work-queue.%d", i)] = WorkQueue{Type: topology.Quorum}
+	}
+	shared := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{}, Policies: map[string]topology.Policy{}}}
+	for name, policy := range Expand(p).Policies {
+		if len(policy.Pattern) > maxPattern {
+			t.Errorf("the pattern of %s has %d bytes", name, len(policy.Pattern))
+		}
+		require.True(t, p.Names().ownsPolicy(name), name)
+		if p.Names().isSharedPolicy(name) {
+			shared.Policies[name] = policy
+		}
+	}
+	for queue, w := range p.WorkQueues {
+		shared.Queues[queue] = topology.Queue{Type: w.Type}
+	}
+	lookup := topology.NewLookup(shared)
+	found := map[string]string{}
+	for queue := range p.WorkQueues {
+		for _, policy := range lookup.Queue(queue).Policies {
+			if found[queue] != "" {
+				t.Errorf("%s and %s apply to %s", found[queue], policy.Name, queue)
+			}
+			found[queue] = policy.Name
+		}
+	}
+	if len(found) != queues {
+		t.Errorf("%d of %d queues have a policy", len(found), queues)
+	}
+	return found
+}
+
+func TestWorkQueuesAreSpreadOverPolicies(t *testing.T) {
+	t.Parallel()
+	before := attached(t, 1)
+	for _, queues := range []int{2, 30, 31, 60, 61, 500} {
+		after := attached(t, queues)
+		existed := map[string]bool{}
+		for _, policy := range before {
+			existed[policy] = true
+		}
+		for queue, policy := range before {
+			if after[queue] != policy && existed[after[queue]] {
+				t.Errorf("with %d queues, %s moves from %s to %s, which was there before", queues, queue, policy, after[queue])
+			}
+		}
+		before = after
+	}
+}
+
+func TestSpreadOfLongNames(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{nil, {"a"}, {fmt.Sprintf("%0255d", 1), fmt.Sprintf("%0255d", 2), fmt.Sprintf("%0255d", 3), fmt.Sprintf("%0255d", 4), fmt.Sprintf("%0255d", 5)}} {
+		if got := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(spread(names)))...))); !slices.Equal(got, slices.Sorted(slices.Values(names))) {
+			t.Errorf("%d names became %d", len(names), len(got))
+		}
+	}
+	require.Len(t, spread([]string{"a", "b"}), 1)
+}
+
+func TestThePatternCoversEveryDelay(t *testing.T) {
+	t.Parallel()
+	pattern := regexp.MustCompile(Names("or.ders").pattern([]string{"work"}))
+	for _, delay := range []time.Duration{
+		time.Millisecond, 1500 * time.Millisecond, time.Second, 90500 * time.Millisecond, time.Minute, time.Hour, 90*time.Minute + 3*time.Millisecond, MaxDelay,
+	} {
+		if name := Names("or.ders").RetryQueue(delay); !pattern.MatchString(name) {
+			t.Errorf("%s is not covered", name)
+		}
+	}
+	for name, covered := range map[string]bool{
+		"or.ders.inbox": true, "or.ders.failed": true, "or.ders.retry.1": true, "or.ders.retry.1s.x": true,
+		"or.ders.retry.": false, "or.ders.retry.x": false, "or.ders.retry": false, "orxders.inbox": false, "or.ders.inbox.2": false,
+		"works": false, "or.ders.work": false, "an.or.ders.inbox": false,
+	} {
+		if pattern.MatchString(name) != covered || Names("or.ders").CoversQueue(name) != covered {
+			t.Errorf("%s is covered: %t, %t", name, pattern.MatchString(name), Names("or.ders").CoversQueue(name))
+		}
+	}
+}
+
+// The longest name that queues leave room for, all of it escaped.
+func TestThePatternOfOwnQueuesFitsEveryName(t *testing.T) {
+	t.Parallel()
+	if pattern := Names(strings.Repeat(".", 250)).pattern(nil); len(pattern) > maxPattern {
+		t.Errorf("%d bytes, and brokers take %d", len(pattern), maxPattern)
+	}
+}
+
+// The merged patterns match what any of them does, and nothing else.
+func TestMergePermissions(t *testing.T) {
+	t.Parallel()
+	merged := MergePermissions([]Permissions{WorkerPermissions("orders"), WorkerPermissions("bills"), WorkerPermissions("orders"), {Read: "", Write: "x.y"}})
+	require.Equal(t, "^$", merged.Configure)
+	for pattern, names := range map[string]map[string]bool{
+		merged.Write: {"orders.retry": true, "bills.failed": true, "amq.default": true, "orders.inbox": false, "orders.retry.5s": false, "x.y": true},
+		merged.Read:  {"orders.inbox": true, "bills.inbox": true, "others.inbox": false, "": false},
+	} {
+		for name, want := range names {
+			require.Equalf(t, want, regexp.MustCompile(pattern).MatchString(name), "%q matches %q", pattern, name)
+		}
+	}
+	require.Equal(t, Permissions{"^$", "^$", "^$"}, MergePermissions(nil))
 }

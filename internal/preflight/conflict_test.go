@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -283,12 +285,8 @@ func TestAttachmentAndPipelineOwnNothingInCommon(t *testing.T) {
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
 	a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: pipeline.DefaultPolicyPriority}
 	vhost := topology.Merge(pipeline.Expand(p), pipeline.ExpandAttachment(a))
-	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, vhost)); !changes.Empty() {
-		t.Errorf("pipeline: %+v", changes)
-	}
-	if changes := topology.Diff(pipeline.ExpandAttachment(a), pipeline.OwnedByAttachment(a, vhost)); !changes.Empty() {
-		t.Errorf("attachment: %+v", changes)
-	}
+	require.True(t, topology.Diff(pipeline.Expand(p), pipeline.Owned(p, vhost)).Empty(), "pipeline")
+	require.True(t, topology.Diff(pipeline.ExpandAttachment(a), pipeline.OwnedByAttachment(a, vhost)).Empty(), "attachment")
 	if found := CheckLiveAttachment(a, &a, topology.Vhost{Topology: vhost, Version: topology.Version{Major: 4, Minor: 0}, Nodes: 1}); len(found.Problems) > 0 || len(found.Warnings) != 1 {
 		t.Errorf("handing over: %+v", found)
 	}
@@ -321,9 +319,7 @@ func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
 	} {
 		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
 		vhost.Queues["orders.retry.1s"], vhost.Queues["orders.retry.7s"] = topology.Queue{Type: topology.Classic}, test.queue
-		if got := CheckLive(next, &prior, vhost).Exists; len(got) != test.want {
-			t.Errorf("%s: %q", name, got)
-		}
+		require.Len(t, CheckLive(next, &prior, vhost).Exists, test.want, name)
 	}
 }
 
@@ -335,12 +331,8 @@ func TestAttachmentsAreSeenWithoutTheirBinding(t *testing.T) {
 	if got := pipeline.Attached("orders", recreated); len(got) != 1 || got[0] != "work" {
 		t.Errorf("got %q", got)
 	}
-	if got := pipeline.Attached("order", recreated); len(got) != 0 {
-		t.Errorf("another pipeline has %q", got)
-	}
-	if got := pipeline.Attached("orders", pipeline.Expand(one(pipeline.WorkQueue{Type: topology.Quorum}))); len(got) != 0 {
-		t.Errorf("the pipeline's own are %q", got)
-	}
+	require.Empty(t, pipeline.Attached("order", recreated), "another pipeline")
+	require.Empty(t, pipeline.Attached("orders", pipeline.Expand(one(pipeline.WorkQueue{Type: topology.Quorum}))))
 }
 
 // A binding with such a key and arguments makes every listing of bindings fail.
@@ -351,9 +343,7 @@ func TestTildeCannotBeAttached(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	a.Queue = "work"
-	if got := CheckAttachment(a); len(got) != 0 {
-		t.Errorf("got %v", got)
-	}
+	require.Empty(t, CheckAttachment(a))
 }
 
 func TestCheckLive(t *testing.T) {
@@ -362,12 +352,8 @@ func TestCheckLive(t *testing.T) {
 	found := CheckLive(p, nil, topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{
 		"created": {Type: topology.Classic}, "legacy": {Type: topology.Classic, AutoDelete: true}, "paid": {Type: topology.Quorum},
 	}, Policies: map[string]topology.Policy{"retry/orders/queue/gone": {Pattern: "^(gone)$"}}}})
-	if !slices.Equal(found.Missing, []string{"a|b.c"}) {
-		t.Errorf("missing: %q", found.Missing)
-	}
-	if !slices.Equal(found.Exists, []string{`policy "retry/orders/queue/gone"`}) {
-		t.Errorf("exists: %q", found.Exists)
-	}
+	require.Equal(t, []string{"a|b.c"}, found.Missing)
+	require.Equal(t, []string{`policy "retry/orders/queue/gone"`}, found.Exists)
 	if len(found.Declared) != 1 || !strings.HasPrefix(found.Declared[0], `"paid" = {`) || strings.Contains(found.Declared[0], "declare") {
 		t.Errorf("declared: %q", found.Declared)
 	}
@@ -474,9 +460,8 @@ func TestExistingQueueIsAttachedAsItIs(t *testing.T) {
 			t.Errorf("%s: %+v", kind, found)
 		}
 		attached := CheckLive(one(pipeline.WorkQueue{Type: kind}), nil, vhost)
-		if len(attached.Problems)+len(attached.Exists)+len(attached.Declared) > 0 {
-			t.Errorf("%s, attached: %+v", kind, attached)
-		}
+		require.Empty(t, slices.Concat(attached.Exists, attached.Declared), kind)
+		expectSaid(t, kind+", attached", attached.Problems, "")
 	}
 }
 

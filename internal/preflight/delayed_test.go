@@ -29,9 +29,7 @@ func TestCheckDelayedExchange(t *testing.T) {
 		require.NoError(t, err)
 		return pipeline.Delay{Wait: wait, Spelling: spelling}
 	}
-	if problems := CheckDelayedExchange(events()); len(problems) > 0 {
-		t.Errorf("a good one: %v", problems)
-	}
+	require.Empty(t, CheckDelayedExchange(events()), "a good one")
 	for want, change := range map[string]func(*delayed.Exchange){
 		"max_delay: Invalid duration":                             func(e *delayed.Exchange) { e.MaxDelay = spelled("0s") },
 		"precision: Invalid duration":                             func(e *delayed.Exchange) { e.Precision = spelled("0s") },
@@ -47,9 +45,7 @@ func TestCheckDelayedExchange(t *testing.T) {
 	} {
 		e := events()
 		change(&e)
-		if got := headings(CheckDelayedExchange(e)); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		require.Equal(t, want, headings(CheckDelayedExchange(e)))
 	}
 }
 
@@ -153,18 +149,10 @@ func TestCheckLiveDelayedExchange(t *testing.T) {
 			v := liveEvents(prior)
 			c.change(&v, &next)
 			f := CheckLiveDelayedExchange(next, &prior, v)
-			if got := headings(f.Problems); got != c.refused {
-				t.Errorf("refused: %q, want %q", got, c.refused)
-			}
-			if got := headings(f.Warnings); got != c.warned {
-				t.Errorf("warned: %q, want %q", got, c.warned)
-			}
-			if len(f.Exists) > 0 {
-				t.Errorf("exists: %q", f.Exists)
-			}
-			if said := fmt.Sprint(f.Problems, f.Warnings); !strings.Contains(said, c.mentions) {
-				t.Errorf("%q is not in %s", c.mentions, said)
-			}
+			require.Equal(t, c.refused, headings(f.Problems), "refused")
+			require.Equal(t, c.warned, headings(f.Warnings), "warned")
+			require.Empty(t, f.Exists, "exists")
+			require.Contains(t, fmt.Sprint(f.Problems, f.Warnings), c.mentions)
 		})
 	}
 }
@@ -227,9 +215,7 @@ func TestCheckLiveFindsQueuesOfDelayedExchanges(t *testing.T) {
 		if refused {
 			want = fmt.Sprintf("work_queues[%q]: Queue of a delayed exchange", queue)
 		}
-		if found != want {
-			t.Errorf("%s: %q, want %q", queue, found, want)
-		}
+		require.Equal(t, want, found, queue)
 		a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: queue, WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}}
 		if found := headings(CheckLiveAttachment(a, nil, v).Problems); strings.Contains(found, "queue: Queue of a delayed exchange") != refused {
 			t.Errorf("%s is attached: %q", queue, found)

@@ -47,9 +47,7 @@ func TestReadyMeansEveryPipeline(t *testing.T) {
 			t.Errorf("%s: %d %s", when, status, body)
 		}
 		for _, text := range texts {
-			if !strings.Contains(body, text) {
-				t.Errorf("%s: %q is not in %s", when, text, body)
-			}
+			require.Contains(t, body, text, when)
 		}
 		if status, _ := get(t, h, "/healthz"); status != http.StatusOK {
 			t.Errorf("%s: /healthz answers %d: the process would be killed", when, status)
@@ -101,9 +99,7 @@ func TestOnlyReadingIsAnswered(t *testing.T) {
 		answer, err := server.Client().Do(r)
 		require.NoError(t, err)
 		_ = answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("%s: %d, want %d", request, answer.StatusCode, want)
-		}
+		require.Equal(t, want, answer.StatusCode, request)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestPolicyMatches(t *testing.T) {
@@ -93,9 +95,7 @@ func TestPatternsAreReadAsBrokersDo(t *testing.T) {
 		if len(doubtful) > 0 {
 			got = "unreadable"
 		}
-		if got != test.want {
-			t.Errorf("%s matches %s: %s, want %s", test.pattern, test.queue, got, test.want)
-		}
+		require.Equalf(t, test.want, got, "%s matches %s", test.pattern, test.queue)
 	}
 }
 
@@ -110,9 +110,7 @@ func TestPatternThatIsUnreadableForSomeQueues(t *testing.T) {
 		"more than ASCII": {map[string]Queue{"größe": {Type: Quorum}}, 1},
 	} {
 		policies := map[string]Policy{"letters": {Pattern: `^\w+$`, ApplyTo: "quorum_queues"}, "any": {Pattern: ".*", ApplyTo: "all"}}
-		if got := NewLookup(Vhost{Topology: Topology{Queues: test.queues, Policies: policies}}).Unreadable(); len(got) != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		require.Len(t, NewLookup(Vhost{Topology: Topology{Queues: test.queues, Policies: policies}}).Unreadable(), test.want, name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -54,9 +55,7 @@ func TestLines(t *testing.T) {
 			`a -> b definition={"delays":["5s"],"policy_definition":{"a":"\"b\""},"version":1}`,
 		},
 	} {
-		if got := test.object.String(); got != test.want {
-			t.Errorf("got  %s\nwant %s", got, test.want)
-		}
+		require.Equal(t, test.want, test.object.String())
 	}
 }
 
@@ -99,15 +98,9 @@ func checkLines(t *testing.T, kind, name, key string, arguments Arguments, flags
 func checkLine[T interface{ String() string }](t *testing.T, object T, read func(*reader) T) {
 	t.Helper()
 	line := object.String()
-	if shown := norm.NFC.String(line); shown != line {
-		t.Fatalf("Terraform changes %q to %q", line, shown)
-	}
-	if strings.ContainsAny(line, "\n\r") {
-		t.Fatalf("%q is more than a line", line)
-	}
-	if diff := cmp.Diff(object, read(&reader{line})); diff != "" {
-		t.Fatalf("%s reads as another object:\n%s", line, diff)
-	}
+	require.Equal(t, line, norm.NFC.String(line))
+	require.False(t, strings.ContainsAny(line, "\n\r"), line)
+	require.Empty(t, cmp.Diff(object, read(&reader{line})), line)
 }
 
 func randomText(random *rand.Rand) string {

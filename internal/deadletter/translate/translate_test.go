@@ -1,7 +1,6 @@
 package translate_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -176,9 +175,7 @@ func TestDeaths(t *testing.T) {
 		"queue": "orders.created", "reason": "rejected", "count": int64(3), "time": time.Unix(2, 0), "exchange": "shop",
 		"routing-keys": []any{"k"},
 	}
-	if diff := cmp.Diff([]any{want}, of(death()).Delivery.Headers["x-death"]); diff != "" {
-		t.Error(diff)
-	}
+	require.Empty(t, cmp.Diff([]any{want}, of(death()).Delivery.Headers["x-death"]))
 	want["original-expiration"] = "100"
 	m := of(death(amqp10.Symbol("ttl"), amqp10.Fixed(0x52, 100)))
 	if diff := cmp.Diff([]any{want}, m.Delivery.Headers["x-death"]); diff != "" || m.Undeliverable {
@@ -224,9 +221,7 @@ func checkPublishable(t *testing.T, m translate.Message) {
 			t.Errorf("a property of %d bytes", len(s))
 		}
 	}
-	if err := m.Delivery.Headers.Validate(); err != nil {
-		t.Error(fmt.Errorf("headers that cannot be published: %w", err))
-	}
+	require.NoError(t, m.Delivery.Headers.Validate())
 }
 
 func TestPlugin(t *testing.T) {

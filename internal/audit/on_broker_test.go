@@ -1,0 +1,178 @@
+package audit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// What a queue rejects comes back to it at once, as often as it likes.
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	s := createVhost(t, classic("work", args{"x-dead-letter-exchange": "back"}), classic("other", nil), exchange("back", "fanout", nil), bind("back", "work", ""))
+	expectRules(t, s.audit(), "dead-letter-loop")
+	published(1)(s)
+	for range 50 {
+		s.reject("work")
+	}
+	s.settles("work", func() int { return s.count("work") }, 1)
+
+	fixed := createVhost(t, classic("work", args{"x-dead-letter-exchange": "back"}), classic("other", nil), exchange("back", "fanout", nil), bind("back", "other", ""))
+	expectRules(t, fixed.audit())
+	rejected(1)(fixed)
+	fixed.settles("work", func() int { return fixed.count("work") }, 0)
+}
+
+// A full target keeps the dead letters for others from arriving, too.
+func TestFullTargetFreezes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limit args
+		rules []string
+		// healthy is what arrives in the queue that has room.
+		healthy int
+	}{
+		"limited":   {args{"x-max-length": number(1), "x-overflow": "reject-publish"}, []string{"full-target-freezes"}, 0},
+		"unlimited": {nil, nil, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := createVhost(t, exchange("shop", "direct", nil), exchange("dead", "direct", nil),
+				quorum("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}),
+				classic("full", c.limit), classic("healthy", nil),
+				bind("shop", "work", "full"), bind("shop", "work", "ok"), bind("dead", "full", "full"), bind("dead", "healthy", "ok"))
+			expectRules(t, s.audit(), c.rules...)
+			s.Publish(t, "", "full", persistent())
+			// More than the 32 dead letters that a queue has on the way at a time.
+			for range 40 {
+				rejectedFrom("shop", "full")(s)
+			}
+			for range 5 {
+				rejectedFrom("shop", "ok")(s)
+			}
+			s.settles("healthy", func() int { return s.count("healthy") }, c.healthy)
+		})
+	}
+}
+
+// What dead-letters at least once to nowhere is neither in the queue nor elsewhere, but pending.
+func TestPendingDeadLetters(t *testing.T) {
+	t.Parallel()
+	s := createVhost(t, quorum("work", args{"x-dead-letter-exchange": "missing", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}))
+	expectRules(t, s.audit(), "dead-letter-exchange-missing")
+	rejected(1)(s)
+	s.settles("work", s.total, 0)
+	brokertest.Eventually(t, func() error {
+		var queue struct {
+			Pending int `json:"messages_dlx"`
+		}
+		_, response := s.Request(t, http.MethodGet, s.Path("queues", "work"), nil)
+		if err := json.Unmarshal(response, &queue); err != nil || queue.Pending != 1 {
+			return fmt.Errorf("%d pending, %w", queue.Pending, err)
+		}
+		return nil
+	})
+}
+
+// A queue that expires is deleted with what is in it.
+func TestExpiringQueues(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		vhost part
+		queue string
+		rules []string
+		gone  bool
+	}{
+		"parking":        {all(classic("work", toParked(nil)), classic("parked", args{"x-expires": number(1500)})), "parked", []string{"parking-queue-expires"}, true},
+		"parking quorum": {all(classic("work", toParked(nil)), quorum("parked", args{"x-expires": number(1500), "x-delivery-limit": number(1_000_000)})), "parked", []string{"parking-queue-expires"}, true},
+		"parked":         {all(classic("work", toParked(nil)), parked), "parked", nil, false},
+		"retry":          {all(classic("work", toQueue("retry", nil)), classic("retry", toQueue("work", args{"x-message-ttl": number(60_000), "x-expires": number(1500)}))), "retry", []string{"retry-queue-expires"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := createVhost(t, c.vhost)
+			expectRules(t, s.audit(), c.rules...)
+			rejected(1)(s)
+			if !c.gone {
+				s.settles(c.queue, func() int { return s.count(c.queue) }, 1)
+				return
+			}
+			// Not by AMQP: looking at a queue may count as using it.
+			brokertest.Eventually(t, func() error {
+				if names := s.names(); slices.Contains(names, c.queue) {
+					return fmt.Errorf("queues %q", names)
+				}
+				return nil
+			})
+			require.Zero(t, s.count("work"), "messages came back")
+		})
+	}
+}
+
+func (s *liveVhost) names() []string {
+	s.Helper()
+	var queues []struct{ Name string }
+	_, response := s.Request(s.T, http.MethodGet, s.Path("queues")+"?disable_stats=true", nil)
+	if err := json.Unmarshal(response, &queues); err != nil {
+		s.Fatal(err)
+	}
+	var names []string
+	for _, q := range queues {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+// Of two policies of one priority, one applies and the other does not: never the keys of both.
+func TestTiedPolicies(t *testing.T) {
+	t.Parallel()
+	dead := args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
+	s := createVhost(t, classic("work", nil), parked, policy("dead", "^work$", 1, dead), policy("limit", "^work$", 1, args{"max-length": number(1)}))
+	expectRules(t, s.audit(), "policy-tie")
+	published(2)(s)
+	s.settles("parked", func() int { return s.count("parked") }, 0)
+
+	fixed := createVhost(t, classic("work", nil), parked, policy("both", "^work$", 1, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked", "max-length": number(1)}))
+	expectRules(t, fixed.audit())
+	published(2)(fixed)
+	fixed.settles("parked", func() int { return fixed.count("parked") }, 1)
+}
+
+// A pattern that the broker reads and the audit cannot: it says so instead of guessing.
+func TestUnreadablePattern(t *testing.T) {
+	t.Parallel()
+	dead := args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
+	s := createVhost(t, classic("work", nil), parked, policy("dead", "^(?|work|other)$", 1, dead))
+	expectRules(t, s.audit(), "policy-pattern-unreadable")
+	rejected(1)(s)
+	s.settles("parked", func() int { return s.count("parked") }, 1)
+}
+
+// A delayed retry that the broker ignores comes back at once.
+func TestDelayedRetry(t *testing.T) {
+	t.Parallel()
+	delayed := func(kind string) part {
+		return all(quorum("work", toParked(args{"x-delayed-retry-type": kind, "x-delayed-retry-min": number(60_000)})), parked)
+	}
+	for kind, works := range map[string]bool{"all": true, "al": false} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := createVhost(t, delayed(kind))
+			published(1)(s)
+			s.requeue("work", 1)
+			if works && s.VersionAtLeast("4.3") {
+				expectRules(t, s.audit())
+				s.settles("work", func() int { return s.count("work") }, 0)
+				return
+			}
+			expectRules(t, s.audit(), "native-retry-ignored")
+			s.settles("work", func() int { return s.count("work") }, 1)
+		})
+	}
+}
