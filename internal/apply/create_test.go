@@ -1,12 +1,15 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,16 +44,12 @@ func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 			if !errors.As(err, &left) || !errors.As(left, &kept) || len(kept.Queues) != 1 || kept.Queues[holder] == "" {
 				t.Fatalf("got %v", err)
 			}
-			if !strings.Contains(err.Error(), "400") {
-				t.Errorf("the reason is gone: %v", err)
-			}
+			require.ErrorContains(t, err, "400")
 			now := list(t, c, b.Vhost)
 			if _, err := pipeline.Recover("orders", b.Vhost, now.Topology); err != nil {
 				t.Error(err)
 			}
-			if _, stays := now.Policies["retry/orders/queue/work"]; !stays {
-				t.Error("the policy is gone")
-			}
+			require.Contains(t, now.Policies, "retry/orders/queue/work", "the policy is gone")
 		})
 	}
 }
@@ -66,17 +65,14 @@ func TestFailedCreateRemovesPoliciesToo(t *testing.T) {
 	if err == nil || errors.As(err, &left) {
 		t.Fatalf("got %v", err)
 	}
-	now := list(t, c, b.Vhost)
-	if left := pipeline.Owned(p, now.Topology); !left.Empty() {
-		t.Errorf("left behind: %+v", left)
-	}
+	requireLive(t, c, p, topology.Topology{})
 }
 
 // refusedInTheMiddle has a policy that the broker takes, and then one that it does not.
 func refusedInTheMiddle(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	t.Helper()
 	for _, queue := range []string{"work", "refused"} {
-		b.Request(t, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+		b.DeclareQueue(t, queue, "quorum", nil)
 	}
 	p := small(b)
 	p.PolicyDefinition = topology.Arguments{"nonsense": int64(1)}
@@ -131,9 +127,8 @@ func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 	b := brokertest.New(t)
 	p, a := small(b), quickApplier(t, b, b.Endpoint)
 	left := pipeline.Identity(p)
-	if err := a.Create(t.Context(), Change{Vhost: p.Vhost, All: list(t, a, p.Vhost), Wanted: topology.Topology{Exchanges: left.Exchanges, Queues: left.Queues}}); err != nil {
-		t.Fatal(err)
-	}
+	identity := topology.Topology{Exchanges: left.Exchanges, Queues: left.Queues}
+	require.NoError(t, a.Create(t.Context(), Change{Vhost: p.Vhost, All: list(t, a, p.Vhost), Wanted: identity}))
 	ready, start, won := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var first, late sync.Once
 	var winnerErr error
@@ -157,14 +152,214 @@ func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 		defer close(won)
 		winnerErr = winner.Create(t.Context(), change)
 	}()
-	if err := create(t, loser, p); err == nil || !strings.Contains(err.Error(), "exists already") {
-		t.Errorf("the loser got %v", err)
-	}
+	require.ErrorContains(t, create(t, loser, p), "exists already")
 	late.Do(func() { close(start) })
 	if <-won; winnerErr != nil {
 		t.Errorf("the winner got %v", winnerErr)
 	}
-	if changes := topology.Diff(pipeline.Expand(p), pipeline.Owned(p, list(t, a, p.Vhost).Topology)); !changes.Empty() {
-		t.Errorf("what is there differs: %+v", changes)
+	requireLive(t, a, p, pipeline.Expand(p))
+}
+
+// Limits of broker.Client.
+const (
+	requestsAtOnce     = 10
+	policyWritesAtOnce = 2
+)
+
+// gauge counts what is in flight, by the first word after /api, and remembers the most.
+type gauge struct {
+	mutex     sync.Mutex
+	now, most map[string]int
+}
+
+func (g *gauge) add(kind string, n int) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.now[kind] += n
+	g.most[kind] = max(g.most[kind], g.now[kind])
+}
+
+// pass is a fault that lets everything through, slowly, and counts the writes.
+func (g *gauge) pass(r *http.Request) (forward, answer bool) {
+	if r.Method != http.MethodGet {
+		for _, kind := range []string{"all", strings.Split(r.URL.Path, "/")[2]} {
+			g.add(kind, 1)
+			defer g.add(kind, -1)
+		}
+		time.Sleep(30 * time.Millisecond) // for the others to come
 	}
+	return true, true
+}
+
+// Many pipelines at once neither flood the broker nor wait for each other's every write.
+func TestWritesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	g := &gauge{now: map[string]int{}, most: map[string]int{}}
+	c := applierThrough(t, b, g.pass)
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Go(func() {
+			p := small(b)
+			p.Name = fmt.Sprintf("p%d", i)
+			if err := create(t, c, p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if g.most["all"] > requestsAtOnce || g.most["all"] < requestsAtOnce/2 {
+		t.Errorf("%d writes in flight, want up to %d", g.most["all"], requestsAtOnce)
+	}
+	if g.most["policies"] > policyWritesAtOnce {
+		t.Errorf("%d writes of policies in flight, want at most %d", g.most["policies"], policyWritesAtOnce)
+	}
+}
+
+// Of two that create the same pipeline, the one that comes second takes no part of it.
+func TestSecondCreateMakesNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := small(b)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	first := applierThrough(t, b, func(r *http.Request) (bool, bool) {
+		if r.Method != http.MethodGet && (!strings.Contains(r.URL.Path, "/exchanges/") || !strings.HasSuffix(r.URL.Path, "/orders.failed")) {
+			<-goOn
+		}
+		return true, true
+	})
+	second := applierThrough(t, b, func(r *http.Request) (bool, bool) {
+		if r.Method != http.MethodGet && r.Method != http.MethodPut {
+			t.Errorf("the second sent %s %s", r.Method, r.URL.Path)
+		}
+		return true, true
+	})
+	var both sync.WaitGroup
+	both.Go(func() {
+		if err := create(t, first, p); err != nil {
+			t.Error(err)
+		}
+	})
+	both.Go(func() {
+		defer close(goOn)
+		<-begun
+		change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)} // as if it had listed before the first began
+		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "exists already") {
+			t.Errorf("the second got %v", err)
+		}
+	})
+	brokertest.Eventually(t, func() error {
+		if status, _ := b.Request(t, http.MethodGet, b.Path("exchanges", "orders.failed"), nil); status != http.StatusOK {
+			return errors.New("the first has not begun")
+		}
+		return nil
+	})
+	close(begun)
+	both.Wait()
+	requireLive(t, newApplier(t, b, b.Endpoint), p, pipeline.Expand(p))
+}
+
+// Brokers can answer two creators that an object is new. Neither can tell what is its own then.
+func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := created(t, b)
+	late := newApplier(t, b, b.After(t, func(r *http.Request, answer *httptest.ResponseRecorder) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/orders.failed") {
+			answer.Code = http.StatusCreated
+		}
+	}))
+	change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)} // as if it had listed before
+	require.ErrorContains(t, late.Create(t.Context(), change), "exists already")
+	requireLive(t, newApplier(t, b, b.Endpoint), p, pipeline.Expand(p))
+}
+
+func TestForEachParallelBeginsNothingAfterAFailure(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("failed")
+	var mutex sync.Mutex
+	begun, finished := 0, 0
+	err := forEachParallel(t.Context(), make([]int, 100), func(context.Context, int) error {
+		mutex.Lock()
+		begun++
+		first := begun == 1
+		mutex.Unlock()
+		if first {
+			return failure
+		}
+		time.Sleep(20 * time.Millisecond)
+		mutex.Lock()
+		defer mutex.Unlock()
+		finished++
+		return nil
+	})
+	if !errors.Is(err, failure) || begun > 2*writesAtOnce || finished != begun-1 {
+		t.Errorf("%v; %d begun, %d finished", err, begun, finished)
+	}
+}
+
+// Somebody else attaches the queue after the vhost was read. The one who writes last fails, takes back what it made, and
+// leaves the other's as it is.
+func TestQueueThatTwoAttachAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, attach := range map[string]func(t *testing.T, a *Applier, b *brokertest.Broker) error{
+		"create": func(t *testing.T, a *Applier, b *brokertest.Broker) error {
+			t.Helper()
+			return a.Create(t.Context(), attaching(t, a, b))
+		},
+		"update": func(t *testing.T, a *Applier, b *brokertest.Broker) error {
+			t.Helper()
+			created(t, b)
+			_, err := a.Update(t.Context(), attaching(t, a, b))
+			return err
+		},
+		"attachment": func(t *testing.T, a *Applier, b *brokertest.Broker) error {
+			t.Helper()
+			created(t, b)
+			attachment := pipeline.Attachment{
+				Pipeline: "orders", Vhost: b.Vhost, Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000,
+			}
+			return a.Create(t.Context(), Change{
+				Vhost: b.Vhost, All: list(t, a, b.Vhost), Wanted: pipeline.ExpandAttachment(attachment), AttachedBy: pipeline.AttachedBy,
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			b.DeclareQueue(t, "work", "quorum", nil)
+			b.Call(t, http.MethodPut, b.Path("exchanges", "bills.return"), map[string]any{"type": "direct"}, nil)
+			theirs := pipeline.Names("bills").ReturnBinding("work")
+			var once sync.Once
+			a := newApplier(t, b, b.Before(t, func(r *http.Request) {
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/orders.return/q/work") {
+					once.Do(func() {
+						b.Call(t, http.MethodPost, b.Path("bindings", "e", theirs.Source, "q", "work"), map[string]any{"routing_key": theirs.RoutingKey}, nil)
+					})
+				}
+			}))
+			err := attach(t, a, b)
+			var left *NotUndoneError
+			if err == nil || !strings.Contains(err.Error(), `queue "work" was attached to the pipeline "bills" at the same time`) || errors.As(err, &left) {
+				t.Fatalf("got %v", err)
+			}
+			now := list(t, a, b.Vhost)
+			if text := bindings(t, a, b.Vhost); !strings.Contains(text, theirs.String()) || strings.Contains(text, "orders.return -> work") {
+				t.Errorf("bindings:\n%s", text)
+			}
+			if policies, doubtful := topology.NewMatcher(now.Policies).Queue("work", topology.Quorum); len(policies)+len(doubtful) > 0 {
+				t.Errorf("policies apply to the queue: %v, %v", policies, doubtful)
+			}
+		})
+	}
+}
+
+// attaching changes what is there to a pipeline that has the queue.
+func attaching(t *testing.T, a *Applier, b *brokertest.Broker) Change {
+	t.Helper()
+	p := small(b)
+	p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: topology.Quorum}}
+	c := creation(t, a, p)
+	c.AttachedBy = pipeline.AttachedBy
+	return c
 }

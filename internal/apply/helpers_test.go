@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,14 +23,20 @@ func newApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
 	return applierAs(t, endpoint, b.Username, b.Password)
 }
 
-// applierOf changes a management API that is none of RabbitMQ's, and whose counts never lag.
-func applierOf(t *testing.T, endpoint string) *Applier {
-	t.Helper()
-	a := applierAs(t, endpoint, "guest", "guest")
+// withoutLag is the applier of a management API whose counts never lag.
+func withoutLag(a *Applier) *Applier {
 	a.times = Times{
 		Settle: 100 * time.Millisecond, Stale: 2 * time.Second, Between: 100 * time.Millisecond,
-		Report: time.Second, Poll: 10 * time.Millisecond,
+		Report: brokertest.Slow(time.Second), Poll: 10 * time.Millisecond,
 	}
+	return a
+}
+
+// quickApplier is for what happens while no message is on its way.
+func quickApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
+	t.Helper()
+	a := newApplier(t, b, endpoint)
+	a.times.Settle, a.times.Between = 50*time.Millisecond, 50*time.Millisecond
 	return a
 }
 
@@ -54,13 +61,78 @@ func small(b *brokertest.Broker) pipeline.Pipeline {
 	}
 }
 
+// created is the small pipeline, which is on the broker.
+func created(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
+	t.Helper()
+	p := small(b)
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
+	return p
+}
+
 func create(t *testing.T, a *Applier, p pipeline.Pipeline) error {
 	t.Helper()
 	return a.Create(t.Context(), creation(t, a, p))
 }
 
+// creation makes the pipeline of what is there.
 func creation(t *testing.T, a *Applier, p pipeline.Pipeline) Change {
 	t.Helper()
-	all := list(t, a, p.Vhost)
-	return Change{Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)}
+	c := changeTo(t, a, p, &p)
+	c.Identity = pipeline.Identity(p)
+	return c
+}
+
+// declaring is a pipeline with a queue of its own.
+func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
+	t.Helper()
+	p := small(b)
+	p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: topology.Quorum, Declare: true}}
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), p))
+	return p
+}
+
+// changeTo makes the wanted pipeline of another one, or removes it if there is none.
+func changeTo(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipeline) Change {
+	t.Helper()
+	all, n := list(t, a, p.Vhost), p.Names()
+	c := Change{
+		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
+		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted,
+		ReturnsFrom: pipeline.ReturnsFrom,
+	}
+	if wanted != nil {
+		c.Wanted = pipeline.Expand(*wanted)
+	}
+	return c
+}
+
+func bindings(t *testing.T, a *Applier, vhost string) string {
+	t.Helper()
+	var lines []string
+	for _, binding := range list(t, a, vhost).Bindings {
+		lines = append(lines, binding.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// update restores the pipeline, after which nothing differs any more, and returns the bindings.
+func update(t *testing.T, a *Applier, p pipeline.Pipeline) string {
+	t.Helper()
+	_, err := a.Update(t.Context(), changeTo(t, a, p, &p))
+	require.NoError(t, err)
+	requireLive(t, a, p, pipeline.Expand(p))
+	return bindings(t, a, p.Vhost)
+}
+
+// requireSame fails the test unless both are the same objects.
+func requireSame(t *testing.T, want, got topology.Topology) {
+	t.Helper()
+	changes := topology.Diff(want, got)
+	require.Truef(t, changes.Empty(), "different: %+v", changes)
+}
+
+// requireLive fails the test unless these are the objects of the pipeline that are on the broker.
+func requireLive(t *testing.T, a *Applier, p pipeline.Pipeline, want topology.Topology) {
+	t.Helper()
+	requireSame(t, want, pipeline.Owned(p, list(t, a, p.Vhost).Topology))
 }

@@ -85,9 +85,7 @@ func assertSteps(t *testing.T, steps []step, want ...string) {
 	for _, s := range steps {
 		got = append(got, s.String())
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n\t%s\ninstead of\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	require.Equalf(t, want, got, "%s, %s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 }
 
 func TestPlanCreate(t *testing.T) {
@@ -113,9 +111,7 @@ func TestPlanCreate(t *testing.T) {
 	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx"}, rest...)...)
 
 	for _, s := range planCreate(c) {
-		if s.ifFails != removeMade {
-			t.Errorf("%s does not remove what was made", s)
-		}
+		require.Equal(t, removeMade, s.ifFails, s)
 	}
 }
 
@@ -170,9 +166,7 @@ func TestPlanRemove(t *testing.T) {
 			case i > 8:
 				want = ifUnanswered
 			}
-			if s.ifFails != want {
-				t.Errorf("%s: if it fails, %d instead of %d", s, s.ifFails, want)
-			}
+			require.Equal(t, want, s.ifFails, s)
 		}
 	}
 }
@@ -307,9 +301,7 @@ func TestPlanUpdate(t *testing.T) {
 		case s.do == removeIfEmpty:
 			want = keep
 		}
-		if s.ifFails != want {
-			t.Errorf("%s: if it fails, %d instead of %d", s, s.ifFails, want)
-		}
+		require.Equal(t, want, s.ifFails, s)
 	}
 }
 
@@ -366,9 +358,7 @@ func TestBound(t *testing.T) {
 		if (bound != nil) != (test.want != "") || bound != nil && !strings.Contains(bound.Error(), "  - "+test.want+"\n\nRemove") {
 			t.Errorf("%s: got %v", name, bound)
 		}
-		if proved := c.contentChecks(c.going().Queues)["before foreign"] == contents; proved != (name == "on its way back") {
-			t.Errorf("%s: what comes back is proved to be empty: %t", name, proved)
-		}
+		require.Equal(t, (name == "on its way back"), c.contentChecks(c.going().Queues)["before foreign"] == contents, name)
 	}
 }
 

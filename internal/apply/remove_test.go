@@ -1,10 +1,13 @@
 package apply
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,17 +32,10 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			p := small(b)
 			p.QueueType = queueType
 			p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: queueType}}
-			b.Request(t, http.MethodPut, b.Path("queues", "work"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": queueType}})
+			b.DeclareQueue(t, "work", queueType, nil)
 			require.NoError(t, create(t, c, p))
-			all := list(t, c, p.Vhost)
-			live := pipeline.Owned(p, all.Topology)
-			removed := make(chan error, 1)
-			go func() {
-				removed <- c.Remove(t.Context(), Change{
-					Vhost: p.Vhost, All: all, Live: live,
-					CatchAll: "orders.failed",
-				})
-			}()
+			removal, removed := changeTo(t, c, p, nil), make(chan error, 1)
+			go func() { removed <- c.Remove(t.Context(), removal) }()
 			awaitUnbound(t, c, p)
 			rejectSlowly(t, b, "work", messages)
 
@@ -47,10 +43,7 @@ func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 			if err := <-removed; !errors.As(err, &kept) {
 				t.Fatalf("got %v", err)
 			}
-			after := list(t, c, p.Vhost)
-			if changes := topology.Diff(live, pipeline.Owned(p, after.Topology)); !changes.Empty() {
-				t.Errorf("not everything was put back: %+v", changes)
-			}
+			requireLive(t, c, p, removal.Live)
 			found := 0
 			brokertest.Eventually(t, func() error {
 				for _, queue := range []string{"orders.inbox", "orders.failed"} {
@@ -98,4 +91,141 @@ func rejectSlowly(t *testing.T, b *brokertest.Broker, queue string, messages int
 		}
 		require.NoError(t, d.Reject(false))
 	}
+}
+
+// Somebody's policy for all queues would delete the own queues after a second without use, and expire
+// what is in them at once. It never applies to them, from their creation to their deletion.
+func TestOwnQueuesAreGuardedAsLongAsTheyExist(t *testing.T) {
+	t.Parallel()
+	b, c := brokertest.New(t), foreignPolicyOverEverything(t)
+	prepare(t, b, c.All.Policies["all"])
+	a := newApplier(t, b, b.Endpoint)
+	stop := watchPolicy(t, b, "in", "caught")
+	create := c
+	create.Vhost, create.All = b.Vhost, list(t, a, b.Vhost)
+	require.NoError(t, a.Create(t.Context(), create))
+	if policy, _ := policyOfQueue(t, b, "work"); policy != "own" {
+		t.Errorf("the work queue has the policy %q", policy)
+	}
+	time.Sleep(2 * time.Second) // longer than the foreign policy lets a queue live
+	all := list(t, a, b.Vhost)
+	removal := Change{Vhost: b.Vhost, All: all, Live: c.Wanted, CatchAll: "caught", Guard: c.Guard}
+	require.NoError(t, a.Remove(t.Context(), removal))
+	require.NotZero(t, stop(), "the own queues were never seen")
+	if left := list(t, a, b.Vhost); len(left.Policies) != 1 || len(left.Queues) != 2 {
+		t.Errorf("left: %v, %v", left.Policies, left.Queues)
+	}
+}
+
+// The broker refuses the last policy, so all that was made goes again, as a removal would do it.
+func TestFailedCreateIsUndoneUnderTheGuard(t *testing.T) {
+	t.Parallel()
+	b, c := brokertest.New(t), foreignPolicyOverEverything(t)
+	prepare(t, b, c.All.Policies["all"])
+	a := newApplier(t, b, b.Endpoint)
+	stop := watchPolicy(t, b, "in", "caught")
+	c.Vhost, c.All = b.Vhost, list(t, a, b.Vhost)
+	c.Wanted.Policies["own/refused"] = topology.Policy{Pattern: "^other$", ApplyTo: "queues", Definition: topology.Arguments{"nonsense": int64(1)}}
+	err := a.Create(t.Context(), c)
+	var left *NotUndoneError
+	if err == nil || errors.As(err, &left) || !strings.Contains(err.Error(), "own/refused") {
+		t.Errorf("got %v", err)
+	}
+	require.NotZero(t, stop(), "the own queues were never seen")
+	requireSame(t, c.All.Topology, list(t, a, b.Vhost).Topology)
+}
+
+// A removal that is refused when the work queues are detached already attaches them again.
+func TestRefusedRemovalGivesTheGuardItsLiveForm(t *testing.T) {
+	t.Parallel()
+	b, c := brokertest.New(t), foreignPolicyOverEverything(t)
+	prepare(t, b, c.All.Policies["all"])
+	create := c
+	a := newApplier(t, b, b.Endpoint)
+	create.Vhost, create.All = b.Vhost, list(t, a, b.Vhost)
+	require.NoError(t, a.Create(t.Context(), create))
+	var narrowed atomic.Bool
+	var once sync.Once
+	through := newApplier(t, b, b.Before(t, func(r *http.Request) {
+		switch {
+		case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/own"):
+			narrowed.Store(true)
+		case narrowed.Load() && r.Method == http.MethodDelete:
+			once.Do(func() { b.Publish(t, "", "in", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("late")}) })
+		}
+	}))
+	all := list(t, a, b.Vhost)
+	err := through.Remove(t.Context(), Change{Vhost: b.Vhost, All: all, Live: c.Wanted, CatchAll: "caught", Guard: c.Guard})
+	var kept *KeptError
+	if !errors.As(err, &kept) || kept.Queues["in"] == "" || !narrowed.Load() {
+		t.Fatalf("got %v, narrowed: %t", err, narrowed.Load())
+	}
+	requireSame(t, all.Topology, list(t, a, b.Vhost).Topology)
+}
+
+func foreignPolicyOverEverything(t *testing.T) Change {
+	t.Helper()
+	c := change(topology.New(), owned())
+	delete(c.Wanted.Policies, "own/other")
+	c.Identity = identity(c.Wanted)
+	c.All.Policies["all"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Priority: 9, Definition: topology.Arguments{"expires": int64(1000), "message-ttl": int64(1)}}
+	return c
+}
+
+// prepare declares the work queues and writes the policy of somebody else, which spares them.
+func prepare(t *testing.T, b *brokertest.Broker, policy topology.Policy) {
+	t.Helper()
+	for _, queue := range []string{"work", "other"} {
+		b.DeclareQueue(t, queue, "quorum", nil)
+	}
+	policy.Pattern = "^(?!work|other).*"
+	b.Request(t, http.MethodPut, b.Path("policies", "all"), map[string]any{
+		"pattern": policy.Pattern, "apply-to": policy.ApplyTo, "priority": policy.Priority, "definition": policy.Definition,
+	})
+}
+
+// watchPolicy fails the test whenever one of the queues has another policy than "own", until it is
+// stopped. It returns how often one was seen.
+func watchPolicy(t *testing.T, b *brokertest.Broker, queues ...string) (stop func() int) {
+	t.Helper()
+	stopping, stopped := make(chan struct{}), make(chan int)
+	go func() {
+		seen := 0
+		defer func() { stopped <- seen }()
+		for {
+			for _, queue := range queues {
+				policy, exists := policyOfQueue(t, b, queue)
+				if exists {
+					seen++
+				}
+				if exists && policy != "own" {
+					t.Errorf("queue %s has the policy %q", queue, policy)
+				}
+			}
+			select {
+			case <-stopping:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() int { close(stopping); return <-stopped }
+}
+
+func policyOfQueue(t *testing.T, b *brokertest.Broker, name string) (policy string, exists bool) {
+	t.Helper()
+	_, response := b.Request(t, http.MethodGet, b.Path("queues")+"?disable_stats=true", nil)
+	var queues []struct {
+		Name   string `json:"name"`
+		Policy string `json:"policy"`
+	}
+	if err := json.Unmarshal(response, &queues); err != nil {
+		t.Errorf("queues: %s", response)
+	}
+	for _, queue := range queues {
+		if queue.Name == name {
+			return queue.Policy, true
+		}
+	}
+	return "", false
 }

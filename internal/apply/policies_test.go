@@ -1,36 +1,56 @@
 package apply
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
+	"path"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// recorder is a management API that takes every write and remembers the policies. A real broker
-// takes them just the same, but not in an election at the right moment.
-func recorder(t *testing.T) (client *Applier, written func() []string) {
+// write is what a policy was written with.
+type write struct {
+	name       string
+	Pattern    string
+	Priority   int
+	Definition topology.Arguments
+}
+
+// electing is a broker whose listings of queues have one of these leaders after another, and what was written to it. A
+// real cluster cannot be made to elect at the right moment.
+func electing(t *testing.T, leaders ...string) (b *brokertest.Broker, a *Applier, written func() []write) {
 	t.Helper()
 	var mutex sync.Mutex
-	var all []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
+	var all []write
+	b = brokertest.New(t)
+	a = withoutLag(newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		mutex.Lock()
 		defer mutex.Unlock()
-		all = append(all, r.Method+" "+r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]+" "+string(body))
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	t.Cleanup(server.Close)
-	client = applierOf(t, server.URL)
-	return client, func() []string { mutex.Lock(); defer mutex.Unlock(); return slices.Clone(all) }
+		if r.Method == http.MethodGet {
+			_, _ = fmt.Fprintf(w, `[{"name":"q","vhost":%q,"type":"quorum","leader":%s}]`, b.Vhost, leaders[0])
+			leaders = leaders[min(1, len(leaders)-1):]
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		policy := write{name: path.Base(r.URL.Path)}
+		if err := json.Unmarshal(body, &policy); err != nil {
+			t.Error(err)
+		}
+		all = append(all, policy)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		api.ServeHTTP(w, r)
+	})))
+	return b, a, func() []write { mutex.Lock(); defer mutex.Unlock(); return slices.Clone(all) }
 }
 
 func policyOf(priority int) topology.Policy {
@@ -74,9 +94,7 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := Change{Live: topology.Topology{Policies: test.live}}
-			if order := names(c.writeOrder(test.wanted)); !slices.Equal(order, test.want) {
-				t.Errorf("written in the order %q", order)
-			}
+			require.Equal(t, test.want, names(c.writeOrder(test.wanted)))
 		})
 	}
 }
@@ -92,20 +110,17 @@ func names(policies []topology.NamedPolicy) []string {
 // What a step lists is written in this order, and undone in the reverse one.
 func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
 	t.Parallel()
-	client, written := recorder(t)
+	b, a, written := electing(t)
 	live := map[string]topology.Policy{"a": policyOf(1), "b": policyOf(1)}
-	e := client.execution(Change{Vhost: "v", Live: topology.Topology{Policies: live}, All: topology.Vhost{Version: topology.Version{Major: 4}}})
+	e := a.execution(Change{Vhost: b.Vhost, Live: topology.Topology{Policies: live}, All: topology.Vhost{Version: topology.Version{Major: 4}}})
 	order := []topology.NamedPolicy{{Name: "b", Policy: policyOf(2)}, {Name: "a", Policy: policyOf(2)}}
 	require.NoError(t, e.run(t.Context(), []step{{do: put, policies: order}}))
 	require.NoError(t, e.undo.rollback(t.Context()))
 	var got []string
-	for _, write := range written() {
-		priority := strings.Contains(write, `"priority":2`)
-		got = append(got, strings.Fields(write)[1]+map[bool]string{true: " new", false: " live"}[priority])
+	for _, w := range written() {
+		got = append(got, fmt.Sprint(w.name, w.Priority))
 	}
-	if want := []string{"b new", "a new", "a live", "b live"}; !slices.Equal(got, want) {
-		t.Errorf("written: %q instead of %q", got, want)
-	}
+	require.Equal(t, []string{"b2", "a2", "a1", "b1"}, got)
 }
 
 // A queue that was taken over goes back to the common policy, while another policy of a queue goes, too: both go after what
@@ -138,12 +153,59 @@ func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 			wanted := policies(test.priority, "back", "front")
 			c := Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: wanted}}
 			early, late := c.overtaking(map[string]topology.Policy{"back/1": live["back/1"], "own": live["own"]})
-			if got := slices.Sorted(maps.Keys(early)); !slices.Equal(got, test.early) {
-				t.Errorf("first go %q, want %q", got, test.early)
-			}
-			if got := slices.Sorted(maps.Keys(late)); !slices.Equal(got, test.late) {
-				t.Errorf("last go %q, want %q", got, test.late)
-			}
+			require.Equal(t, test.early, slices.Sorted(maps.Keys(early)))
+			require.Equal(t, test.late, slices.Sorted(maps.Keys(late)))
 		})
 	}
+}
+
+// Before 4.0 a policy that is written during an election never takes effect, and the same content
+// again does not repair it. Later, a queue may not see the content that it is told of.
+func TestPoliciesOfClustersAreWrittenUntilTheyTakeEffect(t *testing.T) {
+	t.Parallel()
+	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
+	alone, newer := old, old
+	alone.Nodes, newer.Version = 1, topology.Version{Major: 4}
+	for name, test := range map[string]struct {
+		vhost   topology.Vhost
+		leaders []string
+		want    []string
+	}{
+		"at rest":                  {old, []string{`"a"`}, []string{"wanted"}},
+		"a leader has to be found": {old, []string{`null`, `"a"`}, []string{"wanted"}},
+		"an election meanwhile":    {old, []string{`"a"`, `"b"`}, []string{"wanted", "changed", "wanted"}},
+		"an old node":              {alone, []string{`null`}, []string{"wanted"}},
+		"a newer cluster":          {newer, []string{`null`}, []string{"changed", "wanted"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, a, written := electing(t, test.leaders...)
+			e := a.execution(Change{Vhost: b.Vhost, All: test.vhost})
+			// A create demands to be the first to write, but not of its own repetitions.
+			e.onlyNew = true
+			require.NoError(t, e.run(t.Context(), []step{{do: put, policies: byName(map[string]topology.Policy{"p": policyOf(1)})}}))
+			var got []string
+			for _, w := range written() {
+				got = append(got, map[bool]string{true: "changed", false: "wanted"}[w.Definition["max-length"] != nil])
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// A queue that a policy lets go of in an election is told once more only if the policy had it meanwhile.
+func TestPolicyThatLetsGoIsWidenedBetweenElections(t *testing.T) {
+	t.Parallel()
+	b, a, written := electing(t, `"node1"`, `"node2"`)
+	live, wanted := policyOf(1), policyOf(1)
+	live.Pattern, wanted.Pattern = "^(own|q)$", "^own$"
+	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
+	change := Change{Vhost: b.Vhost, All: old, Live: topology.Topology{Policies: map[string]topology.Policy{"p": live}}}
+	steps := []step{{do: put, policies: byName(map[string]topology.Policy{"p": wanted})}}
+	require.NoError(t, a.execution(change).run(t.Context(), steps))
+	var got []string
+	for _, w := range written() {
+		got = append(got, w.Pattern)
+	}
+	require.Equal(t, []string{wanted.Pattern, live.Pattern, wanted.Pattern}, got)
 }

@@ -1,0 +1,271 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// reporting is the endpoint of a management API whose statistics say of each queue that it has no consumers, and what this
+// says of its messages and pending dead letters, at the first look and at those after it.
+func reporting(t *testing.T, b *brokertest.Broker, counts func(queue string, look int) (messages, pending int)) (endpoint string) {
+	t.Helper()
+	var mutex sync.Mutex
+	looks := map[string]int{}
+	return b.After(t, func(r *http.Request, answer *httptest.ResponseRecorder) {
+		queue, isQueue := strings.CutPrefix(r.URL.Path, "/api/queues/"+b.Vhost+"/")
+		if r.Method != http.MethodGet || !isQueue || strings.HasSuffix(queue, "/bindings") || answer.Code != http.StatusOK {
+			return
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		looks[queue]++
+		messages, pending := counts(queue, looks[queue])
+		var description map[string]any
+		if err := json.Unmarshal(answer.Body.Bytes(), &description); err != nil {
+			t.Errorf("%s: %v", answer.Body, err)
+		}
+		maps.Copy(description, map[string]any{"messages": messages, "messages_dlx": pending, "consumers": 0, "state": "running"})
+		changed, err := json.Marshal(description)
+		if err != nil {
+			t.Error(err)
+		}
+		answer.Body = bytes.NewBuffer(changed)
+	})
+}
+
+// emptyStatistics say of every queue that it is empty, as those of a broker that gathers them once a minute do until it has.
+func emptyStatistics(t *testing.T, b *brokertest.Broker) (endpoint string) {
+	t.Helper()
+	return reporting(t, b, func(string, int) (messages, pending int) { return 0, 0 })
+}
+
+// reported is an applier to which a queue of this name is described so: its counts never lag.
+func reported(t *testing.T, b *brokertest.Broker, queue string, counts func(look int) (messages, pending int)) *Applier {
+	t.Helper()
+	b.DeclareQueue(t, queue, "quorum", nil)
+	return withoutLag(newApplier(t, b, reporting(t, b, func(_ string, look int) (messages, pending int) { return counts(look) })))
+}
+
+// A message that the statistics do not count yet is in a queue that goes: it stays, and so does the queue.
+func TestQueuesThemselvesAreAskedBeforeTheyGo(t *testing.T) {
+	t.Parallel()
+	for queueType, queues := range map[string][]string{
+		topology.Quorum: {"orders.failed", "orders.retry.1s", "declared"}, topology.Classic: {"orders.inbox"},
+	} {
+		for _, queue := range queues {
+			t.Run(queueType+" "+queue, func(t *testing.T) {
+				t.Parallel()
+				b := brokertest.New(t)
+				a := newApplier(t, b, emptyStatistics(t, b))
+				p := small(b)
+				p.QueueType, p.Delays[0].Wait = queueType, pipeline.MaxDelay
+				p.WorkQueues = map[string]pipeline.WorkQueue{"declared": {Type: queueType, Declare: true}}
+				queue = strings.Replace(queue, "orders.retry.1s", p.Names().RetryQueue(pipeline.MaxDelay), 1)
+				require.NoError(t, create(t, a, p))
+				b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("not counted")})
+				err := a.Remove(t.Context(), changeTo(t, a, p, nil))
+				var kept *KeptError
+				if queueType == topology.Quorum && (!errors.As(err, &kept) || kept.Queues[queue] == "") {
+					t.Errorf("got %v", err)
+				}
+				if message, ok := b.Get(t, queue); !ok || string(message.Body) != "not counted" {
+					t.Errorf("the message is gone: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// A retry queue that left the schedule is kept likewise.
+func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a := newApplier(t, b, emptyStatistics(t, b))
+	before, after := small(b), small(b)
+	before.Delays = append(before.Delays, pipeline.Delay{Wait: pipeline.MaxDelay, Spelling: pipeline.FormatDelay(pipeline.MaxDelay)})
+	require.NoError(t, create(t, a, before))
+	queue := before.Names().RetryQueue(pipeline.MaxDelay)
+	b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("not counted")})
+	kept, err := a.Update(t.Context(), changeTo(t, a, before, &after))
+	require.NoError(t, err)
+	require.NotEmpty(t, kept[queue])
+	if message, ok := b.Get(t, queue); !ok || string(message.Body) != "not counted" {
+		t.Error("the message is gone")
+	}
+	leadsThere := func(b topology.Binding) bool { return b.Destination == queue }
+	require.True(t, slices.ContainsFunc(list(t, a, b.Vhost).Bindings, leadsThere), "the queue is not bound again")
+}
+
+// A user who may not read a queue cannot ask it.
+func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := created(t, b)
+	user, password := b.User(t, "administrator", ".*", ".*", `^orders\.(dlx|retry|return|failed)$`)
+	a := applierAs(t, b.Endpoint, user, password)
+	removal := changeTo(t, a, p, nil)
+	err := a.Remove(t.Context(), removal)
+	var kept *KeptError
+	if !errors.As(err, &kept) || !strings.Contains(kept.Queues["orders.inbox"], "permission to read it") {
+		t.Errorf("got %v", err)
+	}
+	requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)
+}
+
+// RabbitMQ lets nobody look into such a queue, so its statistics have to do.
+func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a, p := newApplier(t, b, b.Endpoint), small(b)
+	p.WorkQueues = map[string]pipeline.WorkQueue{
+		"declared": {Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true}},
+	}
+	require.NoError(t, create(t, a, p))
+	require.NoError(t, a.Remove(t.Context(), changeTo(t, a, p, nil)))
+	requireLive(t, a, p, topology.Topology{})
+}
+
+// A vhost that takes no more connections lets nobody look into its queues. That is no sign of messages.
+func TestRemovalWithoutConnections(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := declaring(t, b)
+	a := newApplier(t, b, b.Endpoint)
+	limit := b.Path("vhost-limits", "max-connections")
+	b.Call(t, http.MethodPut, limit, map[string]any{"value": 0}, nil)
+	before := list(t, a, b.Vhost)
+	err := a.Remove(t.Context(), changeTo(t, a, p, nil))
+	var kept *KeptError
+	if err == nil || errors.As(err, &kept) || !strings.Contains(err.Error(), "RabbitMQ refused a connection") ||
+		!strings.Contains(err.Error(), "the limit max-connections of the vhost is 0") {
+		t.Fatalf("got %v", err)
+	}
+	if changes := topology.Diff(before.Topology, list(t, a, b.Vhost).Topology); !changes.Create.Empty() || !changes.Update.Empty() {
+		t.Errorf("not everything was put back: %+v", changes)
+	}
+}
+
+// A queue whose consumers reject all the time has dead letters on their way at most looks. What is
+// held for good is in every look, and only that is refused.
+func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]func(look int) int{
+		"passing": func(look int) int { return look % 3 },
+		"staying": func(int) int { return 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			a := reported(t, b, "work", func(look int) (messages, pending int) { return 0, held(look) })
+			err := a.execution(Change{Vhost: b.Vhost}).run(t.Context(), []step{
+				{do: proveNonePending, ifFails: refuse, checks: checksOf(pendingDeadLetters, "work")},
+			})
+			var kept *KeptError
+			if refused := errors.As(err, &kept); refused != (name == "staying") || (err != nil && !refused) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// What was published and consumed a moment before may be reported after a report that the queue is
+// empty. The change begins again instead of refusing what the user has already seen to.
+func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a := reported(t, b, "paid", func(look int) (messages, pending int) {
+		if look == 2 {
+			return 1, 0
+		}
+		return 0, 0
+	})
+	change := Change{Vhost: b.Vhost}
+	steps := []step{change.removeIfEmpty(map[string]topology.Queue{"paid": {Type: topology.Quorum}}, refuse)}
+	require.NoError(t, a.execution(change).run(t.Context(), steps))
+	require.Empty(t, list(t, a, b.Vhost).Queues)
+}
+
+// What had no consumer at one look and is gone at the next does not keep the rest of the change from waiting.
+func TestWhatIsGoneIsNotStuck(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a := reported(t, b, "paid", func(look int) (messages, pending int) {
+		if look == 1 {
+			return 1, 0
+		}
+		return 0, 0
+	})
+	e := a.execution(Change{Vhost: b.Vhost})
+	found, err := e.lastingContents(t.Context(), checksOf(use, "paid"))
+	require.NoError(t, err)
+	require.Empty(t, found)
+	require.Empty(t, e.stuckSince)
+}
+
+// Of queues between which messages pass, one that is not empty keeps all, bound as they were, and the exchanges that lead to
+// them. It may show only in the middle of the proof.
+func TestQueuesGoTogetherOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		messages func(look int) int
+		goes     bool
+	}{
+		"all empty":            {func(int) int { return 0 }, true},
+		"not empty":            {func(int) int { return 1 }, false},
+		"not empty afterwards": {func(look int) int { return min(1, look/4) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			c := Change{Vhost: b.Vhost, Together: true, Wanted: topology.Topology{
+				Exchanges: map[string]topology.Exchange{"high": {Type: "fanout"}, "low": {Type: "fanout"}},
+				Queues:    map[string]topology.Queue{"high": quorum("low"), "low": quorum("due")},
+				Bindings: []topology.Binding{
+					binding("high", "high"), binding("low", "low"), {Source: "high", Destination: "low", ToExchange: true},
+				},
+			}}
+			var unbound atomic.Bool
+			counting := &brokertest.Broker{Vhost: b.Vhost, Endpoint: b.Before(t, func(r *http.Request) {
+				if r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/api/bindings/") {
+					unbound.Store(true)
+				}
+			})}
+			a := withoutLag(newApplier(t, b, reporting(t, counting, func(queue string, look int) (messages, pending int) {
+				if queue == "low" {
+					return 0, 0
+				}
+				return test.messages(look), 0
+			})))
+			before := list(t, a, b.Vhost)
+			require.NoError(t, a.Create(t.Context(), c))
+			c.All = list(t, a, b.Vhost)
+			c.Live, c.Wanted = c.Wanted, topology.New()
+			kept, err := a.Update(t.Context(), c)
+			require.NoError(t, err)
+			if test.goes {
+				require.Empty(t, kept)
+				requireSame(t, before.Topology, list(t, a, b.Vhost).Topology)
+				return
+			}
+			require.Len(t, kept, 2)
+			requireSame(t, c.All.Topology, list(t, a, b.Vhost).Topology)
+			require.Equal(t, name != "not empty", unbound.Load(), "unbound")
+		})
+	}
+}
