@@ -85,7 +85,7 @@ func assertSteps(t *testing.T, steps []step, want ...string) {
 	for _, s := range steps {
 		got = append(got, s.String())
 	}
-	require.Equalf(t, want, got, "%s, %s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	require.Equal(t, want, got)
 }
 
 func TestPlanCreate(t *testing.T) {
@@ -132,9 +132,7 @@ func TestPlanCreateProvesFirst(t *testing.T) {
 	c.All.Policies["foreign"] = atLeastOnce("^work$")
 	steps := planCreate(c)
 	assertSteps(t, steps, "prove none pending: pending dead letters of work", "put: policy own ^work$")
-	if steps[0].ifFails != refuse {
-		t.Error("the proof does not refuse")
-	}
+	require.Equal(t, refuse, steps[0].ifFails, "the proof does not refuse")
 }
 
 func TestPlanRemove(t *testing.T) {
@@ -188,9 +186,7 @@ func TestPlanRemoveKeepsThePriorityOfTheGuard(t *testing.T) {
 	// One that covers nothing else is not written.
 	live.Policies["own"] = changed
 	steps = stepsOf(t)(planRemove(change(live, topology.Topology{}), rollBack))
-	if slices.ContainsFunc(steps, func(s step) bool { return s.do == put }) {
-		t.Errorf("got %v", steps)
-	}
+	require.False(t, slices.ContainsFunc(steps, func(s step) bool { return s.do == put }), steps)
 }
 
 // Queues that others publish to may not have consumers, are unbound last, and go first.
@@ -246,17 +242,14 @@ func TestPlanUpdateReleasesTheLastWorkQueue(t *testing.T) {
 	delete(wanted.Policies, "own/other")
 	wanted.Policies["own"] = atLeastOnce(narrow)
 	wanted.Bindings = wanted.Bindings[:2]
-	steps, err := planUpdate(change(owned(), wanted))
-	require.NoError(t, err)
+	steps := stepsOf(t)(planUpdate(change(owned(), wanted)))
 	assertSteps(t, steps,
 		"prove none pending: pending dead letters of other, pending dead letters of work",
 		"put: policy own "+narrow,
 		"delete: policy own/other ^other$",
 		"unbind: binding dlx -> work",
 	)
-	if steps[0].ifFails != refuse {
-		t.Error("the proof does not refuse")
-	}
+	require.Equal(t, refuse, steps[0].ifFails, "the proof does not refuse")
 }
 
 // Whatever may be refused comes first, what is missing is created before anything is deleted, and queues
@@ -275,8 +268,7 @@ func TestPlanUpdate(t *testing.T) {
 	wanted.Policies["own/1"] = atLeastOnce("^work$")
 	c := change(live, wanted)
 	c.SharedQueues, c.RestoresDeadLetterRoute = []string{"declared"}, true
-	steps, err := planUpdate(c)
-	require.NoError(t, err)
+	steps := stepsOf(t)(planUpdate(c))
 	assertSteps(t, steps,
 		"require unbound: exchange old, queue declared, queue in, queue retired",
 		"drain: use of declared, contents of in",
@@ -316,8 +308,7 @@ func TestPlanUpdateOfPriorities(t *testing.T) {
 	lower := atLeastOnce(wide)
 	lower.Priority = 5
 	wanted.Policies["own"] = lower
-	steps, err := planUpdate(change(live, wanted))
-	require.NoError(t, err)
+	steps := stepsOf(t)(planUpdate(change(live, wanted)))
 	assertSteps(t, steps,
 		"prove none pending: pending dead letters of other",
 		"delete: policy own/behind ^work$",
@@ -358,7 +349,7 @@ func TestBound(t *testing.T) {
 		if (bound != nil) != (test.want != "") || bound != nil && !strings.Contains(bound.Error(), "  - "+test.want+"\n\nRemove") {
 			t.Errorf("%s: got %v", name, bound)
 		}
-		require.Equal(t, (name == "on its way back"), c.contentChecks(c.going().Queues)["before foreign"] == contents, name)
+		require.Equal(t, name == "on its way back", c.contentChecks(c.going().Queues)["before foreign"] == contents, name)
 	}
 }
 

@@ -26,11 +26,7 @@ type fault struct {
 // parked is a queue for dead letters that nothing happens to.
 var parked = classic("parked", nil)
 
-func toParked(more args) args {
-	arguments := args{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "parked"}
-	maps.Copy(arguments, more)
-	return arguments
-}
+func toParked(more args) args { return toQueue("parked", more) }
 
 func toQueue(name string, more args) args {
 	arguments := args{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name}

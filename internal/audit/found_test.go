@@ -97,14 +97,14 @@ func TestFound(t *testing.T) {
 	}
 }
 
-func toPolicy(queue string) args {
-	return args{"dead-letter-exchange": "", "dead-letter-routing-key": queue}
-}
-
 func toExchange(source, destination string) part {
 	return func(v *topology.Vhost) {
 		v.Bindings = append(v.Bindings, topology.Binding{Source: source, Destination: destination, ToExchange: true})
 	}
+}
+
+func toPolicy(queue string) args {
+	return args{"dead-letter-exchange": "", "dead-letter-routing-key": queue}
 }
 
 func operator(name, pattern string, definition args) part {
@@ -262,7 +262,7 @@ func TestFaultsOfEngines(t *testing.T) {
 		"all of teams, native":  {teamsOf(pipeline.EngineNative), nil},
 		"all of teams, counted": {teamsOf(pipeline.EngineConsumer), nil},
 		"no work queue, native": {expandedOf(pipeline.EngineNative, topology.Quorum, nil), nil},
-		"an operator's limit":   {all(native, operatorPolicy("^work$", args{"delivery-limit": number(1)})), []string{"pipeline-retry-ineffective"}},
+		"an operator's limit":   {all(native, operator("operator", "^work$", args{"delivery-limit": number(1)})), []string{"pipeline-retry-ineffective"}},
 		"nowhere to be parked":  {all(native, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
 		"nowhere to be counted": {all(counting, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
 	} {
@@ -270,12 +270,6 @@ func TestFaultsOfEngines(t *testing.T) {
 		if want := slices.Sorted(slices.Values(c.rules)); !slices.Equal(found, want) {
 			t.Errorf("%s: found %q, want %q", name, found, want)
 		}
-	}
-}
-
-func operatorPolicy(pattern string, definition args) part {
-	return func(v *topology.Vhost) {
-		v.OperatorPolicies["operator"] = topology.Policy{Pattern: pattern, ApplyTo: "queues", Definition: definition}
 	}
 }
 

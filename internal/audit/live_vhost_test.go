@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -60,9 +61,7 @@ func nonNil(a args) args {
 
 func (s *liveVhost) put(path string, body any) {
 	s.Helper()
-	if status, response := s.Request(s.T, http.MethodPut, path, body); status >= 300 {
-		s.Fatalf("PUT %s: %d %s", path, status, response)
-	}
+	s.Call(s.T, http.MethodPut, path, body, nil)
 }
 
 func (s *liveVhost) bind(b topology.Binding) {
@@ -72,23 +71,16 @@ func (s *liveVhost) bind(b topology.Binding) {
 		kind = "e"
 	}
 	path := s.Path("bindings", "e", b.Source, kind, b.Destination)
-	status, response := s.Request(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)})
-	if status >= 300 {
-		s.Fatalf("POST %s: %d %s", path, status, response)
-	}
+	s.Call(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)}, nil)
 }
 
 // audit audits the vhost as the broker reports it.
 func (s *liveVhost) audit() []audit.Finding {
 	s.Helper()
 	client, err := broker.New(broker.Config{Endpoint: s.Endpoint, Username: s.Username, Password: s.Password})
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s.T, err)
 	v, err := client.List(s.Context(), s.Vhost)
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s.T, err)
 	return audit.Vhost(v)
 }
 
@@ -138,9 +130,7 @@ func (s *liveVhost) take(ch *amqp.Channel, queue string) amqp.Delivery {
 	var taken amqp.Delivery
 	brokertest.Eventually(s.T, func() error {
 		delivery, ok, err := ch.Get(queue, false)
-		if err != nil {
-			s.Fatal(err)
-		}
+		require.NoError(s.T, err)
 		if !ok {
 			return fmt.Errorf("no message in %q", queue)
 		}
@@ -153,9 +143,7 @@ func (s *liveVhost) take(ch *amqp.Channel, queue string) amqp.Delivery {
 // reject rejects one message of the queue for good.
 func (s *liveVhost) reject(queue string) {
 	s.Helper()
-	if err := s.take(s.Channel(s.T), queue).Nack(false, false); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s.T, s.take(s.Channel(s.T), queue).Nack(false, false))
 }
 
 func persistent() amqp.Publishing {
@@ -207,9 +195,7 @@ func (s *liveVhost) requeue(queue string, times int) {
 	s.Helper()
 	ch := s.Channel(s.T)
 	for range times {
-		if err := s.take(ch, queue).Reject(true); err != nil {
-			s.Fatal(err)
-		}
+		require.NoError(s.T, s.take(ch, queue).Reject(true))
 	}
 }
 

@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -68,16 +67,7 @@ func TestPendingDeadLetters(t *testing.T) {
 	expectRules(t, s.audit(), "dead-letter-exchange-missing")
 	rejected(1)(s)
 	s.settles("work", s.total, 0)
-	brokertest.Eventually(t, func() error {
-		var queue struct {
-			Pending int `json:"messages_dlx"`
-		}
-		_, response := s.Request(t, http.MethodGet, s.Path("queues", "work"), nil)
-		if err := json.Unmarshal(response, &queue); err != nil || queue.Pending != 1 {
-			return fmt.Errorf("%d pending, %w", queue.Pending, err)
-		}
-		return nil
-	})
+	s.pends("work", 1)
 }
 
 // A queue that expires is deleted with what is in it.
@@ -118,10 +108,7 @@ func TestExpiringQueues(t *testing.T) {
 func (s *liveVhost) names() []string {
 	s.Helper()
 	var queues []struct{ Name string }
-	_, response := s.Request(s.T, http.MethodGet, s.Path("queues")+"?disable_stats=true", nil)
-	if err := json.Unmarshal(response, &queues); err != nil {
-		s.Fatal(err)
-	}
+	s.Call(s.T, http.MethodGet, s.Path("queues")+"?disable_stats=true", nil, &queues)
 	var names []string
 	for _, q := range queues {
 		names = append(names, q.Name)

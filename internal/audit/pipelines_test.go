@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -49,23 +48,8 @@ func TestIneffectiveRetry(t *testing.T) {
 	s := createVhost(t, expandedWith(pipeline.EngineNative, topology.Quorum, args{"x-delivery-limit": number(1)}))
 	expectRules(t, s.audit(), "pipeline-retry-ineffective")
 	published(1)(s)
-	for range 2 {
-		s.returned("work")
-	}
+	s.requeue("work", 2)
 	s.settles("orders.failed", func() int { return s.count("orders.failed") }, 1)
-}
-
-// returned takes the next message as soon as it comes, and returns it so that the queue counts that.
-func (s *liveVhost) returned(queue string) {
-	s.Helper()
-	ch := s.Channel(s.T)
-	brokertest.Eventually(s.T, func() error {
-		d, ok, err := ch.Get(queue, false)
-		if err != nil || !ok {
-			return fmt.Errorf("nothing in %s: %w", queue, err)
-		}
-		return d.Reject(true)
-	})
 }
 
 // The sidecar hears of a delay that is not bound, since it publishes mandatory.

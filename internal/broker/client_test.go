@@ -50,9 +50,8 @@ func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
 	if user, err := c.User(t.Context()); err != nil || user.Name != "guest" {
 		t.Errorf("got %+v, %v", user, err)
 	}
-	if _, err := c.PutExchange(context.Background(), "/", "x", topology.Exchange{Type: "fanout"}); err == nil {
-		t.Error("a failed write was reported as written")
-	}
+	_, err = c.PutExchange(context.Background(), "/", "x", topology.Exchange{Type: "fanout"})
+	require.Error(t, err, "a failed write was reported as written")
 	if reads.Load() != 4 || writes.Load() != 1 {
 		t.Errorf("%d reads, %d writes", reads.Load(), writes.Load())
 	}
@@ -189,14 +188,12 @@ func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {
 	require.NoError(t, err)
 	defer connection.Close()
 	fmt.Fprint(connection, "GET /api/whoami HTTP/1.1\r\nHost: broker\r\n\r\n")
-	if _, err := connection.Read(make([]byte, 4096)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = connection.Read(make([]byte, 4096))
+	require.NoError(t, err)
 	answered := time.Now()
 	_ = connection.SetDeadline(answered.Add(5 * time.Minute)) // a busy broker is late, and the longer it takes, the better
-	if _, err := io.Copy(io.Discard, connection); err != nil {
-		t.Fatalf("after %s: %v", time.Since(answered), err)
-	}
+	_, err = io.Copy(io.Discard, connection)
+	require.NoError(t, err, time.Since(answered))
 	transport, err := Config{}.transport()
 	require.NoError(t, err)
 	if closed := time.Since(answered); transport.IdleConnTimeout > closed/2 {

@@ -142,9 +142,8 @@ func TestReturnedRetryTriesTheOtherDelays(t *testing.T) {
 	if !ok || p.Route(v).Exchange != "orders.failed" || v.Detour != "" {
 		t.Errorf("what the alternate exchange has no queue for goes to %+v, %v", p.Route(v), ok)
 	}
-	if _, ok := p.Returned(v); ok {
-		t.Error("a failed message that was returned has nowhere to go")
-	}
+	_, ok = p.Returned(v)
+	require.False(t, ok, "a failed message that was returned has nowhere to go")
 }
 
 func TestReturnedRescueFails(t *testing.T) {

@@ -2,10 +2,10 @@ package delayed_test
 
 import (
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -16,9 +16,8 @@ import (
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	e := exchange(t, "events", "1500ms", "1000ms")
-	view := topology.Render(delayed.Expand(e))
 	const own = " x-delivery-limit=1000000 x-overflow=reject-publish"
-	assertLines(t, "exchanges", view.Exchanges, map[string]string{
+	want := topology.View{Exchanges: map[string]string{
 		"events":                "fanout alternate-exchange=events.delay.unrouted",
 		"events.deliver":        "topic alternate-exchange=events.delay.unrouted",
 		"events.delay.unrouted": "fanout",
@@ -26,8 +25,7 @@ func TestExpand(t *testing.T) {
 		"events.delay.0s.1":     "fanout",
 		"events.delay.1s.0":     "headers",
 		"events.delay.1s.1":     "headers",
-	})
-	assertLines(t, "queues", view.Queues, map[string]string{
+	}, Queues: map[string]string{
 		"events.delay.inbox": "quorum x-dead-letter-exchange=events.delay.unrouted x-dead-letter-strategy=at-least-once " +
 			"x-delivery-limit=1000 x-overflow=reject-publish",
 		"events.delay.unrouted": "quorum x-dead-letter-exchange=events.delay.unrouted x-dead-letter-strategy=at-least-once" + own,
@@ -37,33 +35,21 @@ func TestExpand(t *testing.T) {
 			"x-delivery-limit=1000000 x-message-ttl=1000 x-overflow=reject-publish",
 		"events.delay.1s.1": "quorum x-dead-letter-exchange=events.delay.1s.0 x-dead-letter-strategy=at-least-once " +
 			"x-delivery-limit=1000000 x-message-ttl=2000 x-overflow=reject-publish",
-	})
-	assertLines(t, "policies", view.Policies, map[string]string{
+	}, Policies: map[string]string{
 		"delay/events/queues": `queues ^events\.delay\.(inbox|unrouted|\d[\dhms.]*\.\d+)$ priority=1000 ` +
 			"dead-letter-strategy=at-least-once overflow=reject-publish",
-	})
-	want := `events -> events.delay.inbox
-events.delay.0s.0 -> events.delay.0s.0
-events.delay.0s.1 -> events.delay.unrouted
-events.delay.1s.0 -> events.delay.1s.0 delay-0=true x-match=all
-events.delay.1s.0 -> events.deliver (exchange) delay-0=false x-match=all
-events.delay.1s.1 -> events.delay.1s.0 (exchange) delay-1=false x-match=all
-events.delay.1s.1 -> events.delay.1s.1 delay-1=true x-match=all
-events.delay.unrouted -> events.delay.unrouted ` +
-		`delay-definition='{"version":1,"type":"topic","max_delay":"1500ms","precision":"1000ms"}'`
-	require.Equal(t, want, strings.Join(view.Bindings, "\n"))
-}
-
-func assertLines(t *testing.T, kind string, got, want map[string]string) {
-	t.Helper()
-	for name, line := range want {
-		if got[name] != line {
-			t.Errorf("%s: %q is %q instead of %q", kind, name, got[name], line)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%s: %v instead of %v", kind, got, want)
-	}
+	}, Bindings: []string{
+		"events -> events.delay.inbox",
+		"events.delay.0s.0 -> events.delay.0s.0",
+		"events.delay.0s.1 -> events.delay.unrouted",
+		"events.delay.1s.0 -> events.delay.1s.0 delay-0=true x-match=all",
+		"events.delay.1s.0 -> events.deliver (exchange) delay-0=false x-match=all",
+		"events.delay.1s.1 -> events.delay.1s.0 (exchange) delay-1=false x-match=all",
+		"events.delay.1s.1 -> events.delay.1s.1 delay-1=true x-match=all",
+		"events.delay.unrouted -> events.delay.unrouted " +
+			`delay-definition='{"version":1,"type":"topic","max_delay":"1500ms","precision":"1000ms"}'`,
+	}}
+	require.Empty(t, cmp.Diff(want, topology.Render(delayed.Expand(e))))
 }
 
 // The policy covers the own queues, of whatever unit, and nothing else.
@@ -107,14 +93,7 @@ func TestRetiredLevels(t *testing.T) {
 	second, other := e.Precision.Wait, e.Precision.Wait/2
 	got := e.RetiredUpTo([]delayed.Level{{Unit: second, Bit: 4}, {Unit: other, Bit: 1}, {Unit: second, Bit: 1}})
 	want := []delayed.Level{{Unit: other}, {Unit: other, Bit: 1}, {Unit: second, Bit: 3}, {Unit: second, Bit: 4}}
-	if len(got) != len(want) {
-		t.Fatalf("got %v", got)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("got %v", got)
-		}
-	}
+	require.Equal(t, want, got)
 }
 
 // An upgrade that adds the refused queue changes no policy and no permissions, and no level has its name.

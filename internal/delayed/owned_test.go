@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -56,9 +57,8 @@ func TestRecover(t *testing.T) {
 	if changes := topology.Diff(delayed.Expand(e), delayed.Expand(got)); !changes.Empty() || got.MaxDelay != e.MaxDelay || got.Precision != e.Precision {
 		t.Errorf("got %+v", got)
 	}
-	if _, err := delayed.Recover("other", "/", delayed.Expand(e)); err == nil {
-		t.Error("another one is recovered")
-	}
+	_, err = delayed.Recover("other", "/", delayed.Expand(e))
+	require.Error(t, err, "another one is recovered")
 }
 
 func TestParseDefinitionRefusesWhatNoReleaseWrites(t *testing.T) {
@@ -69,13 +69,11 @@ func TestParseDefinitionRefusesWhatNoReleaseWrites(t *testing.T) {
 		`{"version":1,"type":"topic","max_delay":"1","precision":"1s"}`, `{"version":1,"type":"topic","max_delay":"1s","precision":"1y"}`,
 		`{"version":1,"type":"topic","max_delay":"1s","precision":"0s"}`, `{"version":1,"type":"topic","max_delay":"1s","precision":"2s"}`,
 	} {
-		if _, err := delayed.ParseDefinition(text); err == nil {
-			t.Errorf("%s is accepted", text)
-		}
+		_, err := delayed.ParseDefinition(text)
+		require.Error(t, err, text)
 	}
-	if _, err := delayed.ParseDefinition(`{"version":1,"type":"topic","max_delay":"1s","precision":"1s"}`); err != nil {
-		t.Error(err)
-	}
+	_, err := delayed.ParseDefinition(`{"version":1,"type":"topic","max_delay":"1s","precision":"1s"}`)
+	require.NoError(t, err)
 }
 
 func TestBindingsOfOthers(t *testing.T) {
@@ -88,21 +86,9 @@ func TestBindingsOfOthers(t *testing.T) {
 	tap := topology.Binding{Source: "events", Destination: "mails"}
 	vhost.Bindings = append(vhost.Bindings, due, n.NoteOf(unbound, "events.deliver"), into, tap,
 		topology.Binding{Destination: "events.delay.inbox", RoutingKey: "events.delay.inbox"}, topology.Binding{Source: "app", Destination: "mails"})
-	assertBindings(t, n.Foreign("events.deliver", vhost), unbound, due)
-	assertBindings(t, n.Foreign("events", vhost), tap)
-	assertBindings(t, delayed.BindingsThatGo(e, vhost), into, tap)
-}
-
-func assertBindings(t *testing.T, got []topology.Binding, want ...topology.Binding) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("got %v instead of %v", got, want)
-	}
-	for i := range want {
-		if !got[i].Equal(want[i]) {
-			t.Errorf("got %v instead of %v", got[i], want[i])
-		}
-	}
+	require.Empty(t, cmp.Diff([]topology.Binding{unbound, due}, n.Foreign("events.deliver", vhost)))
+	require.Empty(t, cmp.Diff([]topology.Binding{tap}, n.Foreign("events", vhost)))
+	require.Empty(t, cmp.Diff([]topology.Binding{into, tap}, delayed.BindingsThatGo(e, vhost)))
 }
 
 // A note outlives the exchange that is re-created, and leads nowhere else.

@@ -191,12 +191,10 @@ func TestWhatCannotBeBuiltIsRefusedOnce(t *testing.T) {
 	if !ok || next.Action != delaying.Refuse || next.Reason != "worker_error" || e.Route(next).Key != "key" {
 		t.Errorf("%+v, %t", next, ok)
 	}
-	if _, ok := next.Unbuilt(); ok {
-		t.Error("it is tried for ever")
-	}
-	if _, ok := delaying.Unjudged(d).Unbuilt(); ok {
-		t.Error("a message that was not judged either is tried for ever")
-	}
+	_, ok = next.Unbuilt()
+	require.False(t, ok, "it is tried for ever")
+	_, ok = delaying.Unjudged(d).Unbuilt()
+	require.False(t, ok, "a message that was not judged either is tried for ever")
 }
 
 // Whatever its headers are, a message that asks for a delay waits at least for it, and no other header of the levels is left.

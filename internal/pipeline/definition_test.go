@@ -36,9 +36,8 @@ func TestRecoverRefusesAnAgeThatIsNone(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	p.MaxAge = Delay{time.Hour, "soon"}
-	if _, err := Recover("orders", "/", liveVhost(p)); err == nil || !strings.Contains(err.Error(), `"orders.failed" to "orders.failed" has a wrong max_age: "soon"`) {
-		t.Error(err)
-	}
+	_, err := Recover("orders", "/", liveVhost(p))
+	require.ErrorContains(t, err, `"orders.failed" to "orders.failed" has a wrong max_age: "soon"`)
 }
 
 // A key that this release does not know would be dropped by its next change.
@@ -51,9 +50,8 @@ func TestDefinitionOfANewerReleaseIsRefused(t *testing.T) {
 		`{"version":1,"delays":["5s"]}`:                                                             "lacks delays or max_attempts",
 		`{"version":1`:                                                                              "cannot be read",
 	} {
-		if _, err := ParseDefinition(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		_, err := ParseDefinition(text)
+		require.ErrorContains(t, err, want, text)
 	}
 }
 
@@ -80,9 +78,8 @@ func TestParseDelayRefuses(t *testing.T) {
 			t.Errorf("%q was read as %s", spelling, delay)
 		}
 	}
-	if _, err := ParseDelay("87600h"); err != nil {
-		t.Errorf("ten years are allowed: %v", err)
-	}
+	_, err := ParseDelay("87600h")
+	require.NoError(t, err, "ten years are allowed")
 }
 
 func TestParseMaxAge(t *testing.T) {
@@ -104,8 +101,7 @@ func TestDelayOfReadsCanonicalNamesOnly(t *testing.T) {
 		t.Errorf("got %s, %v", delay, ok)
 	}
 	for _, queue := range []string{"orders.retry.90s", "orders.retry.", "orders.retry.fast", "bills.retry.5s", "orders.retry"} {
-		if _, ok := n.DelayOf(queue); ok {
-			t.Errorf("%q was taken for a retry queue", queue)
-		}
+		_, ok := n.DelayOf(queue)
+		require.False(t, ok, queue)
 	}
 }

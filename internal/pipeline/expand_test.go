@@ -369,9 +369,8 @@ func TestDefinitionsElsewhereSayNothing(t *testing.T) {
 		vhost.Bindings = append(vhost.Bindings, b)
 	}
 	require.Empty(t, cmp.Diff([]string{"orders"}, Pipelines(vhost)))
-	if _, err := FindDefinition(p.Names(), vhost); err != nil {
-		t.Error(err)
-	}
+	_, err := FindDefinition(p.Names(), vhost)
+	require.NoError(t, err)
 }
 
 func TestLinearSchedules(t *testing.T) {
@@ -404,9 +403,8 @@ func TestRefusedQueueIsOwnUnderEveryEngine(t *testing.T) {
 	if !n.CoversQueue(queue) || !n.OwnsQueue(queue) {
 		t.Errorf("%s is not covered", queue)
 	}
-	if _, isRetry := n.DelayOf(queue); isRetry {
-		t.Errorf("%s is a retry queue", queue)
-	}
+	_, isRetry := n.DelayOf(queue)
+	require.False(t, isRetry, queue)
 	expanded := Expand(p)
 	require.True(t, regexp.MustCompile(expanded.Policies["retry/orders/queues"].Pattern).MatchString(queue), "the policy does not match")
 	p.Engine = EngineNative

@@ -73,9 +73,8 @@ func TestRecoverGivesBackTheSpecification(t *testing.T) {
 	got, err := Recover("orders", "/", liveVhost(p))
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(p, got))
-	if _, err := Recover("other", "/", liveVhost(p)); err == nil {
-		t.Error("a pipeline that does not exist was recovered")
-	}
+	_, err = Recover("other", "/", liveVhost(p))
+	require.Error(t, err, "a pipeline that does not exist was recovered")
 }
 
 func TestDiffFindsEveryAttribute(t *testing.T) {
@@ -207,19 +206,16 @@ func TestDisowned(t *testing.T) {
 	t.Parallel()
 	prior := orders()
 	live := Owned(prior, liveVhost(prior))
+	deleted := func(next *Pipeline) map[string]topology.Queue {
+		return WithoutReleasedQueues(live, prior, next, topology.Topology{}).Queues
+	}
 	next := orders()
 	next.WorkQueues = map[string]WorkQueue{"paid": {Type: topology.Quorum}}
-	if _, stays := WithoutReleasedQueues(live, prior, &next, topology.Topology{}).Queues["paid"]; stays {
-		t.Error("a queue that is attached but not declared any more would be deleted")
-	}
+	require.NotContains(t, deleted(&next), "paid", "it is attached but not declared any more")
 	next.WorkQueues = nil
-	if _, stays := WithoutReleasedQueues(live, prior, &next, topology.Topology{}).Queues["paid"]; !stays {
-		t.Error("a declared queue that was removed would not be deleted")
-	}
+	require.Contains(t, deleted(&next), "paid", "it was declared and removed")
 	live.Queues["paid"] = topology.Queue{Type: topology.Quorum}
-	if _, stays := WithoutReleasedQueues(live, prior, nil, topology.Topology{}).Queues["paid"]; stays {
-		t.Error("a queue that somebody else made would be deleted")
-	}
+	require.NotContains(t, deleted(nil), "paid", "somebody else made it")
 }
 
 // attachedVhost holds the queue "work" of this type and arguments, and what an attachment expands to.
@@ -264,12 +260,10 @@ func TestRecoverAttachment(t *testing.T) {
 		if err != nil || !sameAttachment(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, want)
 		}
-		if _, err := RecoverAttachment("orders", "/", "other", vhost); err == nil {
-			t.Errorf("%s: a queue that is not attached was recovered", name)
-		}
-		if _, err := RecoverAttachment("bills", "/", "work", vhost); err == nil {
-			t.Errorf("%s: the attachment of another pipeline was recovered", name)
-		}
+		_, err = RecoverAttachment("orders", "/", "other", vhost)
+		require.Error(t, err, name)
+		_, err = RecoverAttachment("bills", "/", "work", vhost)
+		require.Error(t, err, name)
 	}
 }
 

@@ -42,9 +42,8 @@ func TestTextSettings(t *testing.T) {
 			}
 		})
 	}
-	if _, has := settingsOf(Version{4, 3, 0}, Queue{Type: Quorum}, Arguments{}, nil).Text("overflow"); has {
-		t.Error("an overflow out of nothing")
-	}
+	_, has := settingsOf(Version{4, 3, 0}, Queue{Type: Quorum}, Arguments{}, nil).Text("overflow")
+	require.False(t, has, "an overflow out of nothing")
 }
 
 func TestNumberSettings(t *testing.T) {
