@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,9 +17,7 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	packages, err := os.ReadDir("internal")
 	require.NoError(t, err)
 	for _, p := range packages {
-		if p.IsDir() && !strings.Contains(string(content), "`"+p.Name()+"`") {
-			t.Errorf("ARCHITECTURE.md does not name internal/%s", p.Name())
-		}
+		assert.Truef(t, !p.IsDir() || strings.Contains(string(content), "`"+p.Name()+"`"), "ARCHITECTURE.md does not name internal/%s", p.Name())
 	}
 	if n := len(strings.Fields(string(content))); n > 800 {
 		t.Errorf("ARCHITECTURE.md has %d words, more than 800", n)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,9 +36,7 @@ func TestLinksLeadToFiles(t *testing.T) {
 			}
 		}
 	}
-	if checked < 80 {
-		t.Errorf("%d links checked: has their form changed?", checked)
-	}
+	assert.GreaterOrEqualf(t, checked, 80, "%d links checked: has their form changed?", checked)
 }
 
 func markdown(t *testing.T) (pages []string) {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 //nolint:paralleltest // changes the environment
@@ -19,15 +21,11 @@ func TestLogsAreSilencedUnlessSomebodyReadsThem(t *testing.T) {
 	for _, asked := range []string{"TF_LOG", "TF_LOG_PROVIDER", "TF_LOG_SDK_PROTO"} {
 		t.Setenv(asked, "WARN")
 		silenceUnreadLogs()
-		if got := os.Getenv("TF_LOG_SDK"); got != "" {
-			t.Errorf("with %s, TF_LOG_SDK is %q", asked, got)
-		}
+		assert.Empty(t, os.Getenv("TF_LOG_SDK"), asked)
 		t.Setenv(asked, "")
 	}
 	silenceUnreadLogs()
 	for _, name := range []string{"TF_LOG_SDK", "TF_LOG_SDK_PROTO", "TF_LOG_SDK_FRAMEWORK"} {
-		if got := os.Getenv(name); got != "OFF" {
-			t.Errorf("%s is %q", name, got)
-		}
+		assert.Equal(t, "OFF", os.Getenv(name), name)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -51,16 +52,13 @@ func TestFilesAndText(t *testing.T) {
 		config, err := Environment(func(variable string) string { return c.environment[variable] }).Config()
 		switch {
 		case c.want == "":
-			if err != nil || (config.RootCAs != nil) != (len(c.environment) == 3) || (len(config.Certificates) == 1) != (len(c.environment) > 1) {
-				t.Errorf("%s: %v, %+v", name, err, config)
-			}
+			assert.Truef(t, err == nil && (config.RootCAs != nil) == (len(c.environment) == 3) &&
+				(len(config.Certificates) == 1) == (len(c.environment) > 1), "%s: %v, %+v", name, err, config)
 		case err == nil || !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		default:
 			for line := range strings.Lines(cert + key) {
-				if strings.Contains(err.Error(), strings.TrimSpace(line)) {
-					t.Errorf("%s: the error quotes %q", name, line)
-				}
+				assert.NotContainsf(t, err.Error(), strings.TrimSpace(line), "%s: the error quotes %q", name, line)
 			}
 		}
 	}
@@ -71,9 +69,8 @@ func TestOr(t *testing.T) {
 	t.Parallel()
 	near := Set{Cert: File("near.crt", "--clientcert", EnvCertPEM), Key: File("", "--clientkey", EnvKeyPEM)}
 	far := Set{CA: Source{PEM: "ca"}, Cert: Source{PEM: "cert"}, Key: Source{PEM: "key"}}
-	if got := near.Or(far); got.CA != far.CA || got.Cert != near.Cert || got.Key != far.Key {
-		t.Errorf("got %+v", got)
-	}
+	got := near.Or(far)
+	assert.Truef(t, got.CA == far.CA && got.Cert == near.Cert && got.Key == far.Key, "got %+v", got)
 }
 
 // pair is a certificate, signed by itself, and its key.

@@ -3,11 +3,11 @@ package content_test
 import (
 	"bytes"
 	endian "encoding/binary"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -81,9 +81,8 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown element":  {headersOnly("\x01aA" + long("Z")), content.ErrUnknownType},
 		"too deep":            {headersOnly(nested(content.MaxDepth + 1)), content.ErrTooDeep},
 	} {
-		if _, err := content.Parse(c.encoded); !errors.Is(err, c.err) {
-			t.Errorf("%s: error %v, want %v", name, err, c.err)
-		}
+		_, err := content.Parse(c.encoded)
+		require.ErrorIs(t, err, c.err, name)
 	}
 }
 
@@ -91,18 +90,15 @@ func TestPropertiesAreRead(t *testing.T) {
 	t.Parallel()
 	p, err := content.Parse(all)
 	require.NoError(t, err)
-	if !p.Has(content.ContentType) || p.Text(content.ContentType) != "" || p.Text(content.ClusterID) != "cluster" {
-		t.Errorf("texts %q, %q", p.Text(content.ContentType), p.Text(content.ClusterID))
-	}
-	if !p.Has(content.Priority) || p.Number(content.Priority) != 0 || !p.Time().Equal(time.Unix(60, 0)) {
-		t.Errorf("priority %d, time %v", p.Number(content.Priority), p.Time())
-	}
+	assert.Truef(t, p.Has(content.ContentType) && p.Text(content.ContentType) == "" && p.Text(content.ClusterID) == "cluster",
+		"texts %q, %q", p.Text(content.ContentType), p.Text(content.ClusterID))
+	assert.Truef(t, p.Has(content.Priority) && p.Number(content.Priority) == 0 && p.Time().Equal(time.Unix(60, 0)),
+		"priority %d, time %v", p.Number(content.Priority), p.Time())
 	want := map[string]int64{"b": -1, "c": 255, "d": -32768, "e": 65535, "f": -1 << 31, "g": 1<<32 - 1, "h": -1 << 63, "i": 7}
 	for name, value := range p.Headers().All() {
 		n, ok := value.Integer()
-		if wanted, isInteger := want[string(name)]; ok != isInteger || n != wanted {
-			t.Errorf("%s: %d, %v, want %d", name, n, ok, wanted)
-		}
+		wanted, isInteger := want[string(name)]
+		assert.Truef(t, ok == isInteger && n == wanted, "%s: %d, %v, want %d", name, n, ok, wanted)
 	}
 }
 
@@ -112,23 +108,18 @@ func TestPropertiesAreChanged(t *testing.T) {
 	require.NoError(t, err)
 	before := p
 	p.Remove(content.UserID)
-	if p.SetText(content.MessageID, strings.Repeat("x", 256)) || p.SetNumber(content.DeliveryMode, 256) {
-		t.Error("took what does not fit")
-	}
+	assert.True(t, !p.SetText(content.MessageID, strings.Repeat("x", 256)) && !p.SetNumber(content.DeliveryMode, 256),
+		"took what does not fit")
 	p.SetNumber(content.DeliveryMode, 2)
 	p.SetHeaders(p.Headers().Keep(func(name []byte) bool { return name[0] == 'a' }).With("n", content.Long(-5)))
 	got, err := content.Parse(p.Encode())
 	require.NoError(t, err)
 	n, _ := got.Headers().Get("n")
-	if value, ok := n.Integer(); !ok || value != -5 || len(got.Headers()) != len("\x01at\x01\x01nl12345678") {
-		t.Errorf("headers %q", got.Headers())
-	}
-	if got.Has(content.UserID) || got.Number(content.DeliveryMode) != 2 || got.Text(content.MessageID) != "id" {
-		t.Errorf("properties %x", got.Encode())
-	}
-	if !bytes.Equal(before.Encode(), all) {
-		t.Error("the original changed, too")
-	}
+	value, ok := n.Integer()
+	assert.Truef(t, ok && value == -5 && len(got.Headers()) == len("\x01at\x01\x01nl12345678"), "headers %q", got.Headers())
+	assert.Truef(t, !got.Has(content.UserID) && got.Number(content.DeliveryMode) == 2 && got.Text(content.MessageID) == "id",
+		"properties %x", got.Encode())
+	assert.Equal(t, all, before.Encode(), "the original changed, too")
 }
 
 // A calendar ends long before 64 bits of seconds do.
@@ -136,9 +127,7 @@ func TestTimeBeyondTheCalendar(t *testing.T) {
 	t.Parallel()
 	for _, seconds := range []string{"\xff\xff\xff\xff\xff\xff\xff\xff", "\x7f\xff\xff\xff\xff\xff\xff\xff"} {
 		p, err := content.Parse([]byte("\x00\x40" + seconds))
-		if err != nil || !p.Time().IsZero() {
-			t.Errorf("time %v, error %v", p.Time(), err)
-		}
+		assert.Truef(t, err == nil && p.Time().IsZero(), "time %v, error %v", p.Time(), err)
 	}
 }
 
@@ -147,9 +136,7 @@ func TestCanonical(t *testing.T) {
 	t.Parallel()
 	table := content.Table("\x01bL12345678\x01at\x07\x01cF" + long("\x01zV\x01yA"+long("F"+long("\x01qV\x01pV"))))
 	want := "\x01at\x01\x01bl12345678\x01cF" + long("\x01yA"+long("F"+long("\x01pV\x01qV"))+"\x01zV")
-	if got := table.AppendCanonical(nil); string(got) != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	assert.Equal(t, want, string(table.AppendCanonical(nil)))
 }
 
 // FuzzParse shows that whatever parses is written as it was, and that nothing that reads it panics.
@@ -162,16 +149,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := p.Encode(); !bytes.Equal(got, encoded) {
-			t.Fatalf("%x, want %x", got, encoded)
-		}
+		require.Equal(t, encoded, p.Encode())
 		canonical := p.Headers().AppendCanonical(nil)
-		if len(canonical) != len(p.Headers()) || !bytes.Equal(content.Table(canonical).AppendCanonical(nil), canonical) {
-			t.Errorf("canonical %x of %x", canonical, p.Headers())
-		}
-		if kept := p.Headers().Keep(func([]byte) bool { return true }); !bytes.Equal(kept, p.Headers()) {
-			t.Errorf("kept %x of %x", kept, p.Headers())
-		}
+		assert.Truef(t, len(canonical) == len(p.Headers()) && bytes.Equal(content.Table(canonical).AppendCanonical(nil), canonical),
+			"canonical %x of %x", canonical, p.Headers())
+		assert.Equal(t, p.Headers(), p.Headers().Keep(func([]byte) bool { return true }))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 )
 
 func TestRemindersThatAreNotDueFail(t *testing.T) {
@@ -24,9 +25,7 @@ func TestRemindersThatAreNotDueFail(t *testing.T) {
 		"late":        {want.id, true, time.Minute, false},
 	} {
 		d := amqp.Delivery{MessageId: c.id, Acknowledger: acknowledged{}}
-		if err := arrived(want, d, c.open, c.after, &output{writer: io.Discard}); (err != nil) != c.fails {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Equal(t, c.fails, arrived(want, d, c.open, c.after, &output{writer: io.Discard}) != nil, name)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -25,12 +26,9 @@ func TestImportChangesNothing(t *testing.T) {
 	// One that has no room for the id is kept, nevertheless.
 	how.FrameMax = len(m.Properties) + 20
 	p, changes, err = how.Publishing(m, "57f49eb29bd4307c")
-	if err != nil || !slices.Equal(changes, []string{failed.ChangedID}) || !bytes.Equal(p.Properties, m.Properties) {
-		t.Errorf("properties %q, changes %q, error %v", p.Properties, changes, err)
-	}
-	if p.Exchange != "orders.failed" || p.RoutingKey != "order.created" {
-		t.Errorf("to %q, %q", p.Exchange, p.RoutingKey)
-	}
+	assert.Truef(t, err == nil && slices.Equal(changes, []string{failed.ChangedID}) && bytes.Equal(p.Properties, m.Properties),
+		"properties %q, changes %q, error %v", p.Properties, changes, err)
+	assert.Truef(t, p.Exchange == "orders.failed" && p.RoutingKey == "order.created", "to %q, %q", p.Exchange, p.RoutingKey)
 }
 
 func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
@@ -48,18 +46,15 @@ func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
 		failed.ChangedExpiration, "user-id moved to the header retry-user-id: the broker refuses that of another user",
 		"reply-to amq.rabbitmq.reply-to moved to the header retry-reply-to: the broker refuses it of whoever awaits no reply", failed.ChangedCounts, failed.ChangedDeliveryMode, failed.ChangedCC,
 	}
-	if !slices.Equal(changes, want) || p.Exchange != "" || p.RoutingKey != "errors" {
-		t.Errorf("to %q, %q: %q", p.Exchange, p.RoutingKey, changes)
-	}
+	assert.Truef(t, slices.Equal(changes, want) && p.Exchange == "" && p.RoutingKey == "errors",
+		"to %q, %q: %q", p.Exchange, p.RoutingKey, changes)
 	after := parsed(t, p.Properties)
-	if !slices.Equal(names(after.Headers()), []string{"retry-user-id", "retry-reply-to", failed.HeaderID}) || after.Has(content.ReplyTo) || after.Has(content.UserID) || after.Has(content.Expiration) ||
-		after.Number(content.DeliveryMode) != 1 {
-		t.Errorf("properties %q", p.Properties)
-	}
+	assert.Truef(t, slices.Equal(names(after.Headers()), []string{"retry-user-id", "retry-reply-to", failed.HeaderID}) &&
+		!after.Has(content.ReplyTo) && !after.Has(content.UserID) && !after.Has(content.Expiration) && after.Number(content.DeliveryMode) == 1,
+		"properties %q", p.Properties)
 	_, changes, _ = failed.Import{Queue: "errors", User: "shop"}.Publishing(failed.Message{Properties: before.Encode()}, "")
-	if slices.ContainsFunc(changes, func(change string) bool { return strings.HasPrefix(change, "user-id") }) {
-		t.Error("moved the publisher's own user-id")
-	}
+	assert.False(t, slices.ContainsFunc(changes, func(change string) bool { return strings.HasPrefix(change, "user-id") }),
+		"moved the publisher's own user-id")
 }
 
 // An id that a publisher writes is none: only the way of an import is believed.
@@ -73,24 +68,16 @@ func TestImportKeepsTheID(t *testing.T) {
 	require.NoError(t, err)
 	imported := failed.Message{Queue: "orders.failed", Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body}
 	after := failed.Read(imported)
-	if after.ID != before.ID || after.Digest == before.Digest || after.Run != "ab12cd34" {
-		t.Errorf("id %s, digest %s, run %s; before %s", after.ID, after.Digest, after.Run, before.ID)
-	}
-	if failed.Digest(how.Content(parked)) != failed.Digest(how.Content(imported)) {
-		t.Error("an import has changed the content")
-	}
+	assert.Truef(t, after.ID == before.ID && after.Digest != before.Digest && after.Run == "ab12cd34",
+		"id %s, digest %s, run %s; before %s", after.ID, after.Digest, after.Run, before.ID)
+	assert.Equal(t, failed.Digest(how.Content(imported)), failed.Digest(how.Content(parked)), "an import has changed the content")
 	again, err := failed.Replay{Pipeline: "orders"}.Publishing(&after, now)
-	if err != nil || bytes.Contains(again.Properties, []byte("failed-")) {
-		t.Errorf("replayed with %q, error %v", again.Properties, err)
-	}
+	assert.Truef(t, err == nil && !bytes.Contains(again.Properties, []byte("failed-")), "replayed with %q, error %v", again.Properties, err)
 	imported.Exchange = "orders.failed.route"
-	if forged := failed.Read(imported); forged.ID != forged.Digest || forged.Run != "" {
-		t.Errorf("id %s, run %s", forged.ID, forged.Run)
-	}
+	forged := failed.Read(imported)
+	assert.Truef(t, forged.ID == forged.Digest && forged.Run == "", "id %s, run %s", forged.ID, forged.Run)
 	imported.Body = []byte("edited")
-	if failed.Digest(how.Content(parked)) == failed.Digest(how.Content(imported)) {
-		t.Error("other bodies are one content")
-	}
+	assert.NotEqual(t, failed.Digest(how.Content(parked)), failed.Digest(how.Content(imported)), "other bodies are one content")
 }
 
 // How a body is compressed is not what it says.
@@ -102,15 +89,11 @@ func TestContentIgnoresCompression(t *testing.T) {
 		body, err := failed.Encoded(encoding, []byte(`{"order":1003}`))
 		require.NoError(t, err)
 		m := failed.Message{Properties: p.Encode(), Body: body}
-		if plain, got := m.Plain(); got != encoding || string(plain) != `{"order":1003}` {
-			t.Errorf("%s: %q as %q", encoding, plain, got)
-		}
-		if begin := m.Beginning(4); string(begin) != `{"or` {
-			t.Errorf("%s: begins with %q", encoding, begin)
-		}
+		plain, got := m.Plain()
+		assert.Truef(t, got == encoding && string(plain) == `{"order":1003}`, "%s: %q as %q", encoding, plain, got)
+		assert.Equal(t, `{"or`, string(m.Beginning(4)), encoding)
 		m.Body = body[:len(body)-3]
-		if plain, got := m.Plain(); got != "" || !bytes.Equal(plain, m.Body) {
-			t.Errorf("%s: cut off, it is %q as %q", encoding, plain, got)
-		}
+		plain, got = m.Plain()
+		assert.Truef(t, got == "" && bytes.Equal(plain, m.Body), "%s: cut off, it is %q as %q", encoding, plain, got)
 	}
 }

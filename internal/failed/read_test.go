@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
@@ -36,23 +38,16 @@ func parkedByWorker(more ...header) failed.Message {
 func TestReadWhatAWorkerParked(t *testing.T) {
 	t.Parallel()
 	m := parkedByWorker(header{"x-delivery-count", 3}, header{"replay-count", int32(2)})
-	if fresh := failed.Read(m); fresh.DeliveryCount != 0 {
-		t.Errorf("%d deliveries of a message that is delivered for the first time", fresh.DeliveryCount)
-	}
+	assert.Zero(t, failed.Read(m).DeliveryCount)
 	m.Redelivered = true
 	e := failed.Read(m)
-	if e.System != failed.SystemWorker || e.Reason != "exhausted" || e.WorkQueue != "orders.created" || e.Pipeline != "orders" {
-		t.Errorf("entry %+v", e)
-	}
-	if e.FirstExchange != "shop" || e.FirstRoutingKey != "order.created.eu" || e.MessageID != "order-1003" {
-		t.Errorf("origin %q, %q, message id %q", e.FirstExchange, e.FirstRoutingKey, e.MessageID)
-	}
-	if e.Attempts != 4 || e.MaxAttempts != 4 || len(e.History) != 2 || e.Replays != 2 || e.DeliveryCount != 3 {
-		t.Errorf("entry %+v", e)
-	}
-	if !e.FailedAt.Equal(at) || !e.FirstFailedAt.Equal(at.Add(-time.Hour)) || e.Error != "no such article" || e.Exception != "NoArticle: 7" {
-		t.Errorf("entry %+v", e)
-	}
+	assert.Truef(t, e.System == failed.SystemWorker && e.Reason == "exhausted" && e.WorkQueue == "orders.created" && e.Pipeline == "orders",
+		"entry %+v", e)
+	assert.Truef(t, e.FirstExchange == "shop" && e.FirstRoutingKey == "order.created.eu" && e.MessageID == "order-1003",
+		"origin %q, %q, message id %q", e.FirstExchange, e.FirstRoutingKey, e.MessageID)
+	assert.Truef(t, e.Attempts == 4 && e.MaxAttempts == 4 && len(e.History) == 2 && e.Replays == 2 && e.DeliveryCount == 3, "entry %+v", e)
+	assert.Truef(t, e.FailedAt.Equal(at) && e.FirstFailedAt.Equal(at.Add(-time.Hour)) && e.Error == "no such article" &&
+		e.Exception == "NoArticle: 7", "entry %+v", e)
 }
 
 // What has come by way of the refused queue reads as it was parked.
@@ -60,9 +55,8 @@ func TestReadWhatAQueueRefused(t *testing.T) {
 	t.Parallel()
 	refused := death("orders.retry.0.refused", "expired", "orders.retry", "order.created.eu", at.Add(time.Minute))
 	e := failed.Read(parkedByWorker(header{"x-death", []any{refused}}, header{"CC", []any{"delay:refused"}}))
-	if e.System != failed.SystemWorker || e.Reason != "exhausted" || e.WorkQueue != "orders.created" || e.FirstExchange != "shop" || !e.FailedAt.Equal(at) {
-		t.Errorf("entry %+v", e)
-	}
+	assert.Truef(t, e.System == failed.SystemWorker && e.Reason == "exhausted" && e.WorkQueue == "orders.created" &&
+		e.FirstExchange == "shop" && e.FailedAt.Equal(at), "entry %+v", e)
 }
 
 // A due message that waited in one level and passed the next one keeps the exchange of the second.
@@ -72,9 +66,7 @@ func TestReadWhatADelayedExchangeCannotRoute(t *testing.T) {
 	m := message("events.delay.unrouted", header{"x-death", []any{waited}}, header{"x-delay", -200})
 	m.Exchange = "events.delay.100ms.0"
 	e := failed.Read(m)
-	if e.System != failed.SystemDelayed || e.Reason != "unroutable" || e.DelayMS != 0 || !e.FailedAt.Equal(at) {
-		t.Errorf("entry %+v", e)
-	}
+	assert.Truef(t, e.System == failed.SystemDelayed && e.Reason == "unroutable" && e.DelayMS == 0 && e.FailedAt.Equal(at), "entry %+v", e)
 }
 
 func TestReadWhatTheBrokerParked(t *testing.T) {
@@ -131,18 +123,13 @@ func TestReadWhatTheBrokerParked(t *testing.T) {
 		},
 	} {
 		e := failed.Read(message("orders.failed", c.headers...))
-		if e.System != failed.SystemInbox || e.Reason != "malformed" || !e.FailedAt.Equal(at) {
-			t.Errorf("%s: %+v", name, e)
-		}
-		if e.WorkQueue != c.want.WorkQueue || e.FirstExchange != c.want.FirstExchange || e.FirstRoutingKey != c.want.FirstRoutingKey ||
-			e.Attempts != c.want.Attempts {
-			t.Errorf("%s: %+v", name, e)
-		}
+		assert.Truef(t, e.System == failed.SystemInbox && e.Reason == "malformed" && e.FailedAt.Equal(at), "%s: %+v", name, e)
+		assert.Truef(t, e.WorkQueue == c.want.WorkQueue && e.FirstExchange == c.want.FirstExchange &&
+			e.FirstRoutingKey == c.want.FirstRoutingKey && e.Attempts == c.want.Attempts, "%s: %+v", name, e)
 	}
 	e := failed.Read(message("orders.failed", header{"x-death", []any{death("orders.created", "rejected", "shop", "key", at)}}))
-	if e.System != failed.SystemBroker || e.Reason != "rejected" || e.WorkQueue != "orders.created" {
-		t.Errorf("past an unbound dead-letter exchange: %+v", e)
-	}
+	assert.Truef(t, e.System == failed.SystemBroker && e.Reason == "rejected" && e.WorkQueue == "orders.created",
+		"past an unbound dead-letter exchange: %+v", e)
 }
 
 // Each has what its system writes on a real message that failed.
@@ -211,9 +198,8 @@ func TestReadWhatAConsumerParked(t *testing.T) {
 	waited, rejected := death("orders.retry.5s", "expired", "orders.retry", "return:created", at), death("created", "rejected", "shop", "order.created", at)
 	for _, queue := range []string{"orders.failed", "team.failures"} {
 		e := failed.Read(message(queue, header{"x-death", []any{waited, rejected}}))
-		if e.WorkQueue != "created" || e.FirstExchange != "shop" || e.FirstRoutingKey != "order.created" || e.Reason != "rejected" {
-			t.Errorf("%s: %+v", queue, e)
-		}
+		assert.Truef(t, e.WorkQueue == "created" && e.FirstExchange == "shop" && e.FirstRoutingKey == "order.created" && e.Reason == "rejected",
+			"%s: %+v", queue, e)
 	}
 }
 
@@ -221,10 +207,8 @@ func TestReadForeign(t *testing.T) {
 	t.Parallel()
 	for name, c := range foreign {
 		e := failed.Read(c.message)
-		if e.System != c.want.System || e.Reason != c.want.Reason || e.WorkQueue != c.want.WorkQueue || e.Error != c.want.Error ||
-			e.Exception != c.want.Exception || !e.FailedAt.Equal(c.want.FailedAt) || e.Attempts != c.want.Attempts {
-			t.Errorf("%s: %+v", name, e)
-		}
+		assert.Truef(t, e.System == c.want.System && e.Reason == c.want.Reason && e.WorkQueue == c.want.WorkQueue && e.Error == c.want.Error &&
+			e.Exception == c.want.Exception && e.FailedAt.Equal(c.want.FailedAt) && e.Attempts == c.want.Attempts, "%s: %+v", name, e)
 	}
 }
 
@@ -251,14 +235,10 @@ func TestReadHostile(t *testing.T) {
 		"x-death of lists": {{"x-death", []any{[]any{}, []header{{"queue", []any{}}}}}},
 	} {
 		e := failed.Read(message("orders.failed", headers...))
-		if !e.FailedAt.IsZero() || e.Attempts != 0 || e.WorkQueue != "" || e.Replays != 0 || e.History != nil {
-			t.Errorf("%s: %+v", name, e)
-		}
+		assert.Truef(t, e.FailedAt.IsZero() && e.Attempts == 0 && e.WorkQueue == "" && e.Replays == 0 && e.History == nil, "%s: %+v", name, e)
 	}
 	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0x20}, Body: []byte(`{"dead_letter":`)})
-	if e.Unreadable == nil || e.ID == "" {
-		t.Errorf("unreadable: %+v", e)
-	}
+	assert.Truef(t, e.Unreadable != nil && e.ID != "", "unreadable: %+v", e)
 }
 
 // The id is that of the message, not that of a delivery, a broker or its release.
@@ -269,16 +249,13 @@ func TestID(t *testing.T) {
 	same.Queue, same.Redelivered = "elsewhere", true
 	same.Properties = properties(header{"a", []header{{"y", 2}, {"z", 1}}}, header{"x-delivery-count", 5}, header{"b", 1},
 		header{"x-acquired-count", 6}, header{"l", 0})
-	if failed.Digest(m) != failed.Digest(same) || len(failed.Digest(m)) != 16 {
-		t.Errorf("ids %s and %s of one message", failed.Digest(m), failed.Digest(same))
-	}
+	assert.Truef(t, failed.Digest(m) == failed.Digest(same) && len(failed.Digest(m)) == 16,
+		"ids %s and %s of one message", failed.Digest(m), failed.Digest(same))
 	bare, counted := failed.Message{Properties: []byte{0, 0}}, failed.Message{}
 	var p content.Properties
 	p.SetHeaders(table(header{"x-delivery-count", 1}))
 	counted.Properties = p.Encode()
-	if failed.Digest(bare) != failed.Digest(counted) {
-		t.Error("a redelivery of a message without headers has another id")
-	}
+	assert.Equal(t, failed.Digest(counted), failed.Digest(bare), "a redelivery of a message without headers has another id")
 	seen := map[string]string{failed.Digest(m): "the message"}
 	for name, change := range map[string]func(m *failed.Message){
 		"exchange":             func(m *failed.Message) { m.Exchange = "x" },
@@ -292,9 +269,8 @@ func TestID(t *testing.T) {
 	} {
 		other := m
 		change(&other)
-		if before, found := seen[failed.Digest(other)]; found {
-			t.Errorf("%s and %s have one id", name, before)
-		}
+		before, found := seen[failed.Digest(other)]
+		assert.Falsef(t, found, "%s and %s have one id", name, before)
 		seen[failed.Digest(other)] = name
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -53,28 +54,19 @@ func TestRealMessages(t *testing.T) {
 		{failed.Entry{System: failed.SystemCelery, Reason: "rejected", WorkQueue: "celery.work", Attempts: 3}, nil},
 	}
 	messages := realMessages(t)
-	if len(messages) != len(want) {
-		t.Fatalf("%d messages, want %d", len(messages), len(want))
-	}
+	require.Len(t, messages, len(want))
 	for i, m := range messages {
 		e, w := failed.Read(m), want[i].entry
-		if e.System != w.System || e.Reason != w.Reason || e.WorkQueue != w.WorkQueue || e.Error != w.Error || e.Attempts != w.Attempts {
-			t.Errorf("%s: %+v", m.Queue, e)
-		}
+		assert.Truef(t, e.System == w.System && e.Reason == w.Reason && e.WorkQueue == w.WorkQueue && e.Error == w.Error &&
+			e.Attempts == w.Attempts, "%s: %+v", m.Queue, e)
 		p := replayed(t, failed.Replay{}, m)
-		if p.Exchange != "" || p.RoutingKey != w.WorkQueue || string(p.Body) != string(m.Body) {
-			t.Errorf("%s: published %+v", m.Queue, p)
-		}
+		assert.Truef(t, p.Exchange == "" && p.RoutingKey == w.WorkQueue && string(p.Body) == string(m.Body), "%s: published %+v", m.Queue, p)
 		kept := names(parsed(t, p.Properties).Headers())
 		if w.System == failed.SystemCelery {
-			if !slices.Contains(kept, "task") || slices.Contains(kept, "x-death") {
-				t.Errorf("%s: headers %q", m.Queue, kept)
-			}
+			assert.Truef(t, slices.Contains(kept, "task") && !slices.Contains(kept, "x-death"), "%s: headers %q", m.Queue, kept)
 			continue
 		}
-		if headers := append(want[i].headers, "replay-count", "replayed-at", "replay-id"); !slices.Equal(kept, headers) {
-			t.Errorf("%s: headers %q, want %q", m.Queue, kept, headers)
-		}
+		assert.Equal(t, append(want[i].headers, "replay-count", "replayed-at", "replay-id"), kept, m.Queue)
 	}
 }
 
@@ -85,19 +77,14 @@ func TestReplayOfWhatRascalHasMarked(t *testing.T) {
 	notes := func(encoded []byte) []string {
 		value, _ := parsed(t, encoded).Headers().Get("rascal")
 		table, ok := value.Table()
-		if !ok {
-			t.Fatalf("rascal is %+v", value)
-		}
+		require.Truef(t, ok, "rascal is %+v", value)
 		return names(table)
 	}
-	if before := notes(m.Properties); !slices.Contains(before, "recovery") || !slices.Contains(before, "error") {
-		t.Errorf("notes %q", before)
-	}
+	before := notes(m.Properties)
+	assert.Truef(t, slices.Contains(before, "recovery") && slices.Contains(before, "error"), "notes %q", before)
 	want := []string{"originalQueue", "originalVhost", "redeliveries", "originalExchange", "originalRoutingKey", "restoreRoutingHeaders"}
 	for _, pipeline := range []failed.Replay{{}, {Pipeline: "orders"}} {
-		if after := notes(replayed(t, pipeline, m).Properties); !slices.Equal(after, want) {
-			t.Errorf("notes %q, want %q", after, want)
-		}
+		assert.Equal(t, want, notes(replayed(t, pipeline, m).Properties))
 	}
 }
 
@@ -109,15 +96,11 @@ func TestReplayOfWhatWatermillTakes(t *testing.T) {
 		p := replayed(t, failed.Replay{}, m)
 		headers := parsed(t, p.Properties).Headers()
 		for name, value := range headers.All() {
-			if _, ok := value.Text(); !ok {
-				t.Errorf("%s is %+v", name, value)
-			}
+			assert.Equalf(t, byte('S'), value.Type, "%s is %+v", name, value)
 		}
 		var again content.Properties
 		again.SetHeaders(headers.With("reason_poisoned", content.Text("no such van")).With("topic_poisoned", content.Text("wm.work")))
 		m.Properties = again.Encode()
 	}
-	if e := failed.Read(m); e.Replays != 2 {
-		t.Errorf("%d replays, want 2", e.Replays)
-	}
+	assert.EqualValues(t, 2, failed.Read(m).Replays)
 }

@@ -1,13 +1,13 @@
 package failed_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -49,34 +49,27 @@ func TestReplayThroughThePipeline(t *testing.T) {
 
 	p := replayed(t, failed.Replay{Pipeline: "orders"}, m)
 	got := parsed(t, p.Properties)
-	if p.Exchange != "orders.return" || p.RoutingKey != "order.created.eu" || string(p.Body) != "{}" {
-		t.Errorf("published to %q, %q", p.Exchange, p.RoutingKey)
-	}
+	assert.Truef(t, p.Exchange == "orders.return" && p.RoutingKey == "order.created.eu" && string(p.Body) == "{}",
+		"published to %q, %q", p.Exchange, p.RoutingKey)
 	want := []string{
 		"tenant", "retry-own", "retry-user-id", "retry-pipeline", "retry-queue", "retry-exchange", "retry-routing-key", "retry-delivery-mode",
 		"replay-count", "replayed-at", "replay-id", "CC", "retry-reply-to",
 	}
-	if !slices.Equal(names(got.Headers()), want) {
-		t.Errorf("headers %q", names(got.Headers()))
-	}
+	assert.Equal(t, want, names(got.Headers()))
 	h := decoded(got.Headers())
-	if h["replay-count"] != int64(2) || h["replayed-at"] != now.UnixMilli() || h["replay-id"] != "18ea3d6d" || h["retry-user-id"] != "shop" ||
-		h["retry-delivery-mode"] != int64(1) || !slices.Equal(h["CC"].([]any), []any{"return:orders.created"}) {
-		t.Errorf("headers %v", h)
-	}
-	if got.Has(content.UserID) || got.Has(content.Expiration) || !got.Has(content.Priority) || got.Number(content.DeliveryMode) != 2 || got.Has(content.ReplyTo) ||
-		got.Text(content.MessageID) != "order-1003" {
-		t.Errorf("properties %q", p.Properties)
-	}
+	assert.Truef(t, h["replay-count"] == int64(2) && h["replayed-at"] == now.UnixMilli() && h["replay-id"] == "18ea3d6d" &&
+		h["retry-user-id"] == "shop" && h["retry-delivery-mode"] == int64(1) && slices.Equal(h["CC"].([]any), []any{"return:orders.created"}),
+		"headers %v", h)
+	assert.Truef(t, !got.Has(content.UserID) && !got.Has(content.Expiration) && got.Has(content.Priority) &&
+		got.Number(content.DeliveryMode) == 2 && !got.Has(content.ReplyTo) && got.Text(content.MessageID) == "order-1003",
+		"properties %q", p.Properties)
 }
 
 // A routing key that could be an address of the return exchange's is not published.
 func TestReplayEscapesTheKey(t *testing.T) {
 	t.Parallel()
 	m := message("orders.failed", header{"dead-letter-reason", "expired"}, header{"retry-queue", "q"}, header{"retry-routing-key", "return:x"})
-	if p := replayed(t, failed.Replay{Pipeline: "orders"}, m); p.RoutingKey != pipeline.EscapedKey {
-		t.Errorf("key %q", p.RoutingKey)
-	}
+	assert.Equal(t, pipeline.EscapedKey, replayed(t, failed.Replay{Pipeline: "orders"}, m).RoutingKey)
 }
 
 // failsAgain is how a worker reads a replayed message that its consumer has rejected, and one that its queue's
@@ -117,14 +110,11 @@ func TestReplayedMessagesCountFromOne(t *testing.T) {
 	} {
 		p := replayed(t, c.replay, c.message)
 		again, lost := failsAgain(t, c.pipeline, p, c.queue)
-		if again.Queue != c.queue || again.Count != 1 || again.FirstFailedAt != 0 || again.History != nil || again.Never {
-			t.Errorf("%s: fails again as %+v", name, again)
-		}
-		if again.Exchange != c.exchange {
-			t.Errorf("%s: came from %q, want %q", name, again.Exchange, c.exchange)
-		}
-		if p.Exchange == c.pipeline+".return" && (lost.Queue != c.queue || lost.Count != 0 || lost.Exchange != c.exchange) {
-			t.Errorf("%s: without a binding read as %+v", name, lost)
+		assert.Truef(t, again.Queue == c.queue && again.Count == 1 && again.FirstFailedAt == 0 && again.History == nil && !again.Never,
+			"%s: fails again as %+v", name, again)
+		assert.Equal(t, c.exchange, again.Exchange, name)
+		if p.Exchange == c.pipeline+".return" {
+			assert.Truef(t, lost.Queue == c.queue && lost.Count == 0 && lost.Exchange == c.exchange, "%s: without a binding %+v", name, lost)
 		}
 	}
 }
@@ -141,25 +131,20 @@ func TestReplayForeign(t *testing.T) {
 		}
 		p := replayed(t, failed.Replay{}, c.message)
 		got := parsed(t, p.Properties)
-		if p.Exchange != "" || p.RoutingKey != c.want.WorkQueue || got.Has(content.DeliveryMode) {
-			t.Errorf("%s: published to %q, %q: %q", name, p.Exchange, p.RoutingKey, p.Properties)
-		}
+		assert.Truef(t, p.Exchange == "" && p.RoutingKey == c.want.WorkQueue && !got.Has(content.DeliveryMode),
+			"%s: published to %q, %q: %q", name, p.Exchange, p.RoutingKey, p.Properties)
 		want := append(slices.Clone(kept[name]), "replay-count", "replayed-at", "replay-id")
-		if !slices.Equal(names(got.Headers()), want) {
-			t.Errorf("%s: headers %q, want %q", name, names(got.Headers()), want)
-		}
+		assert.Equal(t, want, names(got.Headers()), name)
 		for _, attempts := range []string{"retries", "x-attempts"} {
-			if n, found := got.Headers().Get(attempts); found && (n.Type != 'I' || string(n.Bytes) != "\x00\x00\x00\x00") {
-				t.Errorf("%s: %s is %+v", name, attempts, n)
+			if n, found := got.Headers().Get(attempts); found {
+				assert.Equal(t, content.Value{Type: 'I', Bytes: make([]byte, 4)}, n, name)
 			}
 		}
 		body := string(c.message.Body)
 		if name == "BabelQueue" {
 			body = `{"job":"x", "attempts" : 0, "meta":{"id":1.0}}`
 		}
-		if string(p.Body) != body {
-			t.Errorf("%s: body %s", name, p.Body)
-		}
+		assert.Equal(t, body, string(p.Body), name)
 	}
 }
 
@@ -174,9 +159,8 @@ func TestBabelQueueBodies(t *testing.T) {
 	} {
 		e := failed.Read(failed.Message{Queue: "q.failed", Properties: []byte{0, 0}, Body: []byte(body)})
 		p, err := failed.Replay{}.Publishing(&e, now)
-		if err != nil || string(p.Body) != want {
-			t.Errorf("%s became %s, error %v", body, p.Body, err)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, want, string(p.Body), body)
 	}
 }
 
@@ -192,9 +176,8 @@ func TestReplayRefuses(t *testing.T) {
 		"what cannot be read":      {failed.Message{Properties: []byte{0x20, 0}}, content.ErrMalformed},
 	} {
 		e := failed.Read(c.message)
-		if _, err := (failed.Replay{Pipeline: "orders", FrameMax: 131_072}).Publishing(&e, now); !errors.Is(err, c.err) {
-			t.Errorf("%s: error %v, want %v", name, err, c.err)
-		}
+		_, err := (failed.Replay{Pipeline: "orders", FrameMax: 131_072}).Publishing(&e, now)
+		require.ErrorIs(t, err, c.err, name)
 	}
 }
 
@@ -212,13 +195,11 @@ func FuzzReplay(f *testing.F) {
 		}
 		got := parsed(t, p.Properties)
 		for name := range got.Headers().All() {
-			if deadletter.IsForgotten(string(name)) || string(name) != "CC" && deadletter.IsBrokers(string(name)) {
-				t.Errorf("header %s is kept", name)
-			}
+			kept := string(name) == "CC" || !deadletter.IsBrokers(string(name))
+			assert.Truef(t, kept && !deadletter.IsForgotten(string(name)), "header %s is kept", name)
 		}
 		again := failed.Read(failed.Message{Queue: queue, Properties: p.Properties, Body: p.Body})
-		if again.Attempts != 0 && again.System != failed.SystemCelery && again.System != failed.SystemBabelQueue {
-			t.Errorf("%d attempts after a replay", again.Attempts)
-		}
+		assert.Truef(t, again.Attempts == 0 || again.System == failed.SystemCelery || again.System == failed.SystemBabelQueue,
+			"%d attempts after a replay", again.Attempts)
 	})
 }

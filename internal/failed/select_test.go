@@ -1,11 +1,11 @@
 package failed_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -46,12 +46,8 @@ func TestFilters(t *testing.T) {
 		"no ids":              {failed.Filter{IDs: []string{}}, false},
 		"all but one of them": {failed.Filter{Reasons: []string{"exhausted"}, Errors: []string{"timeout"}}, false},
 	} {
-		if got := c.filter.Selector().Selects(&e); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-		if selective := c.filter.Selective(); selective != (name != "none") {
-			t.Errorf("%s: selective %v", name, selective)
-		}
+		assert.Equal(t, c.want, c.filter.Selector().Selects(&e), name)
+		assert.Equal(t, name != "none", c.filter.Selective(), name)
 	}
 }
 
@@ -60,29 +56,10 @@ func TestTimelessMessagesAreCounted(t *testing.T) {
 	e := failed.Read(message("orders.failed", header{"dead-letter-reason", "exhausted"}))
 	for _, filter := range []failed.Filter{{Since: at}, {Until: at}, {Until: time.Now().AddDate(1, 0, 0)}} {
 		s := filter.Selector()
-		if s.Selects(&e) || s.Timeless != 1 {
-			t.Errorf("%+v: selected, or %d timeless", filter, s.Timeless)
-		}
+		assert.Truef(t, !s.Selects(&e) && s.Timeless == 1, "%+v: selected, or %d timeless", filter, s.Timeless)
 	}
 	s := (&failed.Filter{Since: at, Reasons: []string{"expired"}}).Selector()
-	if s.Selects(&e) || s.Timeless != 0 {
-		t.Errorf("%d timeless that other filters leave out", s.Timeless)
-	}
-}
-
-// Equal messages share an id; each listing takes one.
-func TestIDsAreTakenAsOftenAsListed(t *testing.T) {
-	t.Parallel()
-	e := failed.Read(parkedByWorker())
-	s := failed.Filter{IDs: []string{e.ID, "0000000000000000", e.ID, "0000000000000000"}}.Selector()
-	for i, want := range []bool{true, true, false} {
-		if got := s.Selects(&e); got != want {
-			t.Errorf("copy %d: %v", i, got)
-		}
-	}
-	if missing := s.Missing(); !slices.Equal(missing, []string{"0000000000000000", "0000000000000000"}) {
-		t.Errorf("missing %q", missing)
-	}
+	assert.Truef(t, !s.Selects(&e) && s.Timeless == 0, "%d timeless that other filters leave out", s.Timeless)
 }
 
 // No pattern takes long.
@@ -94,9 +71,7 @@ func TestGlob(t *testing.T) {
 		strings.Repeat("?", 255): true, strings.Repeat("?", 254): false,
 	} {
 		e := failed.Entry{FirstRoutingKey: key}
-		if got := (failed.Filter{RoutingKey: pattern}).Selector().Selects(&e); got != want {
-			t.Errorf("%.20s: %v", pattern, got)
-		}
+		assert.Equal(t, want, (failed.Filter{RoutingKey: pattern}).Selector().Selects(&e), pattern)
 	}
 }
 
@@ -109,15 +84,11 @@ func TestGroups(t *testing.T) {
 	}
 	g.Add(&failed.Entry{Reason: "exhausted", WorkQueue: "b", Exception: strings.Repeat("é", 100)})
 	got := g.Sorted()
-	if len(got) != 2 || got[0].Count != 3 || got[0].Error != "boom" || !got[0].Oldest.Equal(at) || !got[0].Newest.Equal(at.Add(2*time.Minute)) {
-		t.Errorf("groups %+v", got)
-	}
-	if got[1].WorkQueue != "b" || !got[1].Oldest.IsZero() || got[1].Error != strings.Repeat("é", 60)+"…" {
-		t.Errorf("groups %+v", got)
-	}
-	if _, err := failed.NewGroups([]string{"body"}); err == nil {
-		t.Error("no error for an unknown column")
-	}
+	assert.Truef(t, len(got) == 2 && got[0].Count == 3 && got[0].Error == "boom" && got[0].Oldest.Equal(at) &&
+		got[0].Newest.Equal(at.Add(2*time.Minute)), "groups %+v", got)
+	assert.Truef(t, got[1].WorkQueue == "b" && got[1].Oldest.IsZero() && got[1].Error == strings.Repeat("é", 60)+"…", "groups %+v", got)
+	_, err = failed.NewGroups([]string{"body"})
+	require.Error(t, err, "no error for an unknown column")
 }
 
 // Errors that differ in what belongs to a message are one failure.
@@ -135,40 +106,32 @@ func TestFailure(t *testing.T) {
 		"java.lang.IllegalStateException: no\n\tat A.b(A.java:12)":                         "java.lang.IllegalStateException: no",
 	} {
 		e := failed.Entry{Error: text}
-		if got := e.Failure(); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-		if again := (&failed.Entry{Error: e.Failure()}).Failure(); again != want {
-			t.Errorf("%q is %q the second time", want, again)
-		}
+		assert.Equal(t, want, e.Failure(), text)
+		assert.Equal(t, want, (&failed.Entry{Error: e.Failure()}).Failure())
 		selector := failed.Filter{Errors: []string{want}}.Selector()
-		if !selector.Selects(&e) {
-			t.Errorf("%q is not selected by %q", text, want)
-		}
+		assert.Truef(t, selector.Selects(&e), "%q is not selected by %q", text, want)
 	}
 }
 
-// A message-id is accepted where an id is, and means all messages that have it.
-func TestIDsAreMessageIDsToo(t *testing.T) {
+// Equal messages share an id; each listing takes one. A message-id is accepted where an id is, and means all messages that have it.
+func TestIDsAreTakenAsOftenAsListed(t *testing.T) {
 	t.Parallel()
-	selector := failed.Filter{IDs: []string{"57f49eb29bd4307c", "order-1", "order-9"}}.Selector()
+	const id, absent = "57f49eb29bd4307c", "000000000000000a"
+	selector := failed.Filter{IDs: []string{id, absent, "order-1", id, "order-9", absent}}.Selector()
 	var selected []string
 	for _, e := range []failed.Entry{
-		{ID: "57f49eb29bd4307c"},
-		{ID: "57f49eb29bd4307c"},
+		{ID: id},
+		{ID: id},
+		{ID: id},
 		{ID: "0000000000000001", MessageID: "order-1"},
 		{ID: "0000000000000002", MessageID: "order-1"},
-		{ID: "0000000000000003", MessageID: "57f49eb29bd4307c"},
+		{ID: "0000000000000003", MessageID: id},
 		{ID: "0000000000000004"},
 	} {
 		if selector.Selects(&e) {
 			selected = append(selected, e.ID)
 		}
 	}
-	if want := []string{"57f49eb29bd4307c", "0000000000000001", "0000000000000002"}; !slices.Equal(selected, want) {
-		t.Errorf("selected %q", selected)
-	}
-	if missing := selector.Missing(); !slices.Equal(missing, []string{"order-9"}) {
-		t.Errorf("missing %q", missing)
-	}
+	assert.Equal(t, []string{id, id, "0000000000000001", "0000000000000002"}, selected)
+	assert.ElementsMatch(t, []string{absent, absent, "order-9"}, selector.Missing())
 }

@@ -3,6 +3,8 @@ package failed_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -17,17 +19,13 @@ func TestPrintable(t *testing.T) {
 		"\xff\xfe":             `\xff\xfe`,
 		"\ufffd":               "\ufffd",
 	} {
-		if got := failed.Printable(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		assert.Equal(t, want, failed.Printable(text), text)
 	}
 }
 
 func TestCount(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0 messages", 1: "1 message", 2: "2 messages"} {
-		if got := failed.Messages(n); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, want, failed.Messages(n))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -29,18 +30,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		config, err := workerconfig.Parse(data)
 		again, errAgain := workerconfig.Parse(data)
-		if !reflect.DeepEqual(config, again) || (err == nil) != (errAgain == nil) {
-			t.Error("read twice, it is two configurations")
-		}
+		assert.True(t, reflect.DeepEqual(config, again) && (err == nil) == (errAgain == nil), "read twice, it is two configurations")
 		if err != nil {
-			if !located.MatchString(err.Error()) {
-				t.Errorf("the error does not say where: %v", err)
-			}
+			assert.Truef(t, located.MatchString(err.Error()), "the error does not say where: %v", err)
 			return
 		}
-		if !json.Valid(data) || len(config.Pipelines)+len(config.DelayedExchanges) == 0 {
-			t.Errorf("accepted %q", data)
-		}
+		assert.Truef(t, json.Valid(data) && len(config.Pipelines)+len(config.DelayedExchanges) != 0, "accepted %q", data)
 		for _, p := range config.Pipelines {
 			compiled, err := deadletter.NewPipeline(p)
 			require.NoError(t, err)
@@ -58,9 +53,7 @@ func work(t *testing.T, p *deadletter.Pipeline) {
 		d := &amqp.Delivery{Exchange: p.Names.DeadLetterExchange(), Headers: headers}
 		v := p.Decide(p.Read(d), time.Now())
 		m, err := p.Publishing(v, d, deadletter.Stamp{Now: time.Now(), FrameMax: 131_072})
-		if err != nil || v.Letter.Count != attempt {
-			t.Fatalf("attempt %d: %+v, %v", attempt, v, err)
-		}
+		require.Truef(t, err == nil && v.Letter.Count == attempt, "attempt %d: %+v, %v", attempt, v, err)
 		if v.Action == deadletter.Fail {
 			return
 		}

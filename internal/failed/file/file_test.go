@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -61,13 +62,10 @@ func TestFormat(t *testing.T) {
 	m := message(headersOnly("\x01nI\x00\x00\x00\x07\x01sS\x00\x00\x00\x01x"), "t€xt\n")
 	want := `{"version":1,"id":"` + failed.Digest(m) + `","queue":"orders.failed","exchange":"orders.failed","routing_key":"order.created",` +
 		`"properties":{"headers":{"n":7,"s":"x"}},"types":{"/headers/n":"I"},"body":"t€xt\n"}`
-	if got := encode(t, m); got != want {
-		t.Errorf("line %s\nwant %s", got, want)
-	}
+	assert.Equal(t, want, encode(t, m))
 	m.Body, m.RoutingKey = []byte("\xff"), "\xfe"
-	if got := encode(t, m); !strings.Contains(got, `"routing_key_base64":"/g==",`) || !strings.HasSuffix(got, `,"body_base64":"/w=="}`) {
-		t.Errorf("line %s", got)
-	}
+	got := encode(t, m)
+	assert.Truef(t, strings.Contains(got, `"routing_key_base64":"/g==",`) && strings.HasSuffix(got, `,"body_base64":"/w=="}`), "line %s", got)
 }
 
 func TestRoundTripIsExact(t *testing.T) {
@@ -95,20 +93,15 @@ func TestRoundTripIsExact(t *testing.T) {
 		m := message(c.properties, "body")
 		text := encode(t, m)
 		got, err := file.Decode([]byte(text))
-		if err != nil || !bytes.Equal(got.Properties, c.properties) || string(got.Body) != "body" {
-			t.Errorf("%s: %x, error %v", name, got.Properties, err)
-		}
-		if strings.Contains(text, `"raw"`) != c.raw {
-			t.Errorf("%s: %s", name, text)
-		}
+		assert.Truef(t, err == nil && bytes.Equal(got.Properties, c.properties) && string(got.Body) == "body",
+			"%s: %x, error %v", name, got.Properties, err)
+		assert.Equalf(t, c.raw, strings.Contains(text, `"raw"`), "%s: %s", name, text)
 		// As tools sort it.
 		var sorted map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &sorted))
 		again, _ := json.Marshal(sorted)
 		got, err = file.Decode(again)
-		if err != nil || failed.Digest(got) != failed.Digest(m) {
-			t.Errorf("%s: another message when sorted: %s, error %v", name, again, err)
-		}
+		assert.Truef(t, err == nil && failed.Digest(got) == failed.Digest(m), "%s: sorted as %s, error %v", name, again, err)
 	}
 }
 
@@ -119,9 +112,7 @@ func TestBodies(t *testing.T) {
 		"16 MiB": strings.Repeat("0123456789abcdef", 1<<20), "16 MiB, binary": strings.Repeat("\xff", 16<<20),
 	} {
 		got, err := file.Decode([]byte(encode(t, message([]byte{0, 0}, body))))
-		if err != nil || string(got.Body) != body {
-			t.Errorf("%s: %d bytes, error %v", name, len(got.Body), err)
-		}
+		assert.Truef(t, err == nil && string(got.Body) == body, "%s: %d bytes, error %v", name, len(got.Body), err)
 	}
 }
 
@@ -140,22 +131,17 @@ func TestEditsWin(t *testing.T) {
 	} {
 		text := encode(t, message(headersOnly(c.from), ""))
 		edited := strings.Replace(text, c.old, c.new, 1)
-		if edited == text {
-			t.Fatalf("%s: %s is not in %s", name, c.old, text)
-		}
+		require.Contains(t, text, c.old, name)
 		got, err := file.Decode([]byte(edited))
-		if err != nil || !bytes.Equal(got.Properties, headersOnly(c.want)) {
-			t.Errorf("%s: %q, error %v", name, got.Properties, err)
-		}
+		assert.Truef(t, err == nil && bytes.Equal(got.Properties, headersOnly(c.want)), "%s: %q, error %v", name, got.Properties, err)
 	}
 }
 
 func TestDamagedLines(t *testing.T) {
 	t.Parallel()
 	const good = `{"version":1,"id":"57f49eb29bd4307c","queue":"q","exchange":"","routing_key":"k","properties":{"headers":{"a":1},"priority":1},"body":""}`
-	if _, err := file.Decode([]byte(good)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := file.Decode([]byte(good))
+	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
 		{`""}`, `"`, "is not a message"},
 		{`,"body":""}`, ``, "is not a message: unexpected EOF"},
@@ -207,13 +193,11 @@ func TestReaderEnds(t *testing.T) {
 	m := message(all, "body")
 	r := file.NewReader(strings.NewReader(encode(t, m) + "\n" + encode(t, m)))
 	for range 2 {
-		if got, err := r.Next(); err != nil || !bytes.Equal(got.Properties, all) {
-			t.Errorf("error %v", err)
-		}
+		got, err := r.Next()
+		assert.Truef(t, err == nil && bytes.Equal(got.Properties, all), "error %v", err)
 	}
-	if _, err := r.Next(); !errors.Is(err, io.EOF) || r.Line != 2 {
-		t.Errorf("line %d, error %v", r.Line, err)
-	}
+	_, err := r.Next()
+	assert.Truef(t, errors.Is(err, io.EOF) && r.Line == 2, "line %d, error %v", r.Line, err)
 }
 
 // FuzzEncode shows that every message survives the file.
@@ -228,9 +212,8 @@ func FuzzEncode(f *testing.F) {
 		}
 		m := failed.Message{Queue: "q", RoutingKey: key, Properties: properties, Body: body}
 		got, err := file.Decode([]byte(encode(t, m)))
-		if err != nil || !bytes.Equal(got.Properties, properties) || got.RoutingKey != key || !bytes.Equal(got.Body, body) {
-			t.Errorf("%+v of %+v, error %v", got, m, err)
-		}
+		assert.Truef(t, err == nil && bytes.Equal(got.Properties, properties) && got.RoutingKey == key && bytes.Equal(got.Body, body),
+			"%+v of %+v, error %v", got, m, err)
 	})
 }
 
@@ -248,13 +231,11 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := content.Parse(m.Properties); err != nil && !bytes.Contains(text, []byte("raw")) {
-			t.Errorf("built %x, which does not parse: %v", m.Properties, err)
-		}
+		_, err = content.Parse(m.Properties)
+		assert.Truef(t, err == nil || bytes.Contains(text, []byte("raw")), "built %x, which does not parse: %v", m.Properties, err)
 		got, err := file.Decode([]byte(encode(t, m)))
-		if err != nil || !bytes.Equal(got.Properties, m.Properties) || !bytes.Equal(got.Body, m.Body) {
-			t.Errorf("%+v of %+v, error %v", got, m, err)
-		}
+		assert.Truef(t, err == nil && bytes.Equal(got.Properties, m.Properties) && bytes.Equal(got.Body, m.Body),
+			"%+v of %+v, error %v", got, m, err)
 	})
 }
 
@@ -283,14 +264,12 @@ func (e endless) Read(data []byte) (int, error) {
 // What has no end is given up.
 func TestReadWhatNeverEnds(t *testing.T) {
 	t.Parallel()
-	if _, err := file.NewReader(endless(0)).Next(); err == nil || err.Error() != "line 1: is not a message, which begins with {" {
-		t.Errorf("zeros: %v", err)
-	}
+	_, err := file.NewReader(endless(0)).Next()
+	require.EqualError(t, err, "line 1: is not a message, which begins with {")
 	r := file.NewReader(io.MultiReader(strings.NewReader("\n{"), endless('x')))
 	r.Longest = 1 << 20
-	if _, err := r.Next(); err == nil || err.Error() != "line 2: is longer than 1048576 bytes, as no message is" {
-		t.Errorf("a line: %v", err)
-	}
+	_, err = r.Next()
+	require.EqualError(t, err, "line 2: is longer than 1048576 bytes, as no message is")
 }
 
 // A body without its encoding can be edited, and gets it again.
@@ -302,16 +281,13 @@ func TestDecodedBody(t *testing.T) {
 	p.SetText(content.ContentEncoding, "gzip")
 	m := message(p.Encode(), string(body))
 	line, err := file.EncodeDecoded(m, failed.Digest(m))
-	if want := `,"decoded":"gzip","body":"{\"currency\":\"EURO\"}"}`; err != nil || !strings.HasSuffix(string(line), want) {
-		t.Errorf("line %s, error %v", line, err)
-	}
+	want := `,"decoded":"gzip","body":"{\"currency\":\"EURO\"}"}`
+	assert.Truef(t, err == nil && strings.HasSuffix(string(line), want), "line %s, error %v", line, err)
 	edited, err := file.Decode(bytes.Replace(line, []byte("EURO"), []byte("EUR"), 1))
-	if plain, encoding := edited.Plain(); err != nil || encoding != "gzip" || string(plain) != `{"currency":"EUR"}` {
-		t.Errorf("%q as %q, error %v", plain, encoding, err)
-	}
+	plain, encoding := edited.Plain()
+	assert.Truef(t, err == nil && encoding == "gzip" && string(plain) == `{"currency":"EUR"}`, "%q as %q, error %v", plain, encoding, err)
 	m.Body = []byte("not compressed")
-	plain, err := file.EncodeDecoded(m, failed.Digest(m))
-	if err != nil || string(plain) != encode(t, m) {
-		t.Errorf("line %s, error %v", plain, err)
-	}
+	again, err := file.EncodeDecoded(m, failed.Digest(m))
+	require.NoError(t, err)
+	assert.Equal(t, encode(t, m), string(again))
 }

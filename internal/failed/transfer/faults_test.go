@@ -3,13 +3,18 @@ package transfer_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -18,11 +23,66 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
+// proxy stands between the run and the broker, on the connections for one purpose.
+type proxy struct {
+	// muted says that nothing reaches the broker any more.
+	muted atomic.Bool
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (x *proxy) serve(client, broker net.Conn) {
+	x.mu.Lock()
+	x.conns = append(x.conns, client)
+	x.mu.Unlock()
+	go func() {
+		defer func() { _ = broker.Close() }()
+		_, _ = io.Copy(unlessMuted{x, broker}, client)
+	}()
+	_, _ = io.Copy(client, broker)
+}
+
+type unlessMuted struct {
+	*proxy
+	io.Writer
+}
+
+func (u unlessMuted) Write(p []byte) (int, error) {
+	if u.muted.Load() {
+		return len(p), nil
+	}
+	return u.Writer.Write(p)
+}
+
+// cut ends the connections that there are. Later ones are not muted.
+func (x *proxy) cut() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, conn := range x.conns {
+		_ = conn.Close()
+	}
+	x.conns = nil
+}
+
+// block says that the broker accepts no messages, or does again.
+func (x *proxy) block(active bool) {
+	frame := "\x01\x00\x00\x00\x00\x00\x09\x00\x0a\x00\x3c\x04test\xce"
+	if !active {
+		frame = "\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x3d\xce"
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, conn := range x.conns {
+		_, _ = conn.Write([]byte(frame))
+	}
+}
+
 // through has connections for a purpose go through a proxy.
 func (b *bench) through(t *testing.T, x *proxy, purpose string) {
 	t.Helper()
 	direct, proxied := b.Open, *b
-	proxied.uri = x.listen(t, b.uri)
+	proxied.uri = brokertest.Between(t, b.uri, x.serve)
 	b.Open = func(ctx context.Context, p string) (amqpconn.Raw, error) {
 		if p == purpose {
 			return proxied.open(ctx, p)
@@ -35,22 +95,16 @@ func (b *bench) through(t *testing.T, x *proxy, purpose string) {
 func TestCut(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		meant, rest := numbered("meant", 1000), numbered("rest", 300)
 		b.fill(t, append(rest, meant...)...)
 		result, err := b.replayCut(t, transfer.Job{Decide: only("meant")}, 400)
-		if err == nil || !result.Unverified || result.MostDoubled() != result.Confirmed {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		assert.Truef(t, err != nil && result.Unverified && result.MostDoubled() == result.Confirmed, "result %+v, %v", result, err)
 		then, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant")})
-		if err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, err)
 		arrived := b.drain(t, target)
 		doubled := len(arrived) - len(meant)
-		if len(slices.Compact(arrived)) != len(meant) || doubled > result.MostDoubled() || doubled != result.Confirmed+then.Confirmed-len(meant) {
-			t.Errorf("%d arrived twice of %d: %+v, then %+v", doubled, len(meant), result, then)
-		}
+		assert.Truef(t, len(slices.Compact(arrived)) == len(meant) && doubled <= result.MostDoubled() &&
+			doubled == result.Confirmed+then.Confirmed-len(meant), "%d arrived twice of %d: %+v, then %+v", doubled, len(meant), result, then)
 		b.expect(t, source, rest)
 	})
 }
@@ -59,7 +113,6 @@ func TestCut(t *testing.T) {
 func TestCutInTheEnd(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		meant, rest := numbered("meant", 100), numbered("rest", 50)
 		b.fill(t, append(rest, meant...)...)
 		x := &proxy{}
@@ -72,9 +125,7 @@ func TestCutInTheEnd(t *testing.T) {
 				}
 			},
 		})
-		if err == nil || result.Confirmed != len(meant) || result.MostDoubled() != len(meant) {
-			t.Errorf("%+v, %v", result, err)
-		}
+		assert.Truef(t, err != nil && result.Confirmed == len(meant) && result.MostDoubled() == len(meant), "%+v, %v", result, err)
 		if got := b.drain(t, source); len(slices.Compact(got)) < len(rest) {
 			t.Errorf("%d are left", len(got))
 		}
@@ -106,7 +157,6 @@ func (b *bench) replayCut(t *testing.T, job transfer.Job, after int) (transfer.R
 func TestAlarm(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		b.fill(t, numbered("m", 100)...)
 		x := &proxy{}
 		b.through(t, x, "publish")
@@ -127,17 +177,11 @@ func TestAlarm(t *testing.T) {
 			ended <- err
 		}()
 		for range 2 { // it waits for longer than a moment
-			if reason := brokertest.Receive(t, said); reason != "test" {
-				t.Errorf("reason %q", reason)
-			}
+			assert.Equal(t, "test", brokertest.Receive(t, said))
 		}
 		cancel()
-		if err := brokertest.Receive(t, ended); err != nil {
-			t.Error(err)
-		}
-		if n := len(b.drain(t, source)) + len(b.drain(t, target)); n != 100 {
-			t.Errorf("%d of 100 messages are there", n)
-		}
+		require.NoError(t, brokertest.Receive(t, ended))
+		assert.Equal(t, 100, len(b.drain(t, source))+len(b.drain(t, target)))
 	})
 }
 
@@ -152,9 +196,8 @@ func TestChild(t *testing.T) {
 		t.Skip("runs in a process of its own")
 	}
 	b := benchIn(vhost)
-	if _, err := b.replay(t.Context(), t, transfer.Job{Decide: move}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.replay(t.Context(), t, transfer.Job{Decide: move})
+	require.NoError(t, err)
 }
 
 // benchIn is a bench in the vhost of the process that started this one.
@@ -169,7 +212,6 @@ func benchIn(vhost string) bench {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		killed(t, b, 4000)
 	})
 }
@@ -192,9 +234,8 @@ func killed(t *testing.T, b bench, n int) {
 	})
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	if _, err := b.replay(t.Context(), t, transfer.Job{Decide: move}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.replay(t.Context(), t, transfer.Job{Decide: move})
+	require.NoError(t, err)
 	got := map[string]int{}
 	for _, body := range b.drain(t, target) {
 		got[body]++
@@ -203,9 +244,7 @@ func killed(t *testing.T, b bench, n int) {
 	for _, times := range got {
 		doubled += times - 1
 	}
-	if len(got) != n || doubled > transfer.MayDouble {
-		t.Errorf("%d of %d messages arrived, %d are doubled", len(got), n, doubled)
-	}
+	assert.Truef(t, len(got) == n && doubled <= transfer.MayDouble, "%d of %d messages arrived, %d are doubled", len(got), n, doubled)
 	t.Logf("%d of %d doubled", doubled, n)
 	b.expect(t, source, nil)
 }

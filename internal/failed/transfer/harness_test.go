@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -84,9 +85,8 @@ func (b *bench) fill(t *testing.T, bodies ...string) {
 
 func wait(t *testing.T, confirm *amqp.DeferredConfirmation) {
 	t.Helper()
-	if ok, err := confirm.WaitContext(t.Context()); !ok || err != nil {
-		t.Fatalf("not confirmed: %v", err)
-	}
+	ok, err := confirm.WaitContext(t.Context())
+	require.Truef(t, ok && err == nil, "not confirmed: %v", err)
 }
 
 // numbered are distinct bodies.
@@ -173,7 +173,5 @@ func (b *bench) expect(t *testing.T, queue string, want []string) {
 	for n := range maps.Values(got) {
 		missing, extra = missing+max(0, -n), extra+max(0, n)
 	}
-	if missing+extra > 0 {
-		t.Errorf("%s: %d messages are missing, %d are too many", queue, missing, extra)
-	}
+	assert.Zerof(t, missing+extra, "%s: %d messages are missing, %d are too many", queue, missing, extra)
 }

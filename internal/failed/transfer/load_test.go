@@ -9,33 +9,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-func TestLoadInCompany(t *testing.T) {
+func TestLoad(t *testing.T) {
 	t.Parallel()
-	types(t, func(t *testing.T, b bench) {
-		t.Helper()
-		company(t, b, 20_000, 3000)
-	})
-}
-
-func TestLoadStop(t *testing.T) {
-	t.Parallel()
-	types(t, func(t *testing.T, b bench) {
-		t.Helper()
-		interrupted(t, b, 20_000)
-	})
-}
-
-func TestLoadKill(t *testing.T) {
-	t.Parallel()
-	types(t, func(t *testing.T, b bench) {
-		t.Helper()
-		killed(t, b, 20_000)
-	})
+	for name, test := range map[string]func(*testing.T, bench, int){"in company": company, "stop": interrupted, "kill": killed} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			types(t, func(t *testing.T, b bench) { test(t, b, 20_000) })
+		})
+	}
 }
 
 const envScan = "PASS_TEST_SCAN"
@@ -52,13 +41,9 @@ func TestScan(t *testing.T) {
 	b.look(t.Context(), t)
 	t.Logf("look: %s, %d MiB", time.Since(began), peak(t))
 	result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Publishes: true, Decide: only("meant")})
-	if err != nil || result.Confirmed != 10 || result.Seen != 200_000 {
-		t.Errorf("result %+v, %v", result, err)
-	}
+	assert.Truef(t, err == nil && result.Confirmed == 10 && result.Seen == 200_000, "result %+v, %v", result, err)
 	t.Logf("all: %s, %d MiB", time.Since(began), peak(t))
-	if n := peak(t); n > 60 {
-		t.Errorf("%d MiB, want at most 60", n)
-	}
+	assert.LessOrEqual(t, peak(t), 60, "MiB")
 }
 
 // Ten of 200,000 messages are replayed in little memory, and the others are back.
@@ -76,10 +61,8 @@ func TestLoadMemory(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestScan$", "-test.v")
 	child.Env = append(os.Environ(), envScan+"="+b.Vhost)
 	output, err := child.CombinedOutput()
-	t.Logf("%v\n%s", err, output)
-	if err != nil {
-		t.Error(err)
-	}
+	t.Logf("%s", output)
+	require.NoError(t, err)
 	brokertest.Eventually(t, func() error {
 		count, err := b.Count(t.Context())
 		if err == nil && count.Ready != 199_990 {
@@ -94,7 +77,6 @@ func TestLoadMemory(t *testing.T) {
 func TestLoadRate(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		const rate, lasts, tolerance = 50, 5 * time.Minute, 0.05
 		n := rate * int(lasts.Seconds())
 		meant, rest := numbered("meant", n), numbered("rest", n/10)
@@ -122,12 +104,10 @@ func TestLoadRate(t *testing.T) {
 		})
 		took := last.Sub(first)
 		t.Logf("RabbitMQ %s: %d messages in %s, %.1f/s, in %d rounds: %+v, %v", b.Version, n, took, float64(n)/took.Seconds(), rounds, result, err)
-		if err != nil || result.Confirmed != n || result.Uncertain > 0 || result.Unverified {
-			t.Error("not all were replayed, or some were doubled")
-		}
-		if off := took.Seconds()/lasts.Seconds() - 1; off > tolerance || off < -tolerance {
-			t.Errorf("it took %s, want %s", took, lasts)
-		}
+		assert.True(t, err == nil && result.Confirmed == n && result.Uncertain == 0 && !result.Unverified,
+			"not all were replayed, or some were doubled")
+		off := took.Seconds()/lasts.Seconds() - 1
+		assert.Truef(t, off <= tolerance && off >= -tolerance, "it took %s, want %s", took, lasts)
 		b.expect(t, target, meant)
 		b.expect(t, source, rest)
 	})

@@ -3,31 +3,27 @@ package transfer_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
-
-func TestEmptyQueue(t *testing.T) {
-	t.Parallel()
-	types(t, func(t *testing.T, b bench) {
-		t.Helper()
-		if r := b.look(t.Context(), t); r.Ready != 0 || r.Seen != 0 {
-			t.Errorf("result %+v", r)
-		}
-	})
-}
 
 // A look shows each message once, and changes nothing.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
+		empty := b.look(t.Context(), t)
+		assert.Truef(t, empty.Ready == 0 && empty.Seen == 0, "result %+v", empty)
 		bodies := numbered("m", 3000)
 		b.fill(t, bodies...)
 		for range 3 {
@@ -36,9 +32,8 @@ func TestLook(t *testing.T) {
 				seen[string(e.Body)] = true
 				return transfer.Verdict{}
 			}})
-			if err != nil || result.Seen != len(bodies) || len(seen) != len(bodies) || result.Consumers != 0 {
-				t.Errorf("saw %d messages: %+v, %v", len(seen), result, err)
-			}
+			assert.Truef(t, err == nil && result.Seen == len(bodies) && len(seen) == len(bodies) && result.Consumers == 0,
+				"saw %d messages: %+v, %v", len(seen), result, err)
 		}
 		b.expect(t, source, bodies)
 	})
@@ -48,15 +43,13 @@ func TestLook(t *testing.T) {
 func TestReplaySome(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		meant, rest := numbered("meant", 2500), numbered("rest", 5000)
 		b.fill(t, rest[:4000]...)
 		b.fill(t, meant...)
 		b.fill(t, rest[4000:]...)
 		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant")})
-		if err != nil || result.Confirmed != len(meant) || result.Uncertain > 0 || result.Unverified {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		assert.Truef(t, err == nil && result.Confirmed == len(meant) && result.Uncertain == 0 && !result.Unverified,
+			"result %+v, %v", result, err)
 		b.expect(t, target, meant)
 		b.expect(t, source, rest)
 	})
@@ -66,7 +59,6 @@ func TestReplaySome(t *testing.T) {
 func TestOrderlyEndReadsNothingAgain(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		meant, rest := numbered("meant", 200), numbered("rest", 300)
 		b.fill(t, append(rest, meant...)...)
 		opened, open := map[string]int{}, b.Open
@@ -75,9 +67,8 @@ func TestOrderlyEndReadsNothingAgain(t *testing.T) {
 			return open(ctx, purpose)
 		}
 		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant")})
-		if err != nil || result.Confirmed != len(meant) || result.Unverified || opened["consume"] != 2 {
-			t.Errorf("result %+v, %v, connections %v", result, err, opened)
-		}
+		assert.Truef(t, err == nil && result.Confirmed == len(meant) && !result.Unverified && opened["consume"] == 2,
+			"result %+v, %v, connections %v", result, err, opened)
 		b.expect(t, target, meant)
 		b.expect(t, source, rest)
 	})
@@ -87,15 +78,14 @@ func TestOrderlyEndReadsNothingAgain(t *testing.T) {
 func TestReplayInCompany(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
-		company(t, b, 4000, 600)
+		company(t, b, 4000)
 	})
 }
 
 // company replays so many messages, while others come and a second operator replays.
-func company(t *testing.T, b bench, n, more int) {
+func company(t *testing.T, b bench, n int) {
 	t.Helper()
-	bodies, later := numbered("m", n), numbered("later", more)
+	bodies, later := numbered("m", n), numbered("later", n*3/20)
 	b.fill(t, bodies...)
 	var wg sync.WaitGroup
 	var results [2]transfer.Result
@@ -110,9 +100,8 @@ func company(t *testing.T, b bench, n, more int) {
 	b.fill(t, later...)
 	wg.Wait()
 	// One that looked while the other held everything saw less.
-	if result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("m-")}); err != nil {
-		t.Errorf("%+v, %v", result, err)
-	}
+	result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("m-")})
+	require.NoError(t, err, result)
 	b.expect(t, target, bodies)
 	b.expect(t, source, later)
 }
@@ -121,7 +110,6 @@ func company(t *testing.T, b bench, n, more int) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		interrupted(t, b, 4000)
 	})
 }
@@ -138,13 +126,11 @@ func interrupted(t *testing.T, b bench, n int) {
 		}
 		return move(e)
 	}})
-	if err != nil || !result.Interrupted || result.Confirmed == 0 || result.Confirmed >= n || result.Uncertain > 0 || result.Unverified {
-		t.Errorf("result %+v, %v", result, err)
-	}
+	assert.Truef(t, err == nil && result.Interrupted && result.Confirmed != 0 && result.Confirmed < n && result.Uncertain == 0 &&
+		!result.Unverified, "result %+v, %v", result, err)
 	rest, err := b.replay(t.Context(), t, transfer.Job{Decide: move})
-	if err != nil || result.Confirmed+rest.Confirmed != n {
-		t.Errorf("then %+v, %v", rest, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, n, result.Confirmed+rest.Confirmed)
 	b.expect(t, target, bodies)
 	b.expect(t, source, nil)
 }
@@ -153,12 +139,9 @@ func interrupted(t *testing.T, b bench, n int) {
 func TestLimitAmongEqualMessages(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		b.fill(t, "same", "same", "other")
 		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("same"), Limit: 1})
-		if err != nil || result.Confirmed != 1 || result.Unverified {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		assert.Truef(t, err == nil && result.Confirmed == 1 && !result.Unverified, "result %+v, %v", result, err)
 		b.expect(t, target, []string{"same"})
 		b.expect(t, source, []string{"same", "other"})
 	})
@@ -167,7 +150,6 @@ func TestLimitAmongEqualMessages(t *testing.T) {
 func TestReturned(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		b.fill(t, "lost", "kept", "lost")
 		outcomes := map[transfer.Outcome]int{}
 		result, err := b.replay(t.Context(), t, transfer.Job{
@@ -179,9 +161,8 @@ func TestReturned(t *testing.T) {
 			},
 			Done: func(_ failed.Publishing, o transfer.Outcome) { outcomes[o]++ },
 		})
-		if err != nil || result.Confirmed != 1 || result.Returned != 2 || outcomes[transfer.Returned] != 2 {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		assert.Truef(t, err == nil && result.Confirmed == 1 && result.Returned == 2 && outcomes[transfer.Returned] == 2,
+			"result %+v, %v", result, err)
 		b.expect(t, source, []string{"lost", "lost"})
 		b.expect(t, target, []string{"kept"})
 	})
@@ -191,7 +172,6 @@ func TestReturned(t *testing.T) {
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		b.fill(t, numbered("m", 1200)...)
 		waiting, kept := 0, 0
 		job := transfer.Job{Drops: true, Limit: 1100, Decide: func(*failed.Entry) transfer.Verdict {
@@ -202,23 +182,18 @@ func TestDrop(t *testing.T) {
 			return nil
 		}}
 		result, err := transfer.Run(t.Context(), b.Queue, job)
-		if err != nil || result.Dropped != 1100 || kept != 1100 {
-			t.Errorf("kept %d: %+v, %v", kept, result, err)
-		}
+		assert.Truef(t, err == nil && result.Dropped == 1100 && kept == 1100, "kept %d: %+v, %v", kept, result, err)
 		job.Keep = func() error { return errors.New("disk full") }
 		if result, err = transfer.Run(t.Context(), b.Queue, job); err == nil || !strings.Contains(err.Error(), "disk full") || result.Dropped > 0 {
 			t.Errorf("result %+v, %v", result, err)
 		}
-		if left := b.drain(t, source); len(left) != 100 {
-			t.Errorf("%d are left", len(left))
-		}
+		assert.Len(t, b.drain(t, source), 100)
 	})
 }
 
 func TestRate(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		b.fill(t, append(numbered("rest", 700), numbered("meant", 300)...)...)
 		began := time.Now()
 		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant"), Rate: 50, Interval: 2 * time.Second})
@@ -235,9 +210,7 @@ func TestMissingQueue(t *testing.T) {
 	b := newBench(t, "classic")
 	b.Name = "nowhere"
 	_, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Decide: move})
-	if err == nil || !strings.Contains(err.Error(), `queue "nowhere" does not exist`) {
-		t.Errorf("error %v", err)
-	}
+	require.ErrorContains(t, err, `queue "nowhere" does not exist`)
 }
 
 // The broker's refusals quote the queue, whose name decides nothing.
@@ -248,27 +221,124 @@ func TestNamesDecideNothing(t *testing.T) {
 	for _, queue := range []string{"plain", "rabbit_classic_queue", "of queue type rabbit_classic_queue", "exclusive use", "in exclusive use"} {
 		b.DeclareQueue(t, queue, "quorum", nil)
 		b.Name, b.Open, b.uri = queue, b.open, b.URI
-		if kind, err := b.Kind(t.Context()); err != nil || kind != transfer.Quorum {
-			t.Errorf("%s: %q, %v", queue, kind, err)
-		}
+		kind, err := b.Kind(t.Context())
+		assert.Truef(t, err == nil && kind == transfer.Quorum, "%s: %q, %v", queue, kind, err)
 		b.uri = strings.Replace(b.URI, b.Username+":"+b.Password, name+":"+password, 1)
-		if _, err := b.Kind(t.Context()); err == nil || !strings.Contains(err.Error(), "this user may not read the queue") {
-			t.Errorf("%s: %v", queue, err)
-		}
+		_, err = b.Kind(t.Context())
+		require.ErrorContains(t, err, "this user may not read the queue", queue)
 	}
 }
 
 func TestMissingExchange(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
-		t.Helper()
 		b.fill(t, numbered("m", 100)...)
 		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 			return moveTo("gone", target, e)
 		}})
-		if err == nil || !strings.Contains(err.Error(), `exchange "gone" does not exist`) || result.Uncertain > 0 {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		assert.Truef(t, err != nil && strings.Contains(err.Error(), `exchange "gone" does not exist`) && result.Uncertain == 0,
+			"result %+v, %v", result, err)
 		b.expect(t, source, numbered("m", 100))
 	})
+}
+
+// soon is how long a run takes at most that finds out that messages have vanished.
+var soon = brokertest.Slow(6 * time.Second)
+
+// purge takes away what nobody holds.
+func (b *bench) purge(t *testing.T) {
+	t.Helper()
+	ch := b.Channel(t)
+	defer func() { _ = ch.Close() }()
+	if _, err := ch.QueuePurge(source, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// Somebody purges the queue while a run goes over it: it ends soon, and says how many messages did not come.
+func TestPurgedMeanwhile(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		for _, c := range []struct {
+			messages, before int
+			rate             float64
+		}{{3000, 500, 0}, {200, 20, 10}} {
+			b.fill(t, numbered("m", c.messages)...)
+			seen := 0
+			var purged time.Time
+			result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Publishes: true, Rate: c.rate, Decide: func(e *failed.Entry) transfer.Verdict {
+				if seen++; seen == c.before {
+					b.purge(t)
+					purged = time.Now()
+				}
+				return move(e)
+			}})
+			took := time.Since(purged)
+			assert.Truef(t, err == nil && took <= soon, "after %s: %v", took, err)
+			assert.Truef(t, result.Vanished > 0 && result.Confirmed+result.Vanished == c.messages && result.MostDoubled() == 0, "%+v", result)
+			assert.Len(t, b.drain(t, target), result.Confirmed)
+			b.expect(t, source, nil)
+		}
+	})
+}
+
+// maxMessageSize is what a broker takes unless it is set otherwise.
+func (b *bench) maxMessageSize() int {
+	if b.VersionAtLeast("4.0") {
+		return 16 << 20
+	}
+	return 128 << 20
+}
+
+// What is larger than the broker takes stays, and nothing else: nothing is published twice, or unconfirmed.
+func TestOversized(t *testing.T) {
+	t.Parallel()
+	types(t, func(t *testing.T, b bench) {
+		b.fill(t, numbered("m", 300)...)
+		limit := b.maxMessageSize()
+		large := make([]byte, limit+1)
+		meant := []string{"m-00010", "m-00150", "m-00151"}
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+			verdict := move(e)
+			switch {
+			case slices.Contains(meant, string(e.Body)):
+				verdict.Publish.Body = large
+			case string(e.Body) == "m-00100":
+				verdict.Publish.Body = append(slices.Clone(e.Body), large[:1<<20]...)
+			}
+			return verdict
+		}})
+		assert.Truef(t, err == nil && result.Confirmed == 297 && result.Uncertain+result.Returned+result.Refused == 0 && !result.Unverified,
+			"result %+v, %v", result, err)
+		positions := []int{}
+		for _, o := range result.Oversized {
+			positions = append(positions, o.Position)
+			assert.Truef(t, o.Size == limit+1 && o.Max == limit, "%+v", o)
+		}
+		assert.Equal(t, []int{11, 151, 152}, positions)
+		b.expect(t, source, meant)
+		got := b.drain(t, target)
+		assert.Truef(t, len(got) == 297 && len(slices.Compact(got)) == 297, "%d arrived", len(got))
+	})
+}
+
+// The same of what comes from no queue. The first one is too large, too.
+func TestSendOversized(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "quorum")
+	large := make([]byte, b.maxMessageSize()+1)
+	bodies := [][]byte{large, []byte("a"), []byte("b"), large[:1<<20], []byte("c"), large, []byte("d")}
+	line, outcomes := 0, map[transfer.Outcome]int{}
+	result, err := transfer.Send(t.Context(), b.Queue, transfer.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
+		if line == len(bodies) {
+			return p, false, nil
+		}
+		line++
+		return failed.Publishing{RoutingKey: target, Properties: noProperties, Body: bodies[line-1], Line: line}, true, nil
+	}, Done: func(_ failed.Publishing, o transfer.Outcome) { outcomes[o]++ }})
+	require.Truef(t, err == nil && result.Confirmed == 5 && result.Uncertain == 0 && len(result.Oversized) == 2 &&
+		outcomes[transfer.TooLarge] == 2, "result %+v, %v, outcomes %v", result, err, outcomes)
+	o := result.Oversized
+	assert.Truef(t, o[0].Line == 1 && o[1].Line == 6 && o[1].Max == len(large)-1, "%+v", o)
+	assert.Len(t, b.drain(t, target), 5)
 }

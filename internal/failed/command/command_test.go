@@ -1,0 +1,148 @@
+package command
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+)
+
+// inspecting is a look at a queue, and what it says.
+func inspecting() (*inspection, *strings.Builder) {
+	var said strings.Builder
+	queue := transfer.Queue{Name: "orders.failed"}
+	return &inspection{options: &options{}, target: &target{Queue: queue}, terminal: &terminal{err: &said}}, &said
+}
+
+// A message that is too large can be found, and many of them leave the rest of the summary on the screen.
+func TestSayOversized(t *testing.T) {
+	t.Parallel()
+	s, said := inspecting()
+	result := transfer.Result{Oversized: make([]transfer.Oversized, 25)}
+	for i := range result.Oversized {
+		result.Oversized[i] = transfer.Oversized{Size: 17, Max: 16, ID: "57f49eb29bd4307c", Position: i + 1}
+	}
+	result.Oversized[0].MessageID = "order 1"
+	s.sayOversized(result)
+	const rest = " skipped: its body of 17 bytes is larger than the broker's max_message_size, 16\n"
+	for _, want := range []string{
+		"message 57f49eb29bd4307c (message-id 'order 1', number 1 in orders.failed)" + rest,
+		"message 57f49eb29bd4307c (number 20 in orders.failed)" + rest,
+		"5 messages more are too large\n",
+	} {
+		assert.Contains(t, said.String(), want)
+	}
+	assert.Equal(t, 21, strings.Count(said.String(), "\n"))
+}
+
+// What the summary says of duplicates, and of messages that did not come, is what the record says.
+func TestDuplicatesInSummaryAndRecord(t *testing.T) {
+	t.Parallel()
+	const total = 9
+	for name, c := range map[string]struct {
+		result transfer.Result
+		want   []string
+		not    string
+	}{
+		"unknown": {
+			transfer.Result{Confirmed: 7, Unverified: true, Interrupted: true},
+			[]string{"stopped: 7 replayed, 2 left, up to 7 duplicated.", "up to 7 messages duplicated", `"duplicated_at_most":7`},
+			`"duplicated":`,
+		},
+		"none":   {transfer.Result{Confirmed: 7, Interrupted: true}, []string{"7 replayed, 2 left, 0 duplicated.", `"duplicated":0`}, "up to"},
+		"purged": {transfer.Result{Confirmed: 7, Vanished: 2}, []string{"replayed 7 of 9 to", "2 messages did not come after all"}, "left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inspection, said := inspecting()
+			r := &replay{replayOptions: &replayOptions{}, meant: map[string]int{"orders.created": total}, inspection: inspection}
+			r.report(c.result, total)
+			require.Error(t, r.finish(Record{}, c.result, 0, total, nil))
+			for _, want := range c.want {
+				assert.Contains(t, said.String(), want)
+			}
+			assert.NotContains(t, said.String(), c.not)
+		})
+	}
+}
+
+// fullDisk is a file with room for so many bytes.
+type fullDisk struct {
+	*os.File
+	room int
+}
+
+func (f *fullDisk) Write(data []byte) (int, error) {
+	if len(data) <= f.room {
+		f.room -= len(data)
+		return f.File.Write(data)
+	}
+	n, _ := f.File.Write(data[:f.room])
+	f.room = 0
+	return n, syscall.ENOSPC
+}
+
+// sinkOf is a sink on a disk with room for so many bytes, and the file.
+func sinkOf(t *testing.T, room int) (s *sink, name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "failed.jsonl")
+	f, err := os.Create(name)
+	require.NoError(t, err)
+	return sinkTo(&fullDisk{f, room}, name), name
+}
+
+// Half a line would make a file unreadable that has the only copies of what was taken out.
+func TestSinkOfAFullDisk(t *testing.T) {
+	t.Parallel()
+	s, name := sinkOf(t, 500)
+	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte(strings.Repeat("x", 100))})
+	require.True(t, s.write(&e) && s.keep() == nil, "the first message has room")
+	for range 3 {
+		s.write(&e)
+	}
+	require.Error(t, s.keep(), "what had no room was kept")
+	assert.False(t, s.write(&e), "a message after an error was written")
+	require.Error(t, s.closeAfter(nil), "the end has no error")
+	text, err := os.ReadFile(name)
+	lines := strings.Split(string(text), "\n")
+	assert.Truef(t, err == nil && len(lines) == 2 && lines[1] == "", "error %v, file:\n%s", err, text)
+}
+
+// A file in which nothing is would keep the same command from being run again.
+func TestSinkWithoutRoomForAnything(t *testing.T) {
+	t.Parallel()
+	s, name := sinkOf(t, 10)
+	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte("x")})
+	s.write(&e)
+	require.ErrorIs(t, s.closeAfter(nil), syscall.ENOSPC)
+	assert.NoFileExists(t, name)
+}
+
+// A shell makes the same text of what is pasted, which has nothing that acts on a terminal.
+func TestPasted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"orders":         "orders",
+		"a/b.c:d@e-f":    "a/b.c:d@e-f",
+		"":               "''",
+		"-x":             "'-x'",
+		"my queue":       "'my queue'",
+		"it's $(reboot)": `'it'\''s $(reboot)'`,
+		"a\x1b[2J'\"\n":  `$'a\x1b[2J\'"\n'`,
+		"größe":          "'größe'",
+	} {
+		got := pasted(text)
+		assert.Equal(t, want, got, text)
+		output, err := exec.CommandContext(t.Context(), "bash", "-c", "printf %s "+got).Output()
+		require.NoError(t, err)
+		assert.Equal(t, text, string(output), got)
+	}
+}
