@@ -149,11 +149,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.Equal(t, encoded, p.Encode())
+		require.Equal(t, string(encoded), string(p.Encode()))
 		canonical := p.Headers().AppendCanonical(nil)
 		assert.Truef(t, len(canonical) == len(p.Headers()) && bytes.Equal(content.Table(canonical).AppendCanonical(nil), canonical),
 			"canonical %x of %x", canonical, p.Headers())
-		assert.Equal(t, p.Headers(), p.Headers().Keep(func([]byte) bool { return true }))
+		kept := p.Headers().Keep(func([]byte) bool { return true })
+		assert.Equal(t, string(p.Headers()), string(kept))
 	})
 }
 
