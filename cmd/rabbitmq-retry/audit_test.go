@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
@@ -27,18 +30,13 @@ func TestAuditFinds(t *testing.T) {
 	faulty(t, b)
 
 	code, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost, "--vhost", healthy.Vhost)
-	if code != exitFound || !strings.Contains(stderr, "errors: 1, warnings: 0") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	assert.Truef(t, code == exitFound && strings.Contains(stderr, "errors: 1, warnings: 0"), "exit code %d: %s", code, stderr)
 	lines := strings.Split(stdout, "\n")
-	if len(lines) != 4 || !strings.Contains(lines[0], `queue "work queue"  dead-letter-exchange-missing`) || !strings.HasPrefix(lines[2], "  Create the exchange") {
-		t.Errorf("stdout %s", stdout)
-	}
+	assert.Truef(t, len(lines) == 4 && strings.Contains(lines[0], `queue "work queue"  dead-letter-exchange-missing`) &&
+		strings.HasPrefix(lines[2], "  Create the exchange"), "stdout %s", stdout)
 
 	code, stdout, stderr = execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost, "--ignore", "dead-letter-exchange-missing")
-	if code != exitOK || stdout != "nothing found\n" || stderr != "" {
-		t.Errorf("ignored: exit code %d: %s%s", code, stdout, stderr)
-	}
+	assert.Truef(t, code == exitOK && stdout == "nothing found\n" && stderr == "", "ignored: exit code %d: %s%s", code, stdout, stderr)
 }
 
 // A definition that somebody has damaged loses no message, but no import can read it.
@@ -51,10 +49,9 @@ func TestAuditFindsADamagedDefinition(t *testing.T) {
 	b.Call(t, "POST", b.Path("bindings", "e", "orders.failed", "q", "orders.failed"), map[string]any{"arguments": arguments}, nil)
 
 	_, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost)
-	if !strings.Contains(stdout, `pipeline-definition-unreadable`) || !strings.Contains(stdout, `"orders.failed" to "orders.failed" cannot be read`) ||
-		!strings.Contains(stdout, "Run terraform apply") {
-		t.Errorf("%s%s", stdout, stderr)
-	}
+	assert.Truef(t, strings.Contains(stdout, `pipeline-definition-unreadable`) &&
+		strings.Contains(stdout, `"orders.failed" to "orders.failed" cannot be read`) && strings.Contains(stdout, "Run terraform apply"),
+		"%s%s", stdout, stderr)
 }
 
 func TestAuditAsJSON(t *testing.T) {
@@ -72,25 +69,16 @@ func TestAuditAsJSON(t *testing.T) {
 		Errors   int `json:"error_count"`
 		Warnings int `json:"warning_count"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatalf("%v: %s%s", err, stdout, stderr)
-	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got), stdout+stderr)
 	// The user sees this one vhost only.
-	if code != exitFound || got.Errors != 1 || got.Warnings != 0 || len(got.Findings) != 1 {
-		t.Fatalf("exit code %d: %+v", code, got)
-	}
+	require.Truef(t, code == exitFound && got.Errors == 1 && got.Warnings == 0 && len(got.Findings) == 1, "exit code %d: %+v", code, got)
 	f := got.Findings[0]
-	if f.Vhost != b.Vhost || f.Severity != "error" || f.Rule != "dead-letter-exchange-missing" || f.Object.Kind != "queue" || f.Object.Name != "work queue" || f.Remedy == "" {
-		t.Errorf("%+v", f)
-	}
-	if strings.Contains(stdout+stderr, password) {
-		t.Error("the password is printed")
-	}
+	assert.Truef(t, f.Vhost == b.Vhost && f.Severity == "error" && f.Rule == "dead-letter-exchange-missing" && f.Object.Kind == "queue" &&
+		f.Object.Name == "work queue" && f.Remedy != "", "%+v", f)
+	assert.NotContains(t, stdout+stderr, password, "the password is printed")
 
 	code, stdout, _ = execute(t.Context(), auditEnv(b), "audit", "--vhost", brokertest.New(t).Vhost, "--output", "json")
-	if code != exitOK || !strings.Contains(stdout, `"findings": []`) {
-		t.Errorf("healthy: exit code %d: %s", code, stdout)
-	}
+	assert.Truef(t, code == exitOK && strings.Contains(stdout, `"findings": []`), "healthy: exit code %d: %s", code, stdout)
 }
 
 func TestAuditThatCannotBeMade(t *testing.T) {
@@ -127,13 +115,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := execute(t.Context(), c.env, append([]string{"audit"}, c.args...)...)
-			if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
-				t.Errorf("exit code %d, stderr %q, want %q; stdout %q", code, stderr, c.want, stdout)
-			}
-			if strings.Contains(stderr, "s3cret") {
-				t.Errorf("stderr has the password: %s", stderr)
-			}
+			assert.Empty(t, refuses(t, c.code, c.env, append([]string{"audit"}, c.args...), c.want))
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,9 +22,7 @@ func TestImportsNothingOfTerraform(t *testing.T) {
 	for dependency := range strings.Lines(string(output)) {
 		dependency = strings.TrimSpace(dependency)
 		isHashicorps := strings.HasPrefix(dependency, "github.com/hashicorp/") && !slices.Contains(harmless, dependency)
-		if isHashicorps || strings.Contains(dependency, "/internal/provider") {
-			t.Errorf("imports %s", dependency)
-		}
+		assert.Truef(t, !isHashicorps && !strings.Contains(dependency, "/internal/provider"), "imports %s", dependency)
 	}
 }
 
@@ -33,16 +32,12 @@ func TestBinaryIsSmall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rabbitmq-retry")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w -X main.version=1.2.3", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, string(output))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	t.Logf("%.1f MiB", float64(info.Size())/(1<<20))
-	if info.Size() > limit {
-		t.Errorf("%d bytes, want at most %d", info.Size(), limit)
-	}
-	if version, err := exec.CommandContext(t.Context(), path, "version").Output(); err != nil || string(version) != "1.2.3\n" {
-		t.Errorf("version %q, %v", version, err)
-	}
+	assert.LessOrEqual(t, info.Size(), int64(limit), "bytes")
+	version, err := exec.CommandContext(t.Context(), path, "version").Output()
+	assert.Truef(t, err == nil && string(version) == "1.2.3\n", "version %q, %v", version, err)
 }

@@ -7,11 +7,11 @@ import (
 	"io"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 )
@@ -38,17 +38,12 @@ func (d deployment) flag(name string) string {
 func TestExamplesUseFlagsThatExist(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t), "systemd": systemd(t)} {
-		if len(d.args) < 5 || d.args[0] != "worker" {
-			t.Fatalf("%s: arguments %q", name, d.args)
-		}
+		require.Truef(t, len(d.args) >= 5 && d.args[0] == "worker", "%s: arguments %q", name, d.args)
 		command := newWorkerCommand(func(string) string { return "" })
-		if err := command.ParseFlags(d.args[1:]); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		require.NoError(t, command.ParseFlags(d.args[1:]), name)
 		drain, err := time.ParseDuration(d.flag("drain-timeout"))
-		if err != nil || d.grace < drain+10*time.Second {
-			t.Errorf("%s: killed after %s, although it may drain for %s and then hangs up: %v", name, d.grace, drain, err)
-		}
+		assert.Truef(t, err == nil && d.grace >= drain+10*time.Second,
+			"%s: killed after %s, although it may drain for %s and then hangs up: %v", name, d.grace, drain, err)
 	}
 }
 
@@ -57,9 +52,7 @@ func TestExamplesMountWhatTheirFlagsName(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t)} {
 		for _, flag := range []string{"config", "username-file", "password-file"} {
-			if file := d.flag(flag); !slices.Contains(d.mounts, path.Dir(file)) {
-				t.Errorf("%s: --%s=%s is not in one of %q", name, flag, file, d.mounts)
-			}
+			assert.Containsf(t, d.mounts, path.Dir(d.flag(flag)), "%s: --%s", name, flag)
 		}
 	}
 }
@@ -129,9 +122,7 @@ func systemd(t *testing.T) deployment {
 	unit := strings.ReplaceAll(string(read(t, examples+"systemd/rabbitmq-retry.service")), "\\\n", " ")
 	value := func(key string) string {
 		match := regexp.MustCompile("(?m)^" + key + "=(.*)$").FindStringSubmatch(unit)
-		if match == nil {
-			t.Fatalf("no %s in %s", key, unit)
-		}
+		require.NotNilf(t, match, "no %s in %s", key, unit)
 		return match[1]
 	}
 	grace, err := time.ParseDuration(value("TimeoutStopSec"))
@@ -153,29 +144,20 @@ func TestKubernetesManifestIsConsistent(t *testing.T) {
 	pod := all[0].in("spec", "template", "spec")
 	container := pod.in("containers")
 	port := container.in("ports")
-	if _, listens, _ := strings.Cut(kubernetes(t).flag("listen"), ":"); listens != "15695" || port["containerPort"] != 15695 {
-		t.Errorf("--listen has port %s, the container %v", listens, port["containerPort"])
-	}
+	_, listens, _ := strings.Cut(kubernetes(t).flag("listen"), ":")
+	assert.Equal(t, []any{"15695", 15695}, []any{listens, port["containerPort"]})
 	for probe, path := range map[string]string{"livenessProbe": "/healthz", "readinessProbe": "/readyz"} {
-		if get := container.in(probe, "httpGet"); get["path"] != path || get["port"] != port["name"] {
-			t.Errorf("%s asks for %v", probe, get)
-		}
+		get := container.in(probe, "httpGet")
+		assert.Truef(t, get["path"] == path && get["port"] == port["name"], "%s asks for %v", probe, get)
 	}
-	if security := pod.in("securityContext"); security["runAsNonRoot"] != true || security["runAsUser"] != imageUser || security["fsGroup"] != imageUser {
-		t.Errorf("security context %v", security)
-	}
-	if security := container.in("securityContext"); security["readOnlyRootFilesystem"] != true || security["allowPrivilegeEscalation"] != false {
-		t.Errorf("security context of the container %v", security)
-	}
+	assert.Subset(t, pod.in("securityContext"), object{"runAsNonRoot": true, "runAsUser": imageUser, "fsGroup": imageUser})
+	assert.Subset(t, container.in("securityContext"), object{"readOnlyRootFilesystem": true, "allowPrivilegeEscalation": false})
 	labels := all[0].in("spec", "template", "metadata", "labels")
 	for _, selector := range []object{
 		all[0].in("spec", "selector", "matchLabels"), all[1].in("spec", "selector", "matchLabels"), all[2].in("spec", "podSelector", "matchLabels"),
 	} {
-		if len(selector) != 1 || selector["app.kubernetes.io/name"] != labels["app.kubernetes.io/name"] {
-			t.Errorf("selector %v, labels %v", selector, labels)
-		}
+		assert.Truef(t, len(selector) == 1 && selector["app.kubernetes.io/name"] == labels["app.kubernetes.io/name"],
+			"selector %v, labels %v", selector, labels)
 	}
-	if ingress := all[2].in("spec", "ingress", "ports"); ingress["port"] != port["name"] {
-		t.Errorf("the network policy lets %v in", ingress)
-	}
+	assert.Equal(t, port["name"], all[2].in("spec", "ingress", "ports")["port"])
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -38,34 +41,28 @@ func TestExamplesOfHelp(t *testing.T) {
 	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 	o.park(t, "exhausted", "order-1")
 	o.park(t, "unrecoverable", "order-2")
-	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "--reason", "exhausted", "-o", "id")
+	ids, _ := o.run(t, exitOK, "failed list orders --reason exhausted -o id")
 	id := strings.TrimSpace(ids)
 	// What differs here: the id, the time to wait, and whether the worker runs and its configuration is there.
 	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait --config", "--wait=1s --config", "--wait ", "--wait=1s ")
 	dir := t.TempDir()
 	o.DeclareQueue(t, "orders.retry.5s", "classic", nil)
 	o.DeclareQueue(t, "orders.retry.0.refused", "classic", nil)
-	if err := os.WriteFile(filepath.Join(dir, "worker.json"), []byte(`{"pipelines":[{"version":1,"name":"orders","vhost":"`+o.Vhost+`","delays":["5s"],`+
-		`"max_attempts":2,"work_queues":{}}],"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"1s","precision":"100ms"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "worker.json"), []byte(`{"pipelines":[{"version":1,"name":"orders","vhost":"`+o.Vhost+
+		`","delays":["5s"],"max_attempts":2,"work_queues":{}}],"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+
+		`","max_delay":"1s","precision":"100ms"}]}`), 0o600))
 	for _, command := range []string{"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "status"} {
-		help, _ := o.run(t, exitOK, append(strings.Fields(command), "--help")...)
+		help, _ := o.run(t, exitOK, command+" --help")
 		_, rest, _ := strings.Cut(help, "Examples:\n")
 		example, _, found := strings.Cut(rest, "\nFlags:")
-		if !found {
-			t.Fatalf("%s has no example:\n%s", command, help)
-		}
+		require.Truef(t, found, "%s has no example:\n%s", command, help)
 		if command == "failed replay" {
 			for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
-				if _, err := o.Channel(t).Consume(inbox, "", false, false, false, false, nil); err != nil {
-					t.Fatal(err)
-				}
+				o.consume(t, inbox)
 			}
 		}
-		if output, err := o.shell(t, dir, here.Replace(example)); err != nil {
-			t.Errorf("%s: %v\n%s\n%s", command, err, example, output)
-		}
+		output, err := o.shell(t, dir, here.Replace(example))
+		require.NoErrorf(t, err, "%s\n%s", example, output)
 	}
 }
 
@@ -76,15 +73,13 @@ func TestHelpNamesPermissions(t *testing.T) {
 	for _, command := range []string{
 		"failed list", "failed show", "failed export", "failed import", "failed replay", "failed delete", "failed repair", "status",
 	} {
-		if _, help, _ := execute(t.Context(), map[string]string{}, append(strings.Fields(command), "--help")...); !needs.MatchString(help) {
-			t.Errorf("%s does not say what it needs:\n%s", command, help)
-		}
+		_, help, _ := execute(t.Context(), map[string]string{}, append(strings.Fields(command), "--help")...)
+		assert.Truef(t, needs.MatchString(help), "%s does not say what it needs:\n%s", command, help)
 	}
 	for _, args := range [][]string{{"help", "failed"}, {"failed", "help"}, {"failed"}, {"failed", "--help"}} {
 		_, help, _ := execute(t.Context(), map[string]string{}, args...)
 		contains(t, help, "read on <pipeline>.failed, write on <pipeline>.return", "With --queue:")
 	}
-	if code, _, errs := execute(t.Context(), map[string]string{}, "failed", "lits"); code != exitUsage {
-		t.Errorf("a slip ends with %d: %s", code, errs)
-	}
+	code, _, errs := execute(t.Context(), map[string]string{}, "failed", "lits")
+	assert.Equal(t, exitUsage, code, errs)
 }

@@ -1,22 +1,16 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
 	"maps"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -30,7 +24,7 @@ func TestFailedThroughTLS(t *testing.T) {
 	o := newOrders(t, "quorum")
 	o.failedExchange(t)
 	server, ca := brokertest.ServerTLS(t)
-	trusted, cert, key := clientCertificate(t)
+	trusted, cert, key := brokertest.ClientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	server.MaxVersion = tls.VersionTLS12 // which tells a client during the handshake that it is refused
 	with := func(parameters ...string) orders {
@@ -42,23 +36,17 @@ func TestFailedThroughTLS(t *testing.T) {
 	for _, id := range []string{"order-1", "order-2", "order-3"} {
 		o.park(t, "exhausted", id)
 	}
-	out, _ := secured.run(t, exitOK, "failed", "list", "orders", "--message-id", "order-1", "-o", "id")
-	out, _ = secured.run(t, exitOK, "failed", "show", "orders", strings.TrimSpace(out), "--raw")
-	contains(t, out, `{"id":"order-1"}`)
+	out, _ := secured.run(t, exitOK, "failed list orders --message-id order-1 -o id")
+	secured.prints(t, exitOK, "failed show orders "+strings.TrimSpace(out)+" --raw", `{"id":"order-1"}`)
 	file := filepath.Join(t.TempDir(), "failed.jsonl")
-	_, errs := secured.run(t, exitOK, "failed", "delete", "orders", "--message-id", "order-1", "--export", file, "--yes")
-	contains(t, errs, "deleted 1 of 1")
-	_, errs = secured.run(t, exitOK, "failed", "import", "orders", file, "--yes")
-	contains(t, errs, "imported 1 of 1")
-	_, errs = secured.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
-	contains(t, errs, "replayed 3 of 3 to orders.created")
-	out, _ = secured.run(t, exitFound, "status", "orders")
+	secured.says(t, exitOK, "failed delete orders --message-id order-1 --export "+file+" --yes", "deleted 1 of 1")
+	secured.says(t, exitOK, "failed import orders "+file+" --yes", "imported 1 of 1")
+	secured.says(t, exitOK, "failed replay orders --all --yes", "replayed 3 of 3 to orders.created")
+	out, _ = secured.run(t, exitFound, "status orders")
 	contains(t, strings.Join(strings.Fields(out), " "), "orders.failed 0 0")
 
-	_, errs = with("certfile", cert, "keyfile", key).run(t, exitError, "failed", "list", "orders")
-	contains(t, errs, "certificate signed by unknown authority")
-	_, errs = with("cacertfile", ca).run(t, exitError, "failed", "list", "orders")
-	contains(t, errs, "remote error: tls: ")
+	with("certfile", cert, "keyfile", key).says(t, exitError, "failed list orders", "certificate signed by unknown authority")
+	with("cacertfile", ca).says(t, exitError, "failed list orders", "remote error: tls: ")
 }
 
 // The environment and the flags name certificates in place of the URI: for all commands alike, as files and as text. A
@@ -67,7 +55,7 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
 	server, ca := brokertest.ServerTLS(t)
-	trusted, cert, key := clientCertificate(t)
+	trusted, cert, key := brokertest.ClientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	text := func(file string) string {
 		content, err := os.ReadFile(file)
@@ -104,31 +92,10 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 			_, stdout, stderr := execute(t.Context(), env, c.args...)
 			output := stdout + stderr
 			reached := !strings.Contains(output, "tls: ") && !strings.Contains(output, "certificate") && !strings.Contains(output, "contents")
-			if reached != (c.want == "") || !strings.Contains(output, c.want) || strings.Contains(output, "BEGIN") {
-				t.Errorf("%s, want %q", output, c.want)
-			}
+			assert.Truef(t, reached == (c.want == "") && strings.Contains(output, c.want) && !strings.Contains(output, "BEGIN"),
+				"%s, want %q", output, c.want)
 		})
 	}
-}
-
-// clientCertificate makes one, signed by itself.
-func clientCertificate(t *testing.T) (trusted *x509.CertPool, certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "operator"}, NotAfter: time.Now().Add(time.Hour),
-		BasicConstraintsValid: true, IsCA: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	parsed, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	trusted = x509.NewCertPool()
-	trusted.AddCert(parsed)
-	return trusted, brokertest.PEMFile(t, "CERTIFICATE", der), brokertest.PEMFile(t, "PRIVATE KEY", encoded)
 }
 
 // What cannot be replayed is named, and stays.
@@ -136,55 +103,43 @@ func TestReplayTexts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, o orders)
-		args  []string
-		code  int
+		args  string
 		want  []string
 		left  int
 	}{
 		"no exchange": {
 			func(t *testing.T, o orders) {
-				t.Helper()
 				o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
-			}, nil,
-			exitError,
+			}, "",
 			[]string{`exchange "orders.return" does not exist: run terraform apply`},
 			3,
 		},
 		"no queue": {
 			func(*testing.T, orders) {},
-			[]string{"--to", "nowhere"},
-			exitError,
+			" --to nowhere",
 			[]string{`3 messages returned, since no queue is bound for them: there is no queue "nowhere"`},
 			3,
 		},
 		// It goes to the inbox, where a worker would take it.
 		"no binding and no worker": {
-			func(t *testing.T, o orders) {
-				t.Helper()
-				o.unbind(t)
-			},
-			[]string{"--wait=10ms"},
-			exitError,
+			func(t *testing.T, o orders) { o.unbind(t) },
+			" --wait=10ms",
 			[]string{"no worker consumes orders.inbox, which has 3 messages: what fails again or has no binding to orders.return stays there and cannot come back. Start one."},
 			0,
 		},
 		"no binding and no alternate exchange": {
 			func(t *testing.T, o orders) {
-				t.Helper()
 				o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.return"), nil, nil)
 				require.NoError(t, o.Channel(t).ExchangeDeclare("orders.return", "direct", true, false, false, false, nil))
-			}, nil,
-			exitError,
+			}, "",
 			[]string{"3 messages returned, since no queue is bound for them to orders.return: run terraform apply, or write --to"},
 			3,
 		},
 		"full queue": {
 			func(t *testing.T, o orders) {
-				t.Helper()
 				o.DeclareQueue(t, "full", "classic", map[string]any{"x-max-length": 1, "x-overflow": "reject-publish"})
 			},
-			[]string{"--to", "full"},
-			exitError,
+			" --to full",
 			[]string{"2 messages refused by the broker: a queue is full, or has no leader", "replayed 1 of 3"},
 			2,
 		},
@@ -196,11 +151,8 @@ func TestReplayTexts(t *testing.T) {
 				o.park(t, "exhausted", id)
 			}
 			test.spoil(t, o)
-			_, errs := o.run(t, test.code, append([]string{"failed", "replay", "orders", "--all", "--yes"}, test.args...)...)
-			contains(t, errs, test.want...)
-			if left := o.contents(t); len(left) != test.left {
-				t.Errorf("%d messages are left, want %d", len(left), test.left)
-			}
+			o.says(t, exitError, "failed replay orders --all --yes"+test.args, test.want...)
+			assert.Len(t, o.contents(t), test.left)
 		})
 	}
 }
@@ -221,15 +173,13 @@ func TestRepair(t *testing.T) {
 			o := newOrders(t, queueType)
 			o.failedExchange(t)
 			if !o.VersionAtLeast("4.0") {
-				_, errs := o.run(t, exitOK, "failed", "repair", "orders", "--yes")
-				contains(t, errs, "orders.failed is empty")
+				o.says(t, exitOK, "failed repair orders --yes", "orders.failed is empty")
 				o.park(t, "exhausted", "one")
 				code, said := exitError, "needs the plugin rabbitmq_amqp1_0"
 				if amqp10.Speaks(t, o.Broker) {
 					code, said = exitOK, "all others put back"
 				}
-				_, errs = o.run(t, code, "failed", "repair", "orders", "--yes")
-				contains(t, errs, said, "replaced 0 messages")
+				o.says(t, code, "failed repair orders --yes", said, "replaced 0 messages")
 				return
 			}
 			const others = 300
@@ -244,23 +194,20 @@ func TestRepair(t *testing.T) {
 				}.Encode())
 			}
 			o.park(t, "exhausted", "last")
-			for _, args := range [][]string{
-				{"list", "orders"}, {"export", "orders"}, {"replay", "orders", "--all", "--yes"}, {"delete", "orders", "--all", "--discard", "--yes"},
+			for _, args := range []string{
+				"list orders", "export orders", "replay orders --all --yes", "delete orders --all --discard --yes",
 			} {
-				_, errs := o.run(t, exitError, append([]string{"failed"}, args...)...)
-				contains(t, errs, "that AMQP 0-9-1 cannot carry, published over AMQP 1.0",
+				o.says(t, exitError, "failed "+args, "that AMQP 0-9-1 cannot carry, published over AMQP 1.0",
 					"rabbitmq-retry failed repair orders --vhost "+o.Vhost+" replaces it by a copy that can be read")
 			}
-			o.await(t, others+3) // the broker takes them back from the connections that it closed
-			_, errs := o.run(t, exitUsage, "failed", "repair", "orders")
-			contains(t, errs, "write --yes")
-			_, errs = o.as(t, "", "orders").run(t, exitError, "failed", "repair", "orders", "--yes")
-			contains(t, errs, "orders.failed", "ACCESS_REFUSED", "replaced 0 messages")
-			o.await(t, others+3)
+			o.holds(t, "orders.failed", others+3) // the broker takes them back from the connections that it closed
+			o.says(t, exitUsage, "failed repair orders", "write --yes")
+			o.as(t, "", "orders").says(t, exitError, "failed repair orders --yes", "orders.failed", "ACCESS_REFUSED", "replaced 0 messages")
+			o.holds(t, "orders.failed", others+3)
 
-			_, errs = o.run(t, exitOK, "failed", "repair", "orders", "--yes")
-			contains(t, errs, "replaced 2 messages in orders.failed; all others put back", `"command":"repair"`, `"replaced":2`)
-			o.await(t, others+3)
+			o.says(t, exitOK, "failed repair orders --yes",
+				"replaced 2 messages in orders.failed; all others put back", `"command":"repair"`, `"replaced":2`)
+			o.holds(t, "orders.failed", others+3)
 			after := o.contents(t)
 			odd := 0
 			for id, m := range after {
@@ -269,13 +216,53 @@ func TestRepair(t *testing.T) {
 				}
 				delete(before, id)
 			}
-			if len(after) != others+3 || len(before) > 0 || odd != 2 {
-				t.Errorf("%d messages, of those before %d are missing, %d copies", len(after), len(before), odd)
-			}
-			out, _ := o.run(t, exitOK, "failed", "export", "orders")
-			contains(t, out, "AMQP 0-9-1 cannot carry the message as it was: ", `"body":"odd-1"`)
-			_, errs = o.run(t, exitOK, "failed", "repair", "orders", "--yes")
-			contains(t, errs, "replaced 0 messages")
+			assert.Truef(t, len(after) == others+3 && len(before) <= 0 && odd == 2,
+				"%d messages, of those before %d are missing, %d copies", len(after), len(before), odd)
+			o.prints(t, exitOK, "failed export orders", "AMQP 0-9-1 cannot carry the message as it was: ", `"body":"odd-1"`)
+			o.says(t, exitOK, "failed repair orders --yes", "replaced 0 messages")
 		})
 	}
+}
+
+// A broker closes the channel over direct reply-to, in the middle of what is under way.
+func TestReplayOfDirectReplyTo(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	if !o.VersionAtLeast("4.0") {
+		t.Skipf("no message of RabbitMQ %s has it", o.Version)
+	}
+	const messages, every = 300, 100
+	sender := amqp10.Dial(t, o.Broker).To(t, "/queues/orders.failed")
+	for i := range messages {
+		replyTo := amqp10.Null
+		if i%every == every-1 {
+			replyTo = amqp10.Text("amq.rabbitmq.reply-to")
+		}
+		sender.Send(t, amqp10.Message{
+			Properties:            amqp10.List(amqp10.Text(fmt.Sprintf("order-%d", i)), amqp10.Null, amqp10.Null, amqp10.Null, replyTo),
+			ApplicationProperties: amqp10.Map(amqp10.Text("dead-letter-reason"), amqp10.Text("exhausted"), amqp10.Text("retry-queue"), amqp10.Text("orders.created")),
+		}.Encode())
+	}
+	o.holds(t, "orders.failed", messages)
+	o.says(t, exitOK, "failed replay orders --all --yes", "replayed 300 of 300 to orders.created")
+	o.holds(t, "orders.created", messages)
+	for i := range messages {
+		d, _ := o.Get(t, "orders.created")
+		assert.Equal(t, fmt.Sprintf("order-%d", i), d.MessageId)
+		assert.Equal(t, i%every == every-1, d.Headers["retry-reply-to"] == "amq.rabbitmq.reply-to", i)
+	}
+}
+
+func TestImportOfDirectReplyTo(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.failedExchange(t)
+	o.park(t, "exhausted", "order-1")
+	line, _ := o.run(t, exitOK, "failed export orders")
+	file := filepath.Join(t.TempDir(), "failed.jsonl")
+	edited := strings.Replace(line, `"properties":{`, `"properties":{"reply_to":"amq.rabbitmq.reply-to",`, 1)
+	require.NoError(t, os.WriteFile(file, []byte(line+edited+line), 0o600))
+	o.says(t, exitOK, "failed import orders "+file+" --yes",
+		"imported 2 of 3", "1 message in the queue already", "1 of them: reply-to amq.rabbitmq.reply-to moved to the header retry-reply-to")
+	o.says(t, exitOK, "failed import orders "+file+" --replay --yes", "imported 3 of 3")
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -43,9 +42,8 @@ func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
 		p, publishings = publishings[0], publishings[1:]
 		return p, true, nil
 	}})
-	if err != nil || len(publishings) > 0 || result.Returned+result.Refused+result.Uncertain > 0 {
-		t.Fatalf("published %+v, error %v", result, err)
-	}
+	require.Truef(t, err == nil && len(publishings) <= 0 && result.Returned+result.Refused+result.Uncertain <= 0,
+		"published %+v, error %v", result, err)
 }
 
 // contents are the messages in the failed queue by what tells them apart.
@@ -105,6 +103,17 @@ func oddMessages() map[string][]byte {
 	return map[string][]byte{"typed": typed.Encode(), "empty": empty.Encode(), "deep": deep.Encode(), "none": {0, 0}}
 }
 
+// failOdd has odd messages fail, one with no body, and one with a binary body of this size.
+func (o orders) failOdd(t *testing.T, size int) {
+	t.Helper()
+	for name, properties := range oddMessages() {
+		o.publishRaw(t, failed.Publishing{Exchange: "orders.failed", RoutingKey: name, Properties: properties, Body: []byte(name)})
+	}
+	for _, body := range [][]byte{bytes.Repeat([]byte{0xff}, size), nil} {
+		o.publishRaw(t, failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}, Body: body})
+	}
+}
+
 // What is deleted with an export is the same again after an import, to the last byte.
 func TestExportDeleteImport(t *testing.T) {
 	t.Parallel()
@@ -113,44 +122,31 @@ func TestExportDeleteImport(t *testing.T) {
 			t.Parallel()
 			o := newOrders(t, queueType)
 			o.failedExchange(t)
-			for name, properties := range oddMessages() {
-				o.publishRaw(t, failed.Publishing{Exchange: "orders.failed", RoutingKey: name, Properties: properties, Body: []byte(name)})
-			}
-			o.publishRaw(t,
-				failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}, Body: bytes.Repeat([]byte{0xff}, 16<<20)},
-				failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}})
+			o.failOdd(t, 16<<20)
 			before := o.contents(t)
 
-			o.await(t, 6)
-			out, errs := o.run(t, exitOK, "failed", "export", "orders")
+			o.holds(t, "orders.failed", 6)
+			out, errs := o.run(t, exitOK, "failed export orders")
 			contains(t, errs, "exported 6 messages of orders.failed; all put back")
-			if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 6 || !json.Valid([]byte(lines[0])) {
-				t.Errorf("%d lines", len(lines))
-			}
-			o.await(t, 6)
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			assert.Truef(t, len(lines) == 6 && json.Valid([]byte(lines[0])), "%d lines", len(lines))
+			o.holds(t, "orders.failed", 6)
 			file := filepath.Join(t.TempDir(), "failed.jsonl")
-			_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", file, "--yes")
-			contains(t, errs, "deleted 6 of 6", "To undo: rabbitmq-retry failed import orders --vhost "+o.Vhost+" "+file, `"deleted":6`)
-			if left := o.contents(t); len(left) != 0 {
-				t.Errorf("%d messages are left", len(left))
-			}
-			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("file %v, error %v", info, err)
-			}
-			_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
-			contains(t, errs, "imported 6 of 6 messages into orders.failed", `"imported":6`)
+			o.says(t, exitOK, "failed delete orders --all --export "+file+" --yes",
+				"deleted 6 of 6", "To undo: rabbitmq-retry failed import orders --vhost "+o.Vhost+" "+file, `"deleted":6`)
+			assert.Empty(t, o.contents(t))
+			info, err := os.Stat(file)
+			assert.Truef(t, err == nil && info.Mode().Perm() == 0o600, "file %v, error %v", info, err)
+			o.says(t, exitOK, "failed import orders "+file+" --yes", "imported 6 of 6 messages into orders.failed", `"imported":6`)
 			after := o.contents(t)
-			if !slices.Equal(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))) {
-				t.Errorf("other messages: %d before, %d after", len(before), len(after))
-			}
+			assert.Equalf(t, slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)),
+				"other messages: %d before, %d after", len(before), len(after))
 			for id, m := range before {
-				if !bytes.Equal(after[id].Body, m.Body) || !bytes.Equal(uncounted(after[id].Properties), uncounted(m.Properties)) {
-					t.Errorf("%s: properties %.300x, were %.300x", m.RoutingKey, after[id].Properties, m.Properties)
-				}
+				assert.Truef(t, bytes.Equal(after[id].Body, m.Body) && bytes.Equal(uncounted(after[id].Properties), uncounted(m.Properties)),
+					"%s: properties %.300x, were %.300x", m.RoutingKey, after[id].Properties, m.Properties)
 			}
-			o.await(t, 6)
-			_, errs = o.run(t, exitOK, "failed", "import", "orders", file)
-			contains(t, errs, "imported 0 of 6 messages", "6 messages in the queue already")
+			o.holds(t, "orders.failed", 6)
+			o.says(t, exitOK, "failed import orders "+file, "imported 0 of 6 messages", "6 messages in the queue already")
 		})
 	}
 }
@@ -166,18 +162,6 @@ func uncounted(encoded []byte) []byte {
 			string(name) != failed.HeaderID && string(name) != failed.HeaderRun
 	}))
 	return properties.Encode()
-}
-
-// await waits until so many messages are ready: large ones that were put back come late.
-func (o orders) await(t *testing.T, n int) {
-	t.Helper()
-	brokertest.Eventually(t, func() error {
-		count, err := o.queue("orders.failed").Count(t.Context())
-		if err == nil && count.Ready != n {
-			err = fmt.Errorf("%d messages are ready, not %d", count.Ready, n)
-		}
-		return err
-	})
 }
 
 // failedExchange declares the one that an import publishes to.
@@ -196,24 +180,19 @@ func TestImportReplaysEditedLines(t *testing.T) {
 		o.park(t, "exhausted", id)
 	}
 	file := filepath.Join(t.TempDir(), "failed.jsonl")
-	_, errs := o.run(t, exitOK, "failed", "export", "orders", "--message-id", "order-2", "--file", file, "--remove", "--yes")
-	contains(t, errs, "deleted 1 of 1")
+	o.says(t, exitOK, "failed export orders --message-id order-2 --file "+file+" --remove --yes", "deleted 1 of 1")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	edited := strings.Replace(string(text), `"message_id":"order-2"`, `"message_id":"order-2","expiration":"1"`, 1)
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", write(t, edited), "--dry-run")
-	contains(t, errs, "would import 1 of 1 message into orders.failed", "1 of them: expiration dropped")
-	o.run(t, exitOK, "failed", "import", "orders", write(t, edited), "--replay", "--yes")
+	o.says(t, exitOK, "failed import orders "+write(t, edited)+" --dry-run",
+		"would import 1 of 1 message into orders.failed", "1 of them: expiration dropped")
+	o.run(t, exitOK, "failed import orders "+write(t, edited)+" --replay --yes")
 	d, ok := o.Get(t, "orders.created")
-	if !ok || d.MessageId != "order-2" || d.RoutingKey != "order.created.eu" || d.Expiration != "" || d.Headers["retry-count"] != nil {
-		t.Errorf("delivery %+v", d)
-	}
+	assert.Truef(t, ok && d.MessageId == "order-2" && d.RoutingKey == "order.created.eu" && d.Expiration == "" &&
+		d.Headers["retry-count"] == nil, "delivery %+v", d)
 	// Nothing of a damaged file.
-	_, errs = o.run(t, exitUsage, "failed", "import", "orders", write(t, string(text)+string(text[:len(text)-9])), "--yes")
-	contains(t, errs, "line 2: is not a message")
-	if left := o.contents(t); len(left) != 1 {
-		t.Errorf("%d messages in the queue", len(left))
-	}
+	o.says(t, exitUsage, "failed import orders "+write(t, string(text)+string(text[:len(text)-9]))+" --yes", "line 2: is not a message")
+	assert.Len(t, o.contents(t), 1)
 }
 
 func TestFileTexts(t *testing.T) {
@@ -221,36 +200,51 @@ func TestFileTexts(t *testing.T) {
 	o := newOrders(t, "classic")
 	o.park(t, "exhausted", "order-1")
 	there := write(t, "x")
-	for name, test := range map[string]struct {
-		code int
-		args []string
-		want string
+	for _, test := range map[string]struct {
+		code       int
+		args, want string
 	}{
-		"delete what":     {exitUsage, []string{"failed", "delete", "orders", "--discard", "--yes"}, "which messages? Write a filter, --limit, or --all"},
-		"delete all some": {exitUsage, []string{"failed", "delete", "orders", "--discard", "--all", "--reason", "x"}, "there is a filter"},
-		"replay what":     {exitUsage, []string{"failed", "replay", "orders", "--yes"}, "which messages? Write a filter, --limit, or --all"},
-		"replay all some": {exitUsage, []string{"failed", "replay", "orders", "--yes", "--all", "--limit", "1"}, "there is a filter or --limit"},
-		"delete where":    {exitUsage, []string{"failed", "delete", "orders", "--all", "--yes"}, "Write --export FILE to keep them there, or --discard"},
-		"unasked":         {exitUsage, []string{"failed", "delete", "orders", "--all", "--discard"}, "write --yes"},
-		"file is there":   {exitUsage, []string{"failed", "delete", "orders", "--all", "--export", there, "--yes"}, "exists already: choose another name"},
-		"export there":    {exitUsage, []string{"failed", "export", "orders", "--file", there}, "exists already: choose another name"},
-		"remove":          {exitUsage, []string{"failed", "export", "orders", "--remove"}, "--remove: needs --file"},
-		"no file":         {exitUsage, []string{"failed", "import", "orders"}, "which file? Write its name, or - for stdin"},
-		"no exchange":     {exitError, []string{"failed", "import", "orders", exported(t, o), "--yes", "--allow-duplicates"}, `exchange "orders.failed" does not exist: run terraform apply`},
+		"delete what":     {exitUsage, "failed delete orders --discard --yes", "which messages? Write a filter, --limit, or --all"},
+		"delete all some": {exitUsage, "failed delete orders --discard --all --reason x", "there is a filter"},
+		"replay what":     {exitUsage, "failed replay orders --yes", "which messages? Write a filter, --limit, or --all"},
+		"replay all some": {exitUsage, "failed replay orders --yes --all --limit 1", "there is a filter or --limit"},
+		"delete where":    {exitUsage, "failed delete orders --all --yes", "Write --export FILE to keep them there, or --discard"},
+		"unasked":         {exitUsage, "failed delete orders --all --discard", "write --yes"},
+		"file is there":   {exitUsage, "failed delete orders --all --export " + there + " --yes", "exists already: choose another name"},
+		"export there":    {exitUsage, "failed export orders --file " + there, "exists already: choose another name"},
+		"remove":          {exitUsage, "failed export orders --remove", "--remove: needs --file"},
+		"no file":         {exitUsage, "failed import orders", "which file? Write its name, or - for stdin"},
+		"no exchange":     {exitError, "failed import orders " + exported(t, o) + " --yes --allow-duplicates", `exchange "orders.failed" does not exist: run terraform apply`},
 	} {
-		_, errs := o.run(t, test.code, test.args...)
-		if !strings.Contains(errs, test.want) {
-			t.Errorf("%s: %q is not in:\n%s", name, test.want, errs)
-		}
+		o.says(t, test.code, test.args, test.want)
 	}
-	if left := o.contents(t); len(left) != 1 {
-		t.Errorf("%d messages are left", len(left))
-	}
+	assert.Len(t, o.contents(t), 1)
 }
 
 // exported is a file with what is in the failed queue.
 func exported(t *testing.T, o orders) string {
 	t.Helper()
-	out, _ := o.run(t, exitOK, "failed", "export", "orders")
+	out, _ := o.run(t, exitOK, "failed export orders")
 	return write(t, out)
+}
+
+// A message that is larger than the broker takes is named, and the others are imported, once.
+func TestImportOfWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	if !o.VersionAtLeast("4.0") {
+		t.Skip("takes messages of 128 MiB")
+	}
+	o.failedExchange(t)
+	o.park(t, "exhausted", "order-1")
+	line := `{"version":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"orders.created","properties":{},"body":"x"}` + "\n"
+	large := strings.Replace(line, `"x"`, `"`+strings.Repeat("x", 16<<20+1)+`"`, 1)
+	file := write(t, line+large+strings.Replace(line, `"x"`, `"y"`, 1))
+	const tooLarge = "line 2 skipped: its body of 16777217 bytes is larger than the broker's max_message_size, 16777216"
+	o.says(t, exitError, "failed import orders "+file+" --yes", "imported 2 of 3 messages into orders.failed", tooLarge, `"too_large":1`,
+		"To continue: the same command again, which leaves out what is in orders.failed",
+		"not all messages were imported: 0 returned, 0 refused, 1 too large, 0 unconfirmed")
+	o.says(t, exitError, "failed import orders "+file+" --yes",
+		"imported 0 of 3 messages into orders.failed", tooLarge, "2 messages in the queue already")
+	o.holds(t, "orders.failed", 3)
 }

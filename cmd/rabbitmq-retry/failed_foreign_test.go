@@ -3,14 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 // Looks at a queue that deletes what is looked at too often end before anything is deleted. RabbitMQ 4.3 does not count looks.
@@ -32,7 +31,7 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 					MessageId: fmt.Sprint(i), UserId: o.Username, Headers: amqp.Table{"CC": []any{"orders.created"}},
 				})
 			}
-			brokertest.Eventually(t, func() error { return o.has(t, queue, messages) })
+			o.holds(t, queue, messages)
 			refused := false
 			for i := 0; i < looks && !refused; i++ {
 				code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", queue, "--vhost", o.Vhost)
@@ -40,11 +39,9 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 					contains(t, errs, "was put back 3 times already", "leaves 16 looks", "delivery-limit to -1", "write --force")
 				}
 			}
-			if refused == o.VersionAtLeast("4.3") {
-				t.Errorf("on %s, a look was refused: %t", o.Version, refused)
-			}
-			brokertest.Eventually(t, func() error { return o.has(t, queue, messages) })
-			o.run(t, exitOK, "failed", "list", "--queue", queue, "--force")
+			assert.Equal(t, !o.VersionAtLeast("4.3"), refused, o.Version)
+			o.holds(t, queue, messages)
+			o.run(t, exitOK, "failed list --force --queue", queue)
 		})
 	}
 }
@@ -68,11 +65,10 @@ func TestLooksThatCostNothing(t *testing.T) {
 	for _, queue := range []string{"classic", "dead"} {
 		o.Publish(t, "", queue, amqp.Publishing{Headers: amqp.Table{"x-delivery-count": int64(20)}})
 	}
-	name, password := o.User(t, "", "", "", ".*")
-	o.env = with(o.env, cli.EnvURI, strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1))
-	o.run(t, exitOK, "failed", "list", "--queue", "dead")
+	o = o.as(t, "", ".*")
+	o.run(t, exitOK, "failed list --queue dead")
 	for range 5 {
-		o.run(t, exitOK, "failed", "list", "--queue", "classic")
+		o.run(t, exitOK, "failed list --queue classic")
 	}
 }
 
@@ -82,9 +78,8 @@ func TestStreamIsRefused(t *testing.T) {
 	o := newOrders(t, "classic")
 	o.DeclareQueue(t, "events", "stream", nil)
 	o.Publish(t, "", "events", amqp.Publishing{Body: []byte("1")})
-	for _, command := range [][]string{{"list"}, {"replay", "--all"}, {"export"}} {
-		_, errs := o.run(t, exitError, append([]string{"failed"}, append(command, "--queue", "events")...)...)
-		contains(t, errs, `queue "events" is a stream`)
+	for _, command := range []string{"list", "replay --all", "export"} {
+		o.says(t, exitError, "failed "+command+" --queue events", `queue "events" is a stream`)
 	}
 }
 
@@ -93,21 +88,17 @@ func TestExclusiveUse(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
 	ch := o.Channel(t)
-	if _, err := ch.QueueDeclare("mine", false, false, true, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := ch.QueueDeclare("mine", false, false, true, false, nil)
+	require.NoError(t, err)
 	require.NoError(t, ch.Qos(1, 0, false))
-	if _, err := ch.Consume("orders.failed", "", false, true, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
-	_, errs := o.run(t, exitError, "failed", "list", "--queue", "mine")
-	contains(t, errs, `queue "mine" is exclusive: only the connection that declared it may use it`)
+	_, err = ch.Consume("orders.failed", "", false, true, false, false, nil)
+	require.NoError(t, err)
+	o.says(t, exitError, "failed list --queue mine", `queue "mine" is exclusive: only the connection that declared it may use it`)
 	o.park(t, "exhausted", "held")
 	for range 2 {
 		o.park(t, "exhausted", "order-1")
 	}
-	_, errs = o.run(t, exitError, "failed", "list", "--queue", "orders.failed")
-	contains(t, errs, `a consumer has queue "orders.failed" to itself`)
+	o.says(t, exitError, "failed list --queue orders.failed", `a consumer has queue "orders.failed" to itself`)
 }
 
 // A queue with a low delivery limit deletes what is looked at; then the look says so. RabbitMQ 4.3 does not count looks.

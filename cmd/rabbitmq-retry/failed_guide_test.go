@@ -9,9 +9,8 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // failedElsewhere fills the queues of the guide with what other systems put there.
@@ -45,11 +44,10 @@ func (o orders) failedElsewhere(t *testing.T) {
 	o.Publish(t, "", "sales.failed", amqp.Publishing{Body: []byte(`{"job":"urn:x","attempts":3,"dead_letter":{"reason":"unknown_urn",` +
 		`"error":"no handler","failed_at":1794532324000,"original_queue":"sales","attempts":3,"lang":"go"}}`)})
 	o.Publish(t, "", "celery", amqp.Publishing{Headers: amqp.Table{"task": "orders.ship", "id": "7", "retries": int32(3)}})
-	if d, ok, err := o.Channel(t).Get("celery", false); err != nil || !ok || d.Reject(false) != nil {
-		t.Fatal("the task is not rejected", err)
-	}
+	d, ok, err := o.Channel(t).Get("celery", false)
+	require.True(t, err == nil && ok && d.Reject(false) == nil, "the task is not rejected", err)
 	o.Publish(t, "", "inbox.rejects", amqp.Publishing{Body: []byte("from nowhere")})
-	brokertest.Eventually(t, func() error { return o.has(t, "celery.dead", 1) })
+	o.holds(t, "celery.dead", 1)
 }
 
 // The guide has what its commands print, apart from ids, ages and records.
@@ -59,30 +57,23 @@ func TestGuideOfOtherSystems(t *testing.T) {
 	require.NoError(t, err)
 	o := newOrders(t, "classic")
 	o.failedElsewhere(t)
-	ids, _ := o.run(t, exitOK, "failed", "list", "--queue", "error", "-o", "id")
+	ids, _ := o.run(t, exitOK, "failed list --queue error -o id")
 	blocks := regexp.MustCompile("(?s)```shell\n(.*?)```\n\n```text\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
-	if len(blocks) < 5 {
-		t.Fatalf("%d blocks", len(blocks))
-	}
+	require.GreaterOrEqual(t, len(blocks), 5, "blocks")
 	for _, block := range blocks {
 		script := regexp.MustCompile(`error [0-9a-f]{4}\n`).ReplaceAllString(block[1], "error "+ids[:8]+"\n")
 		output, err := o.shell(t, t.TempDir(), script)
-		if err != nil {
-			t.Errorf("%s: %v", block[1], err)
-		}
-		if got, want := withoutVariations(output), withoutVariations(block[2]); got != want {
-			t.Errorf("%sprinted\n%s\nand the guide has\n%s", block[1], output, block[2])
-		}
+		require.NoError(t, err, block[1])
+		got, want := withoutVariations(output), withoutVariations(block[2])
+		assert.Equalf(t, want, got, "%sprinted\n%s\nand the guide has\n%s", block[1], output, block[2])
 	}
 	for range 2 {
 		d, ok := o.Get(t, "sales")
-		if !ok || d.Headers["NServiceBus.FailedQ"] != nil || d.Headers["NServiceBus.EnclosedMessageTypes"] != "Shop.PlaceOrder" {
-			t.Errorf("replayed %+v", d)
-		}
+		assert.Truef(t, ok && d.Headers["NServiceBus.FailedQ"] == nil && d.Headers["NServiceBus.EnclosedMessageTypes"] == "Shop.PlaceOrder",
+			"replayed %+v", d)
 	}
-	if d, ok := o.Get(t, "inbox"); !ok || string(d.Body) != "from nowhere" {
-		t.Errorf("replayed %+v", d)
-	}
+	d, ok := o.Get(t, "inbox")
+	assert.Truef(t, ok && string(d.Body) == "from nowhere", "replayed %+v", d)
 }
 
 // withoutVariations leaves out what differs between two runs.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
@@ -104,16 +105,8 @@ func (m movable) detach(t *testing.T, name string) {
 // awaitParked waits until the message is in the failed queue of a pipeline, after all of its attempts.
 func (m movable) awaitParked(t *testing.T, name string) {
 	t.Helper()
-	brokertest.Eventually(t, func() error {
-		count, err := m.queue(name + ".failed").Count(t.Context())
-		if err == nil && count.Ready != 1 {
-			err = fmt.Errorf("%s.failed has %d messages, after %d deliveries", name, count.Ready, len(m.deliveries))
-		}
-		return err
-	})
-	if got := len(m.deliveries); got != attempts {
-		t.Errorf("%d deliveries, want %d", got, attempts)
-	}
+	m.holds(t, name+".failed", 1)
+	assert.Len(t, m.deliveries, attempts)
 	for len(m.deliveries) > 0 {
 		<-m.deliveries
 	}
@@ -125,24 +118,19 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 	for name, move := range map[string]func(t *testing.T, m movable){
 		// The binding is gone: the message goes through the inbox, and its worker sends it to its queue by name.
 		"to another pipeline": func(t *testing.T, m movable) {
-			t.Helper()
 			m.detach(t, "orders")
 			m.create(t, "shop")
-			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
-			contains(t, errs, "replayed 1 of 1 to created")
+			m.says(t, exitOK, "failed replay orders --all --yes", "replayed 1 of 1 to created")
 		},
 		"by --to": func(t *testing.T, m movable) {
-			t.Helper()
 			m.detach(t, "orders")
 			m.create(t, "shop")
-			_, errs := m.run(t, exitOK, "failed", "replay", "orders", "--all", "--to", "created", "--yes")
-			contains(t, errs, "replayed 1 of 1 to created")
+			m.says(t, exitOK, "failed replay orders --all --to created --yes", "replayed 1 of 1 to created")
 		},
 		// A pipeline with failed messages cannot be destroyed.
 		"to a pipeline of another name": func(t *testing.T, m movable) {
-			t.Helper()
 			file := filepath.Join(t.TempDir(), "failed.jsonl")
-			m.run(t, exitOK, "failed", "export", "orders", "--remove", "--file", file, "--yes")
+			m.run(t, exitOK, "failed export orders --remove --file "+file+" --yes")
 			m.detach(t, "orders")
 			for _, queue := range []string{"orders.inbox", "orders.retry.100ms", "orders.failed"} {
 				m.Call(t, http.MethodDelete, m.Path("queues", queue), nil, nil)
@@ -151,9 +139,8 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 				m.Call(t, http.MethodDelete, m.Path("exchanges", "orders."+exchange), nil, nil)
 			}
 			m.create(t, "shop")
-			m.run(t, exitOK, "failed", "import", "shop", file, "--yes")
-			_, errs := m.run(t, exitOK, "failed", "replay", "shop", "--all", "--yes")
-			contains(t, errs, "replayed 1 of 1 to created")
+			m.run(t, exitOK, "failed import shop "+file+" --yes")
+			m.says(t, exitOK, "failed replay shop --all --yes", "replayed 1 of 1 to created")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,13 +156,9 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 				"dead-letter-reason": "exhausted", "retry-pipeline": "shop", "retry-queue": "created",
 				"retry-count": int64(attempts), "replay-count": int64(1),
 			} {
-				if got := d.Headers[header]; got != want {
-					t.Errorf("%s is %v, want %v", header, got, want)
-				}
+				assert.Equal(t, want, d.Headers[header], header)
 			}
-			if d.MessageId != "order-1" {
-				t.Errorf("message-id %q", d.MessageId)
-			}
+			assert.Equal(t, "order-1", d.MessageId)
 		})
 	}
 }
@@ -188,6 +171,6 @@ func TestReplayToAQueueThatIsGone(t *testing.T) {
 	m.Publish(t, "", "created", amqp.Publishing{MessageId: "order-1", DeliveryMode: amqp.Persistent})
 	m.awaitParked(t, "orders")
 	m.Call(t, http.MethodDelete, m.Path("queues", "created"), nil, nil)
-	_, errs := m.run(t, exitError, "failed", "replay", "orders", "--all", "--yes", "--wait=5s")
-	contains(t, errs, "replayed 1 of 1 to created", "After 5s: 1 back in orders.failed. 1 unknown_queue.")
+	m.says(t, exitError, "failed replay orders --all --yes --wait=5s",
+		"replayed 1 of 1 to created", "After 5s: 1 back in orders.failed. 1 unknown_queue.")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
@@ -75,56 +76,43 @@ func (n needs) check(t *testing.T) {
 	o.failedExchange(t)
 	o.DeclareQueue(t, "quorum", "quorum", nil)
 	o.DeclareQueue(t, "classic", "classic", nil)
-	o.consumeInbox(t)
+	o.consume(t, "orders.inbox")
 	o.park(t, "exhausted", "order-1")
-	out, _ := o.run(t, exitOK, "failed", "export", "orders")
+	out, _ := o.run(t, exitOK, "failed export orders")
 	file, id := write(t, newIDs(out)), ""
 	queue := "orders.failed"
 	for _, other := range []string{"quorum", "classic"} {
 		if strings.Contains(n.args, other) {
 			queue = other
 			o.Publish(t, "", other, amqp.Publishing{Headers: amqp.Table{"NServiceBus.FailedQ": "orders.created"}})
-			out, _ := o.run(t, exitOK, "failed", "list", "--queue", other, "-o", "id")
+			out, _ := o.run(t, exitOK, "failed list --queue "+other+" -o id")
 			id = strings.TrimSpace(out)
 		}
 	}
 	if id == "" {
-		out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
+		out, _ := o.run(t, exitOK, "failed list orders -o id")
 		id = strings.TrimSpace(out)
 	}
-	args := strings.Fields(strings.NewReplacer("FILE", file, "ID", id).Replace(n.args))
-	if args[0] != "status" {
-		args = append([]string{"failed"}, args...)
+	line, refused := strings.NewReplacer("FILE", file, "ID", id).Replace("failed "+n.args), exitError
+	help := strings.Join(strings.Fields(line)[:2], " ")
+	if n.args == "status orders" {
+		line, help, refused = n.args, "status", exitFound
 	}
-	if args[1] == "repair" {
+	if help == "failed repair" {
 		n.spoilTo(t, o, "orders.failed")
 	}
-	needed := n.read
-	for i := range n.write {
-		_, errs := o.as(t, only(slices.Delete(slices.Clone(n.write), i, i+1)), only(n.read)).run(t, exitError, args...)
-		contains(t, errs, `needs: write on "`+n.write[i]+`"`)
+	for i, name := range n.write {
+		o.as(t, without(n.write, i), only(n.read)).says(t, exitError, line, `needs: write on "`+name+`"`)
 	}
-	if args[0] == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
-		n.read = nil
+	for i, name := range n.read {
+		if help == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
+			break
+		}
+		o.as(t, only(n.write), without(n.read, i)).says(t, refused, line, `needs: read on "`+name+`"`)
 	}
-	refused := exitError
-	if args[0] == "status" {
-		refused = exitFound
-	}
-	for i := range n.read {
-		_, errs := o.as(t, only(n.write), only(slices.Delete(slices.Clone(n.read), i, i+1))).run(t, refused, args...)
-		contains(t, errs, `needs: read on "`+n.read[i]+`"`)
-	}
-	if left := o.left(t, queue); left == 0 {
-		t.Error("without a permission something was done")
-	}
-	o.as(t, only(n.write), only(needed)).run(t, exitOK, args...)
-	help := args[:1]
-	if args[0] == "failed" {
-		help = args[:2]
-	}
-	text, _ := o.run(t, exitOK, append(slices.Clone(help), "--help")...)
-	contains(t, text, n.help...)
+	assert.NotZero(t, o.left(t, queue), "without a permission something was done")
+	o.as(t, only(n.write), only(n.read)).run(t, exitOK, line)
+	o.prints(t, exitOK, help+" --help", n.help...)
 }
 
 // newIDs makes other messages of the lines of an export.
@@ -162,9 +150,7 @@ func TestOperatorPermissions(t *testing.T) {
 			})
 		}
 	}
-	if len(all) != len(commands) {
-		t.Errorf("%d commands: %v", len(all), all)
-	}
+	assert.Len(t, all, len(commands), all)
 }
 
 func checkOperator(t *testing.T, command, line string, permissions pipeline.Permissions, alive bool) {
@@ -176,13 +162,13 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	}
 	code := exitOK
 	if alive {
-		o.consumeInbox(t)
+		o.consume(t, "orders.inbox")
 	} else if command == "status" {
 		code = exitFound
 	}
 	o.park(t, "exhausted", "order-1")
-	out, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
-	args := strings.Fields(strings.NewReplacer("FILE", exported(t, o), "ID", strings.TrimSpace(out)).Replace(line))
+	out, _ := o.run(t, exitOK, "failed list orders -o id")
+	line = strings.NewReplacer("FILE", exported(t, o), "ID", strings.TrimSpace(out)).Replace(line)
 	if command == "import" { // the messages are gone, and import reads the queue
 		o.Get(t, "orders.failed")
 		o.park(t, "exhausted", "order-2")
@@ -205,7 +191,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 		if command == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
 			break
 		}
-		out, errs := o.as(t, permissions.Write, only(slices.Delete(slices.Clone(read), i, i+1))).run(t, refused, args...)
+		out, errs := o.as(t, permissions.Write, without(read, i)).run(t, refused, line)
 		if alive || command != "status" {
 			contains(t, errs, `needs: read on "`+name+`"`)
 		}
@@ -215,11 +201,10 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	}
 	for range write {
 		if command != "repair" { // which publishes only what it repairs: see [TestPermissions]
-			_, errs := o.as(t, "^$", permissions.Read).run(t, exitError, args...)
-			contains(t, errs, `needs: write on "`+write[0]+`"`)
+			o.as(t, "^$", permissions.Read).says(t, exitError, line, `needs: write on "`+write[0]+`"`)
 		}
 	}
-	out, errs := o.as(t, permissions.Write, permissions.Read).run(t, code, args...)
+	out, errs := o.as(t, permissions.Write, permissions.Read).run(t, code, line)
 	if command == "status" && !alive {
 		contains(t, out, "orders.inbox            0      0          no consumer: is a worker running?")
 		contains(t, errs, `queue "orders.inbox": no consumer`)
@@ -233,17 +218,14 @@ func TestOperatorPermissionsWithoutWorker(t *testing.T) {
 	o.Call(t, http.MethodDelete, o.Path("queues", "orders.inbox"), nil, nil)
 	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders", Engine: pipeline.EngineNative})["status"]
 	operator := o.as(t, permissions.Write, permissions.Read)
-	out, _ := operator.run(t, exitFound, "status", "orders")
-	contains(t, out, "orders.inbox    ?      ?          does not exist")
+	operator.prints(t, exitFound, "status orders", "orders.inbox    ?      ?          does not exist")
 	if o.VersionAtLeast("4.3") {
-		out, _ = o.as(t, "^$", only([]string{"orders.failed", "orders.inbox"})).run(t, exitFound, "status", "orders")
-		contains(t, out, `whether it should is not known; needs: read on "orders.dlx"`)
+		o.as(t, "^$", only([]string{"orders.failed", "orders.inbox"})).prints(t, exitFound, "status orders",
+			`whether it should is not known; needs: read on "orders.dlx"`)
 	}
 	o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.dlx"), nil, nil)
-	out, _ = operator.run(t, exitOK, "status", "orders")
-	if strings.Contains(out, "orders.inbox") {
-		t.Error(out)
-	}
+	out, _ := operator.run(t, exitOK, "status orders")
+	assert.NotContains(t, out, "orders.inbox")
 }
 
 // left is how many messages are ready.
@@ -253,6 +235,9 @@ func (o orders) left(t *testing.T, queue string) int {
 	require.NoError(t, err)
 	return count.Ready
 }
+
+// without is a pattern of these names but for one.
+func without(names []string, i int) string { return only(slices.Delete(slices.Clone(names), i, i+1)) }
 
 // only is a pattern of these names.
 func only(names []string) string {

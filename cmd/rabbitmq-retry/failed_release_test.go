@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -37,19 +38,14 @@ func TestFileOfTheOldestRelease(t *testing.T) {
 				o.writeExport(t)
 			}
 			want := unzip(t, exportedByOld)
-			_, errs := o.run(t, exitOK, "failed", "import", "orders", write(t, want), "--yes")
-			contains(t, errs, "imported 6 of 6 messages")
-			o.await(t, 6)
-			got, _ := o.run(t, exitOK, "failed", "export", "orders")
+			o.says(t, exitOK, "failed import orders "+write(t, want)+" --yes", "imported 6 of 6 messages")
+			o.holds(t, "orders.failed", 6)
+			got, _ := o.run(t, exitOK, "failed export orders")
 			got, want = respelled(t, got), respelled(t, want)
 			for _, line := range lines(got) {
-				if !slices.Contains(lines(want), line) {
-					t.Errorf("not in the file: %.1500s", line)
-				}
+				assert.Contains(t, lines(want), line)
 			}
-			if len(lines(got)) != len(lines(want)) {
-				t.Errorf("%d lines, want %d", len(lines(got)), len(lines(want)))
-			}
+			assert.Len(t, lines(got), len(lines(want)))
 		})
 	}
 }
@@ -89,27 +85,19 @@ func respelled(t *testing.T, text string) string {
 // writeExport makes the file.
 func (o orders) writeExport(t *testing.T) {
 	t.Helper()
-	if o.VersionAtLeast("3.11") {
-		t.Fatal("this is not the oldest release")
-	}
-	for name, properties := range oddMessages() {
-		o.publishRaw(t, failed.Publishing{Exchange: "orders.failed", RoutingKey: name, Properties: properties, Body: []byte(name)})
-	}
-	o.publishRaw(t,
-		failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}, Body: bytes.Repeat([]byte{0xff}, 300<<10)},
-		failed.Publishing{Exchange: "orders.failed", Properties: []byte{0, 0}})
-	o.await(t, 6)
-	text, _ := o.run(t, exitOK, "failed", "export", "orders")
+	require.False(t, o.VersionAtLeast("3.11"), "this is not the oldest release")
+	o.failOdd(t, 300<<10)
+	o.holds(t, "orders.failed", 6)
+	text, _ := o.run(t, exitOK, "failed export orders")
 	var zipped bytes.Buffer
 	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
 	require.NoError(t, err)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(w, text)
+	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	require.NoError(t, os.MkdirAll(filepath.Dir(exportedByOld), 0o750))
 	require.NoError(t, os.WriteFile(exportedByOld, zipped.Bytes(), 0o600))
-	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--discard", "--yes")
+	o.run(t, exitOK, "failed delete orders --all --discard --yes")
 }
 
 func unzip(t *testing.T, name string) string {

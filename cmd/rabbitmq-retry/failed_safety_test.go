@@ -15,9 +15,11 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/command"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -39,14 +41,11 @@ func TestExportThatNobodyReads(t *testing.T) {
 		var errs bytes.Buffer
 		code <- run(ctx, []string{"failed", "export", "orders", "--vhost", o.Vhost}, func(key string) string { return o.env[key] }, writer, &errs)
 	}()
-	if _, err := reader.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	brokertest.Eventually(t, func() error { return o.has(t, "orders.failed", messages) })
+	_, err := reader.Read(make([]byte, 1))
+	require.NoError(t, err)
+	o.holds(t, "orders.failed", messages)
 	stop()
-	if got := brokertest.Receive(t, code); got != exitError {
-		t.Errorf("exit code %d", got)
-	}
+	assert.Equal(t, exitError, brokertest.Receive(t, code))
 }
 
 // program is the command as it is installed.
@@ -90,18 +89,16 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		program := o.program(t, c.args...)
 		program.Stdout, program.Stderr = unread, unread
 		_ = program.Run()
-		if code := program.ProcessState.ExitCode(); code != c.code {
-			t.Errorf("%v: %s", c.args, program.ProcessState)
-		}
+		code := program.ProcessState.ExitCode()
+		assert.Equalf(t, c.code, code, "%v: %s", c.args, program.ProcessState)
 		brokertest.Eventually(t, func() error {
 			return errors.Join(o.has(t, "orders.created", c.replayed), o.has(t, "orders.failed", messages-c.replayed))
 		})
 	}
 	records := recordsIn(t, log)
-	if len(records) != 2 || records[0].Event != command.Begin || records[1].Event != command.End ||
-		records[0].Counts["meant"] != messages || records[1].Counts["replayed"] != messages || records[0].Run != records[1].Run {
-		t.Errorf("records %+v", records)
-	}
+	assert.Truef(t, len(records) == 2 && records[0].Event == command.Begin && records[1].Event == command.End &&
+		records[0].Counts["meant"] == messages && records[1].Counts["replayed"] == messages && records[0].Run == records[1].Run,
+		"records %+v", records)
 }
 
 func recordsIn(t *testing.T, name string) (records []command.Record) {
@@ -110,9 +107,7 @@ func recordsIn(t *testing.T, name string) (records []command.Record) {
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		var r command.Record
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
 		records = append(records, r)
 	}
 	return records
@@ -136,10 +131,9 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 	})
 	require.NoError(t, program.Process.Kill())
 	_ = program.Wait()
-	if records := recordsIn(t, log); len(records) != 1 || records[0].Event != command.Begin || records[0].Counts["meant"] != 100 ||
-		records[0].Command != "replay" || records[0].User != o.Username || records[0].ReplayID == "" {
-		t.Errorf("records %+v", records)
-	}
+	records := recordsIn(t, log)
+	assert.Truef(t, len(records) == 1 && records[0].Event == command.Begin && records[0].Counts["meant"] == 100 &&
+		records[0].Command == "replay" && records[0].User == o.Username && records[0].ReplayID != "", "records %+v", records)
 }
 
 // Files are looked at before the queue is: nothing was delivered when one is refused.
@@ -150,31 +144,24 @@ func TestFilesAreRefusedFirst(t *testing.T) {
 	dir := t.TempDir()
 	file, missing := filepath.Join(dir, "file"), filepath.Join(dir, "missing", "file")
 	saved := exportedLine(t)
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"replay", "orders", "--all", "--yes", "--record", missing}, "--record: open"},
-		{[]string{"delete", "orders", "--all", "--discard", "--yes", "--record", missing}, "--record: open"},
-		{[]string{"delete", "orders", "--all", "--export", missing, "--yes"}, "--export: open"},
-		{[]string{"export", "orders", "--file", missing}, "--file: open"},
-		{[]string{"delete", "orders", "--all", "--export", file, "--record", file, "--yes"}, "is the file of the messages"},
-		{[]string{"import", "orders", saved, "--record", saved}, "is the file of the messages"},
-		{[]string{"import", "orders", dir}, "is no regular file"},
-		{[]string{"import", "orders", "/dev/zero"}, "is no regular file"},
-		{[]string{"import", "orders", "/dev/full"}, "is no regular file"},
-		{[]string{"replay", "orders", "--ids", "/dev/zero", "--yes"}, "is a device"},
-		{[]string{"import", "orders", saved, "--record", missing}, "--record: open"},
+	for _, c := range []struct{ args, want string }{
+		{"replay orders --all --yes --record " + missing, "--record: open"},
+		{"delete orders --all --discard --yes --record " + missing, "--record: open"},
+		{"delete orders --all --export " + missing + " --yes", "--export: open"},
+		{"export orders --file " + missing, "--file: open"},
+		{"delete orders --all --export " + file + " --record " + file + " --yes", "is the file of the messages"},
+		{"import orders " + saved + " --record " + saved, "is the file of the messages"},
+		{"import orders " + dir, "is no regular file"},
+		{"import orders /dev/zero", "is no regular file"},
+		{"import orders /dev/full", "is no regular file"},
+		{"replay orders --ids /dev/zero --yes", "is a device"},
+		{"import orders " + saved + " --record " + missing, "--record: open"},
 	} {
-		_, errs := o.run(t, exitUsage, append([]string{"failed"}, c.args...)...)
-		contains(t, errs, c.want)
+		o.says(t, exitUsage, "failed "+c.args, c.want)
 	}
-	if _, err := os.Stat(file); err == nil {
-		t.Error("a file without a message was left")
-	}
-	if d, ok := o.Get(t, "orders.failed"); !ok || d.Redelivered {
-		t.Errorf("the message was looked at, or is gone: %+v", d)
-	}
+	assert.NoFileExists(t, file, "without a message")
+	d, ok := o.Get(t, "orders.failed")
+	assert.Truef(t, ok && !d.Redelivered, "the message was looked at, or is gone: %+v", d)
 }
 
 // exportedLine is a file with a message.
@@ -196,16 +183,13 @@ func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 		`"headers":{"BCC":["a",1]}`: "line 2: properties/headers/BCC: must be a list of texts",
 	} {
 		bad := strings.Replace(string(line), `"headers":{"n":1}`, edit, 1)
-		for _, args := range [][]string{{"--yes"}, {"--replay", "--yes"}} {
-			_, errs := o.run(t, exitUsage, append([]string{"failed", "import", "orders", write(t, string(line)+bad)}, args...)...)
-			contains(t, errs, want)
+		for _, args := range []string{" --yes", " --replay --yes"} {
+			o.says(t, exitUsage, "failed import orders "+write(t, string(line)+bad)+args, want)
 		}
 	}
-	if err := o.has(t, "orders.failed", 0); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, o.has(t, "orders.failed", 0))
 	good := strings.Replace(string(line), `"headers":{"n":1}`, `"headers":{"CC":["a"]},"delivery_mode":0`, 1)
-	o.run(t, exitOK, "failed", "import", "orders", write(t, good), "--yes")
+	o.run(t, exitOK, "failed import orders "+write(t, good)+" --yes")
 }
 
 // A dry run knows what the connection does not carry.
@@ -216,43 +200,38 @@ func TestImportCountsBeforeItPublishes(t *testing.T) {
 	line, err := os.ReadFile(exportedLine(t))
 	require.NoError(t, err)
 	large := strings.Replace(string(line), `"n":1`, `"n":"`+strings.Repeat("x", 200<<10)+`"`, 1)
-	_, errs := o.run(t, exitOK, "failed", "import", "orders", write(t, string(line)+large), "--dry-run")
-	contains(t, errs, "would import 1 of 2 messages into orders.failed", "1 of them: skipped: its headers do not fit a frame")
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", write(t, string(line)), "--dry-run", "--replay")
-	contains(t, errs, "would import 0 of 1 message into their work queues", "import it without --replay, and replay it with --to")
-	if err := o.has(t, "orders.failed", 0); err != nil {
-		t.Error(err)
-	}
+	o.says(t, exitOK, "failed import orders "+write(t, string(line)+large)+" --dry-run",
+		"would import 1 of 2 messages into orders.failed", "1 of them: skipped: its headers do not fit a frame")
+	o.says(t, exitOK, "failed import orders "+write(t, string(line))+" --dry-run --replay",
+		"would import 0 of 1 message into their work queues", "import it without --replay, and replay it with --to")
+	require.NoError(t, o.has(t, "orders.failed", 0))
 }
 
 // What was named and is not there is no success.
 func TestIDsThatAreNotFound(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
-	_, errs := o.run(t, exitOK, "failed", "replay", "orders", "--all", "--yes")
-	contains(t, errs, "orders.failed is empty")
+	o.says(t, exitOK, "failed replay orders --all --yes", "orders.failed is empty")
 	o.park(t, "exhausted", "order-1")
-	_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--reason", "malformed", "--discard", "--yes")
-	contains(t, errs, "no message matches, of 1 in orders.failed")
-	out, errs := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
+	o.says(t, exitOK, "failed delete orders --reason malformed --discard --yes", "no message matches, of 1 in orders.failed")
+	out, errs := o.run(t, exitOK, "failed list orders -o id")
 	contains(t, errs, "1 message in orders.failed")
 	ids := write(t, out+"0000000000000000\n")
 	dir := t.TempDir()
-	for _, args := range [][]string{
-		{"export", "orders", "--ids", ids},
-		{"export", "orders", "--message-id", "order-1", "--message-id", "order-2"},
-		{"replay", "orders", "--ids", ids, "--dry-run"},
-		{"delete", "orders", "--message-id", "order-2", "--discard", "--yes"},
-		{"export", "orders", "--message-id", "order-2", "--remove", "--file", filepath.Join(dir, "a"), "--yes"},
-		{"delete", "orders", "--ids", ids, "--export", filepath.Join(dir, "b"), "--yes"},
+	for _, args := range []string{
+		"export orders --ids " + ids,
+		"export orders --message-id order-1 --message-id order-2",
+		"replay orders --ids " + ids + " --dry-run",
+		"delete orders --message-id order-2 --discard --yes",
+		"export orders --message-id order-2 --remove --file " + filepath.Join(dir, "a") + " --yes",
+		"delete orders --ids " + ids + " --export " + filepath.Join(dir, "b") + " --yes",
 	} {
-		_, errs := o.run(t, exitError, append([]string{"failed"}, args...)...)
-		contains(t, errs, `1 id not found in "orders.failed"`)
+		o.says(t, exitError, "failed "+args, `1 id not found in "orders.failed"`)
 	}
 	contains(t, strings.Join(names(t, dir), " "), "b")
 	o.park(t, "exhausted", "order-1")
-	_, errs = o.run(t, exitError, "failed", "replay", "orders", "--message-id", "order-1", "--message-id", "order-2", "--yes")
-	contains(t, errs, "replayed 1 of 1 to orders.created", "1 id not found: order-2")
+	o.says(t, exitError, "failed replay orders --message-id order-1 --message-id order-2 --yes",
+		"replayed 1 of 1 to orders.created", "1 id not found: order-2")
 }
 
 func names(t *testing.T, dir string) (names []string) {
@@ -276,7 +255,7 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 			"dead-letter-reason": evil, "dead-letter-error": evil, "retry-queue": evil, evil: evil, "dead-letter-exception": evil,
 		}})
 	}
-	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
+	ids, _ := o.run(t, exitOK, "failed list orders -o id")
 	id := strings.TrimSpace(ids)
 	for _, args := range [][]string{
 		{"failed", "list", "--queue", evil},
@@ -290,14 +269,10 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 		{"failed", "replay", "orders", "--all", "--to", "missing" + evil, "--yes"},
 	} {
 		_, stdout, stderr := execute(t.Context(), o.env, append(args, "--vhost", o.Vhost)...)
-		if stdout+stderr == "" || strings.ContainsAny(stdout+stderr, "\x1b\x07\u009b") {
-			t.Errorf("%q printed %q", args, stdout+stderr)
-		}
+		assert.Truef(t, stdout+stderr != "" && !strings.ContainsAny(stdout+stderr, "\x1b\x07\u009b"), "%q printed %q", args, stdout+stderr)
 	}
-	out, _ := o.run(t, exitOK, "failed", "show", "orders", id, "--raw")
-	if out != "\u009b2J"+evil {
-		t.Errorf("body %q", out)
-	}
+	out, _ := o.run(t, exitOK, "failed show orders "+id+" --raw")
+	assert.Equal(t, "\u009b2J"+evil, out)
 }
 
 // What is no text is shown as in a file.
@@ -305,14 +280,11 @@ func TestShowBinaryBody(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
 	o.Publish(t, "", "orders.failed", amqp.Publishing{Body: []byte{0xff, 0, 1}})
-	ids, _ := o.run(t, exitOK, "failed", "list", "orders", "-o", "id")
-	out, _ := o.run(t, exitOK, "failed", "show", "orders", strings.TrimSpace(ids), "-o", "json")
+	ids, _ := o.run(t, exitOK, "failed list orders -o id")
+	out, _ := o.run(t, exitOK, "failed show orders "+strings.TrimSpace(ids)+" -o json")
 	contains(t, out, `"body_base64": "/wAB"`)
-	if strings.Contains(out, `"body"`) {
-		t.Error(out)
-	}
-	out, _ = o.run(t, exitOK, "failed", "show", "orders", strings.TrimSpace(ids))
-	contains(t, out, `"\xff\x00\x01"`, "--raw writes the bytes")
+	assert.NotContains(t, out, `"body"`)
+	o.prints(t, exitOK, "failed show orders "+strings.TrimSpace(ids), `"\xff\x00\x01"`, "--raw writes the bytes")
 }
 
 // A wait that is interrupted says that nobody knows what came back.
@@ -337,11 +309,68 @@ func TestInterruptedWait(t *testing.T) {
 			stop()
 		}
 	}
-	if got := <-code; got != exitError {
-		t.Errorf("exit code %d", got)
-	}
+	assert.Equal(t, exitError, <-code)
 	contains(t, errs.String(), "stopped while waiting")
-	if records := recordsIn(t, log); len(records) != 2 || records[1].Counts["replayed"] != 1 || !strings.Contains(records[1].Error, "stopped") {
-		t.Errorf("records %+v", records)
+	records := recordsIn(t, log)
+	require.Len(t, records, 2)
+	assert.Equal(t, 1, records[1].Counts["replayed"])
+	assert.Contains(t, records[1].Error, "stopped")
+}
+
+// A variable that is not set must not mean all messages, nor that nothing is kept.
+func TestEmptyFlagsAreRefused(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.park(t, "exhausted", "order-1")
+	for _, args := range [][]string{
+		{"delete", "orders", "--all", "--export", "", "--yes"},
+		{"delete", "orders", "--reason", "exhausted", "--ids", "", "--discard", "--yes"},
+		{"replay", "orders", "--ids", "", "--yes"},
+		{"replay", "orders", "--message-id", "", "--yes"},
+		{"replay", "orders", "--limit", "0", "--yes"},
+		{"replay", "orders", "--all", "--record", "", "--yes"},
+	} {
+		o.run(t, exitUsage, "failed", args...)
 	}
+	_, ok := o.Get(t, "orders.failed")
+	assert.True(t, ok, "the message is gone")
+}
+
+// A URI in the wrong place has a password.
+func TestURIsAreNoNames(t *testing.T) {
+	t.Parallel()
+	const uri = "amqp://user:topsecret@host"
+	for _, args := range [][]string{
+		{"failed", "list", uri},
+		{"failed", "list", "--queue", uri},
+		{"failed", "replay", "orders", "--all", "--to", uri, "--dry-run"},
+		{"failed", "delete", "orders", "--all", "--export", uri, "--yes"},
+		{"status", uri},
+	} {
+		code, stdout, stderr := execute(t.Context(), map[string]string{cli.EnvURI: "amqp://localhost:1"}, args...)
+		assert.Equal(t, exitUsage, code, args)
+		assert.NotContainsf(t, stdout+stderr, "topsecret", "%v printed the password", args)
+	}
+}
+
+// What cannot be replayed stays, which is no success.
+func TestSkippedMessagesAreNoSuccess(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.Publish(t, "", "orders.failed", amqp.Publishing{Body: []byte("from nowhere")})
+	o.says(t, exitError, "failed replay orders --all --yes", "1 skipped: ", "no message can be replayed")
+	o.park(t, "exhausted", "order-1")
+	o.says(t, exitError, "failed replay orders --all --yes", "replayed 1 of 1", "1 skipped: ")
+}
+
+// What another consumer holds may be present, and would be duplicated.
+func TestImportSeesAllOrNothing(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.failedExchange(t)
+	o.park(t, "exhausted", "order-1")
+	out, _ := o.run(t, exitOK, "failed export orders")
+	o.consume(t, "orders.failed")
+	o.says(t, exitError, "failed import orders "+write(t, out)+" --yes", "another consumer", "write --allow-duplicates")
+	o.says(t, exitOK, "failed import orders "+write(t, out)+" --yes --allow-duplicates", "imported 1 of 1")
 }

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // terminal records what it shows, and types nothing.
@@ -23,9 +22,8 @@ func terminal(t *testing.T) (slave, master *os.File) {
 	const unlock, getNumber = 0x40045431, 0x80045430 // TIOCSPTLCK, TIOCGPTN
 	var zero, number int32
 	for request, argument := range map[uintptr]*int32{unlock: &zero, getNumber: &number} {
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), request, uintptr(unsafe.Pointer(argument))); e != 0 {
-			t.Fatal(e)
-		}
+		_, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), request, uintptr(unsafe.Pointer(argument)))
+		require.Zero(t, e)
 	}
 	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
@@ -62,14 +60,10 @@ func TestSignalAtTheQuestion(t *testing.T) {
 			}
 		}
 		_ = program.Wait()
-		if code := program.ProcessState.ExitCode(); code != exitError {
-			t.Errorf("%v: %s", args, program.ProcessState)
-		}
+		assert.Equalf(t, exitError, program.ProcessState.ExitCode(), "%v: %s", args, program.ProcessState)
 		contains(t, text.String(), "nothing was changed")
-		if strings.Contains(text.String(), `"event"`) {
-			t.Errorf("a record of nothing: %s", text.String())
-		}
-		brokertest.Eventually(t, func() error { return o.has(t, "orders.failed", messages) })
+		assert.NotContains(t, text.String(), `"event"`)
+		o.holds(t, "orders.failed", messages)
 	}
 }
 
@@ -90,7 +84,5 @@ func TestNoRecordAtATerminal(t *testing.T) {
 		text.WriteString(line)
 	}
 	contains(t, text.String(), "replayed 1 of 1 to orders.created")
-	if strings.Contains(text.String(), `"event"`) {
-		t.Error(text.String())
-	}
+	assert.NotContains(t, text.String(), `"event"`)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -51,7 +52,7 @@ func incident(t *testing.T) orders {
 		messages = append(messages, parkedMessage(t, *failures+i, "malformed", "unknown currency EURO", i%2 == 0))
 	}
 	o.publishRaw(t, messages...)
-	o.await(t, *failures+malformed)
+	o.holds(t, "orders.failed", *failures+malformed)
 	return o
 }
 
@@ -72,9 +73,8 @@ func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool)
 	if compressed {
 		p.SetText(content.ContentEncoding, "gzip")
 		var err error
-		if body, err = failed.Encoded("gzip", body); err != nil {
-			t.Fatal(err)
-		}
+		body, err = failed.Encoded("gzip", body)
+		require.NoError(t, err)
 	}
 	return failed.Publishing{Exchange: "orders.failed.route", RoutingKey: "order.created", Properties: p.Encode(), Body: body}
 }
@@ -83,14 +83,13 @@ func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool)
 func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[string]int) {
 	t.Helper()
 	byMessageID, byID = map[string]string{}, map[string]int{}
-	if _, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+	_, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
 		plain, _ := e.Plain()
 		byMessageID[e.MessageID] = string(plain)
 		byID[e.ID]++
 		return transfer.Verdict{}
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}})
+	require.NoError(t, err)
 	return byMessageID, byID
 }
 
@@ -98,9 +97,8 @@ func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[st
 func edited(t *testing.T, name, from, to string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil || !bytes.Contains(text, []byte(from)) {
-		t.Fatal(from, "is not in the file", err)
-	}
+	require.NoError(t, err)
+	require.Contains(t, string(text), from)
 	return write(t, strings.ReplaceAll(string(text), from, to))
 }
 
@@ -108,9 +106,7 @@ func edited(t *testing.T, name, from, to string) string {
 func runOf(t *testing.T, text string) string {
 	t.Helper()
 	found := regexp.MustCompile(`"run":"([0-9a-f]{8})"`).FindStringSubmatch(text)
-	if found == nil {
-		t.Fatalf("no run in %s", text)
-	}
+	require.NotNilf(t, found, "no run in %s", text)
 	return found[1]
 }
 
@@ -121,36 +117,28 @@ func TestUndo(t *testing.T) {
 	o := incident(t)
 	all := *failures + malformed
 	before, ids := o.bodies(t)
-	same := func(step string, wantIDs map[string]int, wantBodies map[string]string) {
+	same := func(step string, want map[string]string) {
 		t.Helper()
-		o.await(t, len(wantBodies))
-		gotBodies, gotIDs := o.bodies(t)
-		if !maps.Equal(gotIDs, wantIDs) || !maps.Equal(gotBodies, wantBodies) {
-			t.Fatalf("%s: %d ids of %d messages, want %d of %d", step, len(gotIDs), len(gotBodies), len(wantIDs), len(wantBodies))
-		}
+		o.holds(t, "orders.failed", len(want))
+		got, gotIDs := o.bodies(t)
+		require.Truef(t, maps.Equal(gotIDs, ids) && maps.Equal(got, want), "%s: %d ids of %d messages", step, len(gotIDs), len(got))
 	}
-	if len(before) != all || len(ids) != all {
-		t.Fatalf("%d ids of %d messages", len(ids), len(before))
-	}
+	require.Truef(t, len(before) == all && len(ids) == all, "%d ids of %d messages", len(ids), len(before))
 
 	// What it says: four failures, and each message readable.
-	out, errs := o.run(t, exitOK, "failed", "list", "orders")
+	out, errs := o.run(t, exitOK, "failed list orders")
 	contains(t, out, "order <n> not found", "TimeoutError: after <n>s", "no stock in <uuid> since <time>", "20", "unknown currency EURO")
-	if lines := strings.Count(out, "\n"); lines != 5 {
-		t.Errorf("%d lines:\n%s", lines, out)
-	}
+	assert.Equal(t, 5, strings.Count(out, "\n"), out)
 	contains(t, errs, fmt.Sprintf("%d messages in orders.failed; all put back", all))
-	out, _ = o.run(t, exitOK, "failed", "list", "orders", "--messages", "--error", "TimeoutError: after <n>s")
+	out, _ = o.run(t, exitOK, "failed list orders --messages --error", "TimeoutError: after <n>s")
 	contains(t, out, "REASON", "ERROR, OR BODY", "exhausted", "TimeoutError: after")
 	for line := range strings.Lines(out) {
-		if len([]rune(line)) > 121 {
-			t.Errorf("%d columns: %s", len([]rune(line)), line)
-		}
+		assert.LessOrEqual(t, len([]rune(line)), 121, line)
 	}
-	out, _ = o.run(t, exitOK, "failed", "show", "orders", "order-1")
-	contains(t, out, "Error\n  Traceback (most recent call last):\n    File \"pay.py\", line 1\n  TimeoutError: after 1.5s\n", "content_encoding  gzip",
+	o.prints(t, exitOK, "failed show orders order-1",
+		"Error\n  Traceback (most recent call last):\n    File \"pay.py\", line 1\n  TimeoutError: after 1.5s\n", "content_encoding  gzip",
 		"as gzip)\n{\n  \"order\": 1,\n  \"currency\": \"EURO\"\n}")
-	out, _ = o.run(t, exitOK, "failed", "show", "orders", "order-1", "-o", "json")
+	out, _ = o.run(t, exitOK, "failed show orders order-1 -o json")
 	var shown struct {
 		ID, Decoded, Body string
 		Properties        struct {
@@ -165,70 +153,64 @@ func TestUndo(t *testing.T) {
 
 	// Out and in again.
 	file := filepath.Join(t.TempDir(), "all.jsonl")
-	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", file, "--yes")
-	_, errs = o.run(t, exitUsage, "failed", "import", "orders", file)
-	contains(t, errs, "write --yes")
-	o.await(t, 0)
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
+	o.run(t, exitOK, "failed delete orders --all --export "+file+" --yes")
+	o.says(t, exitUsage, "failed import orders "+file, "write --yes")
+	o.holds(t, "orders.failed", 0)
+	_, errs = o.run(t, exitOK, "failed import orders "+file+" --yes")
 	contains(t, errs, fmt.Sprintf("imported %d of %d messages", all, all), "failed delete orders --vhost "+o.Vhost+" --run "+runOf(t, errs)+" --discard")
-	same("an import", ids, before)
+	same("an import", before)
 	imported := runOf(t, errs)
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", file, "--yes")
+	_, errs = o.run(t, exitOK, "failed import orders "+file+" --yes")
 	contains(t, errs, fmt.Sprintf("imported 0 of %d messages", all), fmt.Sprintf("%d messages in the queue already", all),
 		fmt.Sprintf("in the queue already, %d of run %s", all, imported))
 	lacks(t, errs, "To undo", " of them: ")
-	same("the same import again", ids, before)
+	same("the same import again", before)
 
 	// The malformed ones are edited, and take the places of those that they were.
 	odd := filepath.Join(t.TempDir(), "malformed.jsonl")
-	o.run(t, exitOK, "failed", "export", "orders", "--reason", "malformed", "--decode", "--file", odd)
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", odd, "--yes")
-	contains(t, errs, "imported 0 of 20 messages", "20 messages in the queue already")
+	o.run(t, exitOK, "failed export orders --reason malformed --decode --file "+odd)
+	o.says(t, exitOK, "failed import orders "+odd+" --yes", "imported 0 of 20 messages", "20 messages in the queue already")
 	corrected := edited(t, odd, `\"currency\":\"EURO\"`, `\"currency\":\"EUR\"`)
-	_, errs = o.run(t, exitError, "failed", "import", "orders", corrected, "--yes")
-	contains(t, errs, "nothing was imported: messages with 20 ids of the file have another content in orders.failed; --replace puts",
+	o.says(t, exitError, "failed import orders "+corrected+" --yes",
+		"nothing was imported: messages with 20 ids of the file have another content in orders.failed; --replace puts",
 		"in the queue:", `EURO\"}"`, "in the file:", `EUR\"}"`)
-	same("a refused import", ids, before)
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", corrected, "--replace", "--yes")
+	same("a refused import", before)
+	_, errs = o.run(t, exitOK, "failed import orders "+corrected+" --replace --yes")
 	contains(t, errs, "imported 20 of 20 messages", "replaced 20 of 20 messages", `"replaced":20`)
 	lacks(t, errs, "To undo")
-	_, errs = o.run(t, exitOK, "failed", "list", "orders", "--reason", "malformed", "--run", runOf(t, errs)+","+imported)
+	_, errs = o.run(t, exitOK, "failed list orders --reason malformed --run", runOf(t, errs)+","+imported)
 	contains(t, errs, ", 0 of them selected")
 	want := maps.Clone(before)
 	for i := *failures; i < all; i++ {
 		want[fmt.Sprintf("order-%d", i)] = strings.Replace(want[fmt.Sprintf("order-%d", i)], "EURO", "EUR", 1)
 	}
-	same("a replacement", ids, want)
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", corrected, "--replace", "--yes")
-	contains(t, errs, "imported 0 of 20 messages", "20 messages in the queue already")
-	same("the same replacement again", ids, want)
+	same("a replacement", want)
+	o.says(t, exitOK, "failed import orders "+corrected+" --replace --yes",
+		"imported 0 of 20 messages", "20 messages in the queue already")
+	same("the same replacement again", want)
 
 	// A replay forgets where they were, and a file keeps it.
 	saved := filepath.Join(t.TempDir(), "replayed.jsonl")
-	_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "malformed", "--to", "elsewhere", "--dry-run")
-	contains(t, errs, "With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them")
+	o.says(t, exitOK, "failed replay orders --reason malformed --to elsewhere --dry-run",
+		"With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them")
 	o.DeclareQueue(t, "elsewhere", "quorum", nil)
-	_, errs = o.run(t, exitOK, "failed", "replay", "orders", "--reason", "malformed", "--to", "elsewhere", "--export", saved, "--yes")
-	contains(t, errs, "replayed 20 of 20 to elsewhere", "As they were, they are in "+saved)
+	o.says(t, exitOK, "failed replay orders --reason malformed --to elsewhere --export "+saved+" --yes",
+		"replayed 20 of 20 to elsewhere", "As they were, they are in "+saved)
 	for range malformed {
 		d, ok := o.Get(t, "elsewhere")
-		if !ok || d.Headers[failed.HeaderID] != nil || d.Headers[failed.HeaderRun] != nil || d.Headers["dead-letter-reason"] != nil {
-			t.Errorf("delivery %+v", d)
-		}
+		assert.Truef(t, ok && d.Headers[failed.HeaderID] == nil && d.Headers[failed.HeaderRun] == nil && d.Headers["dead-letter-reason"] == nil,
+			"delivery %+v", d)
 	}
-	_, errs = o.run(t, exitOK, "failed", "import", "orders", saved, "--yes")
-	same("an import of what was replayed", ids, want)
+	_, errs = o.run(t, exitOK, "failed import orders "+saved+" --yes")
+	same("an import of what was replayed", want)
 
 	// An import is taken back.
 	run := runOf(t, errs)
-	out, _ = o.run(t, exitOK, "failed", "list", "orders", "--run", run)
-	contains(t, out, "20     malformed")
-	_, errs = o.run(t, exitOK, "failed", "delete", "orders", "--run", run, "--discard", "--yes")
-	contains(t, errs, "deleted 20 of 20")
-	o.await(t, *failures)
-	if left, _ := o.bodies(t); left["order-0"] != before["order-0"] || left[fmt.Sprintf("order-%d", *failures)] != "" {
-		t.Errorf("%d messages", len(left))
-	}
+	o.prints(t, exitOK, "failed list orders --run "+run, "20     malformed")
+	o.says(t, exitOK, "failed delete orders --run "+run+" --discard --yes", "deleted 20 of 20")
+	o.holds(t, "orders.failed", *failures)
+	left, _ := o.bodies(t)
+	assert.Truef(t, left["order-0"] == before["order-0"] && left[fmt.Sprintf("order-%d", *failures)] == "", "%d messages", len(left))
 }
 
 // killed runs a command and kills it once it has begun.
@@ -259,7 +241,7 @@ func TestKilledUndo(t *testing.T) {
 	o.killed(t, func() bool { info, err := os.Stat(first); return err == nil && info.Size() > 0 },
 		"failed", "delete", "orders", "--all", "--export", first, "--yes")
 	o.awaitStill(t)
-	o.run(t, exitOK, "failed", "delete", "orders", "--all", "--export", second, "--yes")
+	o.run(t, exitOK, "failed delete orders --all --export "+second+" --yes")
 	text, err := os.ReadFile(first)
 	require.NoError(t, err)
 	// Of the line that was being written, the message is in the other file.
@@ -267,14 +249,13 @@ func TestKilledUndo(t *testing.T) {
 	o.killed(t, func() bool { return o.left(t, "orders.failed") > 0 }, "failed", "import", "orders", whole, "--yes")
 	o.awaitStill(t)
 	t.Logf("%d of %d imported when killed", o.left(t, "orders.failed"), bytes.Count(text, []byte("\n")))
-	o.run(t, exitOK, "failed", "import", "orders", whole, "--yes")
+	o.run(t, exitOK, "failed import orders "+whole+" --yes")
 	if _, err := os.Stat(second); err == nil {
-		o.run(t, exitOK, "failed", "import", "orders", second, "--yes")
+		o.run(t, exitOK, "failed import orders "+second+" --yes")
 	}
-	o.await(t, all)
-	if after, again := o.bodies(t); !maps.Equal(after, before) || !maps.Equal(again, ids) {
-		t.Errorf("%d messages of %d ids, want %d of %d", len(after), len(again), len(before), len(ids))
-	}
+	o.holds(t, "orders.failed", all)
+	after, again := o.bodies(t)
+	assert.Truef(t, maps.Equal(after, before) && maps.Equal(again, ids), "%d messages of %d ids", len(after), len(again))
 }
 
 // awaitStill waits until what a killed command held is counted again.

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -80,6 +80,7 @@ func (o orders) bind(t *testing.T, queue, key string) {
 	require.NoError(t, o.Channel(t).QueueBind(queue, key, "events.deliver", false, nil))
 }
 
+// holds waits until so many messages are ready: large ones that were put back come late.
 func (o orders) holds(t *testing.T, queue string, want int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error { return o.has(t, queue, want) })
@@ -108,48 +109,45 @@ func TestUnrouted(t *testing.T) {
 	})
 	o.Publish(t, "events", "order.paid", amqp.Publishing{MessageId: "undecodable", Headers: amqp.Table{"x-delay": "3600000"}})
 	o.holds(t, "events.delay.inbox", 1)
-	if d, ok, err := o.Channel(t).Get("events.delay.inbox", false); err != nil || !ok || d.Reject(false) != nil {
-		t.Fatal(ok, err)
-	}
+	d, ok, err := o.Channel(t).Get("events.delay.inbox", false)
+	require.True(t, err == nil && ok && d.Reject(false) == nil, "rejected", err)
 	o.holds(t, unrouted, 5)
 
-	out, errs := o.run(t, exitOK, "failed", "list", "--queue", unrouted)
+	out, errs := o.run(t, exitOK, "failed list --queue "+unrouted)
 	contains(t, out, "2      delay_too_long  -", "2      unroutable      -", "1      malformed       -")
 	contains(t, errs, "5 messages in "+unrouted+"; all put back. --messages lists")
-	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--messages")
-	contains(t, out, "order.paid", "next year", "undecodable")
-	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--message-id", "next year", "-o", "id")
-	out, _ = o.run(t, exitOK, "failed", "show", "--queue", unrouted, strings.TrimSpace(out))
-	contains(t, out, "delay_too_long", "delayed exchange", "Due", time.Now().Add(364*24*time.Hour).UTC().Format("2006-01-02"))
+	o.prints(t, exitOK, "failed list --queue "+unrouted+" --messages", "order.paid", "next year", "undecodable")
+	out, _ = o.run(t, exitOK, "failed list --queue "+unrouted+" --message-id", "next year", "-o", "id")
+	o.prints(t, exitOK, "failed show --queue "+unrouted+" "+strings.TrimSpace(out),
+		"delay_too_long", "delayed exchange", "Due", time.Now().Add(364*24*time.Hour).UTC().Format("2006-01-02"))
 
-	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--all", "--dry-run")
-	contains(t, errs, "would replay 5 messages to events (for the rest of their delay), events.deliver (at once)")
-	_, errs = o.run(t, exitUsage, "failed", "replay", "--queue", unrouted, "--all", "--to", "events.delay.100ms.3", "--yes")
-	contains(t, errs, "one of the delayed exchange's own queues")
+	o.says(t, exitOK, "failed replay --queue "+unrouted+" --all --dry-run",
+		"would replay 5 messages to events (for the rest of their delay), events.deliver (at once)")
+	o.says(t, exitUsage, "failed replay --queue "+unrouted+" --all --to events.delay.100ms.3 --yes",
+		"one of the delayed exchange's own queues")
 
 	// No queue is bound: the broker brings back at once what is due.
-	_, errs = o.run(t, exitError, "failed", "replay", "--queue", unrouted, "--reason", "unroutable", "--yes")
-	contains(t, errs, "After 0s: 2 back in "+unrouted+". 2 unroutable.", "Bind a queue to events.deliver for the routing keys of the unroutable ones")
+	o.says(t, exitError, "failed replay --queue "+unrouted+" --reason unroutable --yes",
+		"After 0s: 2 back in "+unrouted+". 2 unroutable.", "Bind a queue to events.deliver for the routing keys of the unroutable ones")
 	o.bind(t, "paid", "order.paid")
 	o.bind(t, "copied", "order.copied")
-	_, errs = o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--all", "--yes")
-	contains(t, errs, "replayed 5 of 5 to", "After 0s: 0 back", "no worker consumes events.delay.inbox, which has 2 messages")
+	o.says(t, exitOK, "failed replay --queue "+unrouted+" --all --yes",
+		"replayed 5 of 5 to", "After 0s: 0 back", "no worker consumes events.delay.inbox, which has 2 messages")
 	o.holds(t, "paid", 3)
 	o.holds(t, "copied", 1)
 	for range 3 {
 		d, _ := o.Get(t, "paid")
 		delay := delayOf(d)
-		if d.RoutingKey != "order.paid" || delay >= 0 || d.Headers["x-death"] != nil || d.Headers["dead-letter-reason"] != nil {
-			t.Errorf("delivered %q: %+v", d.MessageId, d.Headers)
-		}
+		assert.Truef(t, d.RoutingKey == "order.paid" && delay < 0 && d.Headers["x-death"] == nil && d.Headers["dead-letter-reason"] == nil,
+			"delivered %q: %+v", d.MessageId, d.Headers)
 	}
 	for range 2 {
 		d, _ := o.Get(t, "events.delay.inbox")
 		delay := delayOf(d)
 		rest := map[string]time.Duration{"next year": 364 * 24 * time.Hour, "undecodable": time.Hour}[d.MessageId]
-		if early := rest - time.Duration(delay)*time.Millisecond; d.RoutingKey != "order.paid" || early > 30*time.Second || early < -2*time.Second {
-			t.Errorf("%q has to wait %d ms, of %s", d.MessageId, delay, rest)
-		}
+		early := rest - time.Duration(delay)*time.Millisecond
+		assert.Truef(t, d.RoutingKey == "order.paid" && early <= 30*time.Second && early >= -2*time.Second,
+			"%q has to wait %d ms, of %s", d.MessageId, delay, rest)
 	}
 	o.holds(t, unrouted, 0)
 }
@@ -173,24 +171,20 @@ func TestUnroutedExpired(t *testing.T) {
 	o.Publish(t, "events", "order.paid", amqp.Publishing{MessageId: "expired", Expiration: "1", Headers: amqp.Table{"x-delay": int64(3_600_000)}})
 	o.tooLong(t, "yesterday", time.Hour, time.Now().Add(-24*time.Hour))
 	o.holds(t, unrouted, 2)
-	out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--reason", "expired", "--messages")
+	out, _ := o.run(t, exitOK, "failed list --queue "+unrouted+" --reason expired --messages")
 	contains(t, out, "expired")
-	if strings.Contains(out, "yesterday") {
-		t.Error(out)
-	}
+	assert.NotContains(t, out, "yesterday")
 	o.bind(t, "work", "order.paid")
-	o.run(t, exitOK, "failed", "replay", "--queue", unrouted, "--all", "--yes")
+	o.run(t, exitOK, "failed replay --queue "+unrouted+" --all --yes")
 	o.holds(t, unrouted, 0)
 	o.holds(t, "events.delay.inbox", 1)
-	if d, _ := o.Get(t, "events.delay.inbox"); d.Expiration != "" {
-		t.Errorf("replayed: %+v", d)
-	} else if rest, ok := d.Headers["x-delay"].(int32); !ok || rest <= 3_500_000 || rest > 3_600_000 {
-		t.Errorf("replayed with the delay %v", d.Headers["x-delay"])
-	}
+	d, _ := o.Get(t, "events.delay.inbox")
+	assert.Empty(t, d.Expiration)
+	rest, ok := d.Headers["x-delay"].(int32)
+	assert.Truef(t, ok && rest > 3_500_000 && rest <= 3_600_000, "replayed with the delay %v", d.Headers["x-delay"])
 	o.holds(t, "work", 1)
-	if d, _ := o.Get(t, "work"); d.Headers["x-delay"] != int32(-3_600_000) {
-		t.Errorf("delivered with the delay %v", d.Headers["x-delay"])
-	}
+	d, _ = o.Get(t, "work")
+	assert.Equal(t, int32(-3_600_000), d.Headers["x-delay"])
 }
 
 // What is exported and removed comes back as it was, with its routing key and its reason.
@@ -200,23 +194,21 @@ func TestUnroutedThroughAFile(t *testing.T) {
 	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 	o.Publish(t, "events.deliver", "nobody", amqp.Publishing{MessageId: "at once", Headers: amqp.Table{"x-delay": int64(-5)}})
 	o.holds(t, unrouted, 2)
-	for i, command := range [][]string{{"export", "--remove", "--file"}, {"delete", "--all", "--export"}} {
+	for i, command := range []string{"export --remove --file ", "delete --all --export "} {
 		file := filepath.Join(t.TempDir(), fmt.Sprint(i))
-		_, errs := o.run(t, exitOK, append(append([]string{"failed"}, command...), file, "--queue", unrouted, "--yes")...)
-		contains(t, errs, "deleted 2 of 2", "To undo: rabbitmq-retry failed import --queue "+unrouted)
+		o.says(t, exitOK, "failed "+command+file+" --yes --queue "+unrouted,
+			"deleted 2 of 2", "To undo: rabbitmq-retry failed import --queue "+unrouted)
 		o.holds(t, unrouted, 0)
-		o.run(t, exitOK, "failed", "import", "--queue", unrouted, file, "--yes")
+		o.run(t, exitOK, "failed import --queue "+unrouted+" "+file+" --yes")
 		o.holds(t, unrouted, 2)
 	}
-	out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "--messages")
-	contains(t, out, "order.paid", "nobody")
-	out, _ = o.run(t, exitOK, "failed", "list", "--queue", unrouted)
-	contains(t, out, "1      delay_too_long", "1      unroutable")
+	o.prints(t, exitOK, "failed list --queue "+unrouted+" --messages", "order.paid", "nobody")
+	o.prints(t, exitOK, "failed list --queue "+unrouted, "1      delay_too_long", "1      unroutable")
 	file := filepath.Join(t.TempDir(), "all")
-	o.run(t, exitOK, "failed", "export", "--queue", unrouted, "--file", file)
+	o.run(t, exitOK, "failed export --queue "+unrouted+" --file "+file)
 	o.bind(t, "all", "#")
-	_, errs := o.run(t, exitOK, "failed", "import", "--queue", unrouted, file, "--replay", "--yes")
-	contains(t, errs, "imported 2 of 2 messages into events and events.deliver")
+	o.says(t, exitOK, "failed import --queue "+unrouted+" "+file+" --replay --yes",
+		"imported 2 of 2 messages into events and events.deliver")
 	o.holds(t, "all", 1)
 	o.holds(t, "events.delay.inbox", 1)
 }
@@ -228,30 +220,22 @@ func TestUnroutedQueueIsKnown(t *testing.T) {
 	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 	reader := o.as(t, "", unrouted)
 	for range 25 {
-		_, errs := reader.run(t, exitOK, "failed", "list", "--queue", unrouted)
-		if strings.Contains(errs, "delivery limit") {
-			t.Fatal(errs)
-		}
+		_, errs := reader.run(t, exitOK, "failed list --queue "+unrouted)
+		require.NotContains(t, errs, "delivery limit")
 	}
-	_, errs := reader.run(t, exitError, "failed", "replay", "--queue", unrouted, "--all", "--yes")
-	contains(t, errs, `needs: write on "events"`)
+	reader.says(t, exitError, "failed replay --queue "+unrouted+" --all --yes", `needs: write on "events"`)
 	config := write(t, `{"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"1s","precision":"100ms"}]}`)
 	code, _, errs := execute(t.Context(), o.env, "failed", "list", "--queue", unrouted, "--config", config)
-	if code != exitOK {
-		t.Errorf("the configuration says the vhost: %s", errs)
-	}
-	_, errs = o.run(t, exitUsage, "failed", "list", "events", "--config", config)
-	contains(t, errs, `"events" is a delayed exchange: write --queue `+unrouted)
+	assert.Equalf(t, exitOK, code, "the configuration says the vhost: %s", errs)
+	o.says(t, exitUsage, "failed list events --config "+config, `"events" is a delayed exchange: write --queue `+unrouted)
 
 	// Its name may be on the command line, too.
-	_, errs = o.run(t, exitOK, "failed", "replay", "events", "--all", "--queue", unrouted, "--dry-run")
-	contains(t, errs, "would replay 1 message to events")
+	o.says(t, exitOK, "failed replay events --all --queue "+unrouted+" --dry-run", "would replay 1 message to events")
 
 	// Another queue of such a name is anybody's.
 	o.DeclareQueue(t, "other.delay.unrouted", "quorum", map[string]any{"x-delivery-limit": 5})
 	o.Publish(t, "", "other.delay.unrouted", amqp.Publishing{Body: []byte("1")})
-	_, errs = o.run(t, exitOK, "failed", "list", "--queue", "other.delay.unrouted")
-	contains(t, errs, "may count against its delivery limit")
+	o.says(t, exitOK, "failed list --queue other.delay.unrouted", "may count against its delivery limit")
 }
 
 // What somebody rejects in the unrouted queue stays, and what cannot get to the inbox is there, too: it is not due.
@@ -265,8 +249,7 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 	o.bind(t, "paid", "#")
 	for range 2 {
 		o.holds(t, unrouted, 1)
-		out, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted)
-		contains(t, out, "1      no_inbox")
+		o.prints(t, exitOK, "failed list --queue "+unrouted, "1      no_inbox")
 		brokertest.Eventually(t, func() error {
 			d, ok, err := o.Channel(t).Get(unrouted, false)
 			if err != nil || !ok {
@@ -276,14 +259,14 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 		})
 	}
 	o.holds(t, unrouted, 1)
-	_, errs := o.run(t, exitError, "failed", "replay", "--queue", unrouted, "--all", "--yes")
-	contains(t, errs, "replayed 1 of 1 to events (for the rest of their delay)", "After 0s: 1 back in "+unrouted+". 1 no_inbox.",
+	o.says(t, exitError, "failed replay --queue "+unrouted+" --all --yes",
+		"replayed 1 of 1 to events (for the rest of their delay)", "After 0s: 1 back in "+unrouted+". 1 no_inbox.",
 		"events.delay.inbox is not bound to events: run terraform apply")
 	o.holds(t, "paid", 0)
 	// The worker drops a header of its own that comes without a publish id.
-	if d, ok, err := o.Channel(t).Get(unrouted, true); !ok || d.Headers["delay-user-id"] != o.Username || d.Headers["delay-publish-id"] == nil {
-		t.Errorf("headers %v, error %v", d.Headers, err)
-	}
+	d, _ := o.Get(t, unrouted)
+	assert.Equal(t, o.Username, d.Headers["delay-user-id"])
+	assert.NotNil(t, d.Headers["delay-publish-id"])
 }
 
 // Each command needs exactly the permissions that its --help and the guide "Permissions" name.
@@ -308,27 +291,23 @@ func TestUnroutedPermissions(t *testing.T) {
 			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 			o.Publish(t, unrouted, "order.paid", amqp.Publishing{MessageId: "due", Headers: amqp.Table{"x-delay": int64(-5)}})
 			o.holds(t, unrouted, 2)
-			out, _ := o.run(t, exitOK, "failed", "export", "--queue", unrouted)
+			out, _ := o.run(t, exitOK, "failed export --queue "+unrouted)
 			file := write(t, newIDs(strings.ReplaceAll(out, "order.paid", "order.sent")))
 			if strings.Contains(n.args, "repair") {
 				n.spoilTo(t, o, unrouted)
 			}
-			args := append([]string{"failed"}, strings.Fields(strings.ReplaceAll(n.args, "FILE", file))...)
-			args = append(args, "--queue", unrouted)
+			line := "failed " + strings.ReplaceAll(n.args, "FILE", file) + " --queue " + unrouted
 			for i := range n.write {
 				if !strings.Contains(n.args, "repair") {
-					_, errs := o.as(t, only(slices.Delete(slices.Clone(n.write), i, i+1)), only(n.read)).run(t, exitError, args...)
-					contains(t, errs, `needs: write on "`)
+					o.as(t, without(n.write, i), only(n.read)).says(t, exitError, line, `needs: write on "`)
 				}
 			}
 			for i := range n.read {
-				code, _, _ := execute(t.Context(), o.as(t, only(n.write), only(slices.Delete(slices.Clone(n.read), i, i+1))).env, append(args, "--vhost", o.Vhost)...)
-				heard := strings.Contains(n.args, "FILE --replay") && !o.VersionAtLeast("4.3") // of the exchange, by anybody
-				if code != exitError && !heard {
-					t.Errorf("exit code %d without the permission to read", code)
+				if !strings.Contains(n.args, "FILE --replay") || o.VersionAtLeast("4.3") { // anybody hears of the exchange
+					o.as(t, only(n.write), without(n.read, i)).run(t, exitError, line)
 				}
 			}
-			o.as(t, only(n.write), only(n.read)).run(t, exitOK, args...)
+			o.as(t, only(n.write), only(n.read)).run(t, exitOK, line)
 		})
 	}
 }
@@ -337,8 +316,9 @@ func TestUnroutedPermissions(t *testing.T) {
 func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	commands := map[string]string{
-		"list": "failed list", "show": "failed show ID", "export": "failed export", "delete": "failed delete --all --discard --yes",
-		"replay": "failed replay --all --yes", "import": "failed import FILE --yes", "repair": "failed repair --yes", "status": "status events",
+		"list": "failed list QUEUE", "show": "failed show ID QUEUE", "export": "failed export QUEUE",
+		"delete": "failed delete --all --discard --yes QUEUE", "replay": "failed replay --all --yes QUEUE",
+		"import": "failed import FILE --yes QUEUE", "repair": "failed repair --yes QUEUE", "status": "status events",
 	}
 	for command, permissions := range delayed.OperatorPermissions("events") {
 		t.Run(command, func(t *testing.T) {
@@ -347,18 +327,11 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 			o.bind(t, "paid", "#")
 			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 			o.holds(t, unrouted, 1)
-			lines, _ := o.run(t, exitOK, "failed", "export", "--queue", unrouted)
-			id, _ := o.run(t, exitOK, "failed", "list", "--queue", unrouted, "-o", "id")
-			here := strings.NewReplacer("FILE", write(t, newIDs(lines)), "ID", strings.TrimSpace(id))
-			args := strings.Fields(here.Replace(commands[command]))
-			if command == "status" {
-				if _, err := o.Channel(t).Consume("events.delay.inbox", "", false, false, false, false, nil); err != nil {
-					t.Fatal(err)
-				}
-			} else {
-				args = append(args, "--queue", unrouted)
-			}
-			o.as(t, permissions.Write, permissions.Read).run(t, exitOK, args...)
+			lines, _ := o.run(t, exitOK, "failed export --queue "+unrouted)
+			id, _ := o.run(t, exitOK, "failed list --queue "+unrouted+" -o id")
+			here := strings.NewReplacer("FILE", write(t, newIDs(lines)), "ID", strings.TrimSpace(id), "QUEUE", "--queue "+unrouted)
+			o.consume(t, "events.delay.inbox")
+			o.as(t, permissions.Write, permissions.Read).run(t, exitOK, here.Replace(commands[command]))
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -31,10 +32,6 @@ const imageUser = 65532
 // mounted, and nothing can be written.
 func TestExamplesRunInAnEmptyImage(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("chroot needs root")
-	}
-	binary := terraformtest.BuildSidecar(t)
 	for name, deployment := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,8 +40,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 			permissions := pipeline.WorkerPermissions(names)
 			user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 
-			image := image{root: t.TempDir()}
-			image.add(t, "rabbitmq-retry", read(t, binary), 0o755)
+			image := newImage(t)
 			image.add(t, deployment.flag("config"), config(t, b.Vhost, names), 0o644)
 			image.add(t, deployment.flag("username-file"), []byte(user), 0o440)
 			image.add(t, deployment.flag("password-file"), []byte(password+"\n"), 0o440)
@@ -69,9 +65,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 				brokertest.Eventually(t, func() error { return answers("http://" + address + path) })
 			}
 			require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
-			if err := worker.Wait(); err != nil {
-				t.Errorf("SIGTERM: %v", err)
-			}
+			require.NoError(t, worker.Wait())
 		})
 	}
 }
@@ -96,6 +90,17 @@ func config(t *testing.T, vhost string, names pipeline.Names) []byte {
 
 // image is a root file system that its user can read at most.
 type image struct{ root string }
+
+// newImage has the program, and nothing else.
+func newImage(t *testing.T) image {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("chroot needs root")
+	}
+	i := image{root: t.TempDir()}
+	i.add(t, "rabbitmq-retry", read(t, terraformtest.BuildSidecar(t)), 0o755)
+	return i
+}
 
 func (i image) add(t *testing.T, path string, content []byte, mode os.FileMode) {
 	t.Helper()
@@ -157,60 +162,42 @@ func read(t *testing.T, name string) []byte {
 // The certificate authorities are those that the Dockerfile copies to where Go looks for them.
 func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("chroot needs root")
-	}
 	b, names := brokertest.New(t), pipeline.Names("orders")
 	stage(t, b, names)
 	server, ca := brokertest.ServerTLS(t)
-	image := image{root: t.TempDir()}
-	image.add(t, "rabbitmq-retry", read(t, terraformtest.BuildSidecar(t)), 0o755)
+	image := newImage(t)
 	image.add(t, "pipelines.json", config(t, b.Vhost, names), 0o644)
 	image.add(t, "uri", []byte(b.ThroughTLS(t, server)), 0o440)
 
 	check := []string{"worker", "--check", "--config=/pipelines.json", "--uri-file=/uri"}
-	if output, err := image.command(t, check...).Output(); err == nil || !strings.Contains(string(output), "certificate signed by unknown authority") {
-		t.Errorf("without certificates: %v: %s", err, output)
-	}
+	output, err := image.command(t, check...).Output()
+	assert.Truef(t, err != nil && strings.Contains(string(output), "certificate signed by unknown authority"), "%v: %s", err, output)
 	image.add(t, "etc/ssl/certs/ca-certificates.crt", read(t, ca), 0o644)
-	if output, err := image.command(t, check...).Output(); err != nil {
-		t.Errorf("with certificates: %v: %s", err, output)
-	}
+	output, err = image.command(t, check...).Output()
+	require.NoError(t, err, string(output))
 }
 
 // The command that the guide runs in a pod finds the program, the broker and the operator's credentials.
 func TestCommandsRunInThePod(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("chroot needs root")
-	}
 	guide := string(read(t, "../../templates/guides/reading-a-dead-letter.md.tmpl"))
 	documented := regexp.MustCompile(`(?s)kubectl exec -it deploy/rabbitmq-retry -- (.*?[^\\])\n`).FindStringSubmatch(guide)
-	if documented == nil {
-		t.Fatal("the guide runs no command in the pod")
-	}
+	require.NotNil(t, documented, "the guide runs no command in the pod")
 	container := documents(t, "kubernetes/worker.yaml")[0].in("spec", "template", "spec", "containers")
-	if name := container.in("env")["name"]; name != cli.EnvURI {
-		t.Fatalf("the pod has %s, not %s", name, cli.EnvURI)
-	}
+	require.Equal(t, cli.EnvURI, container.in("env")["name"])
 	path := regexp.MustCompile(`(?m)^ENV (PATH=.*)$`).FindStringSubmatch(string(read(t, "../../Dockerfile")))
-	if path == nil {
-		t.Fatal("the Dockerfile sets no PATH")
-	}
+	require.NotNil(t, path, "the Dockerfile sets no PATH")
 
 	b, failed := brokertest.New(t), pipeline.Names("orders").FailedQueue()
 	b.Request(t, http.MethodPut, b.Path("queues", failed), map[string]any{"durable": true})
 	user, password := b.User(t, "", "", "", "^"+regexp.QuoteMeta(failed)+"$")
 	broker, err := url.Parse(b.URI)
 	require.NoError(t, err)
-	image := image{root: t.TempDir()}
-	image.add(t, "rabbitmq-retry", read(t, terraformtest.BuildSidecar(t)), 0o755)
+	image := newImage(t)
 	words := strings.Fields(strings.ReplaceAll(documented[1], "\\\n", " "))
 	for flag, content := range map[string]string{"username": user, "password": password} {
 		at := slices.Index(words, "--"+flag+"-file")
-		if at < 0 || !slices.Contains(kubernetes(t).mounts, filepath.Dir(words[at+1])) {
-			t.Fatalf("no mounted --%s-file in %q", flag, words)
-		}
+		require.Truef(t, at >= 0 && slices.Contains(kubernetes(t).mounts, filepath.Dir(words[at+1])), "no mounted --%s-file in %q", flag, words)
 		image.add(t, words[at+1], []byte(content), 0o440)
 	}
 
@@ -218,24 +205,19 @@ func TestCommandsRunInThePod(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "chroot", slices.Concat(
 		[]string{fmt.Sprintf("--userspec=%d:%[1]d", imageUser), image.root}, words, []string{"--vhost", b.Vhost})...)
 	command.Env = append(inside.Env, path[1], cli.EnvURI+"=amqp://"+broker.Host)
-	if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "0 messages in orders.failed") {
-		t.Errorf("%q: %v\n%s", words, err, output)
-	}
+	output, err := command.CombinedOutput()
+	assert.Truef(t, err == nil && strings.Contains(string(output), "0 messages in orders.failed"), "%q: %v\n%s", words, err, output)
 }
 
 // The image has what the examples rely on, and is built with a compiler that is new enough.
 func TestDockerfileFits(t *testing.T) {
 	t.Parallel()
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(read(t, "../../go.mod")))
-	if language == nil {
-		t.Fatal("go.mod does not say which Go it needs")
-	}
+	require.NotNil(t, language, "go.mod does not say which Go it needs")
 	dockerfile := string(read(t, "../../Dockerfile"))
 	for _, part := range []string{
 		" golang:" + language[1] + " AS build\n", "\nFROM scratch\n", fmt.Sprintf("\nUSER %d:%d\n", imageUser, imageUser), "\nENTRYPOINT [\"/rabbitmq-retry\"]\n",
 	} {
-		if !strings.Contains(dockerfile, part) {
-			t.Errorf("the Dockerfile lacks %q", part)
-		}
+		assert.Contains(t, dockerfile, part)
 	}
 }

@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 const goodConfig = `{"pipelines":[{"version":1,"name":"orders","vhost":"/","delays":["5s"],"max_attempts":4}]}`
@@ -23,6 +28,16 @@ func execute(ctx context.Context, env map[string]string, args ...string) (code i
 	var out, errs bytes.Buffer
 	code = run(ctx, args, func(key string) string { return env[key] }, &out, &errs)
 	return code, out.String(), errs.String()
+}
+
+// refuses fails unless the command ends with this code, a text on stderr, and the password s3cret nowhere.
+func refuses(t *testing.T, code int, env map[string]string, args []string, want string) (stdout string) {
+	t.Helper()
+	got, stdout, stderr := execute(t.Context(), env, args...)
+	assert.Equal(t, code, got, stderr)
+	assert.Contains(t, stderr, want)
+	assert.NotContains(t, stdout+stderr, "s3cret")
+	return stdout
 }
 
 func write(t *testing.T, content string) string {
@@ -86,13 +101,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, _, stderr := execute(t.Context(), test.env, test.args...)
-			if code != exitUsage || !strings.Contains(stderr, test.want) {
-				t.Errorf("exit code %d, want %d; stderr %q, want %q", code, exitUsage, stderr, test.want)
-			}
-			if strings.Contains(stderr, "s3cret") {
-				t.Errorf("stderr has the password: %s", stderr)
-			}
+			refuses(t, exitUsage, test.env, test.args, test.want)
 		})
 	}
 }
@@ -130,13 +139,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:pass/s3cret@127.0.0.1"}
-			code, stdout, stderr := execute(t.Context(), env, test.args...)
-			if code != exitUsage || !strings.Contains(stderr, test.want) {
-				t.Errorf("exit code %d, want %d; stderr %q, want %q", code, exitUsage, stderr, test.want)
-			}
-			if strings.Contains(stdout+stderr, "s3cret") {
-				t.Errorf("the password is shown: %s%s", stdout, stderr)
-			}
+			refuses(t, exitUsage, env, test.args, test.want)
 		})
 	}
 }
@@ -145,12 +148,9 @@ func TestCheckOfABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
 	code, stdout, stderr := execute(t.Context(), env, "worker", "--check")
-	if code != exitError || !strings.Contains(stdout, `pipeline "orders" in vhost "/": error: connect to amqp://127.0.0.1:1:`) {
-		t.Errorf("exit code %d, stdout %q", code, stdout)
-	}
-	if strings.Contains(stdout+stderr, "s3cret") {
-		t.Errorf("the password is printed: %s%s", stdout, stderr)
-	}
+	assert.Truef(t, code == exitError && strings.Contains(stdout, `pipeline "orders" in vhost "/": error: connect to amqp://127.0.0.1:1:`),
+		"exit code %d, stdout %q", code, stdout)
+	assert.NotContainsf(t, stdout+stderr, "s3cret", "the password is printed: %s%s", stdout, stderr)
 }
 
 func TestWorkerWithoutABrokerStopsCleanly(t *testing.T) {
@@ -159,9 +159,7 @@ func TestWorkerWithoutABrokerStopsCleanly(t *testing.T) {
 	cancel()
 	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
 	code, _, stderr := execute(ctx, env, "worker")
-	if code != exitOK || strings.Contains(stderr, "s3cret") {
-		t.Errorf("exit code %d, stderr %s", code, stderr)
-	}
+	assert.Truef(t, code == exitOK && !strings.Contains(stderr, "s3cret"), "exit code %d, stderr %s", code, stderr)
 }
 
 func TestPortInUseEndsTheWorkerAtOnce(t *testing.T) {
@@ -170,10 +168,7 @@ func TestPortInUseEndsTheWorkerAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
-	code, _, stderr := execute(t.Context(), env, "worker", "--listen", listener.Addr().String())
-	if code != exitError || !strings.Contains(stderr, "in use by another program: choose another port") {
-		t.Errorf("exit code %d, stderr %s", code, stderr)
-	}
+	refuses(t, exitError, env, []string{"worker", "--listen", listener.Addr().String()}, "in use by another program: choose another port")
 }
 
 func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
@@ -189,9 +184,7 @@ func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
 		"completion bash": "bash completion",
 	} {
 		code, stdout, stderr := execute(t.Context(), nil, strings.Fields(args)...)
-		if code != exitOK || !strings.Contains(stdout, want) {
-			t.Errorf("%s: exit code %d, %s", args, code, fmt.Sprint(stdout, stderr))
-		}
+		assert.Truef(t, code == exitOK && strings.Contains(stdout, want), "%s: exit code %d, %s", args, code, fmt.Sprint(stdout, stderr))
 	}
 }
 
@@ -201,8 +194,74 @@ func TestHelpShowsTheConnectionLast(t *testing.T) {
 	for command, task := range map[string]string{"failed list": "--reason", "failed replay": "--wait", "status": "--look", "worker": "--prefetch", "audit": "--ignore"} {
 		_, help, _ := execute(t.Context(), nil, append(strings.Fields(command), "--help")...)
 		first, last, found := strings.Cut(help, "\nConnection flags:\n")
-		if !found || !strings.Contains(first, " "+task+" ") || strings.Contains(first, " --cacert ") || !strings.Contains(last, " --cacert ") {
-			t.Errorf("%s:\n%s", command, help)
+		assert.Truef(t, found && strings.Contains(first, " "+task+" ") && !strings.Contains(first, " --cacert ") &&
+			strings.Contains(last, " --cacert "), "%s:\n%s", command, help)
+	}
+}
+
+// Every command that needs a broker says of one that is not RabbitMQ what it is, and ends, although that broker does not answer
+// what it is asked next.
+func TestOtherBrokersAreNamed(t *testing.T) {
+	t.Parallel()
+	const needed = "RabbitMQ 3.10 or later is needed"
+	file := write(t, "")
+	for _, name := range []string{"OtterMQ", "LavinMQ"} {
+		env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: brokertest.OtherBroker(t, name)}
+		for _, command := range []string{
+			"worker", "worker --check", "status orders", "status --queue q",
+			"failed list orders", "failed list --queue q", "failed list --queue events.delay.unrouted", "failed show orders 12345678",
+			"failed replay orders --all", "failed export orders", "failed import orders " + file,
+			"failed delete orders --all --discard --yes", "failed repair orders --yes",
+		} {
+			t.Run(name+" "+command, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				code, stdout, stderr := execute(ctx, env, strings.Fields(command)...)
+				assert.Truef(t, code == exitError && strings.Count(stderr, "not RabbitMQ, but "+name+" 1.2.3: "+needed) == 1,
+					"exit code %d: %s%s", code, stdout, stderr)
+			})
 		}
 	}
+	env := map[string]string{cli.EnvEndpoint: brokertest.LavinMQ(t), cli.EnvUsername: "guest", cli.EnvPassword: "guest"}
+	refuses(t, exitError, env, []string{"audit"}, "not RabbitMQ, but LavinMQ 2.4.0: "+needed)
+}
+
+func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := func(names ...string) string {
+		var pipelines []string
+		for _, name := range names {
+			pipelines = append(pipelines, fmt.Sprintf(`{"version":1,"name":%q,"vhost":%q,"delays":["5s"],"max_attempts":4}`, name, b.Vhost))
+		}
+		return `{"pipelines":[` + strings.Join(pipelines, ",") + `]}`
+	}
+	b.Request(t, "PUT", b.Path("queues", "orders.inbox"), map[string]any{"durable": true})
+	for _, exchange := range pipeline.Names("orders").WorkerExchanges() {
+		b.Request(t, "PUT", b.Path("exchanges", exchange), map[string]any{"type": "direct", "durable": true})
+	}
+	permissions := pipeline.WorkerPermissions("orders")
+	user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
+	uri, err := url.Parse(b.URI)
+	require.NoError(t, err)
+	uri.User = url.UserPassword(user, password)
+	file := write(t, uri.String()+"\n")
+
+	check := func(names ...string) (code int, stdout, stderr string) {
+		return execute(t.Context(), map[string]string{cli.EnvConfigJSON: config(names...)}, "worker", "--check", "--uri-file", file)
+	}
+	code, stdout, stderr := check("orders")
+	assert.Truef(t, code == exitOK && strings.Contains(stdout, "ok: orders.inbox has 0 messages and 0 consumers"),
+		"exit code %d: %s%s", code, stdout, stderr)
+	code, stdout, stderr = check("none", "orders")
+	assert.Truef(t, code == exitError && strings.Count(stdout, "\n") == 2 && strings.Contains(stdout, "error: look for the queue "),
+		"exit code %d: %s%s", code, stdout, stderr)
+	for _, gone := range []string{"orders.failed", "orders.failed.route", "orders.return", "orders.retry"} {
+		b.Request(t, "DELETE", b.Path("exchanges", gone), nil)
+		code, stdout, stderr = check("orders")
+		assert.Truef(t, code == exitError && strings.Contains(stdout, "error: look for the queue ") &&
+			strings.Contains(stdout, "no exchange '"+gone+"'"), "without %s: exit code %d: %s%s", gone, code, stdout, stderr)
+	}
+	assert.NotContainsf(t, stdout+stderr, password, "the password is printed: %s%s", stdout, stderr)
 }

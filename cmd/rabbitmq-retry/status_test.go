@@ -8,6 +8,7 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -31,20 +32,16 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	o.holds(t, unrouted, 1)
 	config := write(t, `{"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"31s","precision":"1s"}]}`)
 
-	out, _ := o.run(t, exitFound, "status", "events", "--config", config)
+	out, _ := o.run(t, exitFound, "status events --config "+config)
 	contains(t, out, "events.delay.*         1      0          20", "events.delay.unrouted  1      0          -")
-	if lines := strings.Count(out, "\n"); lines != 4 {
-		t.Errorf("%d lines:\n%s", lines, out)
-	}
-	out, errs := o.run(t, exitFound, "status", "events", "--config", config, "--levels")
+	assert.Equal(t, 4, strings.Count(out, "\n"), out)
+	out, errs := o.run(t, exitFound, "status events --config "+config+" --levels")
 	contains(t, out, "QUEUE                  READY  CONSUMERS  DUE BY", "events.delay.inbox     0      0          -                     no consumer",
 		"events.delay.1s.0      0      0          -", "events.delay.unrouted  1      0          -")
 	contains(t, errs, `queue "events.delay.inbox": no consumer`)
-	if _, err := o.Channel(t).Consume("events.delay.inbox", "", false, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	o.consume(t, "events.delay.inbox")
 	before := time.Now()
-	out, _ = o.run(t, exitOK, "status", "events", "--config", config, "-o", "json", "--levels")
+	out, _ = o.run(t, exitOK, "status events --config "+config+" -o json --levels")
 	var status struct {
 		Queues []struct {
 			Queue            string
@@ -52,9 +49,8 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 			DueBy            *time.Time `json:"due_by"`
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &status); err != nil || len(status.Queues) != 8 || status.Queues[0].Consumers != 1 {
-		t.Fatalf("%s: %v", out, err)
-	}
+	err := json.Unmarshal([]byte(out), &status)
+	require.Truef(t, err == nil && len(status.Queues) == 8 && status.Queues[0].Consumers == 1, "%s: %v", out, err)
 	for _, s := range status.Queues {
 		late := time.Duration(0)
 		if s.DueBy != nil {
@@ -66,19 +62,17 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	}
 
 	// Without a configuration the levels are not known.
-	out, _ = o.run(t, exitOK, "status", "events")
-	contains(t, out, "events.delay.inbox     0      1          -", "events.delay.*         ?      ?          not counted", "events.delay.unrouted  1      0          -")
+	o.prints(t, exitOK, "status events",
+		"events.delay.inbox     0      1          -", "events.delay.*         ?      ?          not counted", "events.delay.unrouted  1      0          -")
 	// A pipeline of the same name is another matter.
 	o.DeclareQueue(t, "events.inbox", "quorum", nil)
 	o.DeclareQueue(t, "events.failed", "quorum", nil)
 	require.NoError(t, o.Channel(t).ExchangeDeclare("events.return", "direct", true, false, false, false, nil))
-	out, _ = o.run(t, exitFound, "status", "events")
-	contains(t, out, "events.inbox           0      0          no consumer", "events.failed", "events.delay.inbox     0      1          -")
+	o.prints(t, exitFound, "status events",
+		"events.inbox           0      0          no consumer", "events.failed", "events.delay.inbox     0      1          -")
 	o.Call(t, http.MethodDelete, o.Path("queues", level), nil, nil)
-	out, _ = o.run(t, exitFound, "status", "events", "--config", config)
-	contains(t, out, "events.delay.*         ?      ?          "+level+": does not exist")
-	out, _ = o.run(t, exitFound, "status", "events", "--config", config, "--levels")
-	contains(t, out, level+"      ?      ?          does not exist")
+	o.prints(t, exitFound, "status events --config "+config, "events.delay.*         ?      ?          "+level+": does not exist")
+	o.prints(t, exitFound, "status events --config "+config+" --levels", level+"      ?      ?          does not exist")
 }
 
 // All pipelines and delayed exchanges are in one table, by the configuration or by the management API.
@@ -117,31 +111,25 @@ func TestStatusOfAll(t *testing.T) {
 	const heading = "NAME    KIND              INBOX  CONSUMERS  WAITING  FAILED  NOTE"
 	for _, env := range []map[string]string{byConfig, byAPI} {
 		o.env = env
-		for _, command := range [][]string{{"status"}, {"failed", "list"}} {
-			out, errs := o.run(t, exitFound, command...)
+		for _, command := range []string{"status", "failed list"} {
+			out, errs := o.run(t, exitFound, command)
 			contains(t, out, heading, "orders  pipeline          0      0          1        3       orders.inbox: no consumer",
 				"events  delayed exchange  0      0          0        0       events.delay.inbox: no consumer")
 			contains(t, errs, `queue "orders.inbox": no consumer: is a worker running?`)
 		}
 	}
-	out, _ := o.run(t, exitFound, "status")
-	contains(t, out, "mails   pipeline          -      -          -        0       -")
+	o.prints(t, exitFound, "status", "mails   pipeline          -      -          -        0       -")
 	// The name of a vhost is not needed where the URI has it.
 	code, out, errs := execute(t.Context(), with(byAPI, cli.EnvURI, o.VhostURI()), "status")
-	if code != exitFound {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	assert.Equal(t, exitFound, code, errs)
 	contains(t, out, "orders  pipeline          0      0          1        3")
 
 	for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
-		if _, err := o.Channel(t).Consume(inbox, "", false, false, false, false, nil); err != nil {
-			t.Fatal(err)
-		}
+		o.consume(t, inbox)
 	}
-	out, _ = o.run(t, exitOK, "status", "--look")
-	contains(t, out, "FAILED  OLDEST", "3       "+long.Format("2006-01-02 15:04:05Z"), "0       -")
+	o.prints(t, exitOK, "status --look", "FAILED  OLDEST", "3       "+long.Format("2006-01-02 15:04:05Z"), "0       -")
 	o.holds(t, "orders.failed", 2)
-	out, _ = o.run(t, exitOK, "status", "-o", "json")
+	out, _ = o.run(t, exitOK, "status -o json")
 	var status struct {
 		Summaries []struct {
 			Name, Kind                        string
@@ -149,11 +137,9 @@ func TestStatusOfAll(t *testing.T) {
 		}
 	}
 	err = json.Unmarshal([]byte(out), &status)
-	if all := status.Summaries; err != nil || len(all) != 3 || all[0].Inbox != nil || *all[1].Waiting != 1 || *all[1].Failed != 3 {
-		t.Errorf("%s: %v", out, err)
-	}
-	_, errs = o.run(t, exitUsage, "failed", "list", "--reason", "exhausted")
-	contains(t, errs, "which pipeline or delayed exchange?")
+	all := status.Summaries
+	assert.Truef(t, err == nil && len(all) == 3 && all[0].Inbox == nil && *all[1].Waiting == 1 && *all[1].Failed == 3, "%s: %v", out, err)
+	o.says(t, exitUsage, "failed list --reason exhausted", "which pipeline or delayed exchange?")
 }
 
 // The vhost comes from the flag, the configuration or the AMQP URI, in this order; without them it is "/". A refusal names the flag.
@@ -182,9 +168,7 @@ func TestVhost(t *testing.T) {
 				if queue != "orders" && name == "configuration" {
 					continue // a queue of no pipeline
 				}
-				if code != test.code || !strings.Contains(errs, test.want) {
-					t.Errorf("%s: exit code %d, %s", queue, code, errs)
-				}
+				assert.Truef(t, code == test.code && strings.Contains(errs, test.want), "%s: exit code %d, %s", queue, code, errs)
 			}
 		})
 	}
@@ -210,7 +194,5 @@ func TestStatusOfSeveralVhosts(t *testing.T) {
 	code, out, errs := execute(t.Context(), with(o.env, cli.EnvConfigJSON, config), "status")
 	out = strings.Join(strings.Fields(out), " ")
 	contains(t, out, "elsewhere orders pipeline ? ? ? ? NOT_ALLOWED", o.Vhost+" orders pipeline 0 0 0 1 orders.inbox: no consumer")
-	if code != exitFound {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	assert.Equal(t, exitFound, code, errs)
 }
