@@ -3,7 +3,6 @@
 package benchdelay
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -108,8 +107,8 @@ func newPipe(t *testing.T) *contender {
 	c.declareQueue(t, c.hours, nil)
 	c.move = func(t *testing.T) func() benchtest.Usage {
 		t.Helper()
-		pipe := benchtest.Pipe{URI: c.VhostURI(), Queue: c.inbox, Key: c.hours, Messages: *messages, Window: worker.DefaultPrefetch}
-		return benchtest.StartSelf(t, pipe.Setting())
+		pipe := &benchtest.Pipe{URI: c.VhostURI(), Queue: c.inbox, Key: c.hours, Messages: *messages, Window: worker.DefaultPrefetch}
+		return benchtest.StartPart(t, pipe)
 	}
 	c.way = func(delay time.Duration) (exchange, key string, headers amqp.Table) {
 		return "", c.inbox, amqp.Table{delaying.HeaderDelay: delay.Milliseconds()}
@@ -218,15 +217,11 @@ const (
 
 // publish publishes so many messages at a rate, or as fast as it can if that is 0, with the delay that each has when its turn comes.
 func (c *contender) publish(n, perSecond int, delayOf func() time.Duration) error {
-	body := bytes.Repeat([]byte("x"), *size)
-	return c.Fill(n, perSecond, func(ch *amqp.Channel, i int) error {
+	return c.Fill(n, *size, perSecond, func(int) (exchange, key string, headers amqp.Table) {
 		delay := delayOf()
 		exchange, key, way := c.way(delay)
-		headers := amqp.Table{headerSent: time.Now().UnixNano(), headerDelay: delay.Milliseconds()}
+		headers = amqp.Table{headerSent: time.Now().UnixNano(), headerDelay: delay.Milliseconds()}
 		maps.Copy(headers, way)
-		return ch.Publish(exchange, key, true, false, amqp.Publishing{
-			Headers: headers, MessageId: fmt.Sprint(i), ContentType: "application/json", DeliveryMode: amqp.Persistent, Timestamp: time.Now(),
-			Body: body,
-		})
+		return exchange, key, headers
 	})
 }

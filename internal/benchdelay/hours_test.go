@@ -84,7 +84,7 @@ func (c *contender) putAway(t *testing.T) (perSecond float64) {
 	stop := c.startMover(t)
 	began := time.Now()
 	c.publishHours(t)
-	c.AwaitMessages(t, c.hours, *messages)
+	c.Watch(t, c.hours, *messages)
 	perSecond = float64(*messages) / time.Since(began).Seconds()
 	stop()
 	c.clear(t)

@@ -3,6 +3,7 @@
 package benchdelay
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
@@ -21,8 +23,6 @@ const (
 	// ofStraight and besides are how late messages may be through the sidecar, next to those published straight to the levels.
 	ofStraight = 1.3
 	besides    = 50 * time.Millisecond
-	// patience is how long no message may come.
-	patience = 2 * time.Minute
 )
 
 // arrivals are the messages of a turn.
@@ -87,15 +87,8 @@ func TestBurst(t *testing.T) {
 func (c *contender) wait(t *testing.T, n, perSecond int, delayOf func() time.Duration) arrivals {
 	t.Helper()
 	defer c.startMover(t)()
-	conn := c.Dial(t)
-	defer func() { _ = conn.Close() }()
-	ch, err := conn.Channel()
-	if err == nil {
-		err = ch.Qos(2000, 0, false)
-	}
-	require.NoError(t, err)
-	deliveries, err := ch.Consume(workQueue, "", false, false, false, false, nil)
-	require.NoError(t, err)
+	ch, deliveries := c.Consume(t, workQueue, 2000)
+	defer func() { _ = ch.Close() }()
 	published := make(chan error, 1)
 	go func() { published <- c.publish(n, perSecond, delayOf) }()
 	a := c.take(t, n, deliveries)
@@ -108,7 +101,7 @@ func (c *contender) take(t *testing.T, n int, deliveries <-chan amqp.Delivery) (
 	t.Helper()
 	came := make(map[string]bool, n)
 	for {
-		wait := patience
+		wait := brokertest.Patience
 		if len(came) == n {
 			wait = time.Second
 		}
@@ -149,3 +142,15 @@ func (a *arrivals) add(d amqp.Delivery, again bool) {
 
 // share is by how much so many of the messages were late at most.
 func (a *arrivals) share(of float64) time.Duration { return a.late[int(of*float64(len(a.late)-1))] }
+
+var (
+	messages  = flag.Int("messages", 20_000, "how many messages of an hour's delay each contender gets in its turn")
+	rounds    = flag.Int("rounds", 3, "how often each contender has its turn")
+	size      = flag.Int("size", 1024, "size of the bodies, in bytes")
+	rate      = flag.Int("rate", 1000, "how many messages with random delays are published a second")
+	lasts     = flag.Duration("lasts", time.Minute, "for how long they are, and the longest of their delays")
+	burst     = flag.Int("burst", 50_000, "how many messages are due within one second")
+	burstRate = flag.Int("burst-rate", 2000, "how many of them are published a second")
+)
+
+func TestMain(m *testing.M) { benchtest.Main(m, &benchtest.Pipe{}) }

@@ -4,10 +4,13 @@ package benchengines
 
 import (
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
@@ -52,11 +55,8 @@ func newContenders(t *testing.T, sidecar string) []*contender {
 
 // spec is the pipeline. The load without failures has the queues of the default engine, and never uses them.
 func (c *contender) spec(vhost string) pipeline.Pipeline {
-	spec := pipeline.Pipeline{
-		Name: "bench", Vhost: vhost, MaxAttempts: failures + 1, QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
-		Delays: []pipeline.Delay{{Wait: delay, Spelling: pipeline.FormatDelay(delay)}}, RetryOn: []string{pipeline.ReasonRejected},
-		WorkQueues: map[string]pipeline.WorkQueue{workQueue: {Type: topology.Quorum, Declare: true}},
-	}
+	spec := benchtest.Pipeline(topology.Quorum, delay, workQueue)
+	spec.Vhost, spec.MaxAttempts = vhost, failures+1
 	if c.failures > 0 {
 		spec.Engine = c.name
 	}
@@ -82,4 +82,45 @@ func (c *contender) expectEmpty(t *testing.T) {
 			t.Errorf("%s: %d messages in %s", c.name, n, queue)
 		}
 	}
+}
+
+// turn publishes all messages at the rate, and returns once each has failed as often as it has to and was processed.
+func (c *contender) turn(t *testing.T) result {
+	t.Helper()
+	stop := c.startSidecar(t)
+	ch, deliveries := c.Consume(t, workQueue, 2*(*rate))
+	node, began := c.brokerProcess(t), time.Now()
+	before := node.used(t)
+	published := make(chan error, 1)
+	address := func(int) (exchange, key string, _ amqp.Table) { return "", workQueue, nil }
+	go func() { published <- c.Fill(*messages, *size, *rate, address) }()
+	late := c.consume(t, deliveries)
+	require.NoError(t, <-published)
+	r := result{broker: node.used(t) - before, took: time.Since(began), late: late}
+	r.sidecar = stop().CPU
+	_ = ch.Close()
+	c.expectEmpty(t)
+	return r
+}
+
+// consume has each message fail, and processes it after that. It returns by how much more than the delay each came back late.
+func (c *contender) consume(t *testing.T, deliveries <-chan amqp.Delivery) []time.Duration {
+	t.Helper()
+	failed, last := map[string]int{}, map[string]time.Time{}
+	var late []time.Duration
+	for processed := 0; processed < *messages; {
+		d := brokertest.Receive(t, deliveries)
+		if failed[d.MessageId] > 0 {
+			late = append(late, time.Since(last[d.MessageId])-delay)
+		}
+		if failed[d.MessageId] < c.failures {
+			failed[d.MessageId]++
+			last[d.MessageId] = time.Now()
+			require.NoError(t, c.fail(d))
+			continue
+		}
+		processed++
+		require.NoError(t, d.Ack(false))
+	}
+	return late
 }

@@ -4,8 +4,10 @@ package benchfailed
 
 import (
 	"flag"
+	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
@@ -53,4 +55,52 @@ func (v *vhost) round(t *testing.T, taken results) {
 	// The broker drops the last acknowledgements of a channel that closes: what they were for is there again.
 	v.Purge(t, names.FailedQueue())
 	v.Purge(t, workQueue)
+}
+
+// Those who go over the queue.
+const (
+	barePipe = "bare pipe"
+	bareLook = "bare look"
+	list     = "list"
+	export   = "export"
+	imports  = "import"
+	replay   = "replay"
+)
+
+// targets are shares of the bare pipe's rate in the same round. An import is printed only.
+var targets = map[string]float64{list: 1, export: 0.4, replay: 0.5}
+
+// result is what one turn took.
+type result struct {
+	// rate is in messages per second.
+	rate float64
+	// cpu is the command's; the bare ones run in the test's process.
+	cpu time.Duration
+}
+
+type results struct{ benchtest.Results[result] }
+
+func rate(r result) float64 { return r.rate }
+
+// misses lists the targets that are not reached.
+func (r results) misses() (misses []string) {
+	for _, who := range []string{list, export, replay} {
+		if got := r.Ratio(who, barePipe, rate); got < targets[who] {
+			misses = append(misses, fmt.Sprintf("%s is %.2f times as fast as the bare pipe, want %.2f", who, got, targets[who]))
+		}
+	}
+	return misses
+}
+
+// show prints the results as a table.
+func (r results) show(t *testing.T) {
+	t.Helper()
+	table := benchtest.NewTable("", "msg/s", "cpu", "of bare pipe", "of bare look", "at least")
+	cpu := func(r result) float64 { return r.cpu.Seconds() / float64(*messages) * 1e6 }
+	for _, who := range []string{barePipe, bareLook, list, export, imports, replay} {
+		table.Line(who, benchtest.Number(r.Median(who, rate), 0), benchtest.Number(r.Median(who, cpu), 1),
+			benchtest.Number(r.Ratio(who, barePipe, rate), 2), benchtest.Number(r.Ratio(who, bareLook, rate), 2), benchtest.Number(targets[who], 2))
+	}
+	t.Logf("%d messages of %d bytes in %s queues; medians of %d; cpu: seconds of the process per million messages\n%s",
+		*messages, *size, *queueType, len(r.Results[replay]), table)
 }

@@ -3,7 +3,6 @@
 package benchfailed
 
 import (
-	"bytes"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -33,35 +32,24 @@ type vhost struct {
 func newVhost(t *testing.T, binary string) *vhost {
 	t.Helper()
 	return &vhost{binary: binary, Broker: benchtest.New(t, "failed", func(vhost string) topology.Topology {
-		return pipeline.Expand(pipeline.Pipeline{
-			Name: string(names), Vhost: vhost, MaxAttempts: 5, QueueType: *queueType, PolicyPriority: pipeline.DefaultPolicyPriority,
-			Delays: []pipeline.Delay{{Wait: time.Minute, Spelling: "1m"}}, RetryOn: []string{pipeline.ReasonRejected},
-			WorkQueues: map[string]pipeline.WorkQueue{workQueue: {Type: *queueType, Declare: true}},
-		})
+		spec := benchtest.Pipeline(*queueType, time.Minute, workQueue)
+		spec.Vhost = vhost
+		return pipeline.Expand(spec)
 	})}
 }
 
 // fill puts messages into the failed queue, as a worker parks them.
 func (v *vhost) fill(t *testing.T) {
 	t.Helper()
-	body := bytes.Repeat([]byte("x"), *size)
-	err := v.Fill(*messages, 0, func(ch *amqp.Channel, i int) error {
-		return ch.PublishWithContext(t.Context(), "", names.FailedQueue(), true, false, parked(i, body))
+	err := v.Fill(*messages, *size, 0, func(i int) (exchange, key string, headers amqp.Table) {
+		return "", names.FailedQueue(), amqp.Table{
+			"dead-letter-reason": "exhausted", "dead-letter-at": time.Now().UnixMilli(), "retry-queue": workQueue, "retry-pipeline": string(names),
+			"retry-exchange": "shop", "retry-routing-key": "order.created.eu", "retry-count": int64(5), "retry-max-attempts": int64(5),
+			"retry-publish-id": benchtest.ID(i), "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		}
 	})
 	require.NoError(t, err)
 	v.expect(t, names.FailedQueue())
-}
-
-func parked(i int, body []byte) amqp.Publishing {
-	id := fmt.Sprintf("message-%d", i)
-	return amqp.Publishing{
-		ContentType: "application/json", MessageId: id, Timestamp: time.Now(), DeliveryMode: amqp.Persistent, Body: body,
-		Headers: amqp.Table{
-			"dead-letter-reason": "exhausted", "dead-letter-at": time.Now().UnixMilli(), "retry-queue": workQueue, "retry-pipeline": string(names),
-			"retry-exchange": "shop", "retry-routing-key": "order.created.eu", "retry-count": int64(5), "retry-max-attempts": int64(5),
-			"retry-publish-id": id, "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-		},
-	}
 }
 
 // expect waits until the queue has all messages.
@@ -83,4 +71,40 @@ func (v *vhost) command(t *testing.T, name string, args ...string) result {
 		t.Fatalf("failed %s: %v\n%s", name, err, output)
 	}
 	return result{rate: float64(*messages) / took.Seconds(), cpu: command.ProcessState.UserTime() + command.ProcessState.SystemTime()}
+}
+
+// lane is nearly the largest prefetch there is.
+const lane = 65_000
+
+// bareLook takes all messages and puts them back.
+func (v *vhost) bareLook(t *testing.T) result {
+	t.Helper()
+	began := time.Now()
+	var channels []*amqp.Channel
+	for left := *messages; left > 0; left -= lane {
+		ch, deliveries := v.Consume(t, names.FailedQueue(), lane)
+		channels = append(channels, ch)
+		for range min(left, lane) {
+			<-deliveries
+		}
+	}
+	for _, ch := range channels {
+		require.NoError(t, ch.Cancel(names.FailedQueue(), false))
+		require.NoError(t, ch.Nack(0, true, true))
+		_ = ch.Close()
+	}
+	v.expect(t, names.FailedQueue())
+	return result{rate: float64(*messages) / time.Since(began).Seconds()}
+}
+
+// barePipe has the pipe, whose prefetch is that of a replay, move all messages to the work queue.
+func (v *vhost) barePipe(t *testing.T) result {
+	t.Helper()
+	began := time.Now()
+	pipe := &benchtest.Pipe{
+		URI: v.VhostURI(), Queue: names.FailedQueue(), Exchange: names.ReturnExchange(), Key: pipeline.ReturnKey(workQueue),
+		Messages: *messages, Window: 2000,
+	}
+	require.NoError(t, pipe.Move())
+	return result{rate: float64(*messages) / time.Since(began).Seconds()}
 }

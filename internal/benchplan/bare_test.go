@@ -3,19 +3,18 @@
 package benchplan
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -30,66 +29,31 @@ type call struct {
 	body         any
 }
 
-// bare sends nothing but the writes that make objects, on connections that are kept alive.
-type bare struct {
-	endpoint, username, password string
-	client                       *http.Client
-	// missing allows what is deleted not to exist.
-	missing bool
-}
-
-func newBare(t testing.TB, b *brokertest.Broker, endpoint string) *bare {
+// send sends the calls of ten groups side by side, those of a group one after another, and returns how long all of them took: nothing
+// but the writes, on connections that are kept alive.
+func send(t testing.TB, b *brokertest.Broker, groups [][]call) time.Duration {
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: atOnce}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &bare{endpoint: endpoint, username: b.Username, password: b.Password, client: &http.Client{Transport: transport}}
-}
-
-// send sends the calls of ten groups side by side, those of a group one after another, and returns how
-// long all of them took.
-func (b *bare) send(t testing.TB, groups [][]call) time.Duration {
-	t.Helper()
-	began, queue := time.Now(), make(chan []call)
-	var workers sync.WaitGroup
-	for range atOnce {
-		workers.Go(func() {
-			for group := range queue {
-				for _, c := range group {
-					if err := b.one(t.Context(), c); err != nil {
-						t.Error(err)
-					}
-				}
+	began := time.Now()
+	var senders errgroup.Group
+	senders.SetLimit(atOnce)
+	for _, group := range groups {
+		senders.Go(func() error {
+			var failed []error
+			for _, c := range group {
+				failed = append(failed, c.send(b))
 			}
+			return errors.Join(failed...)
 		})
 	}
-	for _, group := range groups {
-		queue <- group
-	}
-	close(queue)
-	workers.Wait()
+	require.NoError(t, senders.Wait())
 	return time.Since(began)
 }
 
-func (b *bare) one(ctx context.Context, c call) error {
-	body, err := json.Marshal(c.body)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, c.method, b.endpoint+c.path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.SetBasicAuth(b.username, b.password)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := b.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	gone := b.missing && response.StatusCode == http.StatusNotFound
-	if err == nil && response.StatusCode >= http.StatusMultipleChoices && !gone {
-		err = fmt.Errorf("%s %s: %s: %s", c.method, c.path, response.Status, answer)
+func (c call) send(b *brokertest.Broker) error {
+	status, answer, err := b.Try(c.method, c.path, c.body)
+	gone := c.method == http.MethodDelete && status == http.StatusNotFound
+	if err == nil && status >= http.StatusMultipleChoices && !gone {
+		err = fmt.Errorf("%s %s: %d %s", c.method, c.path, status, answer)
 	}
 	return err
 }

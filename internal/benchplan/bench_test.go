@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -73,8 +75,10 @@ func TestPlanAndApplyAreCheap(t *testing.T) {
 	}
 	show(t, rows)
 	checkGrowth(t, rows)
-	checkCover(t, rows)
-	checkWidth(t, rows)
+	checkRatio(t, rows, "an apply that covers own queues, to one of work queues only", "200", "200 work queues only",
+		func(r row) time.Duration { return r.apply.took }, slowerForCover)
+	checkRatio(t, rows, "processor time of a plan of 1,000 work queues, to that of 200 pipelines", "wide", "200",
+		func(r row) time.Duration { return r.plan.cpu }, dearerForWidth)
 }
 
 // measure runs the bare calls in vhosts of their own, and then the CLI.
@@ -121,20 +125,20 @@ func (s scenario) prepare(t testing.TB) (*brokertest.Broker, map[string]string) 
 			calls = append(calls, []call{queueCall(vhost, queue, topology.Queue{Type: topology.Quorum})})
 		}
 	}
-	newBare(t, first, first.Endpoint).send(t, calls)
+	send(t, first, calls)
 	return first, pipelines
 }
 
 func (s scenario) measureBare(t *testing.T, r *row) {
 	t.Helper()
 	b, pipelines := s.prepare(t)
-	client := newBare(t, b, newProxy(t, b, s.delay).URL)
+	behind := &brokertest.Broker{Endpoint: newProxy(t, b, s.delay).endpoint, Username: b.Username, Password: b.Password}
 	var calls [][]call
 	for _, name := range slices.Sorted(maps.Keys(pipelines)) {
 		calls = append(calls, creation(pipelines[name], s.objects(t, name, pipelines[name])))
 		r.objects += len(calls[len(calls)-1])
 	}
-	r.bare = client.send(t, calls)
+	r.bare = send(t, behind, calls)
 	s.forget(t, b, pipelines)
 }
 
@@ -143,7 +147,7 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	b, pipelines := s.prepare(t)
 	p := newProxy(t, b, s.delay)
 	m := newMeter(t, provider)
-	tf := terraformtest.New(t, m.provider, "RABBITMQ_ENDPOINT="+p.URL)
+	tf := terraformtest.New(t, m.provider, "RABBITMQ_ENDPOINT="+p.endpoint)
 	tf.Write(t, "main.tf", config)
 	tf.Write(t, "terraform.tfvars.json", s.variables(t, pipelines, delays))
 	tf.Write(t, "changed.json", s.variables(t, pipelines, changedDelays))
@@ -194,8 +198,26 @@ func (s scenario) forget(t testing.TB, b *brokertest.Broker, pipelines map[strin
 		}
 		policies = append(policies, calls)
 	}
-	client := newBare(t, b, b.Endpoint)
-	client.missing = true
-	client.send(t, queues)
-	client.send(t, policies)
+	send(t, b, queues)
+	send(t, b, policies)
+}
+
+// BenchmarkWidePlan plans the pipeline of 1,000 work queues in this process, for a profile.
+func BenchmarkWidePlan(b *testing.B) {
+	const name = "p000"
+	s := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == "wide" })]
+	broker, pipelines := s.prepare(b)
+	core := acctest.Core{
+		Type: "rabbitmq_retry_pipeline", Times: apply.DefaultTimes(),
+		Config: map[string]any{"name": name, "vhost": pipelines[name], "delays": delays, "work_queues": s.configured(name)},
+	}
+	if _, err := core.PlanAndApply(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := core.Plan(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s.forget(b, broker, pipelines)
 }

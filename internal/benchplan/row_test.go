@@ -5,10 +5,10 @@ package benchplan
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 )
 
 // step is what one command took.
@@ -30,17 +30,12 @@ type row struct {
 
 func (r row) ratio() float64 { return r.apply.took.Seconds() / r.bare.Seconds() }
 
-func kindLine(kind string, n int) string { return fmt.Sprintf("%6d  %s", n, kind) }
-
 // show prints the rows as one table.
 func show(t *testing.T, rows []row) {
 	t.Helper()
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(cells ...string) { _, _ = fmt.Fprintln(table, strings.Join(cells, "\t")+"\t") }
-	line("pipelines", "", "apply", "", "", "", "plan", "", "", "again", "", "", "", "change", "", "", "destroy", "", "", "",
+	table := benchtest.NewTable("pipelines", "", "apply", "", "", "", "plan", "", "", "again", "", "", "", "change", "", "", "destroy", "", "", "",
 		"bare", "", "apply/")
-	line("", "", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "w", "s", "bare")
+	table.Line("", "", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "w", "s", "bare")
 	for _, r := range rows {
 		cells := []string{fmt.Sprint(r.pipelines), r.name}
 		cells = append(cells, r.apply.cells(true)...)
@@ -49,10 +44,9 @@ func show(t *testing.T, rows []row) {
 		cells = append(cells, r.change.cells(false)...)
 		cells = append(cells, r.destroy.cells(true)...)
 		cells = append(cells, fmt.Sprint(r.objects), seconds(r.bare), fmt.Sprintf("%.1f", r.ratio()))
-		line(cells...)
+		table.Line(cells...)
 	}
-	_ = table.Flush()
-	t.Logf("r: reads, w: writes, s: seconds, cpu: seconds of processor time of the provider's processes\n%s", text.String())
+	t.Logf("r: reads, w: writes, s: seconds, cpu: seconds of processor time of the provider's processes\n%s", table)
 }
 
 func (s *step) cells(writes bool) []string {
@@ -69,3 +63,66 @@ func (s *step) cells(writes bool) []string {
 func processor(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }
+
+const (
+	// moreWrites is how many writes an apply may send beyond one per object.
+	moreWrites = 10
+	// slowerThanBare is how many times the bare calls an apply may take.
+	slowerThanBare = 3
+	// slowerForCover is how many times as long an apply may take because policies cover own queues, too.
+	slowerForCover = 1.3
+	// dearerForWidth is how many times the processor time of a plan of 200 pipelines a plan of one of 1,000 work queues may take.
+	dearerForWidth = 2
+)
+
+// check compares a row with what is promised of every one.
+func (r row) check(t *testing.T) {
+	t.Helper()
+	if r.apply.writes > r.objects+moreWrites {
+		t.Errorf("the apply sent %d writes for %d objects", r.apply.writes, r.objects)
+	}
+	if r.plan.writes+r.again.writes+r.change.writes > 0 {
+		t.Errorf("writes with nothing to change: plan %d, apply %d; plan of a change %d", r.plan.writes, r.again.writes, r.change.writes)
+	}
+	if r.pipelines >= 200 && r.ratio() > slowerThanBare {
+		t.Errorf("the apply took %.1f times the bare calls, want at most %d", r.ratio(), slowerThanBare)
+	}
+}
+
+// checkGrowth compares the plan of many pipelines with that of one.
+func checkGrowth(t *testing.T, rows []row) {
+	t.Helper()
+	if len(rows) == 0 {
+		t.Fatal("no scenario was run")
+	}
+	one := rows[0]
+	if one.pipelines != 1 {
+		return
+	}
+	for _, r := range rows {
+		// Each vhost is listed once.
+		if limit := one.plan.reads * r.vhosts; r.plan.reads > limit {
+			t.Errorf("%s: planning without a change took %d reads, want at most %d", r.name, r.plan.reads, limit)
+		}
+		if limit := one.change.reads * r.vhosts; r.change.reads > limit {
+			t.Errorf("%s: planning a change took %d reads, want at most %d", r.name, r.change.reads, limit)
+		}
+	}
+}
+
+// checkRatio compares a figure of a scenario with that of another one, if both were measured.
+func checkRatio(t *testing.T, rows []row, what, name, other string, figure func(row) time.Duration, most float64) {
+	t.Helper()
+	taken := map[string]float64{}
+	for _, r := range rows {
+		taken[r.name] = figure(r).Seconds()
+	}
+	if taken[name] == 0 || taken[other] == 0 {
+		return
+	}
+	ratio := taken[name] / taken[other]
+	t.Logf("%s: %.2f times", what, ratio)
+	if ratio > most {
+		t.Errorf("%s: %.2f times, want at most %.1f", what, ratio, most)
+	}
+}

@@ -3,6 +3,7 @@
 package benchtest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,15 +16,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-const (
-	// patience is how long messages may take to get from one place to another.
-	patience = 2 * time.Minute
-	// unconfirmed is how many messages wait for their confirms at most.
-	unconfirmed = 1000
-)
+// unconfirmed is how many messages wait for their confirms at most.
+const unconfirmed = 1000
 
 // Broker has a vhost for one measurement.
 type Broker struct {
@@ -55,15 +53,12 @@ func (b Broker) Look(t *testing.T, queue string) amqp.Queue {
 // AwaitMessages waits until a queue has this many messages.
 func (b Broker) AwaitMessages(t *testing.T, queue string, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		have := b.Look(t, queue).Messages
-		if have == n {
-			return
+	brokertest.Eventually(t, func() error {
+		if have := b.Look(t, queue).Messages; have != n {
+			return fmt.Errorf("%s has %d messages, want %d", queue, have, n)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s has %d messages, want %d", queue, have, n)
-		}
-	}
+		return nil
+	})
 }
 
 // AwaitConsumers waits until a queue has this many consumers.
@@ -93,7 +88,7 @@ func (b Broker) Watch(t *testing.T, queue string, n int) (rate float64) {
 	t.Helper()
 	var first time.Time
 	var before int
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(brokertest.Patience); ; time.Sleep(10 * time.Millisecond) {
 		have, now := b.Look(t, queue).Messages, time.Now()
 		switch {
 		case have >= n:
@@ -106,9 +101,22 @@ func (b Broker) Watch(t *testing.T, queue string, n int) (rate float64) {
 	}
 }
 
-// Fill publishes messages at a rate per second or, if that is 0, as fast as it can, and returns when the broker has confirmed them
-// all. After a delay it catches up with the rate.
-func (b Broker) Fill(n, perSecond int, publish func(ch *amqp.Channel, i int) error) error {
+// Pipeline is one whose work queues are of a type, as all of its queues, and declared.
+func Pipeline(queueType string, delay time.Duration, workQueues ...string) pipeline.Pipeline {
+	p := pipeline.Pipeline{
+		Name: "bench", MaxAttempts: 5, QueueType: queueType, PolicyPriority: pipeline.DefaultPolicyPriority,
+		Delays: []pipeline.Delay{{Wait: delay, Spelling: pipeline.FormatDelay(delay)}}, RetryOn: []string{pipeline.ReasonRejected},
+		WorkQueues: map[string]pipeline.WorkQueue{},
+	}
+	for _, queue := range workQueues {
+		p.WorkQueues[queue] = pipeline.WorkQueue{Type: queueType, Declare: true}
+	}
+	return p
+}
+
+// Fill publishes messages with bodies of a size, at a rate per second or, if that is 0, as fast as it can, and returns when the broker
+// has confirmed them all. After a delay it catches up with the rate.
+func (b Broker) Fill(n, size, perSecond int, address func(i int) (exchange, key string, headers amqp.Table)) error {
 	conn, err := amqp.DialConfig(b.URI, amqp.Config{Vhost: b.Vhost})
 	if err != nil {
 		return err
@@ -122,7 +130,7 @@ func (b Broker) Fill(n, perSecond int, publish func(ch *amqp.Channel, i int) err
 		return err
 	}
 	confirms, returns := ch.NotifyPublish(make(chan amqp.Confirmation, unconfirmed)), ch.NotifyReturn(make(chan amqp.Return, unconfirmed))
-	began := time.Now()
+	body, began := bytes.Repeat([]byte("x"), size), time.Now()
 	for i := range n + unconfirmed {
 		if i >= unconfirmed {
 			if confirm, ok := <-confirms; !ok || !confirm.Ack || len(returns) > 0 {
@@ -135,9 +143,15 @@ func (b Broker) Fill(n, perSecond int, publish func(ch *amqp.Channel, i int) err
 		if perSecond > 0 {
 			time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))))
 		}
-		if err := publish(ch, i); err != nil {
+		exchange, key, headers := address(i)
+		if err := ch.Publish(exchange, key, true, false, amqp.Publishing{
+			MessageId: ID(i), ContentType: "application/json", DeliveryMode: amqp.Persistent, Timestamp: time.Now(), Headers: headers, Body: body,
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// ID is that of a message of [Broker.Fill].
+func ID(i int) string { return fmt.Sprintf("message-%d", i) }

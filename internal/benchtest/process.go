@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,22 +46,12 @@ func Start(t *testing.T, binary string, args []string, env ...string) (stop func
 		if err := command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
-		if err := command.Wait(); err != nil {
-			t.Fatalf("%s: %v\n%s", binary, err, output)
-		}
+		require.NoErrorf(t, command.Wait(), "%s: %s", binary, output)
 		return Usage{
 			CPU:  command.ProcessState.UserTime() + command.ProcessState.SystemTime(),
 			Peak: status["VmHWM"] / 1024, Calls: io["syscr"] + io["syscw"],
 		}
 	}
-}
-
-// StartSelf starts this program again, with an environment that says what to do.
-func StartSelf(t *testing.T, setting string) (stop func() Usage) {
-	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	return Start(t, self, nil, setting)
 }
 
 // StartSidecar starts a build of the sidecar with a configuration.
@@ -85,4 +78,118 @@ func counters(t *testing.T, pid int, file string) map[string]float64 {
 		}
 	}
 	return found
+}
+
+// Part is what a bench's program does instead of its tests, in a process of its own.
+type Part interface{ Run() error }
+
+// variable names the environment variable with the part, as JSON.
+func variable(part Part) string { return fmt.Sprintf("BENCH_%T", part) }
+
+// StartPart starts this program again, to play a part.
+func StartPart(t *testing.T, part Part) (stop func() Usage) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	settings, err := json.Marshal(part)
+	require.NoError(t, err)
+	return Start(t, self, nil, variable(part)+"="+string(settings))
+}
+
+// Main runs the tests, or the one of these parts that this process was started for.
+func Main(m *testing.M, parts ...Part) {
+	for _, part := range parts {
+		if settings := os.Getenv(variable(part)); settings != "" {
+			err := json.Unmarshal([]byte(settings), part)
+			if err == nil {
+				err = part.Run()
+			}
+			if err != nil {
+				log.Fatal(err)
+			}
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// Pipe does the least that loses nothing: it publishes what it consumes, as it is, and acknowledges what is confirmed. It
+// survives nothing.
+type Pipe struct {
+	URI                  string
+	Queue, Exchange, Key string
+	Messages, Window     int
+}
+
+// Run moves the messages and waits for SIGTERM, so that its memory can be measured.
+func (p *Pipe) Run() error {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	err := p.Move()
+	if err == nil {
+		<-stop
+	}
+	return err
+}
+
+// Move moves the messages.
+func (p *Pipe) Move() error {
+	in, err := amqp.Dial(p.URI)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := amqp.Dial(p.URI)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	ch, err := in.Channel()
+	if err != nil {
+		return err
+	}
+	if err := ch.Qos(p.Window, 0, false); err != nil {
+		return err
+	}
+	deliveries, err := ch.Consume(p.Queue, "", false, false, false, false, nil)
+	if err != nil {
+		return err
+	}
+	return p.move(out, deliveries)
+}
+
+func (p *Pipe) move(conn *amqp.Connection, deliveries <-chan amqp.Delivery) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	if err := ch.Confirm(false); err != nil {
+		return err
+	}
+	returns := ch.NotifyReturn(make(chan amqp.Return, p.Window))
+	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, p.Window))
+	var outstanding []amqp.Delivery
+	for done := 0; done < p.Messages; {
+		select {
+		case d := <-deliveries:
+			outstanding = append(outstanding, d)
+			const mandatory, immediate = true, false
+			if err := ch.Publish(p.Exchange, p.Key, mandatory, immediate, amqp.Publishing{
+				Headers: d.Headers, ContentType: d.ContentType, DeliveryMode: d.DeliveryMode,
+				MessageId: d.MessageId, Timestamp: d.Timestamp, Body: d.Body,
+			}); err != nil {
+				return err
+			}
+		case c := <-confirms:
+			if len(returns) > 0 || !c.Ack {
+				return errors.New("the broker did not take a message")
+			}
+			if err := outstanding[0].Ack(false); err != nil {
+				return err
+			}
+			outstanding = outstanding[1:]
+			done++
+		}
+	}
+	return nil
 }

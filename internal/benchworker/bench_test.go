@@ -4,10 +4,13 @@ package benchworker
 
 import (
 	"flag"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
@@ -27,6 +30,8 @@ var (
 	versus  = flag.String("versus", "", "another build of the sidecar, to measure next to this one")
 	profile = flag.String("profile", "", "directory for profiles of a worker that is measured next to the others")
 )
+
+func TestMain(m *testing.M) { benchtest.Main(m, &benchtest.Pipe{}, &profiled{}) }
 
 // cell is one line of the table.
 type cell struct {
@@ -102,5 +107,54 @@ func numbers(t *testing.T, list string, withTarget int) []int {
 		require.NoError(t, err)
 		all = append(all, n)
 	}
+	return all
+}
+
+const (
+	// samples are how many messages are rejected, one by one.
+	samples = 200
+	// overheadTarget is for the median, from the rejection to the arrival in the retry queue.
+	overheadTarget = 10 * time.Millisecond
+)
+
+//nolint:paralleltest // measures, and needs the processors for itself
+func TestOverhead(t *testing.T) {
+	binary := terraformtest.BuildSidecar(t)
+	for queueType := range strings.SplitSeq(*types, ",") {
+		t.Run(queueType, func(t *testing.T) {
+			p := newPipeline(t, queueType, 1)
+			toInbox := p.waits(t, names.Inbox())
+			stop := sidecar(binary)(t, p, samples, worker.DefaultPrefetch)
+			toRetry := p.waits(t, names.RetryQueue(delay))
+			stop()
+			t.Logf("from the rejection to the inbox: median %s, one in ten more than %s", toInbox[samples/2], toInbox[samples*9/10])
+			t.Logf("from the rejection to the retry queue: median %s, one in ten more than %s", toRetry[samples/2], toRetry[samples*9/10])
+			if median := toRetry[samples/2]; queueType == topology.Quorum && median >= overheadTarget {
+				t.Errorf("the median is %s, want less than %s", median, overheadTarget)
+			}
+		})
+	}
+}
+
+// waits are how long each of some messages took from its rejection to the queue, in order. Nothing else
+// is under way then.
+func (p *benchPipeline) waits(t *testing.T, queue string) []time.Duration {
+	t.Helper()
+	ch := p.Channel(t)
+	defer func() { _ = ch.Close() }()
+	arrivals, err := ch.Consume(queue, "", true, false, false, false, nil)
+	require.NoError(t, err)
+	consuming, work := p.Consume(t, p.queues[0], 0)
+	defer func() { _ = consuming.Close() }()
+	var all []time.Duration
+	for range samples {
+		p.Publish(t, "", p.queues[0], amqp.Publishing{DeliveryMode: amqp.Persistent, Body: make([]byte, targetSize)})
+		d := <-work
+		began := time.Now()
+		require.NoError(t, d.Reject(false))
+		<-arrivals
+		all = append(all, time.Since(began))
+	}
+	slices.Sort(all)
 	return all
 }

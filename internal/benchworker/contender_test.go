@@ -3,15 +3,28 @@
 package benchworker
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // Those who move messages.
@@ -104,17 +117,80 @@ func replicas(binary string) func(t *testing.T, p *benchPipeline, n, window int)
 // startBare runs the pipe in a process of its own, as the sidecar has one.
 func startBare(t *testing.T, p *benchPipeline, n, window int) func() benchtest.Usage {
 	t.Helper()
-	pipe := benchtest.Pipe{
+	return benchtest.StartPart(t, &benchtest.Pipe{
 		URI: p.VhostURI(), Queue: names.Inbox(), Exchange: names.RetryExchange(), Key: pipeline.DelayKey(delay), Messages: n, Window: window,
-	}
-	return benchtest.StartSelf(t, pipe.Setting())
+	})
 }
 
 func startProfiled(t *testing.T, p *benchPipeline, _, window int) func() benchtest.Usage {
 	t.Helper()
 	config, err := json.Marshal(p.config())
 	require.NoError(t, err)
-	text, err := json.Marshal(profiled{URI: p.URI, Window: window, Config: config, Dir: *profile})
-	require.NoError(t, err)
-	return benchtest.StartSelf(t, profileVariable+"="+string(text))
+	return benchtest.StartPart(t, &profiled{URI: p.URI, Window: window, Config: config, Dir: *profile})
+}
+
+// startShovel has the broker move the messages, with or without a network in between.
+func startShovel(connects bool) func(t *testing.T, p *benchPipeline, n, window int) func() benchtest.Usage {
+	return func(t *testing.T, p *benchPipeline, _, window int) func() benchtest.Usage {
+		t.Helper()
+		uri := "amqp:///" + url.PathEscape(p.Vhost)
+		if connects {
+			uri = p.VhostURI()
+		}
+		path := p.Path("parameters/shovel", "bench")
+		status, answer := p.Request(t, http.MethodPut, path, map[string]any{"value": map[string]any{
+			"src-protocol": "amqp091", "src-uri": uri, "src-queue": names.Inbox(), "src-prefetch-count": window,
+			"dest-protocol": "amqp091", "dest-uri": uri, "dest-exchange": names.RetryExchange(), "dest-exchange-key": pipeline.DelayKey(delay),
+			"ack-mode": "on-confirm",
+		}})
+		if status != http.StatusCreated {
+			t.Fatalf("the broker needs the plugin rabbitmq_shovel: %d %s", status, answer)
+		}
+		return func() benchtest.Usage {
+			t.Helper()
+			if status, answer := p.Request(t, http.MethodDelete, path, nil); status != http.StatusNoContent {
+				t.Fatalf("%d %s", status, answer)
+			}
+			return benchtest.Usage{}
+		}
+	}
+}
+
+// profiled is a worker that profiles itself: a [benchtest.Part].
+type profiled struct {
+	URI    string
+	Window int
+	Config []byte
+	Dir    string
+}
+
+// Run serves until SIGTERM, and writes the profiles.
+func (p *profiled) Run() error {
+	config, err := workerconfig.Parse(p.Config)
+	if err != nil {
+		return err
+	}
+	uri, err := amqpconn.ParseURI(p.URI)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	cpu, err := os.Create(filepath.Join(p.Dir, "cpu.pprof"))
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return err
+	}
+	err = worker.Run(ctx, worker.Options{
+		Config: config, Prefetch: p.Window, Logger: slog.New(slog.DiscardHandler),
+		Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
+	})
+	pprof.StopCPUProfile()
+	allocations, create := os.Create(filepath.Join(p.Dir, "allocs.pprof"))
+	if create != nil {
+		return errors.Join(err, create)
+	}
+	return errors.Join(err, cpu.Close(), pprof.Lookup("allocs").WriteTo(allocations, 0), allocations.Close())
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -29,30 +32,21 @@ type benchPipeline struct {
 
 func newPipeline(t *testing.T, queueType string, queues int) *benchPipeline {
 	t.Helper()
-	p := &benchPipeline{spec: pipeline.Pipeline{
-		Name: string(names), MaxAttempts: 5, QueueType: queueType, PolicyPriority: pipeline.DefaultPolicyPriority,
-		Delays: []pipeline.Delay{{Wait: delay, Spelling: "1h"}}, RetryOn: []string{pipeline.ReasonRejected},
-		WorkQueues: map[string]pipeline.WorkQueue{},
-	}}
+	p := &benchPipeline{}
 	for i := range queues {
-		queue := fmt.Sprintf("bench.work.%03d", i)
-		p.queues = append(p.queues, queue)
-		p.spec.WorkQueues[queue] = pipeline.WorkQueue{Type: queueType, Declare: true}
+		p.queues = append(p.queues, fmt.Sprintf("bench.work.%03d", i))
 	}
+	p.spec = benchtest.Pipeline(queueType, delay, p.queues...)
 	p.Broker = benchtest.New(t, fmt.Sprintf("%s-%d", queueType, queues), func(vhost string) topology.Topology {
 		p.spec.Vhost = vhost
 		return pipeline.Expand(p.spec)
 	})
-	t.Cleanup(func() { p.deleteQueues(t) })
+	t.Cleanup(func() { // takes the broker too long in one request, that for the vhost
+		for _, queue := range p.queues {
+			p.Request(t, http.MethodDelete, p.Path("queues", queue), nil)
+		}
+	})
 	return p
-}
-
-// deleteQueues is for what takes the broker too long in one request, that for the vhost.
-func (p *benchPipeline) deleteQueues(t *testing.T) {
-	t.Helper()
-	for _, queue := range p.queues {
-		p.Request(t, http.MethodDelete, p.Path("queues", queue), nil)
-	}
 }
 
 // config is the sidecar's.
@@ -67,4 +61,37 @@ func (p *benchPipeline) clear(t *testing.T, moved int) {
 	if purged := p.Purge(t, names.RetryQueue(delay)); purged != moved {
 		t.Errorf("%d messages were moved, want %d", purged, moved)
 	}
+}
+
+// newBusy is a pipeline whose work queues have consumers.
+func newBusy(t *testing.T, queueType string, queues int) *benchPipeline {
+	t.Helper()
+	p := newPipeline(t, queueType, queues)
+	p.rejectAll(t)
+	return p
+}
+
+// rejectAll rejects whatever comes to the work queues, as their consumers would.
+func (p *benchPipeline) rejectAll(t *testing.T) {
+	t.Helper()
+	ch, err := p.Dial(t).Channel()
+	require.NoError(t, err)
+	require.NoError(t, ch.Qos(500, 0, false))
+	for _, queue := range p.queues {
+		deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
+		require.NoError(t, err)
+		go func() {
+			for d := range deliveries {
+				_ = d.Reject(false) // if it fails, fill will not see the message
+			}
+		}()
+	}
+}
+
+// fill puts so many dead letters into the inbox, through the work queues in turn.
+func (p *benchPipeline) fill(t *testing.T, n, size int) {
+	t.Helper()
+	headers := amqp.Table{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	require.NoError(t, p.Fill(n, size, 0, func(i int) (exchange, key string, _ amqp.Table) { return "", p.queues[i%len(p.queues)], headers }))
+	p.AwaitMessages(t, names.Inbox(), n)
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"net/url"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 )
-
-const confirmTimeout = time.Minute
 
 // VhostURI is URI with the virtual host, for what takes an AMQP address as one string.
 func (b *Broker) VhostURI() string { return b.URI + "/" + url.PathEscape(b.Vhost) }
@@ -29,6 +26,17 @@ func (b *Broker) Channel(t testing.TB) *amqp.Channel {
 	ch := b.channel(t)
 	t.Cleanup(func() { _ = ch.Close() }) // the broker closes it after an error
 	return ch
+}
+
+// Consume starts a consumer on a connection of its own, with at most so many messages in its hands.
+func (b *Broker) Consume(t testing.TB, queue string, prefetch int) (*amqp.Channel, <-chan amqp.Delivery) {
+	t.Helper()
+	ch, err := b.Dial(t).Channel()
+	require.NoError(t, err)
+	require.NoError(t, ch.Qos(prefetch, 0, false))
+	deliveries, err := ch.Consume(queue, queue, false, false, false, false, nil)
+	require.NoErrorf(t, err, "consume %q", queue)
+	return ch, deliveries
 }
 
 // Get takes one message off a queue, if there is one. It is gone from the broker: there is nothing to acknowledge.
@@ -52,7 +60,7 @@ func (b *Broker) Publish(t testing.TB, exchange, key string, message amqp.Publis
 	}
 	returned := ch.NotifyReturn(make(chan amqp.Return, 1))
 	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
-	ctx, cancel := context.WithTimeout(t.Context(), confirmTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
 
 	confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, exchange, key, true, false, message)

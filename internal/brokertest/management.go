@@ -17,7 +17,7 @@ import (
 // One client for all tests: connections are kept alive, also between tests that run side by side.
 var client = &http.Client{
 	Timeout:   Patience, // of many tests that begin at once on a busy machine, the last waits long for its vhost
-	Transport: &http.Transport{MaxIdleConnsPerHost: 32, IdleConnTimeout: 2 * time.Second},
+	Transport: &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: 2 * time.Second},
 }
 
 // Path is the path of an object of this virtual host in the management API, with its names escaped:
@@ -41,7 +41,7 @@ func (b *Broker) Request(t testing.TB, method, path string, body any) (status in
 	t.Helper()
 	for attempt := 1; ; attempt++ {
 		var err error
-		status, response, err = b.send(method, path, body)
+		status, response, err = b.Try(method, path, body)
 		last := method == http.MethodPost || attempt == attempts
 		switch {
 		case err != nil && last:
@@ -57,7 +57,8 @@ func (b *Broker) Request(t testing.TB, method, path string, body any) (status in
 	}
 }
 
-func (b *Broker) send(method, path string, body any) (status int, response []byte, err error) {
+// Try is one attempt of [Broker.Request]. Unlike that, it is for any goroutine.
+func (b *Broker) Try(method, path string, body any) (status int, response []byte, err error) {
 	var sent []byte
 	if body != nil {
 		if sent, err = json.Marshal(body); err != nil {
@@ -89,7 +90,7 @@ func (b *Broker) send(method, path string, body any) (status int, response []byt
 func (b *Broker) create(t testing.TB) {
 	t.Helper()
 	Eventually(t, func() error {
-		status, response, err := b.send(http.MethodPut, b.Path("vhosts"), struct{}{})
+		status, response, err := b.Try(http.MethodPut, b.Path("vhosts"), struct{}{})
 		switch {
 		case err != nil:
 			return err
@@ -104,7 +105,7 @@ func (b *Broker) create(t testing.TB) {
 
 // running is an error unless the virtual host runs on every node.
 func (b *Broker) running() error {
-	status, response, err := b.send(http.MethodGet, b.Path("vhosts"), nil)
+	status, response, err := b.Try(http.MethodGet, b.Path("vhosts"), nil)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (b *Broker) running() error {
 func (b *Broker) remove(t testing.TB) {
 	t.Helper()
 	Eventually(t, func() error {
-		status, response, err := b.send(http.MethodDelete, b.Path("vhosts"), nil)
+		status, response, err := b.Try(http.MethodDelete, b.Path("vhosts"), nil)
 		if err == nil && status >= 300 && status != http.StatusNotFound {
 			err = fmt.Errorf("%d %s", status, response)
 		}

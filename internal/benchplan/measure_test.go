@@ -4,13 +4,19 @@ package benchplan
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
 // meter stands between Terraform and a provider, and notes the processor time of each of the provider's processes.
@@ -63,4 +69,65 @@ func childrenTime(t *testing.T, printed string) (sum time.Duration) {
 		sum += taken
 	}
 	return sum
+}
+
+// proxy forwards to the management API, each request after a delay, and counts.
+type proxy struct {
+	endpoint string
+
+	mu   sync.Mutex
+	seen requests
+}
+
+// requests are counted by what is asked for.
+type requests struct {
+	reads, writes int
+	kinds         map[string]int
+}
+
+func newProxy(t *testing.T, b *brokertest.Broker, delay time.Duration) *proxy {
+	t.Helper()
+	p := &proxy{seen: requests{kinds: map[string]int{}}}
+	p.endpoint = b.Before(t, func(r *http.Request) {
+		p.count(r)
+		time.Sleep(delay) // what is measured is a slow network
+	})
+	return p
+}
+
+func (p *proxy) count(r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		p.seen.reads++
+	} else {
+		p.seen.writes++
+	}
+	p.seen.kinds[kind(r)]++
+}
+
+// take returns what was counted since it was last called.
+func (p *proxy) take() requests {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen := p.seen
+	p.seen = requests{kinds: map[string]int{}}
+	return seen
+}
+
+// kind is a request without the names in its path: GET queues/vhost is a listing, GET
+// queues/vhost/name reads one queue.
+func kind(r *http.Request) string {
+	parts := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/api/"), "/")
+	placeholders := []string{"", "/vhost", "/name", "/..."}
+	return r.Method + " " + parts[0] + strings.Join(placeholders[:min(len(parts), len(placeholders))], "")
+}
+
+// lines lists the kinds with their counts.
+func (r requests) lines() []string {
+	var lines []string
+	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
+		lines = append(lines, fmt.Sprintf("%6d  %s", r.kinds[kind], kind))
+	}
+	return lines
 }
