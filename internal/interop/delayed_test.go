@@ -4,12 +4,12 @@ package interop
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -25,18 +25,7 @@ func TestProgramsForThePluginDelay(t *testing.T) {
 			text := section(t, "moving-from-the-delayed-message-plugin", heading)
 			program := changed(t, code(t, text, language), code(t, text, "diff"))
 			b := brokertest.NewNamed(t, "delayed "+language)
-			withDelayedExchange(t, b, func() {
-				defer deleteReminders(t, b)
-				delayed(t, startProgram(t, b, program, language), 1, 2, 3)
-			})
-		})
-	}
-}
-
-// withDelayedExchange makes a delayed exchange with a sidecar, and does something with it.
-func withDelayedExchange(t *testing.T, b *brokertest.Broker, do func()) {
-	t.Helper()
-	config := fmt.Sprintf(`
+			config := fmt.Sprintf(`
 resource "rabbitmq_delayed_exchange" "events" {
   name          = "events"
   vhost         = %q
@@ -44,21 +33,13 @@ resource "rabbitmq_delayed_exchange" "events" {
   force_destroy = true
 }
 output "worker" { value = jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.events.worker] }) }`, b.Vhost)
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: providers,
-		Steps: []resource.TestStep{{Config: config, Check: func(state *terraform.State) error {
-			startSidecar(t, b, state.RootModule().Outputs["worker"].Value.(string))
-			do()
-			return nil
-		}}},
-	})
-}
-
-// deleteReminders deletes the queue of the programs, which keeps the delayed exchange from being destroyed.
-func deleteReminders(t *testing.T, b *brokertest.Broker) {
-	t.Helper()
-	if _, err := b.Channel(t).QueueDelete("reminders", false, false, false); err != nil {
-		t.Error(err)
+			apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
+				startSidecar()
+				delayed(t, startProgram(t, b, program, language), 1, 2, 3)
+				// The queue of the programs keeps the delayed exchange from being destroyed.
+				b.Call(t, http.MethodDelete, b.Path("queues", "reminders"), nil, nil)
+			})
+		})
 	}
 }
 
@@ -81,17 +62,12 @@ func changed(t *testing.T, program, diff string) string {
 func delayed(t *testing.T, lines <-chan printed, seconds ...int) {
 	t.Helper()
 	for _, s := range seconds {
-		select {
-		case line, runs := <-lines:
-			var body, waited, delay int
-			if _, err := fmt.Sscanf(line.text, "%d after %d ms, x-delay %d", &body, &waited, &delay); err != nil || !runs {
-				t.Fatalf("the program says %q (it runs: %t): %v", line.text, runs, err)
-			}
-			if body != s || waited < 1000*s || waited > 1000*s+20_000 || delay != -1000*s {
-				t.Errorf("the program says %q, want %d s", line.text, s)
-			}
-		case <-time.After(time.Minute):
-			t.Fatalf("nothing after %d s", s)
+		line := brokertest.Receive(t, lines)
+		var body, waited, delay int
+		_, err := fmt.Sscanf(line.text, "%d after %d ms, x-delay %d", &body, &waited, &delay)
+		require.NoErrorf(t, err, "the program says %q", line.text)
+		if body != s || waited < 1000*s || waited > 1000*s+20_000 || delay != -1000*s {
+			t.Errorf("the program says %q, want %d s", line.text, s)
 		}
 	}
 }

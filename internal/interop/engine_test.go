@@ -4,14 +4,15 @@ package interop
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
@@ -34,7 +35,7 @@ func TestConsumersOfTheGuideCount(t *testing.T) {
 				publish(t, b, created, "eu.order")
 				attempted(t, attempts, 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond)
 				s.waitFor(1)
-				s.run("1 exhausted "+created, "list")
+				s.run("1 exhausted "+created, "failed", "list")
 				m, ok := b.Get(t, failed)
 				if text, _ := m.Headers["dead-letter-error"].(string); !ok || fmt.Sprint(m.Headers["retry-count"]) != "4" || text == "" {
 					t.Errorf("parked: %+v", m)
@@ -59,7 +60,7 @@ func TestConsumerOfTheGuideWithNativeDelays(t *testing.T) {
 		publish(t, b, created, "eu.order")
 		attempted(t, attempts, 400*time.Millisecond, 800*time.Millisecond, 800*time.Millisecond)
 		s.waitFor(1)
-		s.run("1 delivery_limit "+created, "list")
+		s.run("1 delivery_limit "+created, "failed", "list")
 	})
 }
 
@@ -69,20 +70,14 @@ func attempted(t *testing.T, attempts <-chan printed, waits ...time.Duration) {
 	t.Helper()
 	var last time.Time
 	for i := range len(waits) + 1 {
-		select {
-		case line, runs := <-attempts:
-			if want := fmt.Sprintf("attempt %d", i+1); !runs || !strings.Contains(line.text, want) {
-				t.Fatalf("the consumer says %q (it runs: %t), want %q", line.text, runs, want)
+		line := brokertest.Receive(t, attempts)
+		require.Contains(t, line.text, fmt.Sprintf("attempt %d", i+1))
+		if i > 0 {
+			if waited := line.at.Sub(last); waited < waits[i-1]-50*time.Millisecond || waited > waits[i-1]+3*time.Second {
+				t.Errorf("attempt %d comes after %v, want %v", i+1, waited, waits[i-1])
 			}
-			if i > 0 {
-				if waited := line.at.Sub(last); waited < waits[i-1]-50*time.Millisecond || waited > waits[i-1]+3*time.Second {
-					t.Errorf("attempt %d comes after %v, want %v", i+1, waited, waits[i-1])
-				}
-			}
-			last = line.at
-		case <-time.After(30 * time.Second):
-			t.Fatalf("no attempt %d", i+1)
 		}
+		last = line.at
 	}
 	select {
 	case line := <-attempts:
@@ -107,8 +102,8 @@ func TestCommandsReadWhatIsParkedNatively(t *testing.T) {
 			require.NoError(t, (<-deliveries).Reject(true))
 		}
 		s.waitFor(1)
-		s.run("1 delivery_limit "+created, "list")
-		s.run("", "replay", "--all", "--yes")
+		s.run("1 delivery_limit "+created, "failed", "list")
+		s.run("", "failed", "replay", "--all", "--yes")
 		d := <-deliveries
 		if d.RoutingKey != "eu.order" || d.MessageId != "m-eu.order" || d.Headers["replay-count"] != int64(1) {
 			t.Errorf("replayed: %+v", d)
@@ -120,33 +115,53 @@ func TestCommandsReadWhatIsParkedNatively(t *testing.T) {
 // withoutWorker makes a pipeline, and does something with it.
 func withoutWorker(t *testing.T, b *brokertest.Broker, engine, delays string, do func(operator)) {
 	t.Helper()
-	config := fmt.Sprintf(`
-resource "rabbitmq_retry_pipeline" "orders" {
-  name          = "orders"
-  vhost         = %q
-  %s
-  %s
-  max_attempts  = %d
-  force_destroy = true
-  work_queues   = { %q = { declare = true } }
-}`, b.Vhost, engine, delays, maxAttempts, created)
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: providers,
-		Steps: []resource.TestStep{{Config: config, Check: func(*terraform.State) error {
-			s := newOperator(t, b)
-			do(s)
-			s.hasNoInbox()
-			return nil
-		}}},
+	config := pipelineOf(b, "orders", []string{created}, engine, delays, fmt.Sprintf("max_attempts = %d", maxAttempts), "force_destroy = true")
+	apply(t, b, resource.TestStep{Config: config}, func(func()) {
+		do(newOperator(t, b, "replay"))
+		// Nothing is missing from a pipeline without a worker.
+		if status := newOperator(t, b, "status").run(failed, "status"); strings.Contains(status, "inbox") {
+			t.Errorf("status: printed\n%s", status)
+		}
 	})
 }
 
-// hasNoInbox asks for the status of a pipeline without a worker: nothing is missing.
-func (s operator) hasNoInbox() {
-	s.Helper()
-	status := exec.CommandContext(s.Context(), s.sidecar, "status", "orders", "--vhost", s.broker.Vhost)
-	status.Env = append(os.Environ(), "RABBITMQ_URI="+operatorURI(s.T, s.broker, "status"))
-	if output, err := status.CombinedOutput(); err != nil || strings.Contains(string(output), "inbox") || !strings.Contains(string(output), failed) {
-		s.Errorf("status: %v, printed\n%s", err, output)
+// The consumer of the guide has a message wait for as long as an HTTP server says, which is longer than any delay.
+func TestConsumerOfTheGuideWaitsAsLongAsAServerSays(t *testing.T) {
+	t.Parallel()
+	for name, retryAfter := range map[string]func() string{
+		"seconds": func() string { return "5" },
+		"date":    func() string { return time.Now().Add(7 * time.Second).UTC().Format(http.TimeFormat) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.NewNamed(t, "waiting")
+			var answered atomic.Int32
+			requests := make(chan time.Time, 10)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if body, err := io.ReadAll(r.Body); err != nil || string(body) != "pay" {
+					t.Errorf("the server gets %q, %v", body, err)
+				}
+				if answered.Add(1) == 1 {
+					w.Header().Set("Retry-After", retryAfter())
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				requests <- time.Now()
+			}))
+			t.Cleanup(server.Close)
+			config := pipelineOf(b, "orders", []string{created}, `delays = ["1s", "2s"]`, "force_destroy = true")
+			apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
+				startSidecar()
+				startProgram(t, b, code(t, section(t, "message-headers", "Waiting as long as a server says"), "python"), "python", "PAYMENTS_URL="+server.URL)
+				b.Publish(t, "", created, amqp.Publishing{Body: []byte("pay")})
+				var first time.Time
+				for _, earliest := range []time.Duration{0, 5 * time.Second} {
+					at := brokertest.Receive(t, requests)
+					if waited := at.Sub(first); waited < earliest {
+						t.Errorf("the second request comes after %s", waited)
+					}
+					first = at
+				}
+			})
+		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
@@ -34,55 +33,44 @@ const (
 func TestCommandsOfTheGuides(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "replay")
-	config := fmt.Sprintf(`
-resource "rabbitmq_retry_pipeline" "orders" {
-  name        = "orders"
-  vhost       = %q
-  delays      = ["100ms"]
-  work_queues = { for name in [%q, %q] : name => { declare = true } }
-}
-output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] }) }`, b.Vhost, created, paid)
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: providers,
-		Steps: []resource.TestStep{{Config: config, ExpectNonEmptyPlan: true, Check: func(state *terraform.State) error {
-			s := newOperator(t, b)
-			publish(t, b, created, "moved")
-			reject(t, b, created, "moved")
-			reject(t, b, "orders.inbox", "moved") // as a worker does that cannot republish it
-			startSidecar(t, b, state.RootModule().Outputs["worker"].Value.(string))
-			publish(t, b, created, "bound")
-			publish(t, b, paid, "unbound")
-			for range 2 {
-				reject(t, b, created, "bound")
-				reject(t, b, paid, "unbound")
-			}
-			s.waitFor(3)
-			s.run("1 exhausted "+created, "list")
-			s.run("1 exhausted "+paid, "list")
-			s.run("1 malformed "+created, "list")
-			s.waitFor(3)
+	config := pipelineOf(b, "orders", []string{created, paid}, `delays = ["100ms"]`)
+	apply(t, b, resource.TestStep{Config: config, ExpectNonEmptyPlan: true}, func(startSidecar func()) {
+		s := newOperator(t, b, "replay")
+		publish(t, b, created, "moved")
+		reject(t, b, created, "moved")
+		reject(t, b, "orders.inbox", "moved") // as a worker does that cannot republish it
+		startSidecar()
+		publish(t, b, created, "bound")
+		publish(t, b, paid, "unbound")
+		for range 2 {
+			reject(t, b, created, "bound")
+			reject(t, b, paid, "unbound")
+		}
+		s.waitFor(3)
+		s.run("1 exhausted "+created, "failed", "list")
+		s.run("1 exhausted "+paid, "failed", "list")
+		s.run("1 malformed "+created, "failed", "list")
+		s.waitFor(3)
 
-			unbind(t, b, paid)
-			s.run("replayed 1 of 2", "replay", "--reason", "exhausted", "--limit", "1", "--yes")
-			s.run("replayed 1 of 1", "replay", "--reason", "exhausted", "--yes")
-			failsFromTheStart(t, b, created, "bound")
-			failsFromTheStart(t, b, paid, "unbound")
-			s.waitFor(3)
+		unbind(t, b, paid)
+		s.run("replayed 1 of 2", "failed", "replay", "--reason", "exhausted", "--limit", "1", "--yes")
+		s.run("replayed 1 of 1", "failed", "replay", "--reason", "exhausted", "--yes")
+		failsFromTheStart(t, b, created, "bound")
+		failsFromTheStart(t, b, paid, "unbound")
+		s.waitFor(3)
 
-			unbind(t, b, created)
-			s.run("replayed 1 of 1", "replay", "--reason", "malformed", "--yes")
-			failsFromTheStart(t, b, created, "moved")
-			s.waitFor(3)
+		unbind(t, b, created)
+		s.run("replayed 1 of 1", "failed", "replay", "--reason", "malformed", "--yes")
+		failsFromTheStart(t, b, created, "moved")
+		s.waitFor(3)
 
-			file := filepath.Join(t.TempDir(), "failed.jsonl")
-			s.run("deleted 3 of 3", "delete", "--reason", "exhausted", "--export", file, "--yes")
-			s.waitFor(0)
-			saved, err := os.ReadFile(file)
-			if n := strings.Count(string(saved), `"message_id":"m-`); err != nil || n != 3 {
-				t.Errorf("%d messages saved (%v): %s", n, err, saved)
-			}
-			return nil
-		}}},
+		file := filepath.Join(t.TempDir(), "failed.jsonl")
+		s.run("deleted 3 of 3", "failed", "delete", "--reason", "exhausted", "--export", file, "--yes")
+		s.waitFor(0)
+		saved, err := os.ReadFile(file)
+		if n := strings.Count(string(saved), `"message_id":"m-`); err != nil || n != 3 {
+			t.Errorf("%d messages saved (%v): %s", n, err, saved)
+		}
 	})
 }
 
@@ -134,32 +122,28 @@ type operator struct {
 	sidecar, uri string
 }
 
-func newOperator(t *testing.T, b *brokertest.Broker) operator {
-	t.Helper()
-	return operator{T: t, broker: b, sidecar: terraformtest.BuildSidecar(t), uri: operatorURI(t, b, "replay")}
-}
-
-// operatorURI is that of a user with the permissions of one command.
-func operatorURI(t *testing.T, b *brokertest.Broker, command string) string {
+// newOperator is a user with the permissions of one command.
+func newOperator(t *testing.T, b *brokertest.Broker, command string) operator {
 	t.Helper()
 	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{Name: "orders"})[command]
 	uri, err := url.Parse(b.VhostURI())
 	require.NoError(t, err)
 	uri.User, uri.Path = url.UserPassword(b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)), ""
-	return uri.String()
+	return operator{T: t, broker: b, sidecar: terraformtest.BuildSidecar(t), uri: uri.String()}
 }
 
 // run runs a command, which has to say this, in however many spaces.
-func (s operator) run(want, command string, args ...string) {
+func (s operator) run(want string, command ...string) (printed string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
-	failed := exec.CommandContext(ctx, s.sidecar, append([]string{"failed", command, "orders", "--vhost", s.broker.Vhost}, args...)...)
-	failed.Env = append(os.Environ(), "RABBITMQ_URI="+s.uri)
-	output, err := failed.CombinedOutput()
+	program := exec.CommandContext(ctx, s.sidecar, append(command, "orders", "--vhost", s.broker.Vhost)...)
+	program.Env = append(os.Environ(), "RABBITMQ_URI="+s.uri)
+	output, err := program.CombinedOutput()
 	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(output)), " "), want) {
 		s.Errorf("%s: %v, printed\n%swant %q", command, err, output, want)
 	}
+	return string(output)
 }
 
 // waitFor waits until the failed queue holds so many messages.
