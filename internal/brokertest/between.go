@@ -15,10 +15,16 @@ func Between(t testing.TB, uri string, serve func(client, broker net.Conn)) stri
 	t.Helper()
 	u, err := url.Parse(uri)
 	require.NoError(t, err)
+	u.Host = Listen(t, dialing(u.Host, serve))
+	return u.String()
+}
+
+// Listen serves connections until the test ends, and returns the address.
+func Listen(t testing.TB, serve func(net.Conn)) string {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	u.Host = accept(t, listener, dialing(u.Host, serve))
-	return u.String()
+	return accept(t, listener, serve)
 }
 
 // accept serves connections until the test ends, and returns the listener's address.

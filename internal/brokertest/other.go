@@ -8,17 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // OtherBroker is the URI of a broker of this name that is not RabbitMQ: it takes connections, channels and consumers, and
 // does not answer whether a queue or an exchange exists, nor a user "nobody".
 func OtherBroker(t testing.TB, name string) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	return "amqp://guest:guest@" + accept(t, listener, func(conn net.Conn) {
+	return "amqp://guest:guest@" + Listen(t, func(conn net.Conn) {
 		defer func() { _ = conn.Close() }()
 		if _, err := io.ReadFull(conn, make([]byte, len("AMQP0091"))); err == nil {
 			serveOther(conn, name)

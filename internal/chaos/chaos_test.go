@@ -4,15 +4,23 @@ package chaos
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
+	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -59,12 +67,11 @@ func newChaosWith(t *testing.T, a *application, s subject, replicas ...string) *
 	c := &chaos{t: t, application: a, subject: s, longestStall: 35 * time.Second}
 	c.tf = terraformtest.New(t, terraformtest.BuildProvider(t), "RABBITMQ_ENDPOINT="+c.Endpoint)
 	require.NoError(t, c.apply())
-	binary := terraformtest.BuildSidecar(t)
 	for _, name := range replicas {
-		r := c.newReplica(t, name, binary)
+		r := c.newReplica(t, name)
 		require.NoError(t, r.configure(c.config))
 		require.NoError(t, r.start(t))
-		r.awaitConsuming(t)
+		r.log.Await(t, "msg=consuming", 1)
 		c.replicas = append(c.replicas, r)
 	}
 	c.log = &faultLog{t: t, began: c.ledger.began, kind: map[string]int{}}
@@ -78,14 +85,19 @@ func TestChaosLosesNothing(t *testing.T) {
 	if testing.Short() {
 		messages, faults, c.longestStall = 8_000, 10, 6*time.Second
 	}
-	stopConsumers := c.startConsumers(t)
-	stopProducers := c.startProducers(t, perSecond)
+	c.losesNothing(t, perSecond, messages, faults)
+	c.checkTerraform(t)
+}
+
+// losesNothing has everything go wrong while messages are published at a rate, and accounts for them.
+func (c *chaos) losesNothing(t *testing.T, perSecond, messages, faults int) {
+	t.Helper()
+	stopConsumers, stopProducers := c.startConsumers(t), c.startProducers(t, perSecond)
 	c.rage(t, messages, faults)
 	stopProducers()
 	c.drain(t, quietTime, drainTime)
 	stopConsumers()
 	c.report(t)
-	c.checkTerraform(t)
 }
 
 // rage runs all tracks until so much has been published and so much has gone wrong.
@@ -118,14 +130,11 @@ func (c *chaos) rage(t *testing.T, messages, faults int) {
 func (c *chaos) report(t *testing.T) {
 	t.Helper()
 	for _, r := range c.replicas {
-		if err := r.alive(); err != nil {
-			t.Error(err)
-		}
 		if err := r.stop(t); err != nil {
 			t.Error(err)
 		}
 		t.Logf("%s: sessions %d, of which ended abnormally %d; blocked by the broker %d times; panics %d", r,
-			r.count("msg=consuming"), r.count("session ended"), r.count("the broker accepts no messages"), r.count("internal error (panic)"))
+			r.log.Count("msg=consuming"), r.log.Count("session ended"), r.log.Count("the broker accepts no messages"), r.log.Count("internal error (panic)"))
 	}
 	b := c.ledger.balance()
 	t.Logf("seed %d: %s; the longest pause without a message that came back: %.1f s, from %s on",
@@ -158,4 +167,160 @@ func (c *chaos) checkTerraform(t *testing.T) {
 		_, err := c.tf.Try(t.Context(), "plan", "-detailed-exitcode", "-input=false", "-no-color")
 		return err
 	})
+}
+
+// subject is the resource that must lose nothing, with what its applications do.
+type subject interface {
+	// hcl is its configuration, with the sidecar's as the output `worker`.
+	hcl() string
+	// next has hcl be another configuration, and describes it.
+	next() string
+	// vital are patterns of the queues whose leaders die.
+	vital() []string
+	// operations are what else people do with it.
+	operations(c *chaos) []fault
+
+	// message is what a producer publishes under an id, the count of its messages.
+	message(id string, count int) (exchange, key string, m amqp.Publishing)
+	// handle gets what comes to a work queue, collect what comes to the queue where messages are parked. They have nobody to
+	// tell about an error: the connection is lost then, and the message comes again.
+	handle(queue string, d amqp.Delivery)
+	collect(d amqp.Delivery)
+	parking() string
+}
+
+// startConsumers returns what ends them.
+func (c *chaos) startConsumers(t *testing.T) (stop func()) {
+	t.Helper()
+	return c.start(t, c.consumers, c.consume, c.consume)
+}
+
+// startProducers returns what ends them, after the last confirm.
+func (c *chaos) startProducers(t *testing.T, perSecond int) (stop func()) {
+	t.Helper()
+	return c.start(t, c.producers, c.produce("a", perSecond/2), c.produce("b", perSecond/2))
+}
+
+// startCollecting takes what is parked, and returns what ends that.
+func (c *chaos) startCollecting(t *testing.T) (stop func()) {
+	t.Helper()
+	return c.start(t, c.consumers, c.collectParked)
+}
+
+func (c *chaos) start(t *testing.T, p *proxy, clients ...func(context.Context, *amqp.Connection) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for _, client := range clients {
+		running.Go(func() { c.always(ctx, p, client) })
+	}
+	return func() { cancel(); running.Wait() }
+}
+
+// drain waits until every message has ended, or the broker has held nothing for so long that nothing
+// can come any more.
+func (c *chaos) drain(t *testing.T, quiet, atMost time.Duration) {
+	t.Helper()
+	defer c.startCollecting(t)()
+	began := time.Now()
+	emptySince := began
+	for {
+		held, err := c.holding(t.Context())
+		if err != nil || len(held) > 0 {
+			emptySince = time.Now()
+		}
+		empty := time.Since(emptySince)
+		if _, left := c.ledger.sent(); left == 0 && empty > time.Second || empty > quiet {
+			t.Logf("drained in %s", time.Since(began).Round(time.Second))
+			return
+		}
+		if time.Since(began) > atMost {
+			t.Errorf("after %s there are still messages: %v %v", atMost, held, err)
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// rejectedShare of the attempts fails.
+const rejectedShare = 0.3
+
+// schedules are the delays that take turns. The queue of a delay that is left out retires with the first
+// change, and goes with the second.
+var schedules = []string{`"500ms", "1s", "2s"`, `"1s", "2s"`, `"1s", "2s", "3s"`, `"0s", "500ms", "2s", "3s"`}
+
+// pipelineUse is a retry pipeline, and applications whose attempts fail at times.
+type pipelineUse struct {
+	*application
+
+	schedule int
+}
+
+func (p *pipelineUse) hcl() string {
+	return fmt.Sprintf(`
+resource "rabbitmq_retry_pipeline" "chaos" {
+  name        = "chaos"
+  vhost       = %q
+  delays      = [%s]
+  work_queues = { %s }
+}
+
+output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.chaos.worker] }) }
+`, p.Vhost, schedules[p.schedule], strings.Join(workQueues, " = {}, ")+" = {}")
+}
+
+func (p *pipelineUse) next() string {
+	p.schedule = (p.schedule + 1) % len(schedules)
+	return "the schedule " + schedules[p.schedule]
+}
+
+func (p *pipelineUse) vital() []string { return []string{`^chaos\.inbox$`, `^[a-z]+$`} }
+
+// operations has the workers use another order of the delays.
+func (p *pipelineUse) operations(c *chaos) []fault {
+	return []fault{func(<-chan struct{}, *rand.Rand) error {
+		var config struct {
+			Pipelines []map[string]any `json:"pipelines"`
+		}
+		if err := json.Unmarshal([]byte(c.config), &config); err != nil {
+			return err
+		}
+		slices.Reverse(config.Pipelines[0]["delays"].([]any))
+		changed, err := json.Marshal(config)
+		if err != nil {
+			return err
+		}
+		c.log.strike("reload", "another order of the delays")
+		return c.follow(string(changed))
+	}}
+}
+
+func (p *pipelineUse) message(id string, count int) (exchange, key string, m amqp.Publishing) {
+	return "", workQueues[count%len(workQueues)], amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent, Body: []byte(id)}
+}
+
+// handle processes or rejects a message.
+func (p *pipelineUse) handle(queue string, d amqp.Delivery) {
+	count, _ := d.Headers[deadletter.HeaderCount].(int64)
+	if p.rejects(d.MessageId, count) {
+		p.ledger.reject(d.MessageId, count, queue)
+		_ = d.Reject(false)
+		return
+	}
+	p.ledger.process(d.MessageId, count, d.Redelivered)
+	_ = d.Ack(false)
+}
+
+// rejects decides about an attempt in the same way each time that it is delivered.
+func (p *pipelineUse) rejects(id string, count int64) bool {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprintf(hash, "%s %d", id, count)
+	return rand.New(rand.NewPCG(*seed, hash.Sum64())).Float64() < rejectedShare
+}
+
+func (p *pipelineUse) parking() string { return "chaos.failed" }
+
+func (p *pipelineUse) collect(d amqp.Delivery) {
+	reason, _ := d.Headers[deadletter.HeaderDeadLetterReason].(string)
+	p.ledger.park(d.MessageId, reason)
 }

@@ -3,11 +3,18 @@
 package chaos
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // A cluster runs with the settings that the guide recommends, unless its defaults are to be measured.
@@ -28,9 +35,7 @@ func TestDeliveriesThroughADeadNodeGoToOthers(t *testing.T) {
 	require.NoError(t, a.nodes[1].kill())
 	other := a.through(t, a.nodes[0])
 	for _, d := range take(t, other, "created") {
-		if err := d.Ack(false); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, d.Ack(false))
 	}
 	a.check(t, "all deliveries went to another consumer", time.Since(dies))
 	a.restart(t, a.nodes[1])
@@ -85,9 +90,8 @@ func (a *application) through(t *testing.T, n *node) *amqp.Channel {
 func declare(t *testing.T, ch *amqp.Channel, queue string, arguments amqp.Table) {
 	t.Helper()
 	arguments["x-queue-type"] = "quorum"
-	if _, err := ch.QueueDeclare(queue, true, false, false, false, arguments); err != nil {
-		t.Fatal(err)
-	}
+	_, err := ch.QueueDeclare(queue, true, false, false, false, arguments)
+	require.NoError(t, err)
 }
 
 func fill(t *testing.T, a *application, queue string) {
@@ -102,17 +106,61 @@ func take(t *testing.T, ch *amqp.Channel, queue string) (taken []amqp.Delivery) 
 	t.Helper()
 	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
 	require.NoError(t, err)
-	late := time.After(7 * time.Minute)
-	for len(taken) < someMessages {
-		select {
-		case d, ok := <-deliveries:
-			if !ok {
-				t.Fatalf("the consumer of %s has lost its connection", queue)
-			}
-			taken = append(taken, d)
-		case <-late:
-			t.Fatalf("%d of %d messages came from %s", len(taken), someMessages, queue)
-		}
+	for range someMessages {
+		d := brokertest.Receive(t, deliveries)
+		require.NotNil(t, d.Acknowledger, "the consumer of %s has lost its connection", queue)
+		taken = append(taken, d)
 	}
 	return taken
+}
+
+// Each queue that is attached dead-letters at once, wherever its leader is: one whose leader's node learned of the policy
+// too late would hold its dead letters for ever. A cluster that has just started is the most likely to be late.
+//
+//nolint:paralleltest // other tests take nodes away
+func TestEachQueueThatIsAttachedDeadLetters(t *testing.T) {
+	const queues = 60
+	a := newApplication(t)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t), "RABBITMQ_ENDPOINT="+a.Endpoint)
+	var names, settings []string
+	for i := range queues {
+		names = append(names, fmt.Sprintf("work.%d", i))
+		settings = append(settings, fmt.Sprintf("%q = {}", names[i]))
+	}
+	for i, n := range a.nodes {
+		ch := a.through(t, n) // the queue's leader is on the node that declares it
+		for j := i; j < queues; j += len(a.nodes) {
+			declare(t, ch, names[j], amqp.Table{})
+		}
+	}
+	tf.Write(t, "main.tf", required+fmt.Sprintf(`
+resource "rabbitmq_retry_pipeline" "chaos" {
+  name        = "chaos"
+  vhost       = %q
+  delays      = ["1h"]
+  work_queues = { %s }
+}
+`, a.Vhost, strings.Join(settings, ", ")))
+	tf.Run(t, "apply", "-auto-approve", "-input=false", "-no-color")
+
+	held := map[string]bool{}
+	ch := a.Channel(t)
+	for _, name := range names {
+		held[name] = true
+		a.Publish(t, "", name, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(name)})
+		d, ok, err := ch.Get(name, false)
+		if err != nil || !ok {
+			t.Fatalf("get from %s: %v, %v", name, ok, err)
+		}
+		require.NoError(t, d.Reject(false))
+	}
+	brokertest.Eventually(t, func() error {
+		for d, ok := a.Get(t, "chaos.inbox"); ok; d, ok = a.Get(t, "chaos.inbox") {
+			delete(held, string(d.Body))
+		}
+		if len(held) > 0 {
+			return fmt.Errorf("dead letters held by %q", slices.Sorted(maps.Keys(held)))
+		}
+		return nil
+	})
 }

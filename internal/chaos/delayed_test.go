@@ -42,13 +42,7 @@ func TestDelayedChaosLosesNothing(t *testing.T) {
 		c.longestStall = 6 * time.Second
 	}
 	d.bind(t)
-	stopConsumers := c.startConsumers(t)
-	stopProducers := c.startProducers(t, delayedPerSecond)
-	c.rage(t, messages, faults)
-	stopProducers()
-	c.drain(t, quietTime, drainTime)
-	stopConsumers()
-	c.report(t)
+	c.losesNothing(t, delayedPerSecond, messages, faults)
 	d.report(t)
 	c.checkTerraform(t)
 	c.checkRetired(t)

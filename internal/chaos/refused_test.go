@@ -60,20 +60,15 @@ func TestRefusedLosesNothing(t *testing.T) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for queue, most := range map[string]int{"created": 2, "chaos.failed": 2, "full": 1, "audit": 1} {
-		times, more := map[int]int{}, 0
-		for id, n := range u.copies[queue] {
-			times[n]++
+		more := 0
+		for n, messages := range u.tally(t, queue, most*(1+deaths)) {
 			if n > most {
-				more++
-			}
-			if n > most*(1+deaths) {
-				t.Errorf("%s has %d copies of %s", queue, n, id)
+				more += messages
 			}
 		}
 		if more > 2*deaths*window {
 			t.Errorf("%s has %d messages more than %d times", queue, more, most)
 		}
-		t.Logf("RabbitMQ %s: %s: messages by how often they came %v", c.Version, queue, times)
 	}
 	c.report(t)
 }
@@ -118,7 +113,7 @@ func (u *refusedUse) fill(t *testing.T) {
 	t.Helper()
 	u.limit(t, 1)
 	for queue, exchange := range map[string]string{"full": "events.deliver", "audit": "chaos.failed", "created": "events.deliver"} {
-		u.Request(t, http.MethodPut, u.Path("queues", queue), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+		u.DeclareQueue(t, queue, "quorum", nil)
 		u.Call(t, http.MethodPost, u.Path("bindings", "e", exchange, "q", queue), map[string]any{"routing_key": "created"}, nil)
 	}
 	ch := u.Channel(t)
@@ -178,27 +173,22 @@ func (u *refusedUse) took(queue string, d amqp.Delivery) {
 	}
 }
 
+// tally counts how many messages came how often to a queue: none may have come more often than this. The caller holds the lock.
+func (u *refusedUse) tally(t *testing.T, queue string, most int) (times map[int]int) {
+	t.Helper()
+	times = map[int]int{}
+	for id, n := range u.copies[queue] {
+		if times[n]++; n > most {
+			t.Errorf("%s has %d copies of %s", queue, n, id)
+		}
+	}
+	t.Logf("RabbitMQ %s: %s: messages by how often they came %v", u.Version, queue, times)
+	return times
+}
+
 // takeLate takes what the full queues have refused before.
 func (u *refusedUse) takeLate(ctx context.Context, conn *amqp.Connection) error {
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	ch, err := conn.Channel()
-	if err != nil {
-		return err
-	}
-	var taking sync.WaitGroup
-	defer taking.Wait()
-	for _, queue := range []string{"full", "audit"} {
-		deliveries, err := ch.Consume(queue, "", true, false, false, false, nil)
-		if err != nil {
-			return err
-		}
-		taking.Go(func() {
-			for d := range deliveries {
-				u.took(queue, d)
-			}
-		})
-	}
-	return nil
+	return takeFrom(ctx, conn, []string{"full", "audit"}, true, u.took)
 }
 
 // missing is an error as long as one of the queues lacks a message that was confirmed.
@@ -218,6 +208,126 @@ func (u *refusedUse) missing(l *ledger) error {
 	}
 	if missing > 0 {
 		return fmt.Errorf("%d are not in both queues", missing)
+	}
+	return nil
+}
+
+// TestQueueOnAFrozenNode has an application's queues answer nothing, one behind the exchange that delivers, which gets messages by
+// five keys, and one beside the failed queue: their single member is on a node that freezes. What is for others is delivered all the
+// same, and nothing more than twice.
+//
+//nolint:paralleltest // the fault is for this test alone
+func TestQueueOnAFrozenNode(t *testing.T) {
+	u := &silentUse{refusedUse{application: newApplication(t), copies: map[string]map[string]int{}}}
+	frozen := u.nodes[2]
+	c := newChaosWith(t, u.application, u, "worker")
+	c.leadElsewhere(t, frozen)
+	u.declareOn(t, frozen)
+	c.avoid(frozen)
+	stopConsumers, stopCollecting := c.startConsumers(t), c.startCollecting(t)
+	stopProducers := c.startProducers(t, 100)
+	over := t.Context().Done()
+	pause(over, 10*time.Second)
+	sessions := c.replicas[0].log.Count("session ended") // the connections led to other nodes
+	require.NoError(t, frozen.freeze())
+	t.Cleanup(func() { _ = frozen.thaw() })
+	pause(over, 20*time.Second)
+	sentBefore, _ := c.ledger.sent()
+	deliveredBefore := u.different("created")
+	pause(over, 20*time.Second)
+	sent, _ := c.ledger.sent()
+	sent, delivered := (sent-sentBefore)/3, u.different("created")-deliveredBefore
+	t.Logf("RabbitMQ %s: sent within 20 s: %d, delivered: %d", c.Version, sent, delivered)
+	if delivered < sent/2 {
+		t.Errorf("%d of %d messages are delivered:\n%s", delivered, sent, c.replicas[0].end())
+	}
+	stopProducers()
+	require.NoError(t, frozen.thaw())
+	stopLate := c.start(t, c.consumers, u.takeLate)
+	c.drain(t, quietTime, drainTime)
+	brokertest.Eventually(t, u.missingSilent)
+	stopLate()
+	stopCollecting()
+	stopConsumers()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, queue := range []string{"created", "shipped", "chaos.failed"} {
+		u.tally(t, queue, 2)
+	}
+	if n := c.replicas[0].log.Count("session ended") - sessions; n > 0 {
+		t.Errorf("%d sessions ended:\n%s", n, c.replicas[0].end())
+	}
+	c.report(t)
+}
+
+// silentUse is a delayed exchange and a pipeline with a queue each that does not answer beside a good one.
+type silentUse struct{ refusedUse }
+
+// takeLead makes the node that evaluates it the leader of a queue.
+const takeLead = `{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)), rabbit_quorum_queue:transfer_leadership(Q, node()).`
+
+// leadElsewhere has a node lead no queue. If it led the refused queue, there would be no place for what is not answered.
+func (c *chaos) leadElsewhere(t *testing.T, n *node) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		queues, err := c.queues(t.Context())
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			leader, e := c.leader(t.Context(), q.Name)
+			if e == nil && leader == n {
+				e = c.nodes[0].ctl(t.Context(), "eval", fmt.Sprintf(takeLead, c.Vhost, q.Name))
+				err = fmt.Errorf("%s is led by %s", q.Name, n)
+			}
+			if e != nil {
+				return e
+			}
+		}
+		return err
+	})
+}
+
+// declareOn has the queues live on one node only.
+func (u *silentUse) declareOn(t *testing.T, n *node) {
+	t.Helper()
+	ch := u.through(t, n)
+	for queue, bound := range map[string][2]string{"full": {"events.deliver", "silent.*"}, "audit": {"chaos.failed", ""}} {
+		declare(t, ch, queue, amqp.Table{"x-quorum-initial-group-size": 1, "x-queue-leader-locator": "client-local"})
+		require.NoError(t, ch.QueueBind(queue, bound[1], bound[0], false, nil))
+	}
+	for queue, key := range map[string]string{"created": "created", "shipped": "silent.*"} {
+		require.NoError(t, ch.QueueBind(queue, key, "events.deliver", false, nil))
+	}
+}
+
+func (u *silentUse) message(id string, count int) (exchange, key string, m amqp.Publishing) {
+	if count%3 < 2 {
+		key = []string{"created", fmt.Sprint("silent.", count/3%5)}[count%3]
+		return "events", key, amqp.Publishing{
+			MessageId: id, DeliveryMode: amqp.Persistent, Headers: amqp.Table{delaying.HeaderDelay: int64(0)},
+		}
+	}
+	return u.refusedUse.message(id, 1)
+}
+
+// different is how many messages a queue has got.
+func (u *silentUse) different(queue string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.copies[queue])
+}
+
+// missingSilent is an error as long as one of the queues that did not answer lacks a message.
+func (u *silentUse) missingSilent() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for silent, other := range map[string]string{"full": "shipped", "audit": u.parking()} {
+		for id := range u.copies[other] {
+			if u.copies[silent][id] == 0 {
+				return fmt.Errorf("%s lacks %s", silent, id)
+			}
+		}
 	}
 	return nil
 }

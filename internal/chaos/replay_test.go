@@ -3,13 +3,9 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,27 +15,20 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
 // replays is a failed queue with messages to replay, and the command that does.
-type replays struct {
-	*application
-	binary string
-}
+type replays struct{ *application }
 
 func newReplays(t *testing.T, messages int) *replays {
 	t.Helper()
-	r := &replays{application: newApplication(t), binary: terraformtest.BuildSidecar(t)}
+	r := &replays{newApplication(t)}
 	ch := r.through(t, r.nodes[0])
 	declare(t, ch, "orders.failed", amqp.Table{})
-	for _, err := range []error{
-		ch.ExchangeDeclare("orders.return", "direct", true, false, false, false, nil),
-		ch.QueueBind("created", "return:created", "orders.return", false, nil),
-		ch.Confirm(false),
-	} {
-		require.NoError(t, err)
-	}
+	require.NoError(t, ch.ExchangeDeclare("orders.return", "direct", true, false, false, false, nil))
+	require.NoError(t, ch.QueueBind("created", "return:created", "orders.return", false, nil))
+	require.NoError(t, ch.Confirm(false))
 	require.NoError(t, r.awaitMembers(t.Context()))
 	var last *amqp.DeferredConfirmation
 	for i := range messages {
@@ -59,63 +48,44 @@ func newReplays(t *testing.T, messages int) *replays {
 	return r
 }
 
-// replay is a run of the command through a node.
-type replayRun struct {
-	*exec.Cmd
-	exited chan error
-	mu     sync.Mutex
-	output bytes.Buffer
-}
-
-func (r *replayRun) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.output.Write(p)
-}
-
-func (r *replayRun) said() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.output.String()
-}
-
-func (r *replays) start(t *testing.T, through *node, args ...string) *replayRun {
+// start runs the command through a node.
+func (r *replays) start(t *testing.T, through *node, args ...string) *sidecartest.Process {
 	t.Helper()
+	env := []string{"RABBITMQ_URI=" + strings.Replace(r.URI, r.nodes[0].amqp, through.amqp, 1)}
 	args = append([]string{"failed", "replay", "orders", "--all", "--vhost", r.Vhost, "--yes"}, args...)
-	run := &replayRun{Cmd: exec.CommandContext(t.Context(), r.binary, args...), exited: make(chan error, 1)}
-	run.Env = []string{"RABBITMQ_URI=" + strings.Replace(r.URI, r.nodes[0].amqp, through.amqp, 1)}
-	run.Stdout, run.Stderr = run, run
-	require.NoError(t, run.Start())
-	go func() { run.exited <- run.Wait() }()
+	run, err := sidecartest.Launch(t, &sidecartest.Log{}, env, args...)
+	require.NoError(t, err)
 	return run
 }
 
-// wait waits for the end of the run.
-func (r *replayRun) wait(t *testing.T, atMost time.Duration) error {
+// exit waits for the end of a run, and returns its code.
+func exit(t *testing.T, run *sidecartest.Process) int {
 	t.Helper()
-	select {
-	case err := <-r.exited:
-		t.Logf("exit: %v\n%s", err, r.said())
-		return err
-	case <-time.After(atMost):
-		_ = r.Process.Kill()
-		t.Fatalf("does not end within %s:\n%s", atMost, r.said())
-		return nil
-	}
+	brokertest.Receive(t, run.Ended)
+	code := run.Wait(t)
+	t.Logf("exit code %d\n%s", code, run.Log)
+	return code
 }
 
 // awaitReplayed waits until so many messages are in the work queue.
 func (r *replays) awaitReplayed(t *testing.T, ch *amqp.Channel, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	brokertest.Eventually(t, func() error {
 		q, err := ch.QueueDeclarePassive("created", true, false, false, false, nil)
-		require.NoError(t, err)
-		if q.Messages >= n {
-			return
+		if err == nil && q.Messages < n {
+			err = fmt.Errorf("%d of %d messages are replayed", q.Messages, n)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d messages are replayed", q.Messages, n)
-		}
+		return err
+	})
+}
+
+// check compares what is in the work queue with the messages that there were. So many of them may be there twice.
+func (r *replays) check(t *testing.T, messages, mayDouble int) {
+	t.Helper()
+	distinct, doubled := r.balance(t)
+	t.Logf("RabbitMQ %s: of %d messages lost %d, doubled %d", r.Version, messages, messages-distinct, doubled)
+	if distinct != messages || doubled > mayDouble {
+		t.Errorf("%d of %d messages arrived, %d twice", distinct, messages, doubled)
 	}
 }
 
@@ -159,20 +129,13 @@ func TestReplayWithoutALeader(t *testing.T) {
 			r.awaitReplayed(t, r.through(t, other), messages/4)
 			require.NoError(t, leader.kill())
 			killed := time.Now()
-			interrupted := run.wait(t, 5*time.Minute) != nil
+			interrupted := exit(t, run) != 0
 			t.Logf("the replay ended %s after its node was killed", time.Since(killed).Round(100*time.Millisecond))
 			r.restart(t, leader)
 			if interrupted {
-				again := r.start(t, other)
-				if err := again.wait(t, 5*time.Minute); err != nil {
-					t.Error(err)
-				}
+				require.Zero(t, exit(t, r.start(t, other)))
 			}
-			distinct, doubled := r.balance(t)
-			t.Logf("RabbitMQ %s: of %d messages lost %d, doubled %d", r.Version, messages, messages-distinct, doubled)
-			if distinct != messages || doubled > transfer.MayDouble {
-				t.Errorf("%d of %d messages arrived, %d twice", distinct, messages, doubled)
-			}
+			r.check(t, messages, transfer.MayDouble)
 		})
 	}
 }
@@ -188,16 +151,11 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 	)
 	r := newReplays(t, messages)
 	ch := r.through(t, r.nodes[0])
-	alarm := func(run *replayRun, n int) {
+	alarm := func(run *sidecartest.Process, n int) {
 		t.Helper()
 		r.awaitReplayed(t, ch, n)
 		require.NoError(t, r.nodes[1].ctl(t.Context(), "set_vm_memory_high_watermark", "0.0001"))
-		brokertest.Eventually(t, func() error {
-			if text := run.said(); !strings.Contains(text, waiting) {
-				return fmt.Errorf("nothing is said of the alarm:\n%s", text)
-			}
-			return nil
-		})
+		run.Log.Await(t, waiting, 1)
 	}
 	clearAlarm := func() {
 		t.Helper()
@@ -209,28 +167,19 @@ func TestReplayDuringAnAlarm(t *testing.T) {
 	alarm(run, 200)
 	pause(t.Context().Done(), 5*time.Second) // longer than what is under way takes
 	select {
-	case err := <-run.exited:
-		t.Fatalf("ended during the alarm: %v\n%s", err, run.said())
+	case <-run.Ended:
+		t.Fatalf("ended during the alarm: %s\n%s", run.ProcessState, run.Log)
 	default:
 	}
-	require.NoError(t, run.Process.Signal(syscall.SIGTERM))
 	asked := time.Now()
-	var exit *exec.ExitError
-	if err := run.wait(t, time.Minute); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("exit %v, want code 1", err)
-	}
+	run.Signal(t, syscall.SIGTERM)
+	require.Equal(t, 1, exit(t, run))
 	t.Logf("RabbitMQ %s: ended %s after SIGTERM", r.Version, time.Since(asked).Round(100*time.Millisecond))
 	clearAlarm()
 
 	run = r.start(t, r.nodes[0], "--rate", "100/s")
 	alarm(run, 800)
 	clearAlarm()
-	if err := run.wait(t, time.Minute); err != nil {
-		t.Error(err)
-	}
-	distinct, doubled := r.balance(t)
-	t.Logf("RabbitMQ %s: of %d messages lost %d, doubled %d", r.Version, messages, messages-distinct, doubled)
-	if distinct != messages || doubled > 2 {
-		t.Errorf("%d of %d messages arrived, %d twice", distinct, messages, doubled)
-	}
+	require.Zero(t, exit(t, run))
+	r.check(t, messages, 2)
 }
