@@ -3,7 +3,6 @@
 package loadtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
@@ -77,7 +74,8 @@ func TestForeignPolicyUnderLoadLosesNothing(t *testing.T) {
 	l.collectFailed(t, "load.failed")
 	l.drain(t)
 	worker.stop(t)
-	l.disconnect(t)
+	l.modes.set(map[string]mode{}) // consumers would hold up the destroy
+	l.follow(t)
 	tf.Run(t, "destroy", "-auto-approve", "-input=false", "-no-color")
 	l.requireNothingLost(t)
 }
@@ -116,8 +114,7 @@ func (l *load) requireCovered(t *testing.T) {
 		t.Errorf("%d messages are parked, want %d and more than none", held, parked)
 	}
 	var queues []struct{ Name, Policy string }
-	_, answer := l.Request(t, http.MethodGet, l.Path("queues"), nil)
-	require.NoError(t, json.Unmarshal(answer, &queues))
+	l.Call(t, http.MethodGet, l.Path("queues"), nil, &queues)
 	found := map[string]string{}
 	for _, q := range queues {
 		found[q.Name] = q.Policy
@@ -127,11 +124,4 @@ func (l *load) requireCovered(t *testing.T) {
 			t.Errorf("%s has the policy %q; there are %v", own, found[own], slices.Sorted(maps.Keys(found)))
 		}
 	}
-}
-
-// disconnect ends all consumers, which would hold up a destroy.
-func (l *load) disconnect(t *testing.T) {
-	t.Helper()
-	l.modes.set(map[string]mode{})
-	l.follow(t)
 }
