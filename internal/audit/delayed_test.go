@@ -83,8 +83,7 @@ func TestQuietDelayedExchanges(t *testing.T) {
 		"an exchange for one key":         all(events, exchange("more", "direct", nil), toExchangeOf("events.deliver", "more", "shop"), bind("more", "paid", "shop")),
 		"an exchange with an alternate exchange": all(events, exchange("more", "direct", args{"alternate-exchange": "events.delay.unrouted"}),
 			toExchangeOf("events.deliver", "more", "#"), bind("more", "paid", "shop")),
-		"a hint":   all(events, policy("again", `^events\.delay\.`, 2000, args{"delivery-limit": number(1_000_002), "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"})),
-		"a stream": all(delaying("events", "topic"), func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} }, bind("events.deliver", "log", "#")),
+		"a hint": all(events, policy("again", `^events\.delay\.`, 2000, args{"delivery-limit": number(1_000_002), "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"})),
 		"more levels": all(events, func(v *topology.Vhost) { // of a precision that it had before
 			e, _ := delayed.Recover("events", "/", v.Topology)
 			e.Retired = []delayed.Level{{Unit: time.Second}, {Unit: time.Second, Bit: 1}}

@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -159,20 +158,6 @@ func TestErrorsComeFirst(t *testing.T) {
 		t.Errorf("%d errors, %d warnings", errors, warnings)
 	}
 	expectRules(t, audit.Without(found, []string{"dead-letter-loop", "parking-queue-expires"}), "delivery-limit-default")
-}
-
-// A stream stops at-least-once dead letters over a message with a decimal header. On RabbitMQ 3.10 the broker would stop those of all
-// other tests, too.
-func TestStreamsAsTargets(t *testing.T) {
-	t.Parallel()
-	stream := func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} }
-	target := all(exchange("dead", "fanout", nil), stream, bind("dead", "log", ""))
-	dead := args{"x-dead-letter-exchange": "dead", "x-delivery-limit": number(-1)}
-	once := args{"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}
-	maps.Copy(once, dead)
-	expectRules(t, audit.Vhost(vhost(target, quorum("work", once))), "stream-target-freezes")
-	expectRules(t, audit.Vhost(vhost(target, quorum("work", dead))))
-	expectRules(t, audit.Vhost(vhost(events, stream, bind("events.deliver", "log", "paid"))), "stream-target-freezes")
 }
 
 // What a pipeline is told is about the ways of its own messages only.
