@@ -3,13 +3,11 @@ package retryattachment_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -19,67 +17,42 @@ import (
 // A team that attaches its queue has its failed messages in a queue of its own, which it declares or has already.
 func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	for _, queue := range []string{"work", "theirs"} {
-		b.DeclareQueue(t, queue, "quorum", nil)
-	}
+	b := vhostWith(t, "work", "theirs")
 	config := func(lines string) string { return pipeline(b) + attachment(b, reference, lines) }
-	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	const declared, theirs = `failed_queue = { name = "team.failures" }`, "failed_queue = { name = \"theirs\", declare = false }"
 	parked := func(queue string) func() {
 		return func() {
 			t.Helper()
 			b.Publish(t, "orders.failed.route", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Headers: amqp.Table{"CC": []any{"failed:work"}}})
-			brokertest.Eventually(t, func() error {
-				if _, ok := b.Get(t, queue); !ok {
-					return fmt.Errorf("no message in %s", queue)
-				}
-				return nil
-			})
+			comesTo(t, b, queue)
 		}
 	}
 	refused := regexp.MustCompile(`(?s)would\s+lose\s+messages.*team\.failures: 1 message.*--queue`)
 	acctest.Run(t, acctest.Quick(),
-		resource.TestStep{Config: config(declared), ConfigPlanChecks: settled},
-		resource.TestStep{
-			ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: url.PathEscape(b.Vhost) + "/orders/work",
-			ImportStateVerifyIdentifierAttribute: "queue",
-		},
+		resource.TestStep{Config: config(declared)},
+		isImported(b),
 		resource.TestStep{
 			PreConfig: func() {
 				parked("team.failures")()
 				b.Call(t, http.MethodDelete, b.Path("queues", "team.failures"), nil, nil)
 				parked("orders.failed")()
 			},
-			Config: config(declared), ConfigPlanChecks: settled,
+			Config: config(declared),
 		},
-		resource.TestStep{PreConfig: parked("team.failures"), Config: config(theirs), ConfigPlanChecks: settled},
-		resource.TestStep{
-			ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: url.PathEscape(b.Vhost) + "/orders/work",
-			ImportStateVerifyIdentifierAttribute: "queue",
-		},
-		resource.TestStep{PreConfig: parked("theirs"), Config: config(""), ConfigPlanChecks: settled},
-		resource.TestStep{PreConfig: parked("orders.failed"), Config: config(declared), ConfigPlanChecks: settled},
+		resource.TestStep{PreConfig: parked("team.failures"), Config: config(theirs)},
+		isImported(b),
+		resource.TestStep{PreConfig: parked("theirs"), Config: config("")},
+		resource.TestStep{PreConfig: parked("orders.failed"), Config: config(declared)},
 		resource.TestStep{
 			PreConfig: func() {
 				b.Publish(t, "", "team.failures", message())
-				brokertest.Eventually(t, func() error {
-					var q struct{ Messages int }
-					if b.Call(t, http.MethodGet, b.Path("queues", "team.failures"), nil, &q); q.Messages != 1 {
-						return fmt.Errorf("%d messages", q.Messages)
-					}
-					return nil
-				})
+				acctest.AwaitCount(t, b, "team.failures", 1)
 			},
 			Config: pipeline(b), ExpectError: refused,
 		},
 		resource.TestStep{
-			PreConfig: func() {
-				if _, ok := b.Get(t, "team.failures"); !ok {
-					t.Error("the message is gone")
-				}
-			},
-			Config: pipeline(b), ConfigPlanChecks: settled,
+			PreConfig: func() { comesTo(t, b, "team.failures") },
+			Config:    pipeline(b),
 		},
 	)
 	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "team.failures"), nil); status != http.StatusNotFound {
@@ -90,20 +63,16 @@ func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 // A failed queue that an attachment has declared stays while the pipeline's own work queue has failed messages there.
 func TestAcc_FailedQueueOfAnAttachmentAndAnotherStays(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	for _, queue := range []string{"work", "other"} {
-		b.DeclareQueue(t, queue, "quorum", nil)
-	}
+	b := vhostWith(t, "work", "other")
 	another := strings.NewReplacer(`"work"`, `"another"`, `= "work"`, `= "other"`).Replace(
 		attachment(b, reference, "failed_queue = { name = \"team.failures\", declare = false }"))
-	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	declaring := attachment(b, reference, `failed_queue = { name = "team.failures" }`)
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: pipeline(b) + declaring},
-		resource.TestStep{Config: pipeline(b) + declaring + another, ConfigPlanChecks: settled},
+		resource.TestStep{Config: pipeline(b) + declaring + another},
 		resource.TestStep{
 			PreConfig: func() { b.Publish(t, "", "team.failures", message()) },
-			Config:    pipeline(b) + another, ConfigPlanChecks: settled,
+			Config:    pipeline(b) + another,
 		},
 	)
 	if _, ok := b.Get(t, "team.failures"); !ok {
@@ -121,10 +90,9 @@ func TestAcc_FailedQueueOfSeveralAttachments(t *testing.T) {
 		attachments += strings.NewReplacer(`"work"`, fmt.Sprintf("%q", queue[len("work."):]), `= "work"`, fmt.Sprintf("= %q", queue)).Replace(
 			attachment(b, reference, `failed_queue = { name = "team.failures" }`))
 	}
-	settled := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: pipeline(b)},
-		resource.TestStep{Config: pipeline(b) + attachments, ConfigPlanChecks: settled},
+		resource.TestStep{Config: pipeline(b) + attachments},
 		resource.TestStep{Config: pipeline(b)},
 	)
 	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "team.failures"), nil); status != http.StatusNotFound {

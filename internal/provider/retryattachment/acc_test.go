@@ -1,12 +1,12 @@
 package retryattachment_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -23,8 +23,12 @@ import (
 
 const address = "rabbitmq_retry_attachment.work"
 
-func pipeline(b *brokertest.Broker) string {
-	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n}\n", b.Vhost)
+// pipeline is a pipeline "orders" and nothing else.
+func pipeline(b *brokertest.Broker) string { return with(b, "orders", "") }
+
+// with is a pipeline with more lines.
+func with(b *brokertest.Broker, name, lines string) string {
+	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"1s\"]\n  %s\n}\n", name, name, b.Vhost, lines)
 }
 
 func attachment(b *brokertest.Broker, pipeline, lines string) string {
@@ -48,14 +52,35 @@ func message() amqp.Publishing {
 	return amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("rejected")}
 }
 
-func takeFromInbox(t *testing.T, b *brokertest.Broker) {
+// comesTo waits for a message, and takes it.
+func comesTo(t *testing.T, b *brokertest.Broker, queue string) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
-		if _, ok := b.Get(t, "orders.inbox"); !ok {
-			return fmt.Errorf("nothing in the inbox")
+		if _, ok := b.Get(t, queue); !ok {
+			return fmt.Errorf("nothing in %s", queue)
 		}
 		return nil
 	})
+}
+
+// vhostWith is a vhost with these quorum queues.
+func vhostWith(t *testing.T, queues ...string) *brokertest.Broker {
+	t.Helper()
+	b := brokertest.New(t)
+	for _, queue := range queues {
+		b.DeclareQueue(t, queue, "quorum", nil)
+	}
+	return b
+}
+
+func importID(b *brokertest.Broker) string { return url.PathEscape(b.Vhost) + "/orders/work" }
+
+// isImported imports the attachment, which must be the one in the state.
+func isImported(b *brokertest.Broker) resource.TestStep {
+	return resource.TestStep{
+		ResourceName: address, ImportState: true, ImportStateId: importID(b),
+		ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue",
+	}
 }
 
 var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
@@ -63,47 +88,35 @@ var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.
 // A queue is attached to a pipeline whose consumers count, with the engine of that pipeline and no other.
 func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
+	b := vhostWith(t, "work")
 	if !b.VersionAtLeast("4.0") {
 		t.Skip("not supported by this release")
 	}
-	b.DeclareQueue(t, "work", "quorum", nil)
 	counting := strings.Replace(pipeline(b), "delays", "engine = \"consumer\"\n  delays", 1)
 	config := counting + attachment(b, reference, `engine = "consumer"`)
-	importID := url.PathEscape(b.Vhost) + "/orders/work"
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: counting},
 		resource.TestStep{Config: counting + attachment(b, reference, ""), ExpectError: regexp.MustCompile(`(?s)Pipeline of another engine.*Write\s+engine\s+=\s+"consumer"`)},
 		resource.TestStep{Config: counting + attachment(b, reference, `engine = "native"`), ExpectError: regexp.MustCompile(`Queue cannot be attached from outside`)},
 		resource.TestStep{Config: config},
 		resource.TestStep{
-			PreConfig: func() {
-				rejectOne(t, b)
-				brokertest.Eventually(t, func() error {
-					if _, ok := b.Get(t, "work"); !ok {
-						return fmt.Errorf("the message is not back")
-					}
-					return nil
-				})
-			},
-			Config: config, ConfigPlanChecks: empty,
+			PreConfig: func() { rejectOne(t, b); comesTo(t, b, "work") },
+			Config:    config, ConfigPlanChecks: empty,
 		},
-		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
+		isImported(b),
 	)
 }
 
 // Nobody can tell the engine of a pipeline whose definition cannot be read. The plan that has the pipeline, too, restores it.
 func TestAccEveryRelease_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	damage := func() {
 		unbindAll(t, b, "orders.failed")
 		b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.failed", "q", "orders.failed"),
 			map[string]any{"arguments": map[string]any{"retry-definition": "{"}}, nil)
 	}
 	config := pipeline(b) + attachment(b, reference, "")
-	restored := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{
@@ -114,31 +127,26 @@ func TestAccEveryRelease_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 					ExpectError: regexp.MustCompile(`(?s)The pipeline's engine is not known.*retry-definition.*cannot\s+be\s+read`),
 				})
 			},
-			Config: config, ConfigPlanChecks: restored,
+			Config: config,
 		},
-		resource.TestStep{PreConfig: damage, Config: config, ConfigPlanChecks: restored},
+		resource.TestStep{PreConfig: damage, Config: config},
 	)
 }
 
 // Pipeline and attachment in one configuration: neither takes the other's objects for its own.
 func TestAccEveryRelease_AttachmentLife(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	config := pipeline(b) + attachment(b, reference, "")
-	importID := url.PathEscape(b.Vhost) + "/orders/work"
 	acctest.Run(t, acctest.Quick(),
-		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("id"), knownvalue.StringExact(importID))}},
-		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: config, ConfigPlanChecks: empty},
-		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "queue"},
+		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("id"), knownvalue.StringExact(importID(b)))}},
+		resource.TestStep{PreConfig: func() { rejectOne(t, b); comesTo(t, b, "orders.inbox") }, Config: config, ConfigPlanChecks: empty},
+		isImported(b),
 		// What goes missing is shown and repaired.
 		resource.TestStep{
-			PreConfig: func() { b.Call(t, http.MethodDelete, b.Path("policies", "retry/orders/attachment/work"), nil, nil) },
-			Config:    config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), plancheck.ExpectResourceAction("rabbitmq_retry_pipeline.orders", plancheck.ResourceActionNoop)},
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-			},
+			PreConfig:        func() { b.Call(t, http.MethodDelete, b.Path("policies", "retry/orders/attachment/work"), nil, nil) },
+			Config:           config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), plancheck.ExpectResourceAction("rabbitmq_retry_pipeline.orders", plancheck.ResourceActionNoop)}},
 		},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, `dead_letter_strategy = "at-most-once"`)},
 		// A change of the pipeline leaves the attachment alone.
@@ -150,8 +158,7 @@ func TestAccEveryRelease_AttachmentLife(t *testing.T) {
 // Two states: the platform's, which has the pipeline, and the application's.
 func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: attachment(b, `"orders"`, ""), ExpectError: regexp.MustCompile(`Pipeline does not exist`)},
 		resource.TestStep{Config: pipeline(b)},
@@ -187,8 +194,7 @@ func detachByHand(t *testing.T, b *brokertest.Broker) {
 // Dead letters that a quorum queue still holds go with its policy: the detachment is refused.
 func TestAccEveryRelease_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	config := pipeline(b) + attachment(b, reference, "")
 	acctest.Run(t, acctest.Times(),
 		resource.TestStep{Config: config},
@@ -221,29 +227,39 @@ func purge(t *testing.T, b *brokertest.Broker, queue string) {
 
 func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
 	t.Helper()
-	_, response := b.Request(t, http.MethodGet, b.Path("exchanges", exchange)+"/bindings/source", nil)
 	var bindings []struct {
 		Destination string `json:"destination"`
 		Key         string `json:"properties_key"`
 	}
-	require.NoError(t, json.Unmarshal(response, &bindings))
+	b.Call(t, http.MethodGet, b.Path("exchanges", exchange)+"/bindings/source", nil, &bindings)
 	for _, binding := range bindings {
 		b.Call(t, http.MethodDelete, b.Path("bindings", "e", exchange, "q", binding.Destination, binding.Key), nil, nil)
 	}
 }
 
-// A queue goes from a pipeline's configuration to an attachment without a moment between.
+// A queue goes from a pipeline's configuration to an attachment without a moment between. The pipeline gives up one that it has
+// declared, and does not delete it.
 func TestAcc_HandOver(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	within := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  delays = [\"1s\"]\n  work_queues = { work = {} }\n}\n", b.Vhost)
-	acctest.Run(t, acctest.Quick(),
-		resource.TestStep{Config: within},
-		resource.TestStep{Config: within + attachment(b, reference, "")},
-		resource.TestStep{Config: pipeline(b) + attachment(b, reference, "")},
-		resource.TestStep{PreConfig: func() { rejectOne(t, b); takeFromInbox(t, b) }, Config: pipeline(b) + attachment(b, reference, ""), ConfigPlanChecks: empty},
-	)
+	for name, workQueues := range map[string]string{"attached": "{ work = {} }", "declared": "{ work = { declare = true } }"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			if name == "attached" {
+				b.DeclareQueue(t, "work", "quorum", nil)
+			}
+			within, attached := with(b, "orders", "work_queues = "+workQueues), attachment(b, reference, "")
+			acctest.Run(t, acctest.Quick(),
+				resource.TestStep{Config: within},
+				resource.TestStep{Config: within + attached},
+				resource.TestStep{Config: pipeline(b) + attached},
+				resource.TestStep{
+					PreConfig: func() { rejectOne(t, b); comesTo(t, b, "orders.inbox") },
+					Config:    pipeline(b) + attached, ConfigPlanChecks: empty,
+				},
+			)
+		})
+	}
 }
 
 func TestAcc_WrongAttachments(t *testing.T) {
@@ -266,4 +282,70 @@ func TestAcc_WrongAttachments(t *testing.T) {
 			acctest.Run(t, acctest.Quick(), resource.TestStep{Config: attachment(b, `"orders"`, test.lines), ExpectError: regexp.MustCompile(`(?s)` + test.said)})
 		})
 	}
+}
+
+// The policy is written, the binding is refused, and the queue holds a dead letter by then, which would go
+// with the policy: it stays, and the import that the error names finds it.
+func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work")
+	user, password := b.User(t, "policymaker", ".*", `^orders\.`, ".*")
+	var once sync.Once
+	endpoint := b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/orders.return/q/work") {
+			once.Do(func() { holdOne(t, b) })
+		}
+	})
+	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n  username = %q\n  password = %q\n}\n", endpoint, user, password)
+	config := pipeline(b) + attachment(b, reference, "")
+	acctest.Run(t, acctest.Times(),
+		resource.TestStep{Config: pipeline(b)},
+		resource.TestStep{
+			Config: withUser + config,
+			ExpectError: regexp.MustCompile(`(?s)Cannot create the attachment.*answered 401.*all that was made stays.*work: 1 dead letter` +
+				`.*terraform import rabbitmq_retry_attachment\.<name> '` + regexp.QuoteMeta(importID(b)) + `'`),
+		},
+		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b), ImportStatePersist: true},
+		resource.TestStep{
+			Config:           config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}},
+		},
+		// The broker sends what is held only after minutes, and until then a destroy is refused.
+		resource.TestStep{
+			PreConfig: func() {
+				eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work", Held: 1})
+				b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				b.DeclareQueue(t, "work", "quorum", nil)
+			},
+			Config: config,
+		},
+	)
+}
+
+// holdOne makes the queue hold a dead letter, which has nowhere to go.
+func holdOne(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	for _, exchange := range []string{"orders.dlx", "orders.failed"} {
+		unbindAll(t, b, exchange)
+	}
+	eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work"})
+	rejectOne(t, b)
+	eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work", Held: 1})
+}
+
+// reported is what the broker says of a queue, some seconds late.
+type reported struct {
+	Policy string `json:"policy"`
+	Held   int    `json:"messages_dlx"`
+}
+
+func eventuallyReported(t *testing.T, b *brokertest.Broker, want reported) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		var found reported
+		if b.Call(t, http.MethodGet, b.Path("queues", "work"), nil, &found); found != want {
+			return fmt.Errorf("got %+v", found)
+		}
+		return nil
+	})
 }
