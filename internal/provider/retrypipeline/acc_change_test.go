@@ -1,19 +1,26 @@
 package retrypipeline_test
 
 import (
+	"errors"
 	"fmt"
-	"slices"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // A delay leaves the schedule while its queue holds a message: the queue stays until the message
@@ -21,8 +28,7 @@ import (
 // until the test takes that away: however slow the machine is, it is there when it shall be.
 func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	work := `work_queues = { work = {} }`
 	before := pipelineHCL(b, `delays = ["5s", "2h"]`, work)
 	after := pipelineHCL(b, `delays = ["5s", "1m"]`, work)
@@ -54,10 +60,8 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				if m, ok := b.Get(t, "orders.retry.2h"); !ok || string(m.Body) != "first" {
-					t.Fatalf("got %q, %t, want the first message", m.Body, ok)
-				}
-				brokertest.Eventually(t, func() error { return arrived(t, b, "work", "waiting") })
+				takes(t, b, "orders.retry.2h", "first")
+				expectIn(t, b, "work", "waiting")
 				acctest.AwaitCount(t, b, "orders.retry.2h", 0)
 			},
 			Config: after,
@@ -65,19 +69,14 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 				PreApply: []plancheck.PlanCheck{inPlace, onlyDiffers{
 					"queues orders.retry.2h", "bindings orders.retry -> orders.retry.2h [delay:2h]",
 				}},
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapSizeExact(0)),
 			},
 		},
 		resource.TestStep{
-			PreConfig: func() {
-				if slices.Contains(acctest.Names(t, b, "queues"), "orders.retry.2h") {
-					t.Error("the drained queue is still there")
-				}
-			},
-			Config: after,
+			PreConfig: func() { there(t, b, false, "queues", "orders.retry.2h") },
+			Config:    after,
 		},
 	)
 }
@@ -98,30 +97,21 @@ func TestAcc_DelayThatComesBackRevivesItsQueue(t *testing.T) {
 		resource.TestStep{PreConfig: publish, Config: pipelineHCL(b, stays)},
 		resource.TestStep{
 			Config: pipelineHCL(b, both),
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-			},
 		},
 		resource.TestStep{
-			PreConfig: func() {
-				if m, ok := b.Get(t, "orders.retry.2h"); !ok || string(m.Body) != "waiting" {
-					t.Error("the waiting message is gone")
-				}
-			},
-			Config: pipelineHCL(b, both),
+			PreConfig: func() { takes(t, b, "orders.retry.2h", "waiting") },
+			Config:    pipelineHCL(b, both),
 		},
 	)
 }
 
 func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work.a", "quorum", nil)
+	b := vhostWith(t, "work.a")
 	b.DeclareQueue(t, "work.b", "classic", nil)
 	step := func(lines ...string) resource.TestStep {
 		return resource.TestStep{Config: pipelineHCL(b, lines...), ConfigPlanChecks: resource.ConfigPlanChecks{
-			PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)},
-			PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)},
 		}}
 	}
 	acceptQuickly(t, b,
@@ -133,11 +123,149 @@ func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 	)
 }
 
-func arrived(t *testing.T, b *brokertest.Broker, queue, body string) error {
-	t.Helper()
-	m, ok := b.Get(t, queue)
-	if !ok || string(m.Body) != body {
-		return fmt.Errorf("%s has not arrived in %s", body, queue)
+// A message that was published just before a plan is not in the statistics yet, and keeps its queue nevertheless.
+func TestAccEveryRelease_NothingIsDrainedByOneReading(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	for _, queueType := range []string{topology.Quorum, topology.Classic} {
+		for _, phase := range []time.Duration{0, 2 * time.Second, 4 * time.Second} { // of the statistics, which are gathered every 5 seconds
+			t.Run(fmt.Sprintf("%s, %s", queueType, phase), func(t *testing.T) {
+				t.Parallel()
+				keepsQueueOfLateMessage(t, queueType, phase)
+			})
+		}
 	}
-	return nil
+}
+
+func keepsQueueOfLateMessage(t *testing.T, queueType string, phase time.Duration) {
+	t.Helper()
+	b := brokertest.New(t)
+	times := acctest.Quick()
+	times.Lag = acctest.Times().Lag
+	core := &acctest.Core{Type: resourceType, Times: times, Endpoint: b.Endpoint, Config: map[string]any{
+		"name": "orders", "vhost": b.Vhost, "queue_type": queueType,
+	}}
+	for _, delays := range [][]string{{"1h", "2h"}, {"1h"}} {
+		core.Config["delays"] = delays
+		core.MustApply(t)
+	}
+	const retired = "orders.retry.2h"
+	acctest.AwaitCount(t, b, retired, 0)
+	time.Sleep(phase)
+	b.Publish(t, "", retired, persistent("late"))
+	plan, err := core.Plan(t.Context())
+	require.NoError(t, err)
+	if late := queueType == topology.Quorum && !counts(t, b, retired); !late && !plan.Empty() {
+		t.Error("the plan removes a queue with a message")
+	}
+	if _, kept := b.Get(t, retired); !kept {
+		t.Fatal("the message is gone")
+	}
+	brokertest.Eventually(t, func() error {
+		plan, err := core.Plan(t.Context())
+		if err == nil && plan.Empty() {
+			err = errors.New("the empty queue is not removed")
+		}
+		return err
+	})
+	require.NoError(t, core.Destroy(t.Context()))
+}
+
+// counts reports whether a queue has counted a message. A busy broker lets a quorum queue count too late for any plan.
+func counts(t *testing.T, b *brokertest.Broker, queue string) bool {
+	t.Helper()
+	var queues []struct {
+		Name     string `json:"name"`
+		Messages int    `json:"messages"`
+	}
+	b.Call(t, http.MethodGet, b.Path("queues")+"?disable_stats=true&enable_queue_totals=true", nil, &queues)
+	for _, q := range queues {
+		if q.Name == queue {
+			return q.Messages > 0
+		}
+	}
+	return false
+}
+
+// However many pipelines of a vhost have retired queues, a plan waits once.
+func TestAcc_PlanOfManyRetiredQueuesWaitsOnce(t *testing.T) {
+	t.Parallel()
+	tf := newReleasedCLI(t)
+	const pipelines = 25
+	var first, second, each atomic.Int32
+	endpoint := tf.Before(t, func(r *http.Request) {
+		switch {
+		case strings.Contains(r.URL.RawQuery, "messages_dlx"):
+			first.Add(1)
+		case strings.Contains(r.URL.RawQuery, "enable_queue_totals"):
+			second.Add(1)
+		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".retry.2s"):
+			each.Add(1)
+		}
+	})
+	config := func(delays string) string {
+		return at(endpoint) + pipelineLabelled(tf.Broker, "many", "p${count.index}", fmt.Sprintf("count = %d", pipelines), "delays = ["+delays+"]")
+	}
+	for _, delays := range []string{`"1s", "2s"`, `"1s"`} {
+		tf.applied(t, config(delays))
+	}
+	for i := range pipelines {
+		acctest.AwaitCount(t, tf.Broker, fmt.Sprintf("p%d.retry.2s", i), 0)
+	}
+	// A busy broker may not report on each queue at once.
+	brokertest.Eventually(t, func() error {
+		first.Store(0)
+		second.Store(0)
+		each.Store(0)
+		if printed := tf.plan(t); strings.Count(printed, "drained = true") != pipelines {
+			return fmt.Errorf("not all queues are removed:\n%s", printed)
+		}
+		return nil
+	})
+	if first.Load() != 1 || second.Load() != 1 || each.Load() != pipelines {
+		t.Errorf("%d first and %d second readings, %d of single queues", first.Load(), second.Load(), each.Load())
+	}
+}
+
+// RabbitMQ 4.3 takes no pattern of more than 1,024 bytes, so many work queues share several policies.
+func TestAcc_ManyWorkQueues(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for i := range 80 {
+		b.DeclareQueue(t, fmt.Sprintf("work-queue.of.the.shop.%d", i), "classic", nil)
+	}
+	config := func(queues int) string {
+		return pipelineHCL(b, `delays = ["5s"]`, `queue_type = "classic"`,
+			fmt.Sprintf(`work_queues = { for i in range(%d) : "work-queue.of.the.shop.${i}" => { type = "classic" } }`, queues))
+	}
+	acceptQuickly(t, b,
+		resource.TestStep{Config: config(20)},
+		resource.TestStep{Config: config(80), Check: attached(t, b, 80)},
+		isImported(b),
+		resource.TestStep{Config: config(20), Check: attached(t, b, 20)},
+	)
+}
+
+// attached waits until the broker says that the pipeline's policies apply to so many queues.
+func attached(t *testing.T, b *brokertest.Broker, want int) resource.TestCheckFunc {
+	t.Helper()
+	return func(*terraform.State) error {
+		brokertest.Eventually(t, func() error {
+			var queues []struct {
+				Name, Policy string
+			}
+			b.Call(t, http.MethodGet, b.Path("queues"), nil, &queues)
+			n := 0
+			for _, queue := range queues {
+				if strings.HasPrefix(queue.Policy, "retry/orders/queues") && !strings.HasPrefix(queue.Name, "orders.") {
+					n++
+				}
+			}
+			if n != want {
+				return fmt.Errorf("%d queues are attached, want %d", n, want)
+			}
+			return nil
+		})
+		return nil
+	}
 }

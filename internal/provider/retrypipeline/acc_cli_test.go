@@ -1,9 +1,23 @@
 package retrypipeline_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -36,6 +50,7 @@ func (tf *cli) beside(t *testing.T) *cli {
 
 func cliOf(t *testing.T, b *brokertest.Broker, tf *terraformtest.CLI) *cli {
 	t.Helper()
+	acctest.Require(t)
 	tf.Write(t, "versions.tf", terraformtest.Required)
 	return &cli{b, tf}
 }
@@ -76,6 +91,40 @@ func (tf *cli) apply(t *testing.T, saved ...string) string {
 	return output
 }
 
+// applied applies a configuration, and returns what was printed.
+func (tf *cli) applied(t *testing.T, config string) string {
+	t.Helper()
+	tf.configure(t, config)
+	return tf.apply(t)
+}
+
+// planned saves the plan of a configuration, which changes something, and returns what was printed.
+func (tf *cli) planned(t *testing.T, config string, arguments ...string) string {
+	t.Helper()
+	tf.configure(t, config)
+	return tf.plan(t, arguments...)
+}
+
+// mentions fails the test unless all this was printed.
+func mentions(t *testing.T, printed string, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if !strings.Contains(printed, want) {
+			t.Errorf("%q was not printed:\n%s", want, printed)
+		}
+	}
+}
+
+// omits fails the test if any of this was printed.
+func omits(t *testing.T, printed string, words ...string) {
+	t.Helper()
+	for _, unwanted := range words {
+		if strings.Contains(printed, unwanted) {
+			t.Errorf("%q was printed:\n%s", unwanted, printed)
+		}
+	}
+}
+
 // refuses fails the test unless an apply ends in an error that says all this.
 func (tf *cli) refuses(t *testing.T, apply []string, words ...string) {
 	t.Helper()
@@ -83,11 +132,7 @@ func (tf *cli) refuses(t *testing.T, apply []string, words ...string) {
 	if code == 0 {
 		t.Fatalf("the apply was not refused:\n%s", output)
 	}
-	for _, want := range words {
-		if !strings.Contains(output, want) {
-			t.Fatalf("the refusal does not say %q:\n%s", want, output)
-		}
-	}
+	mentions(t, output, words...)
 }
 
 // plan saves a plan that changes something, and returns what was printed.
@@ -105,5 +150,226 @@ func (tf *cli) settled(t *testing.T) {
 	t.Helper()
 	if output, code := tf.run(t, "plan", "-input=false", "-detailed-exitcode"); code != 0 {
 		t.Fatalf("the plan ends with %d although nothing is to be done:\n%s", code, output)
+	}
+}
+
+// What only Terraform's own CLI can do. Between a plan that was saved and its apply, anything may
+// happen to the broker: apply either does what was planned or refuses with the reason, and the plan
+// after it makes sense again.
+func TestAcc_SituationsOfTheCLI(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	t.Run("where", func(t *testing.T) {
+		for name, happens := range map[string]func(*testing.T, *cli){
+			"a message arrives in a retired queue":         messageArrivesInRetiredQueue,
+			"a policy appears before a create":             policyAppearsBeforeCreate,
+			"a shadowed policy changes before an update":   policyChangesBeforeUpdate,
+			"a work queue goes, and comes back as another": workQueueChangesBeforeCreate,
+			"somebody else creates an object of that name": objectAppearsBeforeCreate,
+			"objects are deleted before an update":         objectsGoBeforeUpdate,
+			"a message is parked before a rename":          messageArrivesBeforeRename,
+			"a drifted object is repaired by hand":         driftIsRepairedByHand,
+			"queues leave and join":                        queuesLeaveAndJoin,
+			"a pipeline is moved":                          pipelineMoves,
+			"a key changes without a moved block":          keyChangesWithoutMove,
+			"a replacement creates before it destroys":     replacementCreatesFirst,
+			"a forced replacement creates first":           forcedReplacementCreatesFirst,
+			"dead letters pend when a queue is taken over": takenOverWhileDeadLettersPend,
+			"somebody listens to dead letters":             anotherListens,
+			"a client copies x-death":                      clientCopiesDeaths,
+			"an age is below the first delay":              ageBelowTheFirstDelay,
+			"the provider is upgraded":                     stateOfAnEarlierRelease,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				happens(t, newCLI(t))
+			})
+		}
+	})
+}
+
+// A state, and a definition on the broker, of a release that knew no max_age and no max_attempts of a
+// queue plan nothing.
+func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
+	t.Helper()
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`))
+
+	file := filepath.Join(tf.Dir, "terraform.tfstate")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var state map[string]any
+	require.NoError(t, json.Unmarshal(text, &state))
+	if n := without(state, "max_age") + without(state["resources"].([]any)[0], "max_attempts"); n < 4 {
+		t.Fatalf("%d attributes removed, want max_age twice, and max_attempts of the pipeline and its queue at least:\n%s", n, text)
+	}
+	text, err = json.Marshal(state)
+	require.NoError(t, err)
+	tf.Write(t, filepath.Base(file), string(text))
+	tf.settled(t)
+}
+
+// An age that lets nothing be retried may be meant so, for a while: the plan warns.
+func ageBelowTheFirstDelay(t *testing.T, tf *cli) {
+	t.Helper()
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5m"]`, `max_age = "299s"`))
+	const warning = `Warning: No message is ever retried with rabbitmq_retry_pipeline.orders`
+	mentions(t, tf.plan(t), warning, `max_age = "299s"`)
+	omits(t, tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5m"]`, `max_age = "300s"`)), "Warning: No message")
+}
+
+// without removes a key from all objects but those of the pipeline itself, and counts them.
+func without(value any, key string) (removed int) {
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			removed += without(element, key)
+		}
+	case map[string]any:
+		if _, has := v[key]; has {
+			if _, isPipeline := v["delays"]; !isPipeline || key == "max_age" {
+				delete(v, key)
+			}
+			removed++
+		}
+		for _, element := range v {
+			removed += without(element, key)
+		}
+	}
+	return removed
+}
+
+// Dead letters wait for the slowest listener: one that is full and refuses stops everybody's retries,
+// of which the plan warns. One that drops its oldest messages stops nothing.
+func anotherListens(t *testing.T, tf *cli) {
+	for queue, listener := range map[string]map[string]any{
+		"work frozen": {"x-max-length": 1, "x-overflow": "reject-publish"},
+		"work going":  {"x-max-length": 1, "x-overflow": "drop-head"},
+	} {
+		name := strings.Fields(queue)[1]
+		tf.DeclareQueue(t, queue, "quorum", nil)
+		tf.applied(t, pipelineLabelled(tf.Broker, "p", name, `delays = ["1h"]`, `force_destroy = true`, fmt.Sprintf("work_queues = { %q = {} }", queue)))
+		tap := "work tap of " + name
+		tf.DeclareQueue(t, tap, "classic", listener)
+		bound(name+".dlx", tap, "", nil)(t, tf.Broker)
+		output, _ := tf.run(t, "plan", "-input=false")
+		mentions(t, output, "Unmanaged binding on the pipeline's exchange", "No changes")
+		for range 5 {
+			reject(t, tf.Broker, queue, "rejected")
+		}
+		brokertest.Eventually(t, func() error {
+			held, arrived := reported(t, tf.Broker, queue)["messages_dlx"], reported(t, tf.Broker, name+".inbox")["messages"]
+			if name == "frozen" && (held == nil || held == 0.0) || name == "going" && arrived != 5.0 {
+				return fmt.Errorf("%s: %v dead letters held, %v in the inbox", name, held, arrived)
+			}
+			return nil
+		})
+		_, _ = tf.run(t, "destroy", "-input=false", "-auto-approve")
+	}
+}
+
+// Before RabbitMQ 3.13 a message with a copied x-death dies in what looks like a cycle, and is held by
+// the queue with all that follow. The plan warns, and with its remedy the honest ones go on.
+func clientCopiesDeaths(t *testing.T, tf *cli) {
+	tf.DeclareQueue(t, "work", "quorum", map[string]any{"x-message-ttl": 5000})
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { work = {} }`))
+	const warning, remedy = "A copied x-death header can stop the work queue", `"work" = { dead_letter_strategy = "at-most-once" }`
+	output := tf.plan(t)
+	if old := !tf.VersionAtLeast("3.13"); old != strings.Contains(output, warning) || old != strings.Contains(output, remedy) {
+		t.Errorf("on %s the plan says:\n%s", tf.Version, output)
+	}
+	omits(t, tf.applied(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { `+remedy+` }`)), warning)
+	copied := persistent("copied")
+	copied.Headers = amqp.Table{"x-death": []any{amqp.Table{
+		"queue": "orders.inbox", "reason": "expired", "count": int64(1), "exchange": "", "routing-keys": []any{"k"}, "time": time.Now(),
+	}}}
+	tf.Publish(t, "", "work", copied)
+	awaitReady(t, tf.Broker, "work", 0) // expired
+	reject(t, tf.Broker, "work", "honest")
+	expectIn(t, tf.Broker, "orders.inbox", "honest")
+	_, _ = tf.run(t, "destroy", "-input=false", "-auto-approve")
+}
+
+// Terraform and the provider are killed (SIGKILL) when the broker has made a certain write, before its answer arrives. This is
+// what [acctest.Core.Killed] does at every write without a process.
+func TestAcc_TerraformIsKilled(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	const declared, moved = `work_queues = { "declared" = { declare = true, failed_queue = { name = "failures" } } }`,
+		`work_queues = { "declared" = { declare = true, failed_queue = { name = "other failures" } } }`
+	for name, c := range map[string]struct {
+		before, after []string
+		write         int
+	}{
+		"creation": {nil, []string{declared}, 9},
+		"change":   {[]string{declared}, []string{moved}, 2},
+		"destroy":  {[]string{declared}, nil, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tf := newReleasedCLI(t)
+			hcl := func(lines []string) string {
+				if lines == nil {
+					return ""
+				}
+				return pipelineHCL(tf.Broker, append(lines, `delays = ["5s"]`)...)
+			}
+			tf.applied(t, hcl(c.before))
+			tf.configure(t, hcl(c.after))
+			tf.applyKilled(t, c.write)
+			if c.after == nil {
+				tf.configure(t, hcl(c.before))
+			}
+			tf.finish(t)
+			tf.settled(t)
+		})
+	}
+}
+
+// finish applies again, after an import where the error asks for one.
+func (tf *cli) finish(t *testing.T) {
+	t.Helper()
+	output, code := tf.run(t, "apply", "-input=false", "-auto-approve")
+	if code == 0 {
+		return
+	}
+	if !strings.Contains(output, "To adopt them, import the resource") && !strings.Contains(output, "terraform import") {
+		t.Fatalf("the error names no import:\n%s", output)
+	}
+	if output, code := tf.run(t, "import", "-input=false", address, importID(tf.Vhost, "orders")); code != 0 {
+		t.Fatalf("import: %d\n%s", code, output)
+	}
+	tf.apply(t)
+}
+
+// applyKilled applies the configuration, and kills Terraform and the provider at a write.
+func (tf *cli) applyKilled(t *testing.T, write int) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), "apply", "-input=false", "-auto-approve", "-no-color")
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the provider is in the same group
+	var mutex sync.Mutex
+	writes, killed := 0, false
+	endpoint := tf.After(t, func(r *http.Request, _ *httptest.ResponseRecorder) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") || killed {
+			return
+		}
+		if writes++; writes == write {
+			killed = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
+		}
+	})
+	command.Dir, command.Env = tf.Dir, append(tf.Env, "RABBITMQ_ENDPOINT="+endpoint)
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	mutex.Lock()
+	err := command.Start()
+	mutex.Unlock()
+	if err == nil {
+		err = command.Wait()
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	if !killed || err == nil {
+		t.Fatalf("killed: %t at %d of %d writes, %v\n%s", killed, write, writes, err, output.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -49,20 +50,15 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 func TestAccEveryRelease_FailedCreateLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	user, password := b.User(t, "policymaker", `^orders\.(dlx|failed(\.route)?|retry|return|inbox)$`, ".*", ".*")
-	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
+	withUser := as(b.User(t, "policymaker", `^orders\.(dlx|failed(\.route)?|retry|return|inbox)$`, ".*", ".*"))
 	acceptQuickly(t, b,
 		resource.TestStep{
 			Config:      withUser + pipelineHCL(b, `delays = ["5s"]`),
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*orders\.retry\.5s.*401`),
 		},
 		resource.TestStep{
-			PreConfig: func() {
-				if err := nothingLeft(t, b); err != nil {
-					t.Error(err)
-				}
-			},
-			Config: pipelineHCL(b, `delays = ["5s"]`),
+			PreConfig: func() { require.NoError(t, nothingLeft(t, b)) },
+			Config:    pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
 }
@@ -88,8 +84,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
   depends_on  = [terraform_data.vhost]
 }`, made, curl, made, curl, made)
 	acceptTerraform(t, b, resource.TestStep{
-		Config:           config,
-		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		Config: config,
 	})
 }
 
@@ -98,7 +93,7 @@ func TestAccEveryRelease_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCre
 	b := brokertest.New(t)
 	acceptQuickly(t, b,
 		resource.TestStep{
-			Config:      "resource \"rabbitmq_retry_pipeline\" \"orders\" {\n name = \"orders\"\n vhost = \"no such vhost\"\n delays = [\"5s\"]\n}",
+			Config:      pipelineHCL(&brokertest.Broker{Vhost: "no such vhost"}, `delays = ["5s"]`),
 			ExpectError: regexp.MustCompile(`(?s)Vhost does not exist.*no such vhost`),
 		},
 		resource.TestStep{
@@ -106,12 +101,8 @@ func TestAccEveryRelease_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCre
 			ExpectError: regexp.MustCompile(`(?s)Work queues do not exist.*work\.a.*work\.b`),
 		},
 		resource.TestStep{
-			PreConfig: func() {
-				if err := nothingLeft(t, b); err != nil {
-					t.Error(err)
-				}
-			},
-			Config: pipelineHCL(b, `delays = ["5s"]`),
+			PreConfig: func() { require.NoError(t, nothingLeft(t, b)) },
+			Config:    pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
 }
@@ -151,7 +142,7 @@ func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 	exist := regexp.MustCompile(`Objects exist already`)
 	with := func(b *brokertest.Broker) (one, two string) {
 		one = pipelineHCL(b, `delays = ["5s"]`)
-		return one, one + "resource \"rabbitmq_retry_pipeline\" \"twin\" {\n  name = \"orders\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"7s\"]\n}\n"
+		return one, one + pipelineLabelled(b, "twin", "orders", `delays = ["7s"]`)
 	}
 	t.Run("both new", func(t *testing.T) {
 		t.Parallel()
@@ -166,7 +157,7 @@ func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 		acceptQuickly(t, b,
 			resource.TestStep{Config: one},
 			resource.TestStep{Config: two, ExpectError: exist},
-			resource.TestStep{Config: one, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+			resource.TestStep{Config: one, ConfigPlanChecks: unchanged},
 			resource.TestStep{Config: one, Taint: []string{address}},
 		)
 	})
@@ -174,17 +165,48 @@ func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 
 func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	work := "work_queues = { work = {} }\n  force_destroy = true"
 	replaced := resource.ConfigPlanChecks{
-		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
-		PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+		PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
 	}
-	renamed := "resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n  " + work + "\n}\n"
+	renamed := pipelineLabelled(b, "orders", "bills", `delays = ["5s"]`, work)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
 		resource.TestStep{Config: renamed, ConfigPlanChecks: replaced},
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work, `queue_type = "classic"`), ConfigPlanChecks: replaced},
+	)
+}
+
+// A policy that the pipeline's would shadow is made by the same apply, after the plan: apply refuses
+// it like the plan would have, creates nothing, and goes through once its keys are accounted for.
+func TestAcc_ShadowedPolicyMadeByTheSameApply(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work")
+	remove := func() { b.Request(t, http.MethodDelete, b.Path("policies", "made"), nil) }
+	config := func(serial int, lines ...string) string {
+		return fmt.Sprintf(`
+resource "terraform_data" "policy" {
+  triggers_replace = %d
+  provisioner "local-exec" {
+    command = "curl -fsS -u %s:%s -H content-type:application/json -X PUT %s%s -d '{\"pattern\":\"^work$\",\"apply-to\":\"queues\",\"priority\":1,\"definition\":{\"delivery-limit\":9}}'"
+  }
+}
+`, serial, b.Username, b.Password, b.Endpoint, b.Path("policies", "made")) +
+			pipelineHCL(b, append(lines, `delays = ["5s"]`, `force_destroy = true`, `depends_on = [terraform_data.policy]`)...)
+	}
+	acceptTerraform(t, b,
+		resource.TestStep{Config: config(1, `work_queues = { work = {} }`), ExpectError: says(`Keys of another policy would no longer apply.*"delivery-limit" = 9`)},
+		resource.TestStep{
+			PreConfig: func() {
+				remove()
+				require.NoError(t, nothingLeft(t, b))
+			},
+			Config: config(2, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`),
+		},
+		resource.TestStep{
+			PreConfig: remove,
+			Config:    config(2, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`),
+		},
 	)
 }

@@ -1,7 +1,10 @@
 package retrypipeline_test
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +15,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
 func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
@@ -65,20 +71,15 @@ func TestAccEveryRelease_UpdateWaitsForRetiredQueues(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				b.Publish(t, "orders.retry", "delay:15s", persistent("waiting"))
-				eventuallyReported(t, b, "orders.retry.15s", 1)
+				acctest.AwaitCount(t, b, "orders.retry.15s", 1)
 			},
-			Config: pipelineHCL(b, `delays = ["5s"]`, wait),
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-			},
+			Config:            pipelineHCL(b, `delays = ["5s"]`, wait),
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapSizeExact(0))},
 		},
 		resource.TestStep{
 			PreConfig: func() {
 				// It came back through the return exchange, to which no work queue is bound.
-				if m, ok := b.Get(t, "orders.inbox"); !ok || string(m.Body) != "waiting" {
-					t.Error("the message that waited is gone")
-				}
+				takes(t, b, "orders.inbox", "waiting")
 				if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "orders.retry.15s"), nil); status != http.StatusNotFound {
 					t.Errorf("the retired queue is still there: %d", status)
 				}
@@ -117,9 +118,6 @@ func TestAcc_ReplacedScheduleKeepsTheOldQueuesForAnotherApply(t *testing.T) {
 		},
 		resource.TestStep{
 			Config: after,
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-			},
 			Check: func(*terraform.State) error {
 				if bound("1s") || bound("3s") {
 					t.Error("the old delays are still bound")
@@ -141,6 +139,358 @@ func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 	acceptTerraform(t, b,
 		resource.TestStep{Config: config("1m", `"5s", "15s"`)},
 		resource.TestStep{Config: config("2m", `"5s"`)},
-		resource.TestStep{Config: config("2m", `"5s"`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+		resource.TestStep{Config: config("2m", `"5s"`), ConfigPlanChecks: unchanged},
+	)
+}
+
+func TestAccEveryRelease_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			b := vhostWith(t, "work")
+			config := pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
+			accept(t, b,
+				resource.TestStep{Config: config},
+				resource.TestStep{
+					PreConfig:   func() { b.Publish(t, "orders.failed", "k", persistent("parked")) },
+					Config:      config,
+					Destroy:     true,
+					ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
+				},
+				// Everything is in its place again.
+				resource.TestStep{Config: config, ConfigPlanChecks: unchanged},
+				resource.TestStep{
+					PreConfig: func() { takes(t, b, "orders.failed", "parked") },
+					Config:    config,
+				},
+			)
+		})
+	}
+}
+
+// What a full queue has refused waits for that one alone, and would be lost to it.
+func TestAccEveryRelease_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "audit", "classic", map[string]any{"x-max-length": 0, "x-overflow": "reject-publish"})
+	config := pipelineHCL(b, `delays = ["5s"]`)
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				bound("orders.failed", "audit", "", nil)(t, b)
+				b.Publish(t, "", "orders.retry.0.refused", persistent("refused"))
+				brokertest.Eventually(t, func() error {
+					if m, ok := b.Get(t, "orders.failed"); !ok || string(m.Body) != "refused" {
+						return errors.New("the failed queue has nothing")
+					}
+					return nil
+				})
+			},
+			Config:      config,
+			Destroy:     true,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.retry\.0\.refused: 1 message.*make\s+room\s+in\s+the\s+queue\s+behind`),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				for _, queue := range []string{"audit", "orders.retry.0.refused"} {
+					deleted("queues", queue)(t, b)
+				}
+			},
+			Config: config,
+		},
+	)
+}
+
+// A quorum work queue holds dead letters that their target does not take; its policy's deletion
+// would delete them.
+func TestAccEveryRelease_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work")
+	attached := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
+	accept(t, b,
+		resource.TestStep{Config: attached},
+		resource.TestStep{
+			PreConfig: func() {
+				unbound("orders.dlx", "orders.inbox")(t, b)
+				unbound("orders.failed", "orders.failed")(t, b)
+				reject(t, b, "work", "rejected")
+			},
+			Config:      pipelineHCL(b, `delays = ["5s"]`),
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
+		},
+		resource.TestStep{
+			Config:      attached,
+			Destroy:     true,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
+		},
+		// The repair brings the bindings back and makes the broker try again at once, not minutes later.
+		resource.TestStep{Config: attached},
+		resource.TestStep{PreConfig: func() { emptyInbox(t, b, 1) }, Config: attached},
+	)
+}
+
+func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	with := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
+	without := pipelineHCL(b, `delays = ["5s"]`)
+	accept(t, b,
+		resource.TestStep{Config: with},
+		resource.TestStep{
+			PreConfig:   func() { b.Publish(t, "", "paid", persistent("order")) },
+			Config:      without,
+			ExpectError: regexp.MustCompile(`(?s)not empty.*paid: 1 message`),
+		},
+		// The refused change has touched nothing: the queue is attached still.
+		resource.TestStep{Config: with, ConfigPlanChecks: unchanged},
+		resource.TestStep{
+			PreConfig: func() { takes(t, b, "paid", "order") },
+			Config:    without,
+		},
+		resource.TestStep{
+			PreConfig: func() { there(t, b, false, "queues", "paid") },
+			Config:    without,
+		},
+	)
+}
+
+func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	acceptQuickly(t, b,
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`)},
+		resource.TestStep{
+			PreConfig: func() { there(t, b, true, "queues", "work.paid") },
+			Config:    pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`),
+		},
+	)
+}
+
+// A queue that was re-made by hand cannot be repaired in place; with messages in it, it is kept.
+func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := pipelineHCL(b, `delays = ["5s"]`)
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				remade("orders.failed", map[string]any{"x-delivery-limit": 7})(t, b)
+				bound("orders.failed", "orders.failed", "", nil)(t, b)
+				b.Publish(t, "orders.failed", "k", persistent("parked"))
+			},
+			Config:      config,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
+		},
+		resource.TestStep{
+			PreConfig: func() { takes(t, b, "orders.failed", "parked") },
+			Config:    config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{
+				"queues orders.failed", "bindings orders.failed -> orders.failed",
+				`bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`,
+			}}},
+		},
+	)
+}
+
+// Immutable arguments of a queue that an application publishes to and consumes cannot change.
+func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	before := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
+	after := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true, arguments_json = jsonencode({ x-single-active-consumer = true }) } }`)
+	var consuming *amqp.Connection
+	unchanged := resource.TestStep{Config: before, ConfigPlanChecks: unchanged}
+	accept(t, b,
+		resource.TestStep{Config: before},
+		resource.TestStep{
+			PreConfig:   func() { bound("amq.topic", "paid", "#", nil)(t, b) },
+			Config:      after,
+			ExpectError: regexp.MustCompile(`(?s)Bindings of others.*amq\.topic -> paid`),
+		},
+		unchanged,
+		resource.TestStep{
+			PreConfig: func() {
+				unbound("amq.topic", "paid")(t, b)
+				consuming = b.Dial(t)
+				ch, err := consuming.Channel()
+				require.NoError(t, err)
+				if _, err := ch.Consume("paid", "consumer", false, false, false, false, nil); err != nil {
+					t.Fatal(err)
+				}
+				awaitReported(t, b, "paid", "consumers", 1.0)
+			},
+			Config:      after,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*paid: 1 consumer`),
+		},
+		unchanged,
+		resource.TestStep{
+			PreConfig: func() {
+				_ = consuming.Close()
+				awaitReported(t, b, "paid", "consumers", 0.0)
+			},
+			Config: after,
+		},
+	)
+}
+
+// A repair that is refused for a queue leaves the exchanges and everybody's bindings alone.
+func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work.audit")
+	config := pipelineHCL(b, `delays = ["5s"]`)
+	accept(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				deleted("exchanges", "orders.dlx")(t, b)
+				b.Call(t, http.MethodPut, b.Path("exchanges", "orders.dlx"), map[string]any{"type": "fanout", "durable": true}, nil)
+				bound("orders.dlx", "work.audit", "", nil)(t, b)
+				remade("orders.failed", map[string]any{"x-delivery-limit": 7})(t, b)
+				bound("orders.failed", "orders.failed", "", nil)(t, b)
+				b.Publish(t, "orders.failed", "k", persistent("parked"))
+			},
+			Config:      config,
+			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
+		},
+		resource.TestStep{
+			PreConfig: func() { takes(t, b, "orders.failed", "parked") },
+			Config:    config,
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Publish(t, "orders.dlx", "k", persistent("seen"))
+				takes(t, b, "work.audit", "seen")
+				takes(t, b, "orders.inbox", "seen")
+			},
+			Config: config,
+		},
+	)
+}
+
+const waits = `timeouts = { update = "5m", delete = "5m" }`
+
+// Messages of a queue that nobody consumes do not drain: the plan says so, and the apply does not wait for them. It waits for
+// those of a queue with a consumer and of retired queues, and logs their names.
+func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	const failing = `work_queues = { paid = { declare = true, failed_queue = { name = "team.failed" } } }`
+	for name, test := range map[string]struct {
+		queue, remedy, after string
+		arguments            []string
+	}{
+		"work queue":   {"paid", "consume or move its messages", `work_queues = {}`, nil},
+		"failed queue": {"team.failed", "rabbitmq-retry failed", `work_queues = { paid = { declare = true } }`, nil},
+		"destroy":      {"paid", "consume or move its messages", failing, []string{"-destroy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tf := newCLI(t)
+			tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, failing, waits))
+			tf.Publish(t, "", test.queue, persistent("held"))
+			acctest.AwaitCount(t, tf.Broker, test.queue, 1)
+			tf.configure(t, pipelineHCL(tf.Broker, `delays = ["6s"]`, test.after, waits))
+			words := []string{"would lose messages", test.queue + ": 1 message", test.queue + ": " + test.remedy}
+			printed := tf.plan(t, test.arguments...)
+			for _, want := range words {
+				mentions(t, printed, want)
+			}
+			// An apply that waits goes through once the queue is empty.
+			emptied := time.AfterFunc(time.Minute, func() {
+				tf.Request(t, http.MethodDelete, tf.Path("queues", test.queue)+"/contents", nil)
+			})
+			tf.refuses(t, saved, words...)
+			emptied.Stop()
+			if _, held := tf.Get(t, test.queue); !held {
+				t.Error("the message is gone")
+			}
+			for _, queue := range acctest.Names(t, tf.Broker, "queues") {
+				if queue == "orders.retry.6s" {
+					t.Error("something was changed before the refusal")
+				}
+			}
+		})
+	}
+	t.Run("consumer and retired queue", func(t *testing.T) {
+		t.Parallel()
+		tf := newReleasedCLI(t)
+		tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s", "90s"]`, failing, waits))
+		consuming := tf.Channel(t)
+		deliveries, err := consuming.Consume("paid", "slow", false, false, false, false, nil)
+		require.NoError(t, err)
+		awaitReported(t, tf.Broker, "paid", "consumers", 1.0)
+		tf.Publish(t, "", "paid", persistent("consumed"))
+		acctest.AwaitCount(t, tf.Broker, "paid", 1)
+		tf.Publish(t, "orders.retry", "delay:1m30s", persistent("waiting"))
+		// It waits for longer than a report of what is gone lasts.
+		time.AfterFunc(25*time.Second, func() {
+			if err := errors.Join((<-deliveries).Ack(false), consuming.Cancel("slow", false)); err != nil {
+				t.Error(err)
+			}
+		})
+		tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = {}`, waits))
+		tf.Env = append(tf.Env, "TF_LOG=INFO")
+		printed := tf.apply(t)
+		for _, want := range []string{
+			`waiting until these queues hold no messages:`, `paid="1 message"`, `paid="no messages seen`,
+			`orders.retry.1m30s="1 message"`, `orders.retry.1m30s="no messages seen`,
+		} {
+			mentions(t, printed, want)
+		}
+		expectIn(t, tf.Broker, "orders.inbox", "waiting")
+		for _, queue := range acctest.Names(t, tf.Broker, "queues") {
+			if queue == "paid" || queue == "team.failed" || queue == "orders.retry.1m30s" {
+				t.Errorf("%s is still there", queue)
+			}
+		}
+	})
+}
+
+// A queue that the user has released keeps the argument by which the pipeline declared it. Whatever happens to the
+// state afterwards, it is the user's.
+func TestAcc_ReleasedQueueIsNeverDeleted(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	for _, workQueues := range []string{`work_queues = { "work" = { declare = true } }`, `work_queues = { "work" = { declare = false } }`} {
+		tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, workQueues))
+	}
+	if output, code := tf.run(t, "state", "rm", address); code != 0 {
+		t.Fatal(output)
+	}
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
+	if output, code := tf.run(t, "import", "-input=false", address, importID(tf.Vhost, "orders")); code != 0 {
+		t.Fatal(output)
+	}
+	tf.apply(t)
+	tf.settled(t)
+	if status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "work"), nil); status != http.StatusOK {
+		t.Errorf("the queue that was released is gone: %d", status)
+	}
+}
+
+// Arguments of a queue cannot change. Whoever declares a released queue again with other ones does not get a new queue.
+func TestAcc_ReleasedQueueIsNeverReplaced(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := func(workQueue string) string {
+		return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = `+workQueue+` }`)
+	}
+	acceptQuickly(t, b,
+		resource.TestStep{Config: config(`{ declare = true }`)},
+		resource.TestStep{Config: config(`{}`)},
+		resource.TestStep{
+			PreConfig:   func() { b.Publish(t, "", "work", persistent("kept")) },
+			Config:      config(`{ declare = true, arguments_json = jsonencode({ "x-single-active-consumer" = true }) }`),
+			ExpectError: regexp.MustCompile(`(?s)Work queues exist already.*"work" = \{\}`),
+		},
+		resource.TestStep{
+			PreConfig: func() { takes(t, b, "work", "kept") },
+			Config:    config(`{ declare = true }`),
+		},
+		resource.TestStep{Config: config(`{}`)},
 	)
 }

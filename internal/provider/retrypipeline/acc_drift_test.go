@@ -1,55 +1,48 @@
 package retrypipeline_test
 
 import (
-	"errors"
+	"encoding/json"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest/drift"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
-
-// driftConfig is a configuration with work queues of every kind.
-func driftConfig(vhost string) map[string]any {
-	return map[string]any{
-		"name": "orders", "vhost": vhost, "delays": []string{"5s", "30s"},
-		"work_queues": map[string]any{
-			"work.created": map[string]any{},
-			"work.paid":    map[string]any{},
-			"work.legacy":  map[string]any{"type": "classic"},
-			"noted":        map[string]any{"declare": true},
-		},
-	}
-}
-
-// driftCase is one change by hand, and what of the topology the plan must then want to change.
-type driftCase struct {
-	name    string
-	alter   func(*testing.T, *brokertest.Broker)
-	differs onlyDiffers
-}
 
 // What [drift.Check] cannot make of one object alone.
 func TestAcc_DriftThatLooksLikeTheProvidersOwn(t *testing.T) {
 	t.Parallel()
-	policy := map[string]any{
-		"pattern": "^(work\\.created)$", "apply-to": "queues", "priority": 1000,
-		"definition": map[string]any{"dead-letter-exchange": "orders.dlx"},
+	b := vhostWith(t, "work.created", "work.paid", "work.foreign")
+	b.DeclareQueue(t, "work.legacy", "classic", nil)
+	config := pipelineHCL(b, `delays = ["5s", "30s"]`,
+		`work_queues = { "work.created" = {}, "work.paid" = {}, "work.legacy" = { type = "classic" }, noted = { declare = true } }`)
+	const twin = "retry/orders/queue/work.created"
+	steps := []resource.TestStep{{Config: config}}
+	for differs, alter := range map[string]func(*testing.T, *brokertest.Broker){
+		"bindings orders.failed -> orders.failed retry-definition=old": bound("orders.failed", "orders.failed", "", map[string]any{"retry-definition": "old"}),
+		"bindings orders.retry -> orders.retry.30s [delay:5s]":         bound("orders.retry", "orders.retry.30s", "delay:5s", nil),
+		"bindings orders.return -> work.foreign [return:work.foreign]": bound("orders.return", "work.foreign", "return:work.foreign", nil),
+		"policies " + twin: func(t *testing.T, b *brokertest.Broker) {
+			putPolicy(t, b, "policies", twin, "^(work\\.created)$", 1000, map[string]any{"dead-letter-exchange": "orders.dlx"})
+		},
+	} {
+		steps = append(steps, resource.TestStep{
+			PreConfig: func() { alter(t, b) }, Config: config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{differs}}},
+		})
 	}
-	acceptDrift(t, []driftCase{
-		{"two definitions", bound("orders.failed", "orders.failed", "", map[string]any{"retry-definition": "old"}), onlyDiffers{"bindings orders.failed -> orders.failed retry-definition=old"}},
-		{"a delay crossed", bound("orders.retry", "orders.retry.30s", "delay:5s", nil), onlyDiffers{"bindings orders.retry -> orders.retry.30s [delay:5s]"}},
-		{"a foreign queue attached", bound("orders.return", "work.foreign", "return:work.foreign", nil), onlyDiffers{"bindings orders.return -> work.foreign [return:work.foreign]"}},
-		{"a policy too many", func(t *testing.T, b *brokertest.Broker) {
-			b.Call(t, http.MethodPut, b.Path("policies", "retry/orders/queue/work.created"), policy, nil)
-		}, onlyDiffers{"policies retry/orders/queue/work.created"}},
-	})
+	acceptQuickly(t, b, steps...)
 }
 
 // A pipeline whose retry queues an earlier release made, without a delivery limit, can be imported. They get the limit as
@@ -58,13 +51,10 @@ func TestAcc_RetryQueuesOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	b := brokertest.New(t)
-	config := map[string]any{"name": "orders", "vhost": b.Vhost, "delays": []string{"5s", "1h"}}
-	made := acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
-	if _, err := made.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	made := pipelineCore(b, attributes{"delays": []string{"5s", "1h"}})
+	made.MustApply(t)
 	for delay, ttl := range map[string]int{"5s": 5_000, "1h": 3_600_000} {
-		remade("orders.retry."+delay, "quorum", map[string]any{
+		remade("orders.retry."+delay, map[string]any{
 			"x-message-ttl": ttl, "x-dead-letter-exchange": "orders.return",
 			"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
 		})(t, b)
@@ -73,7 +63,7 @@ func TestAcc_RetryQueuesOfAnEarlierRelease(t *testing.T) {
 	b.Publish(t, "orders.retry", "delay:1h", persistent("waits"))
 	before := acctest.List(t, b)
 
-	c := acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
+	c := pipelineCore(b, attributes{"delays": []string{"5s", "1h"}})
 	require.NoError(t, c.Import(t.Context(), importID(b.Vhost, "orders")))
 	plan, err := c.PlanAndApply(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "The change would lose messages") || !strings.Contains(err.Error(), "orders.retry.1h: 1 message") {
@@ -86,86 +76,167 @@ func TestAcc_RetryQueuesOfAnEarlierRelease(t *testing.T) {
 	if err := before.RequireSame(acctest.List(t, b)); err != nil {
 		t.Errorf("the refused apply: %v", err)
 	}
-	if err := arrived(t, b, "orders.retry.1h", "waits"); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.PlanAndApply(t.Context()); err != nil {
-		t.Errorf("once they are empty: %v", err)
-	}
-	if plan, err := c.Plan(t.Context()); err != nil || !plan.Empty() {
-		t.Errorf("after that: %v, plan %v", err, acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
-	}
+	takes(t, b, "orders.retry.1h", "waits")
+	c.MustApply(t)
+	c.RequireEmptyPlan(t)
 }
 
-// acceptDrift applies a pipeline and then, for each case, alters the broker, checks that the plan
-// shows exactly that, and lets apply repair it. In the end it destroys the pipeline.
-func acceptDrift(t *testing.T, cases []driftCase) {
+// driftPipelines are pipelines that have every kind of object with every kind of attribute. Nothing
+// comes back from their retry queues while a test runs.
+func driftPipelines(vhost string) map[string]pipeline.Pipeline {
+	quorum := pipeline.Pipeline{
+		Name: "orders", Vhost: vhost, QueueType: topology.Quorum, MaxAttempts: 3,
+		Delays:           []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}, {Wait: 2 * time.Hour, Spelling: "120m"}},
+		RetryOn:          []string{pipeline.ReasonRejected, pipeline.ReasonExpired},
+		PolicyPriority:   500,
+		PolicyDefinition: topology.Arguments{"delivery-limit": int64(100)},
+		WorkQueues: map[string]pipeline.WorkQueue{
+			"work.created": {Type: topology.Quorum},
+			"work.paid":    {Type: topology.Quorum},
+			"work.limited": {Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce, PolicyDefinition: topology.Arguments{"max-length": int64(1000), "overflow": "drop-head"}},
+			"work.legacy":  {Type: topology.Classic, PolicyDefinition: topology.Arguments{"delivery-limit": nil}},
+			"noted":        {Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-message-ttl": int64(86_400_000), "flag": true, "table": map[string]any{"a": "b"}}},
+			"billed":       {Type: topology.Quorum, Declare: true, Attach: pipeline.AttachArguments},
+		},
+	}
+	classic := pipeline.Pipeline{
+		Name: "orders", Vhost: vhost, QueueType: topology.Classic, MaxAttempts: 2,
+		Delays:         []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}},
+		RetryOn:        []string{pipeline.ReasonRejected},
+		PolicyPriority: pipeline.DefaultPolicyPriority,
+		WorkQueues: map[string]pipeline.WorkQueue{
+			"work.created": {Type: topology.Quorum},
+			"work.legacy":  {Type: topology.Classic},
+			"old":          {Type: topology.Classic, Declare: true, Arguments: topology.Arguments{"x-max-priority": int64(5)}},
+			"older":        {Type: topology.Classic, Declare: true, Attach: pipeline.AttachArguments},
+		},
+	}
+	native := pipeline.Pipeline{
+		Name: "orders", Vhost: vhost, Engine: pipeline.EngineNative, QueueType: topology.Quorum, MaxAttempts: 5,
+		Delays:         []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}, {Wait: 2 * time.Hour, Spelling: "2h"}, {Wait: 3 * time.Hour, Spelling: "3h"}},
+		RetryOn:        []string{pipeline.ReasonRejected},
+		PolicyPriority: pipeline.DefaultPolicyPriority,
+		WorkQueues: map[string]pipeline.WorkQueue{
+			"work.created": {Type: topology.Quorum, FailedQueue: "failures"},
+			"noted":        {Type: topology.Quorum, Declare: true},
+		},
+	}
+	consumer := native
+	consumer.Engine, consumer.MaxAttempts, consumer.Delays = pipeline.EngineConsumer, 3, native.Delays[:1]
+	consumer.WorkQueues = map[string]pipeline.WorkQueue{
+		"work.created": {Type: topology.Quorum, FailedQueue: "failures"},
+		"noted":        {Type: topology.Quorum, Declare: true, Attach: pipeline.AttachArguments},
+	}
+	return map[string]pipeline.Pipeline{"quorum": quorum, "classic": classic, "native": native, "consumer": consumer}
+}
+
+// subjects are some of these pipelines with objects of others that meet theirs.
+func subjects(vhost string, kinds ...string) map[string]drift.Subject {
+	all := map[string]drift.Subject{}
+	for _, kind := range kinds {
+		p := driftPipelines(vhost)[kind]
+		wanted, workQueues := pipeline.Expand(p), map[string]string{}
+		isRefused := func(queue string) bool { return queue == p.Names().RefusedQueue() }
+		queues := slices.DeleteFunc(slices.Collect(maps.Keys(wanted.Queues)), isRefused)
+		for name, w := range p.WorkQueues {
+			if !w.Declare {
+				workQueues[name] = w.Type
+				queues = append(queues, name)
+			}
+		}
+		slices.Sort(queues)
+		isReturn := func(b topology.Binding) bool { return strings.HasPrefix(b.RoutingKey, pipeline.ReturnKeyPrefix) }
+		all[kind] = drift.Subject{
+			Type: resourceType, Config: configurationOf(p), Wanted: wanted, WorkQueues: workQueues, Queues: slices.Compact(queues),
+			Foreign: func(t *testing.T, b *brokertest.Broker) { t.Helper(); addForeign(t, b, p) },
+			Alike:   func(a, b topology.Binding) bool { return isReturn(a) == isReturn(b) },
+			Twin:    p.Names().QueuePolicy("by hand"),
+		}
+	}
+	return all
+}
+
+// addForeign adds objects of others: a listener on each of the pipeline's exchanges, a binding to a work queue, and policies,
+// one of them with a name that begins like the pipeline's.
+func addForeign(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) {
 	t.Helper()
-	acctest.Require(t)
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work.created", "quorum", nil)
-	b.DeclareQueue(t, "work.paid", "quorum", nil)
-	b.DeclareQueue(t, "work.foreign", "quorum", nil)
-	b.DeclareQueue(t, "work.legacy", "classic", nil)
-	c := acctest.Core{Type: resourceType, Config: driftConfig(b.Vhost), Times: acctest.Quick()}
-	if _, err := c.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
+	b.DeclareQueue(t, "foreign.audit", "quorum", nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "foreign"), map[string]any{"type": "topic", "durable": true}, nil)
+	for exchange := range pipeline.Expand(p).Exchanges {
+		bound(exchange, "foreign.audit", "audit", map[string]any{"who": "audit"})(t, b)
 	}
-	for _, drift := range cases {
-		drift.alter(t, b)
-		plan, err := c.PlanAndApply(t.Context())
-		require.NoErrorf(t, err, "%s", drift.name)
-		got := acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After))
-		if want := slices.Sorted(slices.Values(drift.differs)); !slices.Equal(got, want) {
-			t.Errorf("%s: the plan changes %q, want %q", drift.name, got, want)
-		}
-		if plan, err = c.Plan(t.Context()); err != nil || !plan.Empty() {
-			t.Errorf("%s: after the repair: %v, the plan changes %q", drift.name, err, acctest.Differences(acctest.TopologyOf(plan.Refreshed), acctest.TopologyOf(plan.After)))
-		}
-	}
-	if err := errors.Join(c.Destroy(t.Context()), nothingLeft(t, b)); err != nil {
-		t.Error(err)
+	bound("foreign", "work.created", "foreign.#", map[string]any{"who": "foreign"})(t, b)
+	for _, name := range []string{"foreign", "retry/" + p.Name + "s/queues"} {
+		b.Call(t, http.MethodPut, b.Path("policies", name), map[string]any{
+			"pattern": "^foreign", "apply-to": "queues", "priority": 3, "definition": map[string]any{"max-length": 12345},
+		}, nil)
 	}
 }
 
-func deleted(kind, name string) func(*testing.T, *brokertest.Broker) {
-	return func(t *testing.T, b *brokertest.Broker) {
-		t.Helper()
-		b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)
-	}
+func TestAcc_DriftOfEveryAttribute(t *testing.T) {
+	t.Parallel()
+	drift.Check(t, func(vhost string) map[string]drift.Subject { return subjects(vhost, "quorum", "classic") })
 }
 
-func remade(queue, queueType string, arguments map[string]any) func(*testing.T, *brokertest.Broker) {
-	return func(t *testing.T, b *brokertest.Broker) {
-		t.Helper()
-		deleted("queues", queue)(t, b)
-		all := map[string]any{"x-queue-type": queueType}
-		maps.Copy(all, arguments)
-		b.Call(t, http.MethodPut, b.Path("queues", queue), map[string]any{"durable": true, "arguments": all}, nil)
+func TestAccEveryRelease_DriftWithoutWorker(t *testing.T) {
+	t.Parallel()
+	skipBefore(t, "4.0")
+	engines := []string{"consumer", "native"}
+	if !brokertest.WithoutVhost(t).VersionAtLeast("4.3.1") {
+		engines = engines[:1]
 	}
+	drift.Check(t, func(vhost string) map[string]drift.Subject { return subjects(vhost, engines...) })
 }
 
-func unbound(source, queue string) func(*testing.T, *brokertest.Broker) {
-	return func(t *testing.T, b *brokertest.Broker) {
-		t.Helper()
-		path := b.Path("bindings", "e", source, "q", queue)
-		var found []struct {
-			Key string `json:"properties_key"`
-		}
-		b.Call(t, http.MethodGet, path, nil, &found)
-		for _, binding := range found {
-			b.Call(t, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
-		}
-	}
+func TestDriftMatrixIsComplete(t *testing.T) {
+	t.Parallel()
+	drift.CheckComplete(t, subjects("v", "quorum", "classic", "native", "consumer"))
 }
 
-func bound(source, queue, key string, arguments map[string]any) func(*testing.T, *brokertest.Broker) {
-	return func(t *testing.T, b *brokertest.Broker) {
-		t.Helper()
-		body := map[string]any{"routing_key": key}
-		if arguments != nil {
-			body["arguments"] = arguments
-		}
-		b.Call(t, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
+// configurationOf is the pipeline as a user configures it.
+func configurationOf(p pipeline.Pipeline) map[string]any {
+	var delays []string
+	for _, delay := range p.Delays {
+		delays = append(delays, delay.Spelling)
 	}
+	workQueues := map[string]any{}
+	for name, w := range p.WorkQueues {
+		workQueues[name] = configurationOfQueue(w)
+	}
+	configuration := map[string]any{
+		"name": p.Name, "vhost": p.Vhost, "engine": p.EngineName(), "delays": delays, "max_attempts": p.MaxAttempts, "retry_on": p.RetryOn,
+		"queue_type": p.QueueType, "policy_priority": p.PolicyPriority, "work_queues": workQueues,
+	}
+	if p.PolicyDefinition != nil {
+		configuration["policy_definition_json"] = jsonText(p.PolicyDefinition)
+	}
+	return configuration
+}
+
+func configurationOfQueue(w pipeline.WorkQueue) map[string]any {
+	configuration := map[string]any{"type": w.Type, "declare": w.Declare}
+	if w.Attach != "" {
+		configuration["attach"] = w.Attach
+	}
+	if w.DeadLetterStrategy != "" {
+		configuration["dead_letter_strategy"] = w.DeadLetterStrategy
+	}
+	if w.FailedQueue != "" {
+		configuration["failed_queue"] = map[string]any{"name": w.FailedQueue}
+	}
+	if w.Arguments != nil {
+		configuration["arguments_json"] = jsonText(w.Arguments)
+	}
+	if w.PolicyDefinition != nil {
+		configuration["policy_definition_json"] = jsonText(w.PolicyDefinition)
+	}
+	return configuration
+}
+
+func jsonText(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }

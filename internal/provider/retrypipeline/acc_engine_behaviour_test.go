@@ -45,6 +45,27 @@ func failing(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.Deliv
 	return waits
 }
 
+// failingBut is [failing] for a message that succeeds the last time.
+func failingBut(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.Delivery) error) []time.Duration {
+	t.Helper()
+	n := 0
+	return failing(t, b, times, func(d amqp.Delivery) error {
+		if n++; n == times {
+			return d.Ack(false)
+		}
+		return fail(d)
+	})
+}
+
+// workingSince is a vhost with the queue "work", on a release that has what the test is about.
+func workingSince(t *testing.T, release, queueType string) *brokertest.Broker {
+	t.Helper()
+	skipBefore(t, release)
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", queueType, nil)
+	return b
+}
+
 // waited compares waits with those that are configured: never shorter.
 func waited(t *testing.T, got []time.Duration, want ...time.Duration) {
 	t.Helper()
@@ -70,7 +91,7 @@ func parked(t *testing.T, b *brokertest.Broker, body string) amqp.Delivery {
 		}
 		return nil
 	})
-	eventuallyReported(t, b, "work", 0)
+	acctest.AwaitCount(t, b, "work", 0)
 	return found
 }
 
@@ -79,11 +100,7 @@ func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 // The queue counts and delays what is rejected into it, up to the last delay, and parks it.
 func TestAcc_NativeDelays(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	if !b.VersionAtLeast("4.3.1") {
-		t.Skip("not supported by this release")
-	}
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := workingSince(t, "4.3.1", "quorum")
 	behaving(t, b, func() {
 		b.Publish(t, "", "work", persistent("returned"))
 		waits := failing(t, b, 5, func(d amqp.Delivery) error { return d.Reject(true) })
@@ -97,63 +114,15 @@ func TestAcc_NativeDelays(t *testing.T) {
 // What the other calls do: a dead letter is parked at once, and what is returned without being counted comes back indefinitely.
 func TestAcc_NativeWrongCalls(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	if !b.VersionAtLeast("4.3.1") {
-		t.Skip("not supported by this release")
-	}
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := workingSince(t, "4.3.1", "quorum")
 	behaving(t, b, func() {
 		b.Publish(t, "", "work", persistent("dead at once"))
 		failing(t, b, 1, func(d amqp.Delivery) error { return d.Nack(false, false) })
 		parked(t, b, "dead at once")
 		b.Publish(t, "", "work", persistent("never counted"))
-		n := 0
-		waits := failing(t, b, 8, func(d amqp.Delivery) error {
-			if n++; n == 8 {
-				return d.Ack(false)
-			}
-			return d.Nack(false, true)
-		})
-		waited(t, waits, ms(200), ms(200), ms(200), ms(200), ms(200), ms(200), ms(200))
+		waits := failingBut(t, b, 8, func(d amqp.Delivery) error { return d.Nack(false, true) })
+		waited(t, waits, slices.Repeat([]time.Duration{ms(200)}, 7)...)
 	}, `engine = "native"`, `delays = ["200ms", "400ms"]`, `work_queues = { work = {} }`)
-}
-
-// What is requeued where the queue does not delay comes back at once. Only a quorum queue ends that, after 21 deliveries, from
-// 4.0 on, and on 4.3 only what is rejected: basic.nack is not counted.
-func TestAccEveryRelease_WorkerWrongCalls(t *testing.T) {
-	t.Parallel()
-	calls := map[string]func(amqp.Delivery) error{
-		"reject": func(d amqp.Delivery) error { return d.Reject(true) },
-		"nack":   func(d amqp.Delivery) error { return d.Nack(false, true) },
-	}
-	for _, queueType := range []string{"quorum", "classic"} {
-		for name, call := range calls {
-			t.Run(queueType+" "+name, func(t *testing.T) {
-				t.Parallel()
-				b := brokertest.New(t)
-				b.DeclareQueue(t, "work", queueType, nil)
-				behaving(t, b, func() {
-					b.Publish(t, "", "work", persistent("hot"))
-					ends := queueType == "quorum" && b.VersionAtLeast("4.0") && (name == "reject" || !b.VersionAtLeast("4.3"))
-					deliveries := 100
-					if ends {
-						deliveries = 21
-					}
-					n := 0
-					waits := failing(t, b, deliveries, func(d amqp.Delivery) error {
-						if n++; n == deliveries && !ends {
-							return d.Ack(false)
-						}
-						return call(d)
-					})
-					waited(t, waits, make([]time.Duration, deliveries-1)...)
-					if ends {
-						expectIn(t, b, "orders.inbox", "hot")
-					}
-				}, `delays = ["10s"]`, fmt.Sprintf("work_queues = { work = { type = %q } }", queueType))
-			})
-		}
-	}
 }
 
 // Without a sidecar, a message of priority 0 comes back with it: not as one without, which 4.3 takes for 4.
@@ -162,11 +131,7 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 	for _, engine := range []string{"native", "consumer"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			b := brokertest.New(t)
-			if !b.VersionAtLeast("4.3.1") {
-				t.Skip("not supported by this release, or it does not tell the two apart")
-			}
-			b.DeclareQueue(t, "work", "quorum", nil)
+			b := workingSince(t, "4.3.1", "quorum") // before, no release tells the two apart
 			behaving(t, b, func() {
 				for _, priority := range []int{0, 1} {
 					b.Call(t, http.MethodPost, b.Path("exchanges", "amq.default")+"/publish", map[string]any{
@@ -174,25 +139,12 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 						"payload": fmt.Sprint("priority ", priority), "payload_encoding": "string",
 					}, nil)
 				}
-				ch := b.Channel(t)
 				for range 2 {
-					d, ok, err := ch.Get("work", false)
-					if err != nil || !ok || d.Reject(engine == "native") != nil {
-						t.Fatal(err, ok)
-					}
+					rejectNext(t, b, "work", engine == "native")
 				}
-				brokertest.Eventually(t, func() error { // with ready messages alone
-					q, err := ch.QueueDeclarePassive("work", true, false, false, false, nil)
-					if err == nil && q.Messages != 2 {
-						err = fmt.Errorf("%d messages are back", q.Messages)
-					}
-					return err
-				})
-				for _, want := range []string{"priority 1", "priority 0"} {
-					if d, ok, err := ch.Get("work", true); err != nil || !ok || string(d.Body) != want {
-						t.Errorf("got %q, %t, %v, want %q", d.Body, ok, err, want)
-					}
-				}
+				awaitReady(t, b, "work", 2)
+				takes(t, b, "work", "priority 1")
+				takes(t, b, "work", "priority 0")
 			}, fmt.Sprintf("engine = %q", engine), `delays = ["1s"]`, `work_queues = { work = {} }`)
 		})
 	}
@@ -201,11 +153,7 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 // A consumer that dies has used an attempt.
 func TestAcc_NativeCrashes(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	if !b.VersionAtLeast("4.3.1") {
-		t.Skip("not supported by this release")
-	}
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := workingSince(t, "4.3.1", "quorum")
 	behaving(t, b, func() {
 		b.Publish(t, "", "work", persistent("deadly"))
 		for range 3 {
@@ -215,26 +163,11 @@ func TestAcc_NativeCrashes(t *testing.T) {
 	}, `engine = "native"`, `delays = ["200ms"]`, `max_attempts = 3`, `work_queues = { work = {} }`)
 }
 
-// delay has a message of the work queue delayed by the queue itself.
-func delay(t *testing.T, b *brokertest.Broker, queue, body string) {
-	t.Helper()
-	b.Publish(t, "", queue, persistent(body))
-	ch := b.Channel(t)
-	defer func() { _ = ch.Close() }()
-	if d, ok, err := ch.Get(queue, false); err != nil || !ok || d.Reject(true) != nil {
-		t.Fatal(err, ok)
-	}
-}
-
 // A message that a queue delays keeps it from being deleted, although nobody sees it but in the count of all messages. A
 // queue that leaves the pipeline keeps such a message, and delivers it.
 func TestAcc_NativeDelaysAreContents(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	if !b.VersionAtLeast("4.3.1") {
-		t.Skip("not supported by this release")
-	}
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := workingSince(t, "4.3.1", "quorum")
 	config := func(wait, queues string) string {
 		return pipelineHCL(b, `engine = "native"`, fmt.Sprintf("delays = [%q]", wait), fmt.Sprintf("work_queues = { %s }", queues))
 	}
@@ -242,12 +175,14 @@ func TestAcc_NativeDelaysAreContents(t *testing.T) {
 		resource.TestStep{Config: config("10s", `work = {}, own = { declare = true }`)},
 		resource.TestStep{
 			PreConfig: func() {
-				delay(t, b, "own", "kept")
-				delay(t, b, "work", "released")
+				for queue, body := range map[string]string{"own": "kept", "work": "released"} {
+					b.Publish(t, "", queue, persistent(body))
+					rejectNext(t, b, queue, true)
+				}
 				if _, ok := b.Get(t, "own"); ok {
 					t.Error("the message is not delayed")
 				}
-				eventuallyReported(t, b, "own", 1)
+				acctest.AwaitCount(t, b, "own", 1)
 			},
 			Config: config("10s", `work = {}, own = { declare = true }`), Destroy: true,
 			ExpectError: regexp.MustCompile(`(?s)would lose messages.*own: 1 message`),
@@ -292,11 +227,7 @@ func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 	for _, queueType := range []string{"quorum", "classic"} {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
-			b := brokertest.New(t)
-			if !b.VersionAtLeast("4.0") {
-				t.Skip("not supported by this release")
-			}
-			b.DeclareQueue(t, "work", queueType, nil)
+			b := workingSince(t, "4.0", queueType)
 			settings := fmt.Sprintf("type = %q", queueType)
 			if queueType == "quorum" {
 				settings += `, policy_definition_json = jsonencode({ "delivery-limit" = 1 })`
@@ -305,7 +236,7 @@ func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 				for range each {
 					b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Expiration: "1", Body: []byte("expired")})
 				}
-				eventuallyReported(t, b, "orders.failed", each)
+				acctest.AwaitCount(t, b, "orders.failed", each)
 				for range each {
 					b.Publish(t, "", "work", persistent("crashed"))
 				}
@@ -313,13 +244,12 @@ func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 					crash(t, b, each)
 				}
 				if queueType == "quorum" {
-					eventuallyReported(t, b, "orders.failed", 2*each)
+					acctest.AwaitCount(t, b, "orders.failed", 2*each)
 				} else {
 					failing(t, b, each, func(d amqp.Delivery) error { return d.Ack(false) })
 				}
-				if _, err := b.Channel(t).QueuePurge("orders.failed", false); err != nil {
-					t.Fatal(err)
-				}
+				_, err := b.Channel(t).QueuePurge("orders.failed", false)
+				require.NoError(t, err)
 				b.Publish(t, "", "work", persistent("rejected"))
 				waits := failing(t, b, 3, countingConsumer(t, b, 3))
 				waited(t, waits, ms(700), ms(700))
@@ -336,34 +266,25 @@ func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 // The one delay changes in place: what waits in the old queue comes back from there, and the queue goes once it is empty.
 func TestAccEveryRelease_ConsumersScheduleChanges(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	if !b.VersionAtLeast("4.0") {
-		t.Skip("not supported by this release")
-	}
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := workingSince(t, "4.0", "quorum")
 	config := func(wait string) string {
 		return pipelineHCL(b, `engine = "consumer"`, fmt.Sprintf("delays = [%q]", wait), `work_queues = { work = {} }`)
 	}
 	accept(t, b,
 		resource.TestStep{Config: config("15s")},
 		resource.TestStep{
-			PreConfig: func() { reject(t, b, "in the old queue"); eventuallyReported(t, b, "orders.retry.15s", 1) },
+			PreConfig: func() { reject(t, b, "work", "in the old queue"); acctest.AwaitCount(t, b, "orders.retry.15s", 1) },
 			Config:    config("1s"),
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				reject(t, b, "in the new queue")
+				reject(t, b, "work", "in the new queue")
 				expectIn(t, b, "work", "in the new queue", "in the old queue")
-				eventuallyReported(t, b, "orders.retry.15s", 0)
+				acctest.AwaitCount(t, b, "orders.retry.15s", 0)
 			},
 			Config: config("1s"),
 		},
-		resource.TestStep{Config: config("1s"), Check: func(*terraform.State) error {
-			if slices.Contains(acctest.Names(t, b, "queues"), "orders.retry.15s") {
-				t.Error("the old retry queue is still there")
-			}
-			return nil
-		}},
+		resource.TestStep{PreConfig: func() { there(t, b, false, "queues", "orders.retry.15s") }, Config: config("1s")},
 	)
 }
 
@@ -382,28 +303,12 @@ func crash(t *testing.T, b *brokertest.Broker, messages int) {
 // What comes back to a work queue that is gone is parked; it does not stay in front of the others in the retry queue.
 func TestAccEveryRelease_ConsumersQueueIsGone(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	if !b.VersionAtLeast("4.0") {
-		t.Skip("not supported by this release")
-	}
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := workingSince(t, "4.0", "quorum")
 	b.DeclareQueue(t, "gone", "quorum", nil)
 	behaving(t, b, func() {
-		ch := b.Channel(t)
-		b.Publish(t, "", "gone", persistent("of a queue that is gone"))
-		if d, ok, err := ch.Get("gone", false); err != nil || !ok || d.Reject(false) != nil {
-			t.Fatal(err, ok)
-		}
-		brokertest.Eventually(t, func() error { // or it would be deleted with the queue, as a pending dead letter
-			q, err := ch.QueueDeclarePassive("orders.retry.3s", true, false, false, false, nil)
-			if err == nil && q.Messages != 1 {
-				err = fmt.Errorf("%d messages wait", q.Messages)
-			}
-			return err
-		})
-		if _, err := ch.QueueDelete("gone", false, false, false); err != nil {
-			t.Fatal(err)
-		}
+		reject(t, b, "gone", "of a queue that is gone")
+		awaitReady(t, b, "orders.retry.3s", 1) // or it would be deleted with the queue, as a pending dead letter
+		deleted("queues", "gone")(t, b)
 		b.Publish(t, "", "work", persistent("still there"))
 		waits := failing(t, b, 2, func(d amqp.Delivery) error {
 			if attemptsBefore(d, "work") > 0 {
@@ -442,7 +347,6 @@ func TestAccEveryRelease_WorkQueueMovesBetweenEngines(t *testing.T) {
 				acceptQuickly(t, b,
 					resource.TestStep{Config: old},
 					resource.TestStep{Config: old + takesOver},
-					resource.TestStep{Config: old + takesOver, PlanOnly: true},
 					resource.TestStep{PreConfig: func() { expectRejectedBy(t, b, "new", to) }, Config: of("old", from, "") + takesOver},
 					resource.TestStep{Config: of("old", from, "") + of("new", to, "work = {}")},
 					resource.TestStep{PreConfig: func() { expectRejectedBy(t, b, "new", to) }, Config: of("new", to, "work = {}")},
@@ -456,32 +360,21 @@ func TestAccEveryRelease_WorkQueueMovesBetweenEngines(t *testing.T) {
 func expectRejectedBy(t *testing.T, b *brokertest.Broker, name, engine string) {
 	t.Helper()
 	body := "to " + name + " " + strings.ToLower(t.Name())
-	reject(t, b, body)
+	reject(t, b, "work", body)
 	expectIn(t, b, name+map[string]string{"worker": ".inbox", "native": ".failed", "consumer": ".retry.1s"}[engine], body)
 }
 
 // A work queue that has a failed queue of its own parks there, by the broker or by its consumer; others in the pipeline's.
 func TestAccEveryRelease_FailedQueueWithoutWorker(t *testing.T) {
 	t.Parallel()
-	for engine, how := range map[string]struct {
-		since string
-		fail  func(*testing.T, *brokertest.Broker) func(amqp.Delivery) error
-	}{
-		"native": {"4.3.1", func(*testing.T, *brokertest.Broker) func(amqp.Delivery) error {
-			return func(d amqp.Delivery) error { return d.Reject(true) }
-		}},
-		"consumer": {"4.0", func(t *testing.T, b *brokertest.Broker) func(amqp.Delivery) error {
-			t.Helper()
-			return countingConsumer(t, b, 3)
-		}},
-	} {
+	for engine, since := range map[string]string{"native": "4.3.1", "consumer": "4.0"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			b := brokertest.New(t)
-			if !b.VersionAtLeast(how.since) {
-				t.Skip("not supported by this release")
+			b := workingSince(t, since, "quorum")
+			fail := countingConsumer(t, b, 3)
+			if engine == "native" {
+				fail = func(d amqp.Delivery) error { return d.Reject(true) }
 			}
-			b.DeclareQueue(t, "work", "quorum", nil)
 			b.DeclareQueue(t, "work.theirs", "quorum", amqp.Table{"x-delivery-limit": 1000})
 			config := func(settings string) string {
 				return pipelineHCL(b, fmt.Sprintf("engine = %q", engine), `delays = ["200ms"]`, `max_attempts = 3`,
@@ -490,32 +383,29 @@ func TestAccEveryRelease_FailedQueueWithoutWorker(t *testing.T) {
 			failed := func(queue, body string) func() {
 				return func() {
 					b.Publish(t, "", "work", persistent(body))
-					failing(t, b, 3, how.fail(t, b))
+					failing(t, b, 3, fail)
 					expectIn(t, b, queue, body)
-					eventuallyReported(t, b, "work", 0)
+					acctest.AwaitCount(t, b, "work", 0)
 				}
 			}
 			const own = `failed_queue = { name = "failures" }`
 			acceptQuickly(t, b,
-				resource.TestStep{Config: config(own), ConfigPlanChecks: settled},
-				resource.TestStep{PreConfig: failed("failures", "own"), Config: config(""), ConfigPlanChecks: settled},
-				resource.TestStep{PreConfig: failed("orders.failed", "pipeline's"), Config: config(own), ConfigPlanChecks: settled},
+				resource.TestStep{Config: config(own)},
+				resource.TestStep{PreConfig: failed("failures", "own"), Config: config("")},
+				resource.TestStep{PreConfig: failed("orders.failed", "pipeline's"), Config: config(own)},
 				resource.TestStep{
 					PreConfig: func() {
 						b.Publish(t, "", "failures", persistent("kept"))
-						eventuallyReported(t, b, "failures", 1)
+						acctest.AwaitCount(t, b, "failures", 1)
 					},
 					Config: config(""), ExpectError: regexp.MustCompile(`(?s)would\s+lose\s+messages.*failures: 1 message`),
 				},
 				resource.TestStep{
-					PreConfig: func() { expectIn(t, b, "failures", "kept"); eventuallyReported(t, b, "failures", 0) },
-					Config:    config(`failed_queue = { name = "work.theirs", declare = false }`), ConfigPlanChecks: settled,
+					PreConfig: func() { expectIn(t, b, "failures", "kept"); acctest.AwaitCount(t, b, "failures", 0) },
+					Config:    config(`failed_queue = { name = "work.theirs", declare = false }`),
 				},
-				resource.TestStep{
-					ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: importID(b.Vhost, "orders"),
-					ImportStateVerifyIgnore: []string{"retired_queues", "detached_queues"}, ImportStateVerifyIdentifierAttribute: "name",
-				},
-				resource.TestStep{PreConfig: failed("work.theirs", "theirs"), Config: config(""), ConfigPlanChecks: settled},
+				isImported(b),
+				resource.TestStep{PreConfig: failed("work.theirs", "theirs"), Config: config("")},
 			)
 		})
 	}

@@ -1,7 +1,6 @@
 package retrypipeline_test
 
 import (
-	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
@@ -20,10 +20,8 @@ import (
 // take may not have been begun when it refuses the other.
 func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	user, password := b.User(t, "policymaker", `^(orders\.(dlx|failed(\.route)?|retry|return|inbox|retry\.(5s|1m|0\.refused))|work)$`, ".*", ".*")
-	withUser := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
+	b := vhostWith(t, "work")
+	withUser := as(b.User(t, "policymaker", `^(orders\.(dlx|failed(\.route)?|retry|return|inbox|retry\.(5s|1m|0\.refused))|work)$`, ".*", ".*"))
 	before := pipelineHCL(b, `delays = ["5s"]`)
 	after := pipelineHCL(b, `delays = ["5s", "1m", "2m"]`, `work_queues = { work = {} }`)
 	const definition = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`
@@ -41,11 +39,8 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)(begun but not finished|Nothing was changed).*orders\.retry\.2m`),
 		},
 		resource.TestStep{
-			Config: after,
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{either{left, slices.Concat(left, onlyDiffers{"queues orders.retry.1m"})}},
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-			},
+			Config:           after,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{either{left, slices.Concat(left, onlyDiffers{"queues orders.retry.1m"})}}},
 		},
 	)
 }
@@ -55,15 +50,13 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 // and the message is still there.
 func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work.a", "quorum", nil)
-	b.DeclareQueue(t, "work.b", "quorum", nil)
+	b := vhostWith(t, "work.a", "work.b")
 	var once sync.Once
 	endpoint := b.Before(t, func(r *http.Request) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/quorum-queues") {
 			once.Do(func() {
-				eventuallyPolicy(t, b, "work.a", "retry/orders/queue/work.a")
-				rejectOne(t, b, "work.a")
+				awaitReported(t, b, "work.a", "policy", "retry/orders/queue/work.a")
+				reject(t, b, "work.a", "rejected")
 			})
 		}
 	})
@@ -76,17 +69,14 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	const after = `bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`
 	accept(t, b,
 		resource.TestStep{
-			Config: fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint) + refused,
+			Config: at(endpoint) + refused,
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*answered 400.*all that was made stays.*orders\.inbox: 1 message` +
 				`.*Leftover objects are not in state.*terraform import rabbitmq_retry_pipeline\.<name> '` + regexp.QuoteMeta(id) + `'`),
 		},
 		resource.TestStep{Config: right, ResourceName: address, ImportState: true, ImportStateId: id, ImportStatePersist: true},
 		resource.TestStep{
-			Config: right,
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{onlyDiffers{before, after, "policies retry/orders/queues"}},
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-			},
+			Config:           right,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{before, after, "policies retry/orders/queues"}}},
 		},
 		resource.TestStep{PreConfig: func() { emptyInbox(t, b, 1) }, Config: right},
 	)
@@ -97,7 +87,7 @@ func TestAccEveryRelease_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	work := `max_attempts = 3`
-	renamed := fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"bills\"\n  vhost = %q\n  delays = [\"5s\"]\n  %s\n}\n", b.Vhost, work)
+	renamed := pipelineLabelled(b, "orders", "bills", `delays = ["5s"]`, work)
 	accept(t, b,
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
 		resource.TestStep{
@@ -106,20 +96,90 @@ func TestAccEveryRelease_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
 		},
 		resource.TestStep{
-			Config:           pipelineHCL(b, `delays = ["5s"]`, work),
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Config: pipelineHCL(b, `delays = ["5s"]`, work), ConfigPlanChecks: unchanged,
 		},
 		resource.TestStep{
-			PreConfig: func() {
-				if err := arrived(t, b, "orders.failed", "parked"); err != nil {
-					t.Error(err)
-				}
-			},
-			Config: renamed,
-			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
-				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-			},
+			PreConfig:        func() { takes(t, b, "orders.failed", "parked") },
+			Config:           renamed,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)}},
 		},
 	)
+}
+
+// A queue whose policy is away for a moment while its priority falls loses its pending dead letters.
+func TestAccEveryRelease_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work")
+	const messages = 3
+	work := `work_queues = { "work" = {} }`
+	accept(t, b,
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, work)},
+		resource.TestStep{
+			PreConfig: func() { holdDeadLetters(t, b, "work", messages) },
+			Config:    pipelineHCL(b, `delays = ["5s"]`, work, `policy_priority = 900`),
+			Check:     func(*terraform.State) error { emptyInbox(t, b, messages); return nil },
+		},
+	)
+}
+
+// Brokers check policies when they are written. Where that is the first write, nothing was begun.
+func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work")
+	delays, work := `delays = ["5s"]`, `work_queues = { work = {} }`
+	acceptQuickly(t, b,
+		resource.TestStep{Config: pipelineHCL(b, delays, work)},
+		resource.TestStep{
+			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition_json = jsonencode({ "max-nonsense" = 1 }) } }`),
+			ExpectError: regexp.MustCompile(`(?s)Nothing\s+was\s+changed.*\[{<<"max-nonsense">>,1}\]`),
+		},
+		resource.TestStep{Config: pipelineHCL(b, delays, work), ConfigPlanChecks: unchanged},
+	)
+}
+
+// An update that fails half-way leaves policies that neither the state nor the configuration knows. What
+// the queues hold because of them is not lost with the next change, nor with a destroy.
+func TestAccEveryRelease_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work", "worse")
+	const messages = 3
+	delays := `delays = ["5s"]`
+	loses := regexp.MustCompile(`(?s)would lose messages.*work: 3 `)
+	accept(t, b,
+		resource.TestStep{Config: pipelineHCL(b, delays)},
+		resource.TestStep{
+			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) }, worse = { policy_definition_json = jsonencode({ "max-nonsense" = 1 }) } }`),
+			ExpectError: regexp.MustCompile(`(?s)begun but not finished.*max-nonsense`),
+		},
+		resource.TestStep{
+			PreConfig:   func() { holdDeadLetters(t, b, "work", messages) },
+			Config:      pipelineHCL(b, delays),
+			ExpectError: loses,
+		},
+		resource.TestStep{Config: pipelineHCL(b, delays), Destroy: true, ExpectError: loses},
+		resource.TestStep{
+			PreConfig: func() { deleted("queues", "worse")(t, b) },
+			Config:    pipelineHCL(b, delays, `work_queues = { work = {} }`),
+			Check:     func(*terraform.State) error { emptyInbox(t, b, messages); return nil },
+		},
+	)
+}
+
+// The policy covers every delay that can be written.
+func TestAccEveryRelease_PolicyCoversFractionsOfASecond(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	acceptQuickly(t, b, resource.TestStep{
+		PreConfig: func() {
+			putPolicy(t, b, "policies", "org", ".*", 0, map[string]any{"expires": 600_000})
+		},
+		Config: pipelineHCL(b, `delays = ["1500ms", "90500ms"]`),
+		Check: func(*terraform.State) error {
+			for _, queue := range []string{"orders.retry.1.5s", "orders.retry.1m30.5s"} {
+				awaitReported(t, b, queue, "policy", "retry/orders/queues")
+			}
+			deleted("policies", "org")(t, b)
+			return nil
+		},
+	})
 }

@@ -1,13 +1,19 @@
 package retrypipeline_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -17,6 +23,9 @@ const (
 	resourceType = "rabbitmq_retry_pipeline"
 	address      = resourceType + ".orders"
 )
+
+// unchanged is a plan that has nothing to do. That there is nothing left to do after a step, each step checks by itself.
+var unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 
 // accept runs the steps against the provider in this process. The pipelines are destroyed at the
 // end, and nothing but the test's own queues may be left in the vhost.
@@ -58,58 +67,253 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 	return nil
 }
 
-// pipeline is a configuration of one pipeline named "orders" with these more lines.
+// pipelineLabelled is the configuration of a pipeline, under a label of Terraform's, with these lines.
+func pipelineLabelled(b *brokertest.Broker, label, name string, lines ...string) string {
+	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  %s\n}\n",
+		label, name, b.Vhost, strings.Join(lines, "\n  "))
+}
+
+// pipelineHCL is a configuration of one pipeline named "orders" with these more lines.
 func pipelineHCL(b *brokertest.Broker, lines ...string) string {
-	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"orders\" {\n  name = \"orders\"\n  vhost = %q\n  %s\n}\n",
-		b.Vhost, strings.Join(lines, "\n  "))
+	return pipelineLabelled(b, "orders", "orders", lines...)
+}
+
+// pipelineNamed is the configuration of a pipeline, under its own name in Terraform.
+func pipelineNamed(b *brokertest.Broker, name string, lines ...string) string {
+	return pipelineLabelled(b, name, name, append([]string{`delays = ["1s"]`}, lines...)...)
+}
+
+// as configures the provider with another user.
+func as(user, password string) string {
+	return fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
+}
+
+// at configures the provider with another endpoint.
+func at(endpoint string) string {
+	return fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint)
 }
 
 // importID is the id that terraform import takes.
 func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }
 
-// emptyInbox waits until the inbox has this many messages, and purges it.
-func emptyInbox(t *testing.T, b *brokertest.Broker, want int) {
-	t.Helper()
-	const inbox = "orders.inbox"
-	ch := b.Channel(t)
-	brokertest.Eventually(t, func() error {
-		q, err := ch.QueueDeclarePassive(inbox, true, false, false, false, nil)
-		if err == nil && q.Messages != want {
-			err = fmt.Errorf("%s has %d messages instead of %d", inbox, q.Messages, want)
-		}
-		return err
-	})
-	if _, err := ch.QueuePurge(inbox, false); err != nil {
-		t.Fatal(err)
+// isImported imports the pipeline "orders", which must be the one in the state.
+func isImported(b *brokertest.Broker) resource.TestStep {
+	return resource.TestStep{
+		ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"),
+		ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 	}
 }
 
-// eventuallyPolicy waits until the broker says that a policy applies to a queue, which it does late.
-func eventuallyPolicy(t *testing.T, b *brokertest.Broker, queue, policy string) {
+// importBlock imports a pipeline into an empty state, and fails unless the plan has nothing to change.
+func importBlock(b *brokertest.Broker, config, name string) resource.TestStep {
+	return resource.TestStep{
+		Config: config, ResourceName: address, ImportState: true,
+		ImportStateKind: resource.ImportBlockWithID, ImportStateId: importID(b.Vhost, name),
+	}
+}
+
+// says is a text of an error. Terraform breaks long lines, so that a blank in an expression stands for any white space.
+func says(text string) *regexp.Regexp {
+	return regexp.MustCompile("(?s)" + strings.ReplaceAll(text, " ", `[\s│]+`))
+}
+
+// skipBefore skips a test on releases that do not have what it is about, without a vhost.
+func skipBefore(t *testing.T, release string) {
 	t.Helper()
+	if b := brokertest.WithoutVhost(t); !b.VersionAtLeast(release) {
+		t.Skipf("RabbitMQ %s does not have it", b.Version)
+	}
+}
+
+// vhostWith is a vhost with these quorum queues.
+func vhostWith(t *testing.T, queues ...string) *brokertest.Broker {
+	t.Helper()
+	b := brokertest.New(t)
+	for _, queue := range queues {
+		b.DeclareQueue(t, queue, "quorum", nil)
+	}
+	return b
+}
+
+// there fails the test unless the vhost has an object, or has it not, as is wanted.
+func there(t *testing.T, b *brokertest.Broker, want bool, kind, name string) {
+	t.Helper()
+	if got := slices.Contains(acctest.Names(t, b, kind), name); got != want {
+		t.Errorf("%s %s is there: %t", kind, name, got)
+	}
+}
+
+func persistent(body string) amqp.Publishing {
+	return amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body)}
+}
+
+// reject publishes a message to a queue, and has a consumer reject it.
+func reject(t *testing.T, b *brokertest.Broker, queue, body string) {
+	t.Helper()
+	b.Publish(t, "", queue, persistent(body))
+	rejectNext(t, b, queue, false)
+}
+
+// rejectNext has a consumer reject what is next, or return it to the queue.
+func rejectNext(t *testing.T, b *brokertest.Broker, queue string, requeue bool) {
+	t.Helper()
+	ch := b.Channel(t)
+	defer func() { _ = ch.Close() }()
+	d, ok, err := ch.Get(queue, false)
+	if err != nil || !ok {
+		t.Fatalf("get from %s: %v, %v", queue, ok, err)
+	}
+	require.NoError(t, d.Reject(requeue))
+}
+
+// takes takes a message off a queue, which must be this one.
+func takes(t *testing.T, b *brokertest.Broker, queue, body string) {
+	t.Helper()
+	if m, ok := b.Get(t, queue); !ok || string(m.Body) != body {
+		t.Fatalf("got %q, %t from %s, want %q", m.Body, ok, queue, body)
+	}
+}
+
+// expectIn takes what comes until each of these has come, in whatever order.
+func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string) {
+	t.Helper()
+	missing := slices.Clone(bodies)
 	brokertest.Eventually(t, func() error {
-		var found struct {
-			Policy string `json:"policy"`
-		}
-		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
-		if found.Policy != policy {
-			return fmt.Errorf("policy %q applies to %s instead of %q", found.Policy, queue, policy)
+		m, ok := b.Get(t, queue)
+		missing = slices.DeleteFunc(missing, func(body string) bool { return ok && body == string(m.Body) })
+		if len(missing) > 0 {
+			return fmt.Errorf("got %q, %t from %s, still want %q", m.Body, ok, queue, missing)
 		}
 		return nil
 	})
 }
 
-// eventuallyReported waits until the management API reports this many messages in a queue.
-func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want int) {
+// awaitReady waits until a queue has this many messages that are ready. Unlike the management API, AMQP tells it at once.
+func awaitReady(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	ch := b.Channel(t)
+	brokertest.Eventually(t, func() error {
+		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+		if err == nil && q.Messages != want {
+			err = fmt.Errorf("%s has %d messages instead of %d", queue, q.Messages, want)
+		}
+		return err
+	})
+}
+
+// emptyInbox waits until the inbox has this many messages, and purges it.
+func emptyInbox(t *testing.T, b *brokertest.Broker, want int) {
+	t.Helper()
+	awaitReady(t, b, "orders.inbox", want)
+	_, err := b.Channel(t).QueuePurge("orders.inbox", false)
+	require.NoError(t, err)
+}
+
+// reported is what the management API says of a queue, which lags behind by seconds.
+func reported(t *testing.T, b *brokertest.Broker, queue string) map[string]any {
+	t.Helper()
+	var found map[string]any
+	b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
+	return found
+}
+
+// awaitReported waits until the management API says this of a queue. Numbers are float64.
+func awaitReported(t *testing.T, b *brokertest.Broker, queue, key string, want any) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
-		var found struct {
-			Messages int `json:"messages"`
-		}
-		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &found)
-		if found.Messages != want {
-			return fmt.Errorf("%d messages in %s instead of %d", found.Messages, queue, want)
+		if got := reported(t, b, queue)[key]; got != want {
+			return fmt.Errorf("%s of %s is %v instead of %v", key, queue, got, want)
 		}
 		return nil
 	})
+}
+
+// holdDeadLetters has a work queue hold so many dead letters, since the dead-letter exchange is missing.
+func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages int) {
+	t.Helper()
+	deleted("exchanges", "orders.dlx")(t, b)
+	for range messages {
+		reject(t, b, queue, "rejected")
+	}
+	awaitReported(t, b, queue, "messages_dlx", float64(messages))
+}
+
+// putPolicy makes a policy of somebody else for all queues that match.
+func putPolicy(t *testing.T, b *brokertest.Broker, kind, name, pattern string, priority int, definition map[string]any) {
+	t.Helper()
+	b.Call(t, http.MethodPut, b.Path(kind, name), map[string]any{
+		"pattern": pattern, "apply-to": "queues", "priority": priority, "definition": definition,
+	}, nil)
+}
+
+func deleted(kind, name string) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)
+	}
+}
+
+func remade(queue string, arguments map[string]any) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		deleted("queues", queue)(t, b)
+		b.DeclareQueue(t, queue, "quorum", arguments)
+	}
+}
+
+func unbound(source, queue string) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		path := b.Path("bindings", "e", source, "q", queue)
+		var found []struct {
+			Key string `json:"properties_key"`
+		}
+		b.Call(t, http.MethodGet, path, nil, &found)
+		for _, binding := range found {
+			b.Call(t, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
+		}
+	}
+}
+
+func bound(source, queue, key string, arguments map[string]any) func(*testing.T, *brokertest.Broker) {
+	return func(t *testing.T, b *brokertest.Broker) {
+		t.Helper()
+		body := map[string]any{"routing_key": key}
+		if arguments != nil {
+			body["arguments"] = arguments
+		}
+		b.Call(t, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
+	}
+}
+
+// onlyDiffers checks that a plan changes exactly these objects of the topology, in place. Objects
+// are written as kind and name, such as "queues orders.inbox".
+type onlyDiffers []string
+
+func (want onlyDiffers) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	for _, change := range req.Plan.ResourceChanges {
+		if change.Address != address {
+			continue
+		}
+		if !change.Change.Actions.Update() {
+			resp.Error = fmt.Errorf("planned %v, want an update in place", change.Change.Actions)
+			return
+		}
+		got := acctest.Differences(acctest.TopologyOf(change.Change.Before), acctest.TopologyOf(change.Change.After))
+		if expected := slices.Sorted(slices.Values(want)); !slices.Equal(got, expected) {
+			resp.Error = fmt.Errorf("the plan changes %q, want %q", got, expected)
+		}
+		return
+	}
+	resp.Error = fmt.Errorf("%s is not in the plan", address)
+}
+
+// either passes if one of the two does.
+type either [2]onlyDiffers
+
+func (e either) CheckPlan(ctx context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	if e[0].CheckPlan(ctx, req, resp); resp.Error != nil {
+		resp.Error = nil
+		e[1].CheckPlan(ctx, req, resp)
+	}
 }

@@ -4,38 +4,34 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
-
-// Terraform breaks long lines, so that a blank in an expression stands for any white space.
-func says(text string) *regexp.Regexp {
-	return regexp.MustCompile("(?s)" + strings.ReplaceAll(text, " ", `[\s│]+`))
-}
 
 func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work.classic", "classic", nil)
-	b.Call(t, http.MethodPut, b.Path("queues", "work.dlx"), map[string]any{"durable": true, "arguments": map[string]any{
-		"x-queue-type": "quorum", "x-dead-letter-exchange": "old",
-	}}, nil)
+	b.DeclareQueue(t, "work.dlx", "quorum", map[string]any{"x-dead-letter-exchange": "old"})
 	b.DeclareQueue(t, "work.expires", "quorum", map[string]any{"x-expires": 3_600_000})
-	b.Call(t, http.MethodPut, b.Path("operator-policies", "op"), map[string]any{
-		"pattern": "expired$", "apply-to": "queues", "definition": map[string]any{"expires": 3_600_000},
-	}, nil)
+	putPolicy(t, b, "operator-policies", "op", "expired$", 0, map[string]any{"expires": 3_600_000})
 	b.Call(t, http.MethodPut, b.Path("queues", "fleeting"), map[string]any{"durable": true, "auto_delete": true}, nil)
 	var many []string
 	for i := range 700 {
 		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
 	}
 	// Terraform validates everything before it plans anything.
-	validated, planned := badInputs{vhost: b.Vhost}, badInputs{vhost: b.Vhost, config: "resource \"terraform_data\" \"later\" {}\n"}
+	validated, planned := badInputs{Broker: b}, badInputs{Broker: b, config: "resource \"terraform_data\" \"later\" {}\n"}
 	for name, c := range map[string]struct{ lines, says string }{
 		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
 		"negative delay":          {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
@@ -69,19 +65,30 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"work queue of a dot":     {"delays = [\"5s\"]\n  work_queues = {\n    \".\" = { declare = true }\n  }", `: "." = .*HTTP clients and proxies take "." for`},
 		"failed queue of no name": {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { failed_queue = { name = \"\" } }\n  }", `work_queues\["w"\].failed_queue.name string length must be at least 1`},
 		"long work queue":         {"delays = [\"5s\"]\n  work_queues = { \"" + strings.Repeat("w", 256) + "\" = {} }", `at most 255 bytes`},
+		"engine nobody knows":     {"engine = \"nativ\"\n  delays = [\"1s\"]", `must be one of: \["worker" "native" "consumer"\]`},
 	} {
 		validated.add(name, "orders", c.lines, c.says)
 	}
 	for name, c := range map[string]struct{ lines, says string }{
-		"attempts of many queues":  {"delays = [\"5s\"]\n  work_queues = { for i in range(400) : \"queue-${i}\" => { declare = true, max_attempts = 3 } }", `work_queues = .*only where it differs`},
-		"another type":             {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
-		"own dead-letter exchange": {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments take precedence over policies`},
-		"expiring work queue":      {"delays = [\"5s\"]\n  work_queues = {\n    \"work.expires\" = {}\n  }", `: "work.expires" = .*"work.expires" has x-expires: RabbitMQ deletes it`},
-		"expired work queue":       {"delays = [\"5s\"]\n  work_queues = {\n    \"work.expired\" = { declare = true }\n  }", `: "work.expired" = .*operator policy "op" sets expires for queue "work.expired"`},
-		"fleeting failed queue":    {"delays = [\"5s\"]\n  work_queues = {\n    \"work.dlq\" = { declare = true, failed_queue = { name = \"fleeting\", declare = false } }\n  }", `: "work.dlq" = .*work_queues\["work.dlq"\].failed_queue.name: Queue "fleeting" is a stream, exclusive`},
-		"unknown take-over":        {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { take_over_from = terraform_data.later.id }\n  }", `: "w" = .*work_queues\["w"\].take_over_from must be known`},
-		"definition too long":      {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
-		"long policy definition":   {"delays = [\"5s\"]\n  policy_definition_json = jsonencode({ consumer-timeout = \"" + strings.Repeat("9", 4000) + "\" })", `policy_definition_json = .*may have at most 4000.*Shorten it`},
+		"attempts of many queues":      {"delays = [\"5s\"]\n  work_queues = { for i in range(400) : \"queue-${i}\" => { declare = true, max_attempts = 3 } }", `work_queues = .*only where it differs`},
+		"another type":                 {"delays = [\"5s\"]\n  work_queues = { \"work.classic\" = {} }", `is a classic queue.*"work.classic" = { type = "classic" }`},
+		"own dead-letter exchange":     {"delays = [\"5s\"]\n  work_queues = { \"work.dlx\" = {} }", `x-dead-letter-exchange = "old".*Arguments take precedence over policies`},
+		"expiring work queue":          {"delays = [\"5s\"]\n  work_queues = {\n    \"work.expires\" = {}\n  }", `: "work.expires" = .*"work.expires" has x-expires: RabbitMQ deletes it`},
+		"expired work queue":           {"delays = [\"5s\"]\n  work_queues = {\n    \"work.expired\" = { declare = true }\n  }", `: "work.expired" = .*operator policy "op" sets expires for queue "work.expired"`},
+		"fleeting failed queue":        {"delays = [\"5s\"]\n  work_queues = {\n    \"work.dlq\" = { declare = true, failed_queue = { name = \"fleeting\", declare = false } }\n  }", `: "work.dlq" = .*work_queues\["work.dlq"\].failed_queue.name: Queue "fleeting" is a stream, exclusive`},
+		"unknown take-over":            {"delays = [\"5s\"]\n  work_queues = {\n    \"w\" = { take_over_from = terraform_data.later.id }\n  }", `: "w" = .*work_queues\["w"\].take_over_from must be known`},
+		"definition too long":          {"delays = [" + strings.Join(many, ",") + "]", `may have at most 4000`},
+		"long policy definition":       {"delays = [\"5s\"]\n  policy_definition_json = jsonencode({ consumer-timeout = \"" + strings.Repeat("9", 4000) + "\" })", `policy_definition_json = .*may have at most 4000.*Shorten it`},
+		"native delays":                {"engine = \"native\"\n  delays = [\"5s\", \"30s\", \"5m\"]", `twice, three times`},
+		"native delay of zero":         {"engine = \"native\"\n  delays = [\"0s\", \"1s\"]", `every retry waits`},
+		"native age":                   {"engine = \"native\"\n  delays = [\"1s\"]\n  max_age = \"1h\"", `max_age without a sidecar`},
+		"native reasons":               {"engine = \"native\"\n  delays = [\"1s\"]\n  retry_on = [\"rejected\", \"expired\"]", `retry_on without a sidecar`},
+		"native classic queue":         {"engine = \"native\"\n  delays = [\"1s\"]\n  work_queues = { work = { type = \"classic\" } }", `Queue "work" is classic`},
+		"native attempts of a queue":   {"engine = \"native\"\n  delays = [\"1s\"]\n  work_queues = { work = { max_attempts = 3 } }", `work_queues\["work"\]\.max_attempts: With engine`},
+		"native delivery limit":        {"engine = \"native\"\n  delays = [\"1s\"]\n  work_queues = { work = { policy_definition_json = jsonencode({ \"delivery-limit\" = 3 }) } }", `"delivery-limit" cannot be set`},
+		"consumer delays":              {"engine = \"consumer\"\n  delays = [\"1s\", \"2s\"]", `2 delays are listed`},
+		"consumer age":                 {"engine = \"consumer\"\n  delays = [\"1s\"]\n  max_age = \"1h\"", `max_age without a sidecar`},
+		"consumer attempts of a queue": {"engine = \"consumer\"\n  delays = [\"1s\"]\n  work_queues = { work = { max_attempts = 3 } }", `work_queues\["work"\]\.max_attempts: With engine`},
 	} {
 		planned.add(name, label(name), c.lines, c.says)
 	}
@@ -102,9 +109,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	})
 	t.Run("no policymaker", func(t *testing.T) {
 		t.Parallel()
-		user, password := b.User(t, "management", ".*", ".*", ".*")
-		config := fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password)
-		failsToPlan(t, config+pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.classic" = { type = "classic" } }`), `needs the tag policymaker`)
+		failsToPlan(t, as(b.User(t, "management", ".*", ".*", ".*"))+pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.classic" = { type = "classic" } }`), `needs the tag policymaker`)
 	})
 }
 
@@ -129,5 +134,148 @@ func TestAcc_InvalidImports(t *testing.T) {
 		imports("a/b/orders", `not of the form`),
 		imports(importID(b.Vhost, "orders"), `there is no pipeline of this name`),
 		resource.TestStep{Config: config},
+	)
+}
+
+// badInputs are pipelines in one configuration that each fail to be planned for a reason of their own.
+type badInputs struct {
+	*brokertest.Broker
+	config string
+	says   map[string]string
+}
+
+// add adds a pipeline and what its error says.
+func (in *badInputs) add(name, pipeline, lines, says string) {
+	in.config += pipelineLabelled(in.Broker, label(name), pipeline, lines)
+	if in.says == nil {
+		in.says = map[string]string{}
+	}
+	in.says[name] = says
+}
+
+// label turns a name into one that HCL takes.
+func label(name string) string { return regexp.MustCompile(`\W+`).ReplaceAllString(name, "_") }
+
+// fail plans once, and fails the subtest of each pipeline of which the plan does not say what it shall.
+func (in *badInputs) fail(t *testing.T) {
+	t.Helper()
+	acctest.Require(t)
+	var printed string
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Factories(acctest.Times()),
+		ErrorCheck:               func(err error) error { printed = err.Error(); return nil },
+		Steps:                    []resource.TestStep{{Config: in.config, PlanOnly: true}},
+	})
+	found := map[string][]string{}
+	for _, text := range strings.Split(printed, "\nError: ")[1:] {
+		if at := withResource.FindStringSubmatch(text); at != nil {
+			found[at[1]] = append(found[at[1]], text)
+		}
+	}
+	for name, want := range in.says {
+		t.Run(name, func(t *testing.T) {
+			if errors := found[label(name)]; !slices.ContainsFunc(errors, says(want).MatchString) {
+				t.Errorf("got %q, want one that says %q", errors, want)
+			}
+		})
+	}
+}
+
+var withResource = regexp.MustCompile(`with rabbitmq_retry_pipeline\.(\w+),`)
+
+// Brokers leave line breaks out of the names of queues and exchanges, so those are errors of the plan. They keep those of
+// vhosts, of policies and of bindings, which are no obstacle.
+func TestAcc_NamesWithLineBreaks(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "vhost\r\nwith line breaks\n")
+	for kind, body := range map[string]any{"queues": map[string]any{"durable": true}, "exchanges": map[string]any{"type": "topic"}} {
+		b.Call(t, http.MethodPut, b.Path(kind, "foreign\r\nname"), body, nil)
+		if found := acctest.Names(t, b, kind); !slices.Contains(found, "foreignname") {
+			t.Errorf("%s: %q", kind, found)
+		}
+	}
+	bound("foreignname", "foreignname", "k\r\ney", nil)(t, b)
+	putPolicy(t, b, "policies", "foreign\npolicy", "^work$", 1, map[string]any{"queue-leader-locator": "balanced"})
+	declared := `work_queues = { work = { declare = true, policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced" }) } }`
+	acctest.Run(t, acctest.Quick(),
+		resource.TestStep{
+			Config:   pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "wo\nrk" = { declare = true } }`),
+			PlanOnly: true, ExpectError: says(`Line break in a queue's name`),
+		},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { work = { declare = true } }`), PlanOnly: true, ExpectError: says(`foreign\\npolicy`)},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, declared)},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Call(t, http.MethodPost, b.Path("bindings", "e", "foreignname", "q", "work"), map[string]any{"routing_key": "k\r\ney", "arguments": map[string]any{"a\nb": "c\r\nd"}}, nil)
+			},
+			Config: pipelineHCL(b, `delays = ["5s"]`, declared), ConfigPlanChecks: unchanged,
+		},
+		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`), ExpectError: says(`foreignname -> work`)},
+		resource.TestStep{PreConfig: func() { unbound("foreignname", "work")(t, b) }, Config: pipelineHCL(b, `delays = ["5s"]`)},
+	)
+}
+
+// What the plan refuses to declare a queue with, the broker refuses, too; and what all releases accept passes.
+func TestAccEveryRelease_ArgumentsThatATypeDoesNotSupport(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	everywhere := map[string][]string{
+		topology.Quorum: {
+			"x-delivery-limit", "x-max-in-memory-bytes", "x-max-in-memory-length", "x-message-ttl", "x-queue-leader-locator",
+			"x-quorum-initial-group-size", "x-single-active-consumer",
+		},
+		topology.Classic: {"x-max-length", "x-max-length-bytes", "x-max-priority", "x-message-ttl", "x-queue-mode", "x-queue-version", "x-single-active-consumer"},
+	}
+	values := map[string]any{
+		"x-delivery-limit": 5, "x-initial-cluster-size": 1, "x-max-age": "1D", "x-max-in-memory-bytes": 5, "x-max-in-memory-length": 5,
+		"x-max-length": 5, "x-max-length-bytes": 500, "x-max-priority": 5, "x-message-ttl": 5000, "x-queue-leader-locator": "balanced",
+		"x-queue-master-locator": "min-masters", "x-queue-mode": "lazy", "x-queue-version": 2, "x-quorum-initial-group-size": 1,
+		"x-single-active-consumer": true, "x-stream-max-segment-size-bytes": 1_000_000,
+	}
+	for queueType, supported := range everywhere {
+		refused := 0
+		for key, value := range values {
+			workQueue := pipeline.WorkQueue{Type: queueType, Declare: true, DeadLetterStrategy: topology.AtMostOnce, Arguments: topology.Arguments{key: value}}
+			var found *problem.Problem
+			for _, p := range preflight.CheckWorkQueue("orders", "work", workQueue) {
+				if p.Summary == "Unsupported argument" {
+					found = &p
+					refused++
+				}
+			}
+			arguments := map[string]any{"x-queue-type": queueType, key: value}
+			status, answer := b.Request(t, http.MethodPut, b.Path("queues", queueType+key), map[string]any{"durable": true, "arguments": arguments})
+			if found != nil && (status != http.StatusBadRequest || !strings.Contains(found.Detail, `"`+key+`"`)) {
+				t.Errorf("%s, %s: the plan refuses it (%v), the broker answers %d %s", queueType, key, *found, status, answer)
+			}
+			for _, accepted := range supported {
+				if accepted == key && (found != nil || status != http.StatusCreated) {
+					t.Errorf("%s, %s: %v, %d %s", queueType, key, found, status, answer)
+				}
+			}
+		}
+		if refused != 7 {
+			t.Errorf("%s: %d arguments are refused", queueType, refused)
+		}
+	}
+	acceptQuickly(t, b, resource.TestStep{
+		Config:   pipelineHCL(b, `delays = ["5s"]`, `work_queues = { work = { declare = true, arguments_json = jsonencode({ "x-max-priority" = 5 }) } }`),
+		PlanOnly: true, ExpectError: says(`Unsupported argument.*Remove "x-max-priority": a quorum queue does not support it`),
+	})
+}
+
+// A proxy that decodes slashes makes the vhost "/" look like all vhosts, and policies unreachable. Both are errors that
+// say so, and nothing stays behind.
+func TestAccEveryRelease_ProxyThatDecodesPaths(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	throughProxy := at(b.Decoding(t))
+	config := throughProxy + pipelineHCL(b, `delays = ["5s"]`)
+	acceptQuickly(t, b,
+		resource.TestStep{
+			Config: strings.Replace(config, fmt.Sprintf("vhost = %q", b.Vhost), `vhost = "/"`, 1), PlanOnly: true,
+			ExpectError: says(`Vhost "/" could not be listed.*the list has an object of the vhost .*must not decode %2F`),
+		},
+		resource.TestStep{Config: config, ExpectError: says(`write policy .*%2F is decoded on the way.*nginx`)},
 	)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
@@ -66,14 +67,6 @@ func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				return writes
 			})
 		})
-	}
-}
-
-// skipBefore skips a test on releases that do not have what it is about, without a vhost.
-func skipBefore(t *testing.T, release string) {
-	t.Helper()
-	if b := brokertest.WithoutVhost(t); !b.VersionAtLeast(release) {
-		t.Skipf("RabbitMQ %s does not have it", b.Version)
 	}
 }
 
@@ -171,9 +164,9 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 	t.Parallel()
 	type exchange struct{ engine, since, name string }
 	cases := []exchange{{"worker", "3.10", "orders.retry"}, {"worker", "3.10", "orders.return"}}
-	for _, c := range engineCases() {
-		for _, name := range c.exchanges {
-			cases = append(cases, exchange{c.engine, c.since, name})
+	for engine, since := range map[string]string{"native": "4.3.1", "consumer": "4.0"} {
+		for name := range pipeline.Expand(pipeline.Pipeline{Name: "orders", Engine: engine}).Exchanges {
+			cases = append(cases, exchange{engine, since, name})
 		}
 	}
 	for _, c := range cases {
@@ -185,7 +178,7 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 				b := brokertest.New(t)
 				core := pipelineCore(b, attributes{"engine": c.engine})
 				core.MustApply(t)
-				b.Call(t, http.MethodDelete, b.Path("exchanges", c.name), nil, nil)
+				deleted("exchanges", c.name)(t, b)
 				b.Call(t, http.MethodPut, b.Path("exchanges", c.name), map[string]any{"type": "topic"}, nil)
 				b.DeclareQueue(t, "work listener", "quorum", nil)
 				ofOthers := b.Path("bindings", "e", c.name, "q", "work listener")

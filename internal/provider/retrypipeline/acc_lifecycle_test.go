@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
@@ -40,19 +39,9 @@ func TestAccEveryRelease_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeave
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("worker").AtMapKey("max_attempts"), knownvalue.Int64Exact(9)),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("queues"), knownvalue.MapSizeExact(9)),
 			},
-			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 		},
-		// Imports into an empty state and fails unless the plan has nothing to change.
-		resource.TestStep{
-			Config: config, ResourceName: address, ImportState: true,
-			ImportStateKind: resource.ImportBlockWithID,
-			ImportStateId:   importID(b.Vhost, "orders"),
-		},
-		resource.TestStep{
-			Config: config, ResourceName: address, ImportState: true, ImportStateVerify: true,
-			ImportStateVerifyIdentifierAttribute: "name",
-			ImportStateId:                        importID(b.Vhost, "orders"),
-		},
+		importBlock(b, config, "orders"),
+		isImported(b),
 	)
 }
 
@@ -68,11 +57,7 @@ func TestAccEveryRelease_ClassicPipelineWithoutWorkQueues(t *testing.T) {
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("topology").AtMapKey("policies"), knownvalue.MapSizeExact(1)),
 			},
 		},
-		resource.TestStep{
-			Config: config, ResourceName: address, ImportState: true,
-			ImportStateKind: resource.ImportBlockWithID,
-			ImportStateId:   importID(b.Vhost, "orders"),
-		},
+		importBlock(b, config, "orders"),
 	)
 }
 
@@ -81,20 +66,10 @@ func TestAccEveryRelease_NamesWithAnyCharacter(t *testing.T) {
 	b := brokertest.NewNamed(t, "ü/ %2F.vhost")
 	queue := "work orders/créés %41.#*(x)|[y]"
 	b.DeclareQueue(t, queue, "quorum", nil)
-	config := `resource "rabbitmq_retry_pipeline" "orders" {
-  name        = "orders with spaces.%41 ü?"
-  vhost       = "` + b.Vhost + `"
-  delays      = ["250ms", "1.5s"]
-  work_queues = { "work orders/créés %41.#*(x)|[y]" = {} }
-}`
+	config := pipelineLabelled(b, "orders", "orders with spaces.%41 ü?", `delays = ["250ms", "1.5s"]`, `work_queues = { "`+queue+`" = {} }`)
 	acceptQuickly(t, b, resource.TestStep{
-		Config:           config,
-		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-	}, resource.TestStep{
-		Config: config, ResourceName: address, ImportState: true,
-		ImportStateKind: resource.ImportBlockWithID,
-		ImportStateId:   importID(b.Vhost, "orders with spaces.%41 ü?"),
-	})
+		Config: config,
+	}, importBlock(b, config, "orders with spaces.%41 ü?"))
 }
 
 // Pipelines and work queues whose names, joined by dots, would read the same.
@@ -102,8 +77,7 @@ func TestAcc_PoliciesOfTwoPipelinesDoNotCollide(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	twin := func(resourceName, name, queue string) string {
-		return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"5s\"]\n  work_queues = { %q = { declare = true } }\n}\n",
-			resourceName, name, b.Vhost, queue)
+		return pipelineLabelled(b, resourceName, name, `delays = ["5s"]`, fmt.Sprintf("work_queues = { %q = { declare = true } }", queue))
 	}
 	config := twin("one", "a", "b.dlx.c") + twin("other", "a.dlx.b", "c")
 	acceptQuickly(t, b,
@@ -111,12 +85,11 @@ func TestAcc_PoliciesOfTwoPipelinesDoNotCollide(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				for queue, inbox := range map[string]string{"b.dlx.c": "a.inbox", "c": "a.dlx.b.inbox"} {
-					rejectOne(t, b, queue)
-					brokertest.Eventually(t, func() error { return arrived(t, b, inbox, "rejected") })
+					reject(t, b, queue, "rejected")
+					expectIn(t, b, inbox, "rejected")
 				}
 			},
-			Config:           config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Config: config, ConfigPlanChecks: unchanged,
 		},
 	)
 }

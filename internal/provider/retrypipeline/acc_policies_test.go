@@ -1,33 +1,22 @@
 package retrypipeline_test
 
 import (
-	"net/http"
 	"regexp"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
-
-// putPolicy makes a policy of somebody else for all queues that match.
-func putPolicy(t *testing.T, b *brokertest.Broker, kind, name, pattern string, priority int, definition map[string]any) {
-	t.Helper()
-	b.Call(t, http.MethodPut, b.Path(kind, name), map[string]any{
-		"pattern": pattern, "apply-to": "queues", "priority": priority, "definition": definition,
-	}, nil)
-	t.Cleanup(func() { b.Request(t, http.MethodDelete, b.Path(kind, name), nil) })
-}
 
 func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
 	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
 	acceptQuickly(t, b,
@@ -44,7 +33,7 @@ func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 		// When the shadowed policy changes later, plans go on, with a warning.
 		resource.TestStep{
 			PreConfig: func() { putPolicy(t, b, "policies", "org", ".*", 3, map[string]any{"delivery-limit": 9}) },
-			Config:    kept, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Config:    kept, ConfigPlanChecks: unchanged,
 		},
 		// One that would win is an error.
 		resource.TestStep{
@@ -103,7 +92,7 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Operator policy on the pipeline's own queue.*message-ttl`)},
 		resource.TestStep{
 			PreConfig: func() {
-				b.Call(t, http.MethodDelete, b.Path("operator-policies", "op"), nil, nil)
+				deleted("operator-policies", "op")(t, b)
 				putPolicy(t, b, "policies", "org", `.*`, 1, map[string]any{"max-length": 1, "message-ttl": 100, "expires": 1000})
 			},
 			Config: config,
@@ -114,9 +103,9 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 				for range 3 {
 					b.Publish(t, "orders.failed", "", persistent("parked"))
 				}
-				eventuallyPolicy(t, b, "orders.failed", "retry/orders/queues")
+				awaitReported(t, b, "orders.failed", "policy", "retry/orders/queues")
 			},
-			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Config: config, ConfigPlanChecks: unchanged,
 		},
 		resource.TestStep{
 			PreConfig: func() {
@@ -125,8 +114,8 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 						t.Errorf("message %d is gone", i)
 					}
 				}
-				eventuallyReported(t, b, "orders.failed", 0)
-				b.Call(t, http.MethodDelete, b.Path("policies", "org"), nil, nil)
+				acctest.AwaitCount(t, b, "orders.failed", 0)
+				deleted("policies", "org")(t, b)
 			},
 			Config: config,
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address,
@@ -139,14 +128,13 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 // the next plan says so.
 func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
-				b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				deleted("queues", "work")(t, b)
 				b.DeclareQueue(t, "work", "classic", nil)
 			},
 			Config:      config,
@@ -155,8 +143,8 @@ func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 		resource.TestStep{
 			Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`),
 			Check: func(*terraform.State) error {
-				eventuallyPolicy(t, b, "work", "retry/orders/classic-queues")
-				rejectOne(t, b, "work")
+				awaitReported(t, b, "work", "policy", "retry/orders/classic-queues")
+				reject(t, b, "work", "rejected")
 				emptyInbox(t, b, 1)
 				return nil
 			},
@@ -166,27 +154,26 @@ func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 
 func TestAcc_AttachByArguments(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},
 		resource.TestStep{
 			PreConfig: func() {
-				b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil)
+				deleted("queues", "work")(t, b)
 				b.DeclareQueue(t, "work", "quorum", map[string]any{"x-dead-letter-exchange": "orders.dlx", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"})
 			},
 			Config: config,
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				rejectOne(t, b, "work")
-				rejectOne(t, b, "work2")
+				reject(t, b, "work", "rejected")
+				reject(t, b, "work2", "rejected")
 				emptyInbox(t, b, 2)
 			},
-			Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Config: config, ConfigPlanChecks: unchanged,
 		},
-		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"), ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+		isImported(b),
 	)
 }
 
@@ -194,14 +181,11 @@ func TestAcc_AttachByArguments(t *testing.T) {
 func TestAccEveryRelease_WithoutPolicymaker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	user, password := b.User(t, "management", ".*", ".*", ".*")
-	as := func(lines ...string) string {
-		return "provider \"rabbitmq\" {\n  username = \"" + user + "\"\n  password = \"" + password + "\"\n}\n" + pipelineHCL(b, lines...)
-	}
+	withUser := as(b.User(t, "management", ".*", ".*", ".*"))
 	acceptQuickly(t, b,
-		resource.TestStep{Config: as(`delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*management\s+policymaker`)},
+		resource.TestStep{Config: withUser + pipelineHCL(b, `delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*management\s+policymaker`)},
 		resource.TestStep{
-			Config:      as(`delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments", declare = true } }`),
+			Config:      withUser + pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments", declare = true } }`),
 			ExpectError: regexp.MustCompile(`may not write policies`),
 		},
 	)

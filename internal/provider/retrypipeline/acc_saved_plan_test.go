@@ -1,14 +1,13 @@
 package retrypipeline_test
 
 import (
-	"net/http"
-	"slices"
-	"strings"
+	"fmt"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
@@ -31,83 +30,58 @@ func (tf *cli) wait(t *testing.T, delay, body string, count int) {
 func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 	t.Helper()
 	output := "output \"retired\" { value = rabbitmq_retry_pipeline.orders.retired_queues }\n"
-	tf.configure(t, output+pipelineHCL(tf.Broker, `delays = ["1h", "2h"]`))
-	tf.apply(t)
+	tf.applied(t, output+pipelineHCL(tf.Broker, `delays = ["1h", "2h"]`))
 	tf.wait(t, "2h", "first", 1)
-	tf.configure(t, output+pipelineHCL(tf.Broker, `delays = ["1h"]`))
-	tf.apply(t)
+	tf.applied(t, output+pipelineHCL(tf.Broker, `delays = ["1h"]`))
 	tf.settled(t)
 	tf.wait(t, "2h", "second", 2)
 	tf.settled(t)
 	for _, body := range []string{"first", "second"} {
-		require.NoError(t, arrived(t, tf.Broker, "orders.retry.2h", body))
+		takes(t, tf.Broker, "orders.retry.2h", body)
 	}
 	acctest.AwaitCount(t, tf.Broker, "orders.retry.2h", 0)
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`))
-	tf.plan(t)
+	tf.planned(t, pipelineHCL(tf.Broker, `delays = ["1h"]`))
 	tf.wait(t, "2h", "late", 0)
-	if printed := tf.apply(t, saved...); !strings.Contains(printed, "Queues are kept") {
-		t.Errorf("nobody is told that the queue is kept:\n%s", printed)
-	}
+	mentions(t, tf.apply(t, saved...), "Queues are kept")
 	acctest.AwaitCount(t, tf.Broker, "orders.retry.2h", 1)
 	tf.settled(t)
-	if err := arrived(t, tf.Broker, "orders.retry.2h", "late"); err != nil {
-		t.Error(err)
-	}
+	takes(t, tf.Broker, "orders.retry.2h", "late")
 	acctest.AwaitCount(t, tf.Broker, "orders.retry.2h", 0)
 	tf.plan(t)
 	tf.apply(t, saved...)
 	tf.settled(t)
-	if slices.Contains(acctest.Names(t, tf.Broker, "queues"), "orders.retry.2h") {
-		t.Error("the drained queue is still there")
-	}
-}
-
-func (tf *cli) putPolicy(t *testing.T, priority int, definition map[string]any) {
-	t.Helper()
-	tf.Call(t, http.MethodPut, tf.Path("policies", "org"), map[string]any{
-		"pattern": "^work", "apply-to": "queues", "priority": priority, "definition": definition,
-	}, nil)
+	there(t, tf.Broker, false, "queues", "orders.retry.2h")
 }
 
 func policyAppearsBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.DeclareQueue(t, "work", "quorum", nil)
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
-	tf.plan(t)
-	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
+	tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
+	putPolicy(t, tf.Broker, "policies", "org", "^work", 1, map[string]any{"delivery-limit": 9})
 	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "Keys of another policy would no longer apply", `"delivery-limit" = 9`)
-	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
-		t.Error(err)
-	}
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`))
-	tf.apply(t)
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`))
 	tf.settled(t)
 }
 
 func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.DeclareQueue(t, "work", "quorum", nil)
-	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 9})
+	putPolicy(t, tf.Broker, "policies", "org", "^work", 1, map[string]any{"delivery-limit": 9})
 	keeping := `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, keeping))
-	tf.apply(t)
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, keeping))
 
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, keeping, `policy_priority = 7`))
-	tf.plan(t)
-	tf.putPolicy(t, 1, map[string]any{"delivery-limit": 8, "queue-leader-locator": "balanced"})
+	tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, keeping, `policy_priority = 7`))
+	putPolicy(t, tf.Broker, "policies", "org", "^work", 1, map[string]any{"delivery-limit": 8, "queue-leader-locator": "balanced"})
 	tf.apply(t, saved...)
 	tf.settled(t)
 
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s", "10s"]`, keeping, `policy_priority = 7`))
-	tf.plan(t)
-	tf.putPolicy(t, 2000, map[string]any{"delivery-limit": 8})
+	tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s", "10s"]`, keeping, `policy_priority = 7`))
+	putPolicy(t, tf.Broker, "policies", "org", "^work", 2000, map[string]any{"delivery-limit": 8})
 	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "A higher-priority policy overrides the pipeline's", "policy_priority = 2001")
-	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
 	deleted("policies", "org")(t, tf.Broker)
 	tf.plan(t)
 	tf.apply(t, saved...)
@@ -117,31 +91,24 @@ func policyChangesBeforeUpdate(t *testing.T, tf *cli) {
 func workQueueChangesBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.DeclareQueue(t, "work", "quorum", nil)
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { dead_letter_strategy = "at-least-once" } }`))
-	tf.plan(t)
+	tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { dead_letter_strategy = "at-least-once" } }`))
 	deleted("queues", "work")(t, tf.Broker)
 	empty := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "Work queues do not exist", "work")
-	if err := empty.RequireSame(acctest.List(t, tf.Broker)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, empty.RequireSame(acctest.List(t, tf.Broker)))
 	tf.DeclareQueue(t, "work", "classic", nil)
 	tf.refuses(t, nil, "Work queue has another type", `"work" = { type = "classic" }`)
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { type = "classic" } }`))
-	tf.apply(t)
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = { type = "classic" } }`))
 	tf.settled(t)
 }
 
 func objectAppearsBeforeCreate(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
-	tf.plan(t)
+	tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	tf.DeclareQueue(t, "orders.failed", "classic", nil)
 	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "Objects exist already", `queue "orders.failed"`, "import")
-	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
 	deleted("queues", "orders.failed")(t, tf.Broker)
 	tf.apply(t)
 	tf.settled(t)
@@ -150,10 +117,8 @@ func objectAppearsBeforeCreate(t *testing.T, tf *cli) {
 func objectsGoBeforeUpdate(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.DeclareQueue(t, "work", "quorum", nil)
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
-	tf.apply(t)
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, `work_queues = { work = {} }`))
-	tf.plan(t)
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
+	tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5s", "9s"]`, `work_queues = { work = {} }`))
 	deleted("queues", "orders.inbox")(t, tf.Broker)
 	deleted("exchanges", "orders.return")(t, tf.Broker)
 	deleted("policies", "retry/orders/queues")(t, tf.Broker)
@@ -163,42 +128,29 @@ func objectsGoBeforeUpdate(t *testing.T, tf *cli) {
 
 func messageArrivesBeforeRename(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
-	tf.apply(t)
-	renamed := strings.Replace(pipelineHCL(tf.Broker, `delays = ["5s"]`), `name = "orders"`, `name = "bills"`, 1)
-	tf.configure(t, renamed)
-	tf.plan(t)
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
+	renamed := pipelineLabelled(tf.Broker, "orders", "bills", `delays = ["5s"]`)
+	tf.planned(t, renamed)
 	tf.Publish(t, "orders.failed", "k", persistent("parked"))
 	before := acctest.List(t, tf.Broker)
 	tf.refuses(t, saved, "would lose messages", "orders.failed: 1 message")
-	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
-		t.Error(err)
-	}
-	if err := arrived(t, tf.Broker, "orders.failed", "parked"); err != nil {
-		t.Error(err)
-	}
-	if printed := tf.plan(t); !strings.Contains(printed, "must be replaced") {
-		t.Errorf("the replacement is not proposed again:\n%s", printed)
-	}
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
+	takes(t, tf.Broker, "orders.failed", "parked")
+	mentions(t, tf.plan(t), "must be replaced")
 	tf.apply(t, saved...)
 	tf.settled(t)
-	if slices.Contains(acctest.Names(t, tf.Broker, "exchanges"), "orders.dlx") {
-		t.Error("the old pipeline is still there")
-	}
+	there(t, tf.Broker, false, "exchanges", "orders.dlx")
 }
 
 func driftIsRepairedByHand(t *testing.T, tf *cli) {
 	t.Helper()
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
-	tf.apply(t)
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
 	unbound("orders.retry", "orders.retry.5s")(t, tf.Broker)
 	tf.plan(t)
 	bound("orders.retry", "orders.retry.5s", "delay:5s", nil)(t, tf.Broker)
 	before := acctest.List(t, tf.Broker)
 	tf.apply(t, saved...)
-	if err := before.RequireSame(acctest.List(t, tf.Broker)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
 	tf.settled(t)
 }
 
@@ -215,10 +167,103 @@ func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 		{`work_queues = { "work.b" = ` + limited + `, "work.d" = { declare = true, attach = "arguments" } }`, `policy_priority = 30`},
 		{`work_queues = { "work.b" = {}, "work.d" = { attach = "arguments" } }`},
 	} {
-		tf.configure(t, pipelineHCL(tf.Broker, append(lines, `delays = ["5s"]`)...))
-		tf.plan(t)
+		tf.planned(t, pipelineHCL(tf.Broker, append(lines, `delays = ["5s"]`)...))
 		tf.DeclareQueue(t, "work.unrelated", "classic", nil)
 		tf.apply(t, saved...)
 		tf.settled(t)
 	}
+}
+
+// keyed is a pipeline that is one of several by a key of Terraform's.
+func keyed(b *brokertest.Broker, key string) string {
+	return pipelineLabelled(b, "all", "orders", fmt.Sprintf("for_each = toset([%q])", key), `delays = ["5s"]`)
+}
+
+func pipelineMoves(t *testing.T, tf *cli) {
+	t.Helper()
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
+	before := acctest.List(t, tf.Broker)
+	moved := "moved {\n  from = rabbitmq_retry_pipeline.orders\n  to = rabbitmq_retry_pipeline.all[\"a\"]\n}\n"
+	again := "moved {\n  from = rabbitmq_retry_pipeline.all[\"a\"]\n  to = rabbitmq_retry_pipeline.all[\"b\"]\n}\n"
+	for _, config := range []string{keyed(tf.Broker, "a") + moved, keyed(tf.Broker, "b") + moved + again} {
+		tf.planned(t, config)
+		tf.apply(t, saved...)
+		tf.settled(t)
+	}
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
+}
+
+// Without a moved block, Terraform destroys the one and creates the other side by side. The new one
+// adopts nothing; it is made by the next apply.
+func keyChangesWithoutMove(t *testing.T, tf *cli) {
+	t.Helper()
+	empty := acctest.List(t, tf.Broker)
+	tf.applied(t, keyed(tf.Broker, "a"))
+	mentions(t, tf.planned(t, keyed(tf.Broker, "b")), "Objects exist already", "write a moved block")
+	tf.refuses(t, saved, "Objects exist already", "import", "write a moved block")
+	require.NoError(t, empty.RequireSame(acctest.List(t, tf.Broker)))
+	tf.apply(t)
+	tf.settled(t)
+}
+
+// The new one finds the objects of the old one, and adopts nothing.
+func replacementCreatesFirst(t *testing.T, tf *cli) {
+	t.Helper()
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `lifecycle { create_before_destroy = true }`))
+	before := acctest.List(t, tf.Broker)
+	tf.plan(t, "-replace="+address)
+	tf.refuses(t, saved, "Objects exist already")
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
+	tf.settled(t)
+}
+
+// The new one finds the work queue taken, and leaves the old one as it was, in the state as well as on the broker.
+func forcedReplacementCreatesFirst(t *testing.T, tf *cli) {
+	t.Helper()
+	tf.DeclareQueue(t, "work", "quorum", nil)
+	lines := []string{`delays = ["5s"]`, `work_queues = { work = {} }`, `force_destroy = true`}
+	first := `lifecycle { create_before_destroy = true }`
+	renamed := func(lines ...string) string {
+		return pipelineLabelled(tf.Broker, "orders", "renamed", lines...)
+	}
+	tf.applied(t, pipelineHCL(tf.Broker, append(lines, first)...))
+	before := acctest.List(t, tf.Broker)
+	mentions(t, tf.planned(t, renamed(append(lines, first)...)), `each work queue needs take_over_from = "orders"`)
+	tf.refuses(t, saved, "Queue of another pipeline", `take_over_from = "orders"`)
+	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
+	tf.configure(t, pipelineHCL(tf.Broker, append(lines, first)...))
+	tf.settled(t)
+	tf.configure(t, renamed(lines[:2]...))
+	tf.refuses(t, nil, "A pipeline with work queues would be replaced")
+	tf.applied(t, renamed(lines...))
+	tf.settled(t)
+	tf.applied(t, pipelineHCL(tf.Broker, lines[0], lines[2], first, `work_queues = { work = { take_over_from = "renamed" } }`))
+	tf.settled(t)
+	awaitReported(t, tf.Broker, "work", "policy", "retry/orders/queue/work")
+}
+
+// A pipeline of another state that takes a queue over at-most-once would delete its pending dead letters: it is refused
+// with what to do about them. At-least-once, they stay, or go to it.
+func takenOverWhileDeadLettersPend(t *testing.T, tf *cli) {
+	t.Helper()
+	const messages = 3
+	tf.DeclareQueue(t, "work", "quorum", nil)
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { work = {} }`))
+	holdDeadLetters(t, tf.Broker, "work", messages)
+
+	other := tf.beside(t)
+	takesOver := func(more string) string {
+		return pipelineNamed(tf.Broker, "new", `work_queues = { work = { take_over_from = "orders"`+more+` } }`)
+	}
+	other.configure(t, takesOver(`, dead_letter_strategy = "at-most-once"`))
+	other.refuses(t, nil, "would lose messages", "work: 3 dead letters", "leads to a queue that accepts them", `dead_letter_strategy = "at-least-once"`)
+	other.applied(t, takesOver(""))
+	ch := tf.Channel(t)
+	brokertest.Eventually(t, func() error {
+		inbox, err := ch.QueueDeclarePassive("new.inbox", true, false, false, false, nil)
+		if held, _ := reported(t, tf.Broker, "work")["messages_dlx"].(float64); err == nil && int(held)+inbox.Messages != messages {
+			err = fmt.Errorf("%.0f dead letters are held, and %d are in the inbox", held, inbox.Messages)
+		}
+		return err
+	})
 }

@@ -2,61 +2,24 @@ package retrypipeline_test
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
-
-// pipelineNamed is the configuration of a pipeline, under its own name in Terraform.
-func pipelineNamed(b *brokertest.Broker, name string, lines ...string) string {
-	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"1s\"]\n  %s\n}\n",
-		name, name, b.Vhost, strings.Join(lines, "\n  "))
-}
-
-// reject puts a message through the work queue, and has a consumer reject it.
-func reject(t *testing.T, b *brokertest.Broker, body string) {
-	t.Helper()
-	ch := b.Channel(t)
-	b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body)})
-	d, ok, err := ch.Get("work", false)
-	if err != nil || !ok {
-		t.Fatalf("get: %v, %t", err, ok)
-	}
-	require.NoError(t, d.Reject(false))
-}
-
-// expectIn takes what comes until each of these has come, in whatever order.
-func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string) {
-	t.Helper()
-	missing := slices.Clone(bodies)
-	brokertest.Eventually(t, func() error {
-		m, ok := b.Get(t, queue)
-		missing = slices.DeleteFunc(missing, func(body string) bool { return ok && body == string(m.Body) })
-		if len(missing) > 0 {
-			return fmt.Errorf("got %q, %t from %s, still want %q", m.Body, ok, queue, missing)
-		}
-		return nil
-	})
-}
 
 // A queue moves from one pipeline to another in three applies. At each moment one of them gets what is rejected, and the
 // old one stays bound until nothing waits in it.
 func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	has, hasNot := `work_queues = { work = {} }`, `work_queues = {}`
 	takesOver := `work_queues = { work = { take_over_from = "old" } }`
 	detached := func(drained bool) statecheck.StateCheck {
@@ -70,7 +33,7 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	accept(t, b,
 		resource.TestStep{Config: pipelineNamed(b, "old", has)},
 		resource.TestStep{
-			PreConfig: func() { reject(t, b, "to the old one"); expectIn(t, b, "old.inbox", "to the old one") },
+			PreConfig: func() { reject(t, b, "work", "to the old one"); expectIn(t, b, "old.inbox", "to the old one") },
 			Config:    pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver),
 		},
 		// Import reads the mark.
@@ -81,10 +44,10 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				reject(t, b, "to the new one")
+				reject(t, b, "work", "to the new one")
 				expectIn(t, b, "new.inbox", "to the new one")
 				b.Publish(t, "", "old.inbox", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("still to be judged")})
-				eventuallyReported(t, b, "old.inbox", 1)
+				acctest.AwaitCount(t, b, "old.inbox", 1)
 			},
 			Config:            pipelineNamed(b, "old", hasNot) + pipelineNamed(b, "new", takesOver),
 			ConfigStateChecks: []statecheck.StateCheck{detached(false)},
@@ -93,10 +56,10 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 			PreConfig: func() {
 				b.Publish(t, "old.retry", "key", waiting)
 				expectIn(t, b, "work", "waiting")
-				reject(t, b, "to the new one again")
+				reject(t, b, "work", "to the new one again")
 				expectIn(t, b, "new.inbox", "to the new one again")
 				expectIn(t, b, "old.inbox", "still to be judged")
-				eventuallyReported(t, b, "old.inbox", 0)
+				acctest.AwaitCount(t, b, "old.inbox", 0)
 			},
 			Config:            pipelineNamed(b, "old", hasNot) + pipelineNamed(b, "new", has),
 			ConfigStateChecks: []statecheck.StateCheck{detached(true)},
@@ -109,7 +72,7 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 			},
 		},
 		resource.TestStep{
-			PreConfig: func() { reject(t, b, "for good"); expectIn(t, b, "new.inbox", "for good") },
+			PreConfig: func() { reject(t, b, "work", "for good"); expectIn(t, b, "new.inbox", "for good") },
 			Config:    pipelineNamed(b, "new", has),
 		},
 	)
@@ -118,8 +81,7 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 // Mistakes in either order end in a text that says what to do, and change nothing.
 func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	has := `work_queues = { work = {} }`
 	takesOver := `work_queues = { work = { take_over_from = "old" } }`
 	fails := func(config, text string) resource.TestStep {
@@ -133,8 +95,7 @@ func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
 		resource.TestStep{Config: pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver)},
 		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", has), `has not been taken over yet`),
 		resource.TestStep{
-			Config:           pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver),
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Config: pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver), ConfigPlanChecks: unchanged,
 		},
 	)
 }
@@ -142,8 +103,7 @@ func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
 // A pipeline with work queues is not replaced, whatever lifecycle says. One without may be.
 func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	has := `work_queues = { work = {} }`
 	renamed := func(name string, lines ...string) string {
 		return strings.Replace(pipelineNamed(b, name, lines...), fmt.Sprintf("%q %q", "rabbitmq_retry_pipeline", name), `"rabbitmq_retry_pipeline" "it"`, 1)
@@ -156,14 +116,13 @@ func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 	steps = append(steps,
 		resource.TestStep{Config: renamed("first", has, `queue_type = "classic"`), ExpectError: refused},
 		resource.TestStep{
-			Config:           renamed("first", has),
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			Config: renamed("first", has), ConfigPlanChecks: unchanged,
 		},
 		resource.TestStep{Config: renamed("first", has, `force_destroy = true`)},
 		resource.TestStep{Config: renamed("second", has), ExpectError: refused},
 		resource.TestStep{Config: renamed("second", has, `force_destroy = true`)},
 		resource.TestStep{
-			PreConfig: func() { b.Call(t, http.MethodDelete, b.Path("queues", "work"), nil, nil) },
+			PreConfig: func() { deleted("queues", "work")(t, b) },
 			Config:    renamed("second", `work_queues = {}`),
 		},
 		resource.TestStep{Config: renamed("third", `work_queues = {}`, `lifecycle { create_before_destroy = true }`)},
@@ -175,11 +134,10 @@ func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 // step of the move count as done.
 func TestAcc_DefinitionDeletedDuringAMove(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	old, taker := pipelineNamed(b, "old", `work_queues = { work = {} }`), pipelineNamed(b, "new", `work_queues = { work = { take_over_from = "old" } }`)
 	early := pipelineNamed(b, "new", `work_queues = { work = {} }`)
-	undefine := func(name string) func() { return func() { deleteDefinition(t, b, name) } }
+	undefine := func(name string) func() { return func() { unbound(name+".failed", name+".failed")(t, b) } }
 	acceptQuickly(t, b,
 		resource.TestStep{Config: old},
 		resource.TestStep{PreConfig: undefine("old"), Config: old + taker},

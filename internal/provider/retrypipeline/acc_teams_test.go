@@ -8,24 +8,18 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
-
-var settled = resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 
 // Work queues have failed queues of their own, shared or not, declared or not; an import restores it all, and a change of any
 // of it leaves nothing behind.
 func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	for _, queue := range []string{"work.a", "work.b", "work.c", "work.d", "work.theirs"} {
-		b.DeclareQueue(t, queue, "quorum", nil)
-	}
+	b := vhostWith(t, "work.a", "work.b", "work.c", "work.d", "work.theirs")
 	config := func(a, b2, c string) string {
 		return pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf(`work_queues = {
 			"work.a" = { %s }
@@ -40,7 +34,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 	}
 	acceptQuickly(t, b,
 		resource.TestStep{
-			Config: config(shared, shared, theirs), ConfigPlanChecks: settled,
+			Config: config(shared, shared, theirs),
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, topology("queues", "team.failures"), knownvalue.StringExact(
 					"quorum retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=team.failures x-dead-letter-strategy=at-least-once "+
@@ -57,10 +51,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("worker").AtMapKey("work_queues").AtMapKey("work.a").AtMapKey("failed_queue").AtMapKey("name"), knownvalue.StringExact("team.failures")),
 			},
 		},
-		resource.TestStep{
-			ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateId: importID(b.Vhost, "orders"),
-			ImportStateVerifyIgnore: []string{"retired_queues", "detached_queues"}, ImportStateVerifyIdentifierAttribute: "name",
-		},
+		isImported(b),
 		// Drift of any of it is repaired.
 		resource.TestStep{
 			PreConfig: func() {
@@ -69,18 +60,14 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 				deleted("queues", "team.failures")(t, b)
 				b.DeclareQueue(t, "team.failures", "quorum", map[string]any{"x-max-length": 5})
 			},
-			Config: config(shared, shared, theirs), ConfigPlanChecks: settled,
+			Config: config(shared, shared, theirs),
 		},
 		// From one queue to another, from declared to not, and from none to one.
-		resource.TestStep{Config: config(`failed_queue = { name = "team.other" }`, shared, shared), ConfigPlanChecks: settled},
-		resource.TestStep{Config: config(``, `failed_queue = { name = "team.failures", declare = false }`, theirs), ConfigPlanChecks: settled},
+		resource.TestStep{Config: config(`failed_queue = { name = "team.other" }`, shared, shared)},
+		resource.TestStep{Config: config(``, `failed_queue = { name = "team.failures", declare = false }`, theirs)},
 		resource.TestStep{
-			PreConfig: func() {
-				if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "team.failures"), nil); status != http.StatusOK {
-					t.Errorf("the queue that was released is gone: %d", status)
-				}
-			},
-			Config: config(``, shared, ``), ConfigPlanChecks: settled,
+			PreConfig: func() { there(t, b, true, "queues", "team.failures") },
+			Config:    config(``, shared, ``),
 		},
 	)
 }
@@ -88,8 +75,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 // A failed queue that has messages is neither deleted nor forgotten, and the error says how to empty it.
 func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := vhostWith(t, "work")
 	config := func(failedQueue string) string {
 		return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { `+failedQueue+` } }`)
 	}
@@ -100,7 +86,7 @@ func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				b.Publish(t, "", "team.failures", persistent("kept"))
-				eventuallyReported(t, b, "team.failures", 1)
+				acctest.AwaitCount(t, b, "team.failures", 1)
 			},
 			Config: config(`failed_queue = { name = "team.other" }`), ExpectError: refused,
 		},
@@ -108,24 +94,18 @@ func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 		resource.TestStep{Config: config(declared), Destroy: true, ExpectError: refused},
 		resource.TestStep{
 			PreConfig: func() {
-				if m, ok := b.Get(t, "team.failures"); !ok || string(m.Body) != "kept" {
-					t.Error("the message is gone")
-				}
-				eventuallyReported(t, b, "team.failures", 0)
+				takes(t, b, "team.failures", "kept")
+				acctest.AwaitCount(t, b, "team.failures", 0)
 			},
-			Config: config(declared), ConfigPlanChecks: settled,
+			Config: config(declared),
 		},
-		resource.TestStep{Config: config(``), ConfigPlanChecks: settled},
+		resource.TestStep{Config: config(``)},
 	)
 }
 
 func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	for _, queue := range []string{"work", "work.b", "work.other"} {
-		b.DeclareQueue(t, queue, "quorum", nil)
-	}
-	b.DeclareQueue(t, "work.existing", "quorum", nil)
+	b := vhostWith(t, "work", "work.b", "work.other", "work.existing")
 	b.DeclareQueue(t, "work.cycle", "quorum", amqp.Table{"x-dead-letter-exchange": "orders.dlx"})
 	b.DeclareQueue(t, "work.cycle.by.policy", "classic", nil)
 	b.Call(t, http.MethodPut, b.Path("policies", "cycle"), map[string]any{
@@ -134,13 +114,13 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 	const other = "rabbitmq_retry_pipeline.other"
 	both := func(a, b2 string) string {
 		return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { `+a+` }, "work.b" = { `+b2+` } }`, `depends_on = [`+other+`]`) +
-			fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" \"other\" {\n  name = \"other\"\n  vhost = %q\n  delays = [\"5s\"]\n  work_queues = { \"work.other\" = {} }\n}\n", b.Vhost)
+			pipelineLabelled(b, "other", "other", `delays = ["5s"]`, `work_queues = { "work.other" = {} }`)
 	}
 	wrong := func(a, b2, text string) resource.TestStep {
 		return resource.TestStep{Config: both(a, b2), ExpectError: regexp.MustCompile("(?s)" + text)}
 	}
 	acceptQuickly(t, b,
-		resource.TestStep{Config: both(``, ``), ConfigPlanChecks: settled},
+		resource.TestStep{Config: both(``, ``)},
 		wrong(`failed_queue = { name = "orders.failed" }`, ``, `belongs\s+to\s+the\s+pipeline`),
 		wrong(`failed_queue = { name = "orders.inbox" }`, ``, `belongs\s+to\s+the\s+pipeline`),
 		wrong(`failed_queue = { name = "orders.retry.9s" }`, ``, `belongs\s+to\s+the\s+pipeline`),
@@ -156,6 +136,67 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 		wrong(`failed_queue = { name = "work.cycle", declare = false }`, ``, `would\s+be\s+retried,\s+and\s+come\s+back`),
 		wrong(`failed_queue = { name = "work.cycle.by.policy", declare = false }`, ``, `dead-letters\s+to\s+"orders\.return"`),
 		wrong(`failed_queue = { name = "nowhere", declare = false }`, ``, `Failed\s+queues\s+do\s+not\s+exist`),
-		resource.TestStep{PreConfig: func() { deleted("policies", "cycle")(t, b) }, Config: both(``, ``), ConfigPlanChecks: settled},
+		resource.TestStep{PreConfig: func() { deleted("policies", "cycle")(t, b) }, Config: both(``, ``)},
+	)
+}
+
+// A failed queue in which another pipeline has its failed messages stays with them, whether the pipeline that has declared it
+// only leaves it out, or is destroyed by force.
+func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work.a", "work.b")
+	one := func(workQueue string) string {
+		return pipelineNamed(b, "one", fmt.Sprintf(`work_queues = { "work.a" = { %s } }`, workQueue), "force_destroy = true")
+	}
+	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = { name = "work.shared", declare = false } } }`)
+	parked := func(count int) func() {
+		return func() {
+			t.Helper()
+			b.Publish(t, "two.failed.route", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Headers: amqp.Table{"CC": []any{"failed:work.b"}}})
+			awaitReady(t, b, "work.shared", count)
+		}
+	}
+	acceptQuickly(t, b,
+		resource.TestStep{Config: one(`failed_queue = { name = "work.shared" }`)},
+		resource.TestStep{Config: one(`failed_queue = { name = "work.shared" }`) + two},
+		resource.TestStep{PreConfig: parked(1), Config: one("") + two},
+		resource.TestStep{PreConfig: parked(2), Config: one(`failed_queue = { name = "work.shared", declare = false }`) + two},
+		resource.TestStep{PreConfig: parked(3), Config: two},
+		resource.TestStep{PreConfig: parked(4), Config: pipelineNamed(b, "two", `work_queues = {}`)},
+	)
+}
+
+// The same if the pipeline that has declared it still does when it is destroyed by force.
+func TestAcc_DeclaredFailedQueueOfTwoPipelinesSurvivesAForcedDestroy(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work.a", "work.b")
+	one := pipelineNamed(b, "one", `work_queues = { "work.a" = { failed_queue = { name = "work.shared" } } }`, "force_destroy = true")
+	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = { name = "work.shared", declare = false } } }`)
+	acceptQuickly(t, b,
+		resource.TestStep{Config: one},
+		resource.TestStep{Config: one + two},
+		resource.TestStep{
+			PreConfig: func() { b.Publish(t, "", "work.shared", amqp.Publishing{DeliveryMode: amqp.Persistent}) },
+			Config:    two,
+		},
+	)
+	if _, ok := b.Get(t, "work.shared"); !ok {
+		t.Error("the message is gone")
+	}
+}
+
+// A binding that somebody has made from the pipeline's own exchange to one of its work queues is drift like any other.
+func TestAcc_WorkQueueBoundToFailedMessagesIsReleased(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work.a", "work.b")
+	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.a" = { failed_queue = { name = "failures" } }, "work.b" = {} }`)
+	acceptQuickly(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				bound("orders.failed.route", "work.b", "failed:work.a", nil)(t, b)
+			},
+			Config: config,
+		},
 	)
 }

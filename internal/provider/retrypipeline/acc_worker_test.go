@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +26,93 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
+
+// end is how a message was given up.
+type end struct {
+	Queue, Reason string
+	Count, Max    int64
+}
+
+// From the configuration to the failed queue: Terraform makes the pipelines, the sidecar reads what
+// Terraform puts out, and consumers reject everything.
+func TestAcc_LimitsEndToEnd(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	config := pipelineHCL(b, `delays = ["50ms", "100ms"]`, `max_age = "1h"`, `force_destroy = true`, `work_queues = {
+    "orders.plain" = { declare = true }
+    "orders.fewer" = { declare = true, max_attempts = 2 }
+    "orders.more"  = { declare = true, max_attempts = 5 }
+  }`) +
+		pipelineLabelled(b, "bills", "bills", `delays = ["50ms", "2h"]`, `max_age = "1h"`, `force_destroy = true`, `work_queues = { "bills.due" = { declare = true } }`) +
+		`output "worker" { value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker, rabbitmq_retry_pipeline.bills.worker] }) }`
+	want := map[string]end{
+		"orders.plain": {"orders.plain", "exhausted", 3, 3},
+		"orders.fewer": {"orders.fewer", "exhausted", 2, 2},
+		"orders.more":  {"orders.more", "exhausted", 5, 5},
+		// Its second wait would end too late.
+		"bills.due": {"bills.due", "too_old", 2, 3},
+	}
+	acceptTerraform(t, b, resource.TestStep{Config: config, Check: func(state *terraform.State) error {
+		defer serve(t, b, workerConfigOf(t, state.RootModule().Outputs["worker"].Value), nil)()
+		for queue := range want {
+			rejectAll(t, b, queue)
+			b.Publish(t, "", queue, amqp.Publishing{DeliveryMode: amqp.Persistent})
+		}
+		got := map[string]end{}
+		brokertest.Eventually(t, func() error {
+			for _, failed := range []string{"orders.failed", "bills.failed"} {
+				if d, ok := b.Get(t, failed); ok {
+					queue := d.Headers["retry-queue"].(string)
+					got[queue] = end{queue, d.Headers["dead-letter-reason"].(string), d.Headers["retry-count"].(int64), d.Headers["retry-max-attempts"].(int64)}
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				return fmt.Errorf("given up:\n%s", diff)
+			}
+			return nil
+		})
+		return nil
+	}})
+}
+
+// workerConfigOf reads what Terraform puts out for the worker.
+func workerConfigOf(t *testing.T, output any) workerconfig.Config {
+	t.Helper()
+	parsed, err := workerconfig.Parse([]byte(fmt.Sprint(output)))
+	require.NoError(t, err, output)
+	return parsed
+}
+
+// serve runs the sidecar's worker until stop is called.
+func serve(t *testing.T, b *brokertest.Broker, config workerconfig.Config, configs <-chan workerconfig.Config) (stop func()) {
+	t.Helper()
+	uri, err := amqpconn.ParseURI(b.URI)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- worker.Run(ctx, worker.Options{
+			Config: config, Configs: configs, Prefetch: worker.DefaultPrefetch, Logger: slog.New(slog.DiscardHandler),
+			Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
+		})
+	}()
+	return func() {
+		cancel()
+		require.NoError(t, <-done)
+	}
+}
+
+// rejectAll is a consumer for which everything fails.
+func rejectAll(t *testing.T, b *brokertest.Broker, queue string) {
+	t.Helper()
+	deliveries, err := b.Channel(t).Consume(queue, "", false, false, false, false, nil)
+	require.NoError(t, err)
+	go func() {
+		for d := range deliveries {
+			_ = d.Reject(false)
+		}
+	}()
+}
 
 // A schedule changes while messages are retried, and a worker gets its new configuration before the first apply, after
 // it, or only after the one that removes the retired queues: nothing is parked because a delay is unknown, or lost.
@@ -55,8 +145,7 @@ func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 				return pipelineHCL(tf.Broker, "delays = "+string(list), `work_queues = { work = {} }`, c.more) +
 					"output \"worker\" {\n  value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })\n}\n"
 			}
-			tf.configure(t, config(before))
-			tf.apply(t)
+			tf.applied(t, config(before))
 			old := tf.workerConfig(t)
 			r := retrying(t, tf.Broker, old)
 			next := old
@@ -68,8 +157,7 @@ func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 				}
 				switch applied {
 				case 0:
-					tf.configure(t, config(c.after))
-					tf.apply(t)
+					tf.applied(t, config(c.after))
 				case 1:
 					// A worker that still uses the old delays would keep their queues from being seen empty.
 					r.paused.Store(c.workerAt > applied)
@@ -97,9 +185,7 @@ func (tf *cli) workerConfig(t *testing.T) workerconfig.Config {
 	if err := json.Unmarshal([]byte(output), &shown); err != nil || code != 0 {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	parsed, err := workerconfig.Parse([]byte(shown.Values.Outputs.Worker.Value))
-	require.NoError(t, err)
-	return parsed
+	return workerConfigOf(t, shown.Values.Outputs.Worker.Value)
 }
 
 // removeRetired applies until no queue of the old schedule is left.
@@ -132,22 +218,7 @@ type retries struct {
 func retrying(t *testing.T, b *brokertest.Broker, config workerconfig.Config) *retries {
 	t.Helper()
 	r := &retries{Broker: b, configs: make(chan workerconfig.Config), succeeded: map[string]int{}, published: make(chan int, 1)}
-	uri, err := amqpconn.ParseURI(b.URI)
-	require.NoError(t, err)
-	done := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		done <- worker.Run(ctx, worker.Options{
-			Config: config, Configs: r.configs, Prefetch: worker.DefaultPrefetch, Logger: slog.New(slog.DiscardHandler),
-			Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(serve(t, b, config, r.configs))
 	deliveries, err := b.Channel(t).Consume("work", "", false, false, false, false, nil)
 	require.NoError(t, err)
 	go r.consume(deliveries)

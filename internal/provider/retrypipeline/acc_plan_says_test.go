@@ -1,0 +1,225 @@
+package retrypipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+// Every plan after whose apply rejected messages are dropped says so, and no other does.
+func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	tf.DeclareQueue(t, "work", "quorum", nil)
+	tf.DeclareQueue(t, "work by arguments", "quorum", map[string]any{
+		"x-dead-letter-exchange": "old.dlx", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
+	})
+	const (
+		none = `work_queues = {}`
+		has  = `work_queues = { work = {}, "work by arguments" = { attach = "arguments" } }`
+		left = `work_queues = { "work by arguments" = { attach = "arguments" } }`
+	)
+	old := func(lines ...string) string { return pipelineNamed(tf.Broker, "old", lines...) }
+	taker := pipelineNamed(tf.Broker, "new", `work_queues = { work = { take_over_from = "old" } }`)
+	plan := func(what, config string, dropped bool, arguments ...string) {
+		t.Helper()
+		output := tf.planned(t, config, arguments...)
+		if got := strings.Contains(output, "Rejected messages will be dropped"); got != dropped || got && !strings.Contains(output, "write a moved block") {
+			t.Errorf("%s: the plan warns: %t\n%s", what, got, output)
+		}
+		// Its queue is not taken for one of two owners, nor one that was detached for one in which dead letters rest.
+		omits(t, output, "attached twice", "parking-queue")
+		if !dropped {
+			omits(t, output, "delivery-limit-default") // which is said where nobody gets the messages
+		}
+	}
+
+	tf.applied(t, old(has))
+	plan("a queue is removed", old(left), true)
+	plan("a destroy", old(has), true, "-destroy")
+	plan("both steps of a move", old(left)+taker, true)
+	plan("a move from a pipeline that goes", taker, true)
+	attachment := fmt.Sprintf("resource \"rabbitmq_retry_attachment\" \"work\" {\n  pipeline = \"old\"\n  vhost = %q\n  queue = \"work\"\n}\n", tf.Vhost)
+	plan("both steps to an attachment", old(left)+attachment, true)
+	plan("an attachment besides", old(has)+attachment, false)
+	later := "resource \"terraform_data\" \"name\" { input = \"other\" }\n"
+	mentions(t, tf.planned(t, later+old(`work_queues = { (terraform_data.name.output) = {} }`)), "Rejected messages may be dropped", "- work ")
+	plan("a take-over", old(has)+taker, false)
+	tf.apply(t)
+	plan("the old one lets go", old(left)+taker, false)
+	plan("the new one lets go", old(has)+pipelineNamed(tf.Broker, "new", none), false)
+	plan("both let go", old(left)+pipelineNamed(tf.Broker, "new", none), true)
+	plan("both are destroyed", old(has)+taker, true, "-destroy")
+	tf.applied(t, old(left)+taker)
+	// As long as a message waits in the old pipeline, the queue that it may come back to stays bound.
+	tf.Publish(t, "old.dlx", "work", amqp.Publishing{Body: []byte("waits")})
+	acctest.AwaitCount(t, tf.Broker, "old.inbox", 1)
+	plan("what was detached", old(left, `max_age = "1h"`)+taker, false)
+	tf.applied(t, old(none)+taker)
+	plan("a queue dead-letters by its arguments", taker, true)
+}
+
+// Bindings from the pipeline's exchanges go with them, and by force those that lead to its objects. Each plan that deletes these
+// names them. Without force_destroy, those that lead to its objects are in the way, and the plan says what to do.
+func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	config := pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = { declare = true } }`, `force_destroy = true`)
+	tf.applied(t, config)
+	tf.DeclareQueue(t, "work listener", "quorum", nil)
+	for path, key := range map[string]string{
+		tf.Path("bindings", "e", "amq.topic", "q", "work"):           "to a declared queue",
+		tf.Path("bindings", "e", "amq.topic", "q", "orders.failed"):  "to an own queue",
+		tf.Path("bindings", "e", "amq.topic", "e", "orders.failed"):  "to an exchange",
+		tf.Path("bindings", "e", "orders.dlx", "q", "work listener"): "from an exchange",
+		tf.Path("bindings", "e", "amq.topic", "q", "work listener"):  "elsewhere",
+		tf.Path("bindings", "e", "orders.failed", "e", "amq.fanout"): "between exchanges",
+	} {
+		tf.Call(t, http.MethodPost, path, map[string]any{"routing_key": key}, nil)
+	}
+	renamed := strings.Replace(config, `name = "orders"`, `name = "bills"`, 1)
+	for name, c := range map[string]struct {
+		config    string
+		arguments []string
+		want      bool
+	}{
+		"change":     {strings.Replace(config, "5s", "7s", 1), nil, false},
+		"destroy":    {config, []string{"-destroy"}, true},
+		"removal":    {"", nil, true},
+		"other name": {renamed, nil, true},
+		"other type": {strings.Replace(config, "delays", "queue_type = \"classic\"\n  delays", 1), nil, true},
+	} {
+		output := tf.planned(t, c.config, c.arguments...)
+		_, warning, _ := strings.Cut(output, "Bindings of others are deleted")
+		warning, _, _ = strings.Cut(warning, "Whoever needs them")
+		for _, key := range []string{"to a declared queue", "to an own queue", "to an exchange", "from an exchange", "between exchanges"} {
+			if strings.Contains(warning, key) != c.want {
+				t.Errorf("%s: the plan names the binding %q: %t\n%s", name, key, !c.want, output)
+			}
+		}
+		omits(t, warning, "elsewhere", "return:work]") // one that stays, and its own
+	}
+	tf.applied(t, strings.Replace(config, "force_destroy = true", "", 1))
+	output := tf.plan(t, "-destroy")
+	_, inTheWay, _ := strings.Cut(output, "Exchanges or queues are bound by others")
+	inTheWay, going, _ := strings.Cut(inTheWay, "Bindings of others are deleted")
+	blocking := []string{"amq.topic -> work ['to a declared queue']", "amq.topic -> orders.failed ['to an own queue']", "['to an exchange']", "set declare = false"}
+	mentions(t, inTheWay, blocking...)
+	omits(t, going, blocking...)
+	omits(t, inTheWay, "from an exchange")
+	mentions(t, going, "from an exchange")
+	tf.refuses(t, []string{"-destroy"}, "amq.topic -> work ['to a declared queue']", "set declare = false", "Or remove these bindings first")
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
+	tf.refuses(t, nil, "Nothing was changed", "amq.topic -> work ['to a declared queue']")
+}
+
+// The binding is a resource of its own, which Terraform destroys first: the plan warns, and one run destroys both.
+func TestAcc_BindingOfItsOwnGoesWithTheQueueInOneRun(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	bindings := tf.Path("bindings", "e", "amq.topic", "q", "work")
+	call := fmt.Sprintf("curl -fsS -u %s:%s -H content-type:application/json", tf.Username, tf.Password)
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = { declare = true } }`)+fmt.Sprintf(`
+resource "terraform_data" "binding" {
+  depends_on = [rabbitmq_retry_pipeline.orders]
+  provisioner "local-exec" {
+    command = "%[1]s -X POST %[2]s%[3]s -d '{\"routing_key\":\"of-others\"}'"
+  }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "%[1]s -X DELETE %[2]s%[3]s/of-others"
+  }
+}
+`, call, tf.Endpoint, bindings))
+	tf.apply(t)
+	mentions(t, tf.plan(t, "-destroy"), "amq.topic -> work [of-others]")
+	if output, code := tf.run(t, "destroy", "-auto-approve", "-input=false"); code != 0 {
+		t.Fatal(output)
+	}
+	require.NoError(t, nothingLeft(t, tf.Broker))
+	there(t, tf.Broker, false, "queues", "work")
+}
+
+// The plan of a destroy, or of a replacement, says what becomes of messages that are left.
+func TestAcc_PlanOfADestroySaysWhatForceDeletes(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	config := pipelineHCL(tf.Broker, `delays = ["5s"]`, `force_destroy = false`)
+	forced := strings.Replace(config, "false", "true", 1)
+	says := func(config, words string) {
+		t.Helper()
+		tf.applied(t, config)
+		plans := []string{tf.plan(t, "-destroy")}
+		tf.configure(t, strings.Replace(config, `name = "orders"`, `name = "bills"`, 1))
+		for _, output := range append(plans, tf.plan(t)) {
+			mentions(t, output, "orders.failed: 1 message", words)
+		}
+	}
+	tf.applied(t, config)
+	tf.Publish(t, "orders.failed", "work", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	acctest.AwaitCount(t, tf.Broker, "orders.failed", 1)
+	says(config, "Nothing is deleted while messages would be lost")
+	says(forced, "Destroying the pipeline deletes messages")
+}
+
+// Terraform plans an apply before it plans a destroy, and nothing tells that from any other plan. So the error that
+// ends it says how to go on.
+func TestAcc_ErrorOfAPlanNamesTheDestroyThatPasses(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	tf.DeclareQueue(t, "work", "quorum", nil)
+	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work" = {} }`))
+	putPolicy(t, tf.Broker, "policies", "org", "^work$", 5000, map[string]any{"max-length": 5})
+
+	const hint = "terraform destroy -refresh=false"
+	output, code := tf.run(t, "destroy", "-input=false", "-auto-approve")
+	if code == 0 || !strings.Contains(output, "policy_priority = 5001") || !strings.Contains(output, hint) {
+		t.Fatalf("destroy: %d\n%s", code, output)
+	}
+	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["7s"]`, `work_queues = { "work" = {} }`))
+	if output, code := tf.run(t, "plan", "-input=false"); code == 0 || strings.Contains(output, hint) {
+		t.Fatalf("the plan of a change speaks of a destroy: %d\n%s", code, output)
+	}
+	if output, code := tf.run(t, "destroy", "-input=false", "-auto-approve", "-refresh=false"); code != 0 {
+		t.Fatalf("destroy -refresh=false: %d\n%s", code, output)
+	}
+	require.NoError(t, nothingLeft(t, tf.Broker))
+}
+
+// The plan of a pipeline fits on a page, operator_permissions aside, and says once for all what consumers must call.
+func TestAcc_PlanIsReadable(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	var config strings.Builder
+	for _, name := range []string{"orders", "mails", "events"} {
+		tf.DeclareQueue(t, name+".created", "quorum", nil)
+		config.WriteString(pipelineLabelled(tf.Broker, name, name, `delays = ["5s", "30s", "5m"]`, fmt.Sprintf("work_queues = { %q = {} }", name+".created")))
+	}
+	tf.configure(t, config.String())
+	output, code := tf.printed(t, "plan", "-input=false")
+	if code != 0 {
+		t.Fatalf("the plan ends with %d:\n%s", code, output)
+	}
+	for _, name := range []string{"orders", "mails", "events"} {
+		_, block, _ := strings.Cut(output, "rabbitmq_retry_pipeline."+name+" will be created\n")
+		block, _, found := strings.Cut(block, "\n    }\n")
+		shown := regexp.MustCompile(`(?s)\n      \+ operator_permissions .*?\n        }`).ReplaceAllString(block, "")
+		if lines := strings.Count(shown, "\n") + 3; !found || len(shown) == len(block) || lines > 80 { // the heading, the last line and the brace
+			t.Errorf("the plan of %s has %d lines:\n%s", name, lines, shown)
+		}
+	}
+	_, warning, _ := strings.Cut(output, "Consumers must call basic.nack(requeue=false)\n")
+	paragraphs := strings.Split(strings.ReplaceAll(warning, "│", ""), "\n\n")
+	if strings.Count(output, "requeue=true") != 1 || len(paragraphs) < 2 || strings.Count(strings.TrimSpace(paragraphs[1]), "\n") > 1 {
+		t.Errorf("what consumers must call is not said once, in two lines:\n%s", output)
+	}
+	tf.apply(t)
+	omits(t, tf.planned(t, strings.ReplaceAll(config.String(), "5m", "6m")), "Consumers must call")
+}
