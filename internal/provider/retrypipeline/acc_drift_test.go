@@ -111,30 +111,13 @@ func driftPipelines(vhost string) map[string]pipeline.Pipeline {
 			"older":        {Type: topology.Classic, Declare: true, Attach: pipeline.AttachArguments},
 		},
 	}
-	native := pipeline.Pipeline{
-		Name: "orders", Vhost: vhost, Engine: pipeline.EngineNative, QueueType: topology.Quorum, MaxAttempts: 5,
-		Delays:         []pipeline.Delay{{Wait: time.Hour, Spelling: "1h"}, {Wait: 2 * time.Hour, Spelling: "2h"}, {Wait: 3 * time.Hour, Spelling: "3h"}},
-		RetryOn:        []string{pipeline.ReasonRejected},
-		PolicyPriority: pipeline.DefaultPolicyPriority,
-		WorkQueues: map[string]pipeline.WorkQueue{
-			"work.created": {Type: topology.Quorum, FailedQueue: "failures"},
-			"noted":        {Type: topology.Quorum, Declare: true},
-		},
-	}
-	consumer := native
-	consumer.Engine, consumer.MaxAttempts, consumer.Delays = pipeline.EngineConsumer, 3, native.Delays[:1]
-	consumer.WorkQueues = map[string]pipeline.WorkQueue{
-		"work.created": {Type: topology.Quorum, FailedQueue: "failures"},
-		"noted":        {Type: topology.Quorum, Declare: true, Attach: pipeline.AttachArguments},
-	}
-	return map[string]pipeline.Pipeline{"quorum": quorum, "classic": classic, "native": native, "consumer": consumer}
+	return map[string]pipeline.Pipeline{"quorum": quorum, "classic": classic}
 }
 
-// subjects are some of these pipelines with objects of others that meet theirs.
-func subjects(vhost string, kinds ...string) map[string]drift.Subject {
+// subjects are these pipelines with objects of others that meet theirs.
+func subjects(vhost string) map[string]drift.Subject {
 	all := map[string]drift.Subject{}
-	for _, kind := range kinds {
-		p := driftPipelines(vhost)[kind]
+	for kind, p := range driftPipelines(vhost) {
 		wanted, workQueues := pipeline.Expand(p), map[string]string{}
 		isRefused := func(queue string) bool { return queue == p.Names().RefusedQueue() }
 		queues := slices.DeleteFunc(slices.Collect(maps.Keys(wanted.Queues)), isRefused)
@@ -175,22 +158,12 @@ func addForeign(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) {
 
 func TestAcc_DriftOfEveryAttribute(t *testing.T) {
 	t.Parallel()
-	drift.Check(t, func(vhost string) map[string]drift.Subject { return subjects(vhost, "quorum", "classic") })
-}
-
-func TestAccEveryRelease_DriftWithoutWorker(t *testing.T) {
-	t.Parallel()
-	skipBefore(t, "4.0")
-	engines := []string{"consumer", "native"}
-	if !brokertest.WithoutVhost(t).VersionAtLeast("4.3.1") {
-		engines = engines[:1]
-	}
-	drift.Check(t, func(vhost string) map[string]drift.Subject { return subjects(vhost, engines...) })
+	drift.Check(t, subjects)
 }
 
 func TestDriftMatrixIsComplete(t *testing.T) {
 	t.Parallel()
-	drift.CheckComplete(t, subjects("v", "quorum", "classic", "native", "consumer"))
+	drift.CheckComplete(t, subjects("v"))
 }
 
 // configurationOf is the pipeline as a user configures it.
@@ -204,7 +177,7 @@ func configurationOf(p pipeline.Pipeline) map[string]any {
 		workQueues[name] = configurationOfQueue(w)
 	}
 	configuration := map[string]any{
-		"name": p.Name, "vhost": p.Vhost, "engine": p.EngineName(), "delays": delays, "max_attempts": p.MaxAttempts, "retry_on": p.RetryOn,
+		"name": p.Name, "vhost": p.Vhost, "delays": delays, "max_attempts": p.MaxAttempts, "retry_on": p.RetryOn,
 		"queue_type": p.QueueType, "policy_priority": p.PolicyPriority, "work_queues": workQueues,
 	}
 	if p.PolicyDefinition != nil {
@@ -220,9 +193,6 @@ func configurationOfQueue(w pipeline.WorkQueue) map[string]any {
 	}
 	if w.DeadLetterStrategy != "" {
 		configuration["dead_letter_strategy"] = w.DeadLetterStrategy
-	}
-	if w.FailedQueue != "" {
-		configuration["failed_queue"] = map[string]any{"name": w.FailedQueue}
 	}
 	if w.Arguments != nil {
 		configuration["arguments_json"] = jsonText(w.Arguments)

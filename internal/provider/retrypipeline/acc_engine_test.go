@@ -2,7 +2,9 @@ package retrypipeline_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,51 +20,106 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// A pipeline without a worker is made, shown and imported as any other. Where the broker is too old, the plan says so.
+// engineCase is a pipeline without a worker.
+type engineCase struct {
+	engine, since, tooOld string
+	lines                 []string
+	deadLetterExchange    string
+	// objects are all that the pipeline has.
+	exchanges, queues, policies []string
+	bindings                    [][2]string
+}
+
+func engineCases() []engineCase {
+	bindings := [][2]string{
+		{"orders.return", "noted"}, {"orders.return", "work"}, {"orders.failed", "orders.failed"}, {"orders.failed.route", "work.failures"},
+	}
+	return []engineCase{
+		{
+			engine: "native", since: "4.3.1", tooOld: `4\.3\.1 on`, deadLetterExchange: "orders.failed",
+			lines: []string{
+				`engine = "native"`, `delays = ["1s", "2s", "3s"]`, `max_attempts = 5`,
+				`work_queues = { work = { failed_queue = { name = "work.failures" } }, noted = { declare = true } }`,
+			},
+			exchanges: []string{"orders.failed", "orders.failed.route", "orders.return"},
+			queues:    []string{"orders.failed", "work.failures", "noted"},
+			policies:  []string{"retry/orders/queues", "retry/orders/quorum-queues", "retry/orders/queue/work", "retry/orders/failed-queues"},
+			bindings:  bindings,
+		},
+		{
+			engine: "consumer", since: "4.0", tooOld: `Before\s+4\.0`, deadLetterExchange: "orders.retry",
+			lines: []string{
+				`engine = "consumer"`, `delays = ["1s"]`, `max_attempts = 3`,
+				`work_queues = { work = { failed_queue = { name = "work.failures" } }, noted = { declare = true, attach = "arguments" } }`,
+			},
+			exchanges: []string{"orders.failed", "orders.failed.route", "orders.return", "orders.retry"},
+			queues:    []string{"orders.failed", "work.failures", "orders.retry.1s", "noted"},
+			policies:  []string{"retry/orders/queues", "retry/orders/queue/work", "retry/orders/failed-queues"},
+			bindings:  append([][2]string{{"orders.retry", "orders.retry.1s"}}, bindings...),
+		},
+	}
+}
+
+// A pipeline without a worker is made, shown, repaired object by object, imported and destroyed as any other. Where the
+// broker is too old, the plan says so.
 func TestAccEveryRelease_EngineWithoutWorker(t *testing.T) {
 	t.Parallel()
-	for engine, c := range map[string]struct {
-		since, tooOld, deadLetterExchange string
-		lines                             []string
-	}{
-		"native": {"4.3.1", `4\.3\.1 on`, "orders.failed", []string{
-			`delays = ["1s", "2s", "3s"]`, `max_attempts = 5`,
-			`work_queues = { work = { failed_queue = { name = "work.failures" } }, noted = { declare = true } }`,
-		}},
-		"consumer": {"4.0", `Before 4\.0`, "orders.retry", []string{
-			`delays = ["1s"]`, `max_attempts = 3`,
-			`work_queues = { work = { failed_queue = { name = "work.failures" } }, noted = { declare = true, attach = "arguments" } }`,
-		}},
-	} {
-		t.Run(engine, func(t *testing.T) {
+	for _, c := range engineCases() {
+		t.Run(c.engine, func(t *testing.T) {
 			t.Parallel()
-			b := vhostWith(t, "work")
-			config := pipelineHCL(b, append(c.lines, fmt.Sprintf("engine = %q", engine))...)
+			b := brokertest.New(t)
+			b.DeclareQueue(t, "work", "quorum", nil)
+			config := pipelineHCL(b, c.lines...)
 			if !b.VersionAtLeast(c.since) {
-				acceptQuickly(t, b, resource.TestStep{Config: config, PlanOnly: true, ExpectError: says(`RabbitMQ is too old for this engine.*` + c.tooOld)})
+				acceptQuickly(t, b, resource.TestStep{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)RabbitMQ is too old for this engine.*` + c.tooOld)})
 				return
 			}
 			value := func(attribute string, check knownvalue.Check) statecheck.StateCheck {
 				return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), check)
 			}
-			acceptQuickly(t, b,
-				resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{
-					value("engine", knownvalue.StringExact(engine)),
+			steps := []resource.TestStep{
+				{Config: config, ConfigStateChecks: []statecheck.StateCheck{
+					value("engine", knownvalue.StringExact(c.engine)),
 					value("worker", knownvalue.Null()), value("worker_permissions", knownvalue.Null()), value("inbox_queue", knownvalue.Null()),
 					value("dead_letter_exchange", knownvalue.StringExact(c.deadLetterExchange)),
 					value("failed_queue_name", knownvalue.StringExact("orders.failed")),
 				}},
-				resource.TestStep{Config: config, Check: func(*terraform.State) error {
+				{Config: config, PlanOnly: true},
+				{Config: config, Check: func(*terraform.State) error {
 					read, err := (&acctest.Process{}).Data(t.Context(), resourceType, map[string]any{"name": "orders", "vhost": b.Vhost})
-					if err == nil && (read["engine"] != engine || read["worker"] != nil) {
+					if err == nil && (read["engine"] != c.engine || read["worker"] != nil) {
 						err = fmt.Errorf("engine %v, worker %v", read["engine"], read["worker"])
 					}
 					return err
 				}},
-				isImported(b),
-			)
+				{
+					Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"),
+					ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+				},
+			}
+			for what, spoil := range c.drifts() {
+				steps = append(steps,
+					resource.TestStep{PreConfig: func() { t.Log(what); spoil(t, b) }, Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
+					resource.TestStep{Config: config},
+				)
+			}
+			acceptQuickly(t, b, append(steps, resource.TestStep{Config: config, PlanOnly: true})...)
 		})
 	}
+}
+
+// drifts are what takes each object away.
+func (c engineCase) drifts() map[string]func(*testing.T, *brokertest.Broker) {
+	all := map[string]func(*testing.T, *brokertest.Broker){}
+	for kind, objects := range map[string][]string{"exchanges": c.exchanges, "queues": c.queues, "policies": c.policies} {
+		for _, name := range objects {
+			all[kind+" "+name] = deleted(kind, name)
+		}
+	}
+	for _, ends := range c.bindings {
+		all["binding "+strings.Join(ends[:], " to ")] = unbound(ends[0], ends[1])
+	}
+	return all
 }
 
 // A pipeline with work queues does not change its engine; one without is replaced.
