@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -25,15 +26,15 @@ func TestNoMoreThanWasAnnounced(t *testing.T) {
 		ended <- errs
 	}()
 	for errs := ""; errs == ""; {
-		select {
-		case errs = <-ended:
+		var came bool
+		if errs, came = brokertest.Within(ended, 20*time.Millisecond); came {
 			var replayed, of int
 			said := regexp.MustCompile(`replayed \d+ of \d+`).FindString(errs)
 			_, err := fmt.Sscanf(said, "replayed %d of %d", &replayed, &of)
 			assert.Truef(t, err == nil && replayed == of, "%q", said)
 			left := len(o.contents(t))
 			assert.Truef(t, left == parked-replayed && left != 0, "%d messages are left of %d, %d were replayed", left, parked, replayed)
-		case <-time.After(20 * time.Millisecond):
+		} else {
 			o.park(t, "exhausted", fmt.Sprintf("later-%d", parked))
 			parked++
 		}

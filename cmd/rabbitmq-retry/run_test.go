@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -215,9 +214,7 @@ func TestOtherBrokersAreNamed(t *testing.T) {
 		} {
 			t.Run(name+" "+command, func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				code, stdout, stderr := execute(ctx, env, strings.Fields(command)...)
+				code, stdout, stderr := execute(brokertest.Bounded(t), env, strings.Fields(command)...)
 				assert.Truef(t, code == exitError && strings.Count(stderr, "not RabbitMQ, but "+name+" 1.2.3: "+needed) == 1,
 					"exit code %d: %s%s", code, stdout, stderr)
 			})

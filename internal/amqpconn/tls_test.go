@@ -1,7 +1,6 @@
 package amqpconn_test
 
 import (
-	"context"
 	"crypto/tls"
 	endian "encoding/binary"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,12 +103,10 @@ func TestWrongPortSaysWhatToWrite(t *testing.T) {
 // A broker that is not RabbitMQ, and says nothing more, is named long before the time for connecting is over.
 func TestOtherBrokerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	broker := strings.Replace(brokertest.OtherBroker(t, "OtterMQ"), "guest:", "nobody:", 1)
 	uri, err := amqpconn.ParseURI(broker + "?connection_timeout=600000")
 	require.NoError(t, err)
-	if _, err := amqpconn.Connect(ctx, uri, "/", amqpconn.Client{Name: t.Name()}); !product.IsOtherError(err) {
+	if _, err := amqpconn.Connect(brokertest.Bounded(t), uri, "/", amqpconn.Client{Name: t.Name()}); !product.IsOtherError(err) {
 		t.Errorf("it ends with %v", err)
 	}
 }

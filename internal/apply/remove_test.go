@@ -202,10 +202,8 @@ func watchPolicy(t *testing.T, b *brokertest.Broker, queues ...string) (stop fun
 					t.Errorf("queue %s has the policy %q", queue, policy)
 				}
 			}
-			select {
-			case <-stopping:
+			if _, came := brokertest.Within(stopping, 20*time.Millisecond); came {
 				return
-			case <-time.After(20 * time.Millisecond):
 			}
 		}
 	}()

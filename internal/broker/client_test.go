@@ -96,9 +96,7 @@ func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 	}
 	c, err := New(Config{Endpoint: "http://127.0.0.1:1", Username: "guest", Password: "secret"})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if _, err := c.User(ctx); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := c.User(brokertest.Bounded(t)); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 }

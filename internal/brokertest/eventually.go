@@ -1,6 +1,7 @@
 package brokertest
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -48,6 +49,24 @@ func Receive[T any](t testing.TB, from <-chan T) T {
 		t.Fatalf("nothing came for %s", Patience)
 		panic("unreachable")
 	}
+}
+
+// Within returns what comes from the channel within this time, for what must not come, and for a pace.
+func Within[T any](from <-chan T, length time.Duration) (value T, came bool) {
+	select {
+	case value = <-from:
+		return value, true
+	case <-time.After(length):
+		return value, false
+	}
+}
+
+// Bounded is the test's context, which ends after [Patience].
+func Bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 const slowness = 4

@@ -4,7 +4,6 @@ package interop
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -114,9 +113,7 @@ func consume(t *testing.T, b *brokertest.Broker) map[string][]delivery {
 	for queue := range workQueues {
 		arguments = append(arguments, queue)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, "/usr/bin/python3", arguments...)
+	command := exec.CommandContext(brokertest.Bounded(t), "/usr/bin/python3", arguments...)
 	output, err := command.Output()
 	if err != nil {
 		t.Fatalf("consumer.py needs python3 with pika (Debian: apt-get install python3-pika): %v\n%s", err, output)

@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -151,9 +150,7 @@ func asNewcomer(t *testing.T, home, directory, script string) string {
 	require.NoError(t, os.WriteFile(file, []byte("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"+script), 0o600))
 	broker, err := filepath.Abs("../../scripts/with-broker")
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, broker, "--", "bash", "-c", newcomer, "newcomer",
+	command := exec.CommandContext(t.Context(), broker, "--", "bash", "-c", newcomer, "newcomer",
 		"HOME="+home, "PATH="+programs+":"+os.Getenv("PATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
 	command.Dir, command.WaitDelay = directory, time.Minute
 	command.Env = append(os.Environ(), "RABBITMQ_ENDPOINT=", "RABBITMQ_URI=", "SCRIPT="+file)

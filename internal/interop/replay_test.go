@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -135,9 +133,7 @@ func newOperator(t *testing.T, b *brokertest.Broker, command string) operator {
 // run runs a command, which has to say this, in however many spaces.
 func (s operator) run(want string, command ...string) (printed string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
-	defer cancel()
-	program := exec.CommandContext(ctx, s.sidecar, append(command, "orders", "--vhost", s.broker.Vhost)...)
+	program := exec.CommandContext(brokertest.Bounded(s), s.sidecar, append(command, "orders", "--vhost", s.broker.Vhost)...)
 	program.Env = append(os.Environ(), "RABBITMQ_URI="+s.uri)
 	output, err := program.CombinedOutput()
 	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(output)), " "), want) {

@@ -254,7 +254,7 @@ func TestAccEveryRelease_PrioritiesWhileWaiting(t *testing.T) {
 			require.NoError(t, err)
 			rejected := time.Now()
 			rejectAll(t, deliveries[:1])
-			<-time.After(later)
+			time.Sleep(later)
 			rejectAll(t, deliveries[1:])
 			var came []uint8
 			for len(came) < 3 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -61,27 +62,19 @@ func (f *follower) hangUp() { f.hangups <- syscall.SIGHUP }
 // expectConfig waits for a configuration to come into force.
 func (f *follower) expectConfig(t *testing.T, name string, generation int) {
 	t.Helper()
-	select {
-	case got := <-f.configs:
-		require.Equal(t, name, got.Pipelines[0].Name)
-	case o := <-f.outcomes:
-		t.Fatalf("outcome %+v", o)
-	case <-time.After(patience):
-		t.Fatal("no configuration")
-	}
+	got, came := brokertest.Within(f.configs, patience)
+	require.Truef(t, came, "no configuration; %d outcomes", len(f.outcomes))
+	require.Equal(t, name, got.Pipelines[0].Name)
 	f.expect(t, generation, "")
 }
 
 // expect waits for an outcome, with an error that has a text.
 func (f *follower) expect(t *testing.T, generation int, refusal string) {
 	t.Helper()
-	select {
-	case o := <-f.outcomes:
-		if o.Generation != generation || (o.Err == nil) != (refusal == "") || o.Err != nil && !strings.Contains(o.Err.Error(), refusal) {
-			t.Errorf("outcome %+v, want generation %d and error %q", o, generation, refusal)
-		}
-	case <-time.After(patience):
-		t.Fatal("no outcome")
+	o, came := brokertest.Within(f.outcomes, patience)
+	require.True(t, came, "no outcome")
+	if o.Generation != generation || (o.Err == nil) != (refusal == "") || o.Err != nil && !strings.Contains(o.Err.Error(), refusal) {
+		t.Errorf("outcome %+v, want generation %d and error %q", o, generation, refusal)
 	}
 }
 
@@ -186,9 +179,7 @@ func TestFolderThatWasMadeAnew(t *testing.T) {
 	require.NoError(t, os.Rename(folder, folder+".old"))
 	require.NoError(t, os.Mkdir(folder, 0o700))
 	write(t, path, config("second"))
-	select {
-	case <-f.configs:
-	case <-time.After(2 * reload.LookEvery):
+	if _, came := brokertest.Within(f.configs, brokertest.Slow(reload.LookEvery)); !came {
 		t.Fatal("no configuration")
 	}
 }

@@ -53,11 +53,7 @@ func TestBlockedWorkerStopsInTime(t *testing.T) {
 	beats := 0 // what keeps the worker waiting on a busy machine keeps them, too
 	for stopped := false; !stopped; beats++ {
 		x.tell("\x08\x00\x00\x00\x00\x00\x00\xce")
-		select {
-		case <-r.done:
-			stopped = true
-		case <-time.After(beat):
-		}
+		_, stopped = brokertest.Within(r.done, beat)
 	}
 	if beats > int((drain+most)/beat) || r.err == nil {
 		t.Errorf("stopped after %d beats: %v", beats, r.err)

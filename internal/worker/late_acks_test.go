@@ -54,10 +54,7 @@ func (l *lateAcks) toWorker(frame []byte) {
 		}
 	case basicAck:
 		if l.stopping.Load() {
-			select {
-			case <-l.cancelled:
-			case <-time.After(brokertest.Patience):
-			}
+			brokertest.Within(l.cancelled, brokertest.Patience)
 		}
 	}
 }

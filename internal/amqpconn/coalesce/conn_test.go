@@ -46,7 +46,7 @@ func (s *stepwise) let(t *testing.T, err error) {
 	t.Helper()
 	select {
 	case s.steps <- err:
-	case <-time.After(brokertest.Patience):
+	case <-brokertest.Bounded(t).Done():
 		t.Fatal("nothing is written")
 	}
 }
@@ -182,10 +182,8 @@ func TestWritersWaitForThePeer(t *testing.T) {
 			}
 		}
 	}()
-	select {
-	case err := <-failed:
+	if err, came := brokertest.Within(failed, 100*time.Millisecond); came {
 		t.Fatalf("failed without a deadline: %v", err)
-	case <-time.After(100 * time.Millisecond):
 	}
 	if n := written.Load(); n > 1<<20 {
 		t.Errorf("%d bytes were taken that nobody reads", n)

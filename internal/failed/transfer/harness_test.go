@@ -141,10 +141,9 @@ func (b *bench) drain(t *testing.T, queue string) []string {
 	require.NoError(t, err)
 	var bodies []string
 	for {
-		select {
-		case d := <-deliveries:
+		if d, came := brokertest.Within(deliveries, quiet); came {
 			bodies = append(bodies, string(d.Body))
-		case <-time.After(quiet):
+		} else {
 			if q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil); err != nil {
 				t.Fatal(err)
 			} else if q.Messages > 0 {
