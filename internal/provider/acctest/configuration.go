@@ -1,17 +1,17 @@
 package acctest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -28,7 +28,6 @@ type configuration struct {
 type block struct {
 	address, kind, name string
 	body                *hclsyntax.Body
-	text                []byte
 	// needs are the addresses that it refers to.
 	needs []string
 }
@@ -45,7 +44,7 @@ func parse(text string) (*configuration, error) {
 		case b.Type == "provider" && c.provider == nil:
 			c.provider = b.Body
 		case b.Type == "resource" && len(b.Body.Blocks) == 0 && b.Body.Attributes["for_each"] == nil && b.Body.Attributes["count"] == nil:
-			resource := &block{kind: b.Labels[0], name: b.Labels[1], body: b.Body, text: file.Bytes}
+			resource := &block{kind: b.Labels[0], name: b.Labels[1], body: b.Body}
 			resource.address = resource.kind + "." + resource.name
 			resource.findNeeds()
 			c.resources = append(c.resources, resource)
@@ -59,7 +58,7 @@ func parse(text string) (*configuration, error) {
 // errOnlyTerraform says that a test asks too much.
 var errOnlyTerraform = errors.New("only Terraform does this: use RunTerraform")
 
-// at says where in the configuration an error of the provider's is, as Terraform does: with the resource and the source.
+// at says where in the configuration an error of the provider's is, as Terraform does: with the resource and the attribute.
 func (b *block) at(err error) error {
 	if joined, several := err.(interface{ Unwrap() []error }); several {
 		var all []error
@@ -69,7 +68,7 @@ func (b *block) at(err error) error {
 		return errors.Join(all...)
 	}
 	if d := (diagnosed{}); errors.As(err, &d) {
-		return fmt.Errorf("%s\n\n  with %s,\n  on %s\n\n%s", d.Summary, b.address, b.source(d.Attribute), d.Detail)
+		return fmt.Errorf("%s\n\n  with %s,\n  %s\n\n%s", d.Summary, b.address, place(d.Attribute), d.Detail)
 	}
 	if err != nil {
 		err = fmt.Errorf("with %s: %w", b.address, err)
@@ -77,41 +76,16 @@ func (b *block) at(err error) error {
 	return err
 }
 
-// source is the line of an attribute, or of the deepest of those around it that is written down by itself.
-func (b *block) source(path *tftypes.AttributePath) string {
-	var found hclsyntax.Expression
-	line := b.body.MissingItemRange()
+// place names an attribute as the line that sets it begins.
+func place(path *tftypes.AttributePath) string {
+	var line strings.Builder
 	for _, step := range path.Steps() {
-		switch key := step.(type) {
-		case tftypes.AttributeName:
-			if attribute := b.body.Attributes[string(key)]; found == nil && attribute != nil {
-				found, line = attribute.Expr, attribute.SrcRange
-				continue
-			}
-			found, line = inside(found, string(key), line)
-		case tftypes.ElementKeyString:
-			found, line = inside(found, string(key), line)
-		}
+		fmt.Fprintf(&line, "%v = ", step)
 	}
-	lines := bytes.Split(b.text, []byte("\n"))
-	return fmt.Sprintf("%s line %d:\n  %s", line.Filename, line.Start.Line, lines[line.Start.Line-1])
+	return line.String()
 }
 
-// inside finds an element of an object.
-func inside(object hclsyntax.Expression, key string, otherwise hcl.Range) (hclsyntax.Expression, hcl.Range) {
-	cons, _ := object.(*hclsyntax.ObjectConsExpr)
-	if cons == nil {
-		return nil, otherwise
-	}
-	for _, item := range cons.Items {
-		if name, diagnostics := item.KeyExpr.Value(nil); !diagnostics.HasErrors() && name.Type() == cty.String && name.AsString() == key {
-			return item.ValueExpr, item.KeyExpr.Range()
-		}
-	}
-	return nil, otherwise
-}
-
-// findNeeds looks for references in all expressions, depends_on included.
+// findNeeds looks for references in all expressions, and in depends_on, which is an argument of every resource.
 func (b *block) findNeeds() {
 	for _, attribute := range b.body.Attributes {
 		for _, traversal := range attribute.Expr.Variables() {
@@ -120,6 +94,7 @@ func (b *block) findNeeds() {
 			}
 		}
 	}
+	delete(b.body.Attributes, "depends_on")
 }
 
 func (c *configuration) sort() error {
@@ -140,48 +115,21 @@ func (c *configuration) sort() error {
 	return nil
 }
 
-// meta are arguments of every resource.
-var meta = []string{"depends_on"}
-
 // evaluate returns the attributes that a body has. Those that are missing are null.
 func evaluate(body *hclsyntax.Body, schema *tfprotov6.SchemaBlock, values map[string]cty.Value) (cty.Value, error) {
-	attributes := map[string]cty.Value{}
-	var failed hcl.Diagnostics
-	refuse := func(at hcl.Range, summary, detail string) {
-		failed = append(failed, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at})
-	}
-	given := body.Attributes
+	spec := hcldec.ObjectSpec{}
 	for _, attribute := range schema.Attributes {
 		wanted, err := typeOf(attribute)
 		if err != nil {
 			return cty.NilVal, err
 		}
-		set, there := given[attribute.Name]
-		if !there {
-			if attribute.Required {
-				refuse(body.MissingItemRange(), "Missing required argument", fmt.Sprintf("The argument %q is required.", attribute.Name))
-			}
-			attributes[attribute.Name] = cty.NullVal(wanted.WithoutOptionalAttributesDeep())
-			continue
-		}
-		value, diagnostics := set.Expr.Value(&hcl.EvalContext{Variables: values, Functions: functions})
-		failed = append(failed, diagnostics...)
-		if diagnostics.HasErrors() {
-			continue
-		}
-		if attributes[attribute.Name], err = convert.Convert(value, wanted); err != nil {
-			refuse(set.Expr.Range(), "Incorrect attribute value type", fmt.Sprintf("Inappropriate value for attribute %q: %s.", attribute.Name, err))
-		}
+		spec[attribute.Name] = &hcldec.AttrSpec{Name: attribute.Name, Type: wanted, Required: attribute.Required}
 	}
-	for name, attribute := range given {
-		if _, known := attributes[name]; !known && !slices.Contains(meta, name) && !failed.HasErrors() {
-			refuse(attribute.NameRange, "Unsupported argument", fmt.Sprintf("An argument named %q is not expected here.", name))
-		}
+	object, diagnostics := hcldec.Decode(body, spec, &hcl.EvalContext{Variables: values, Functions: functions})
+	if diagnostics.HasErrors() {
+		return cty.NilVal, diagnostics
 	}
-	if failed.HasErrors() {
-		return cty.NilVal, failed
-	}
-	return cty.ObjectVal(attributes), nil
+	return object, nil
 }
 
 var functions = map[string]function.Function{
@@ -206,10 +154,6 @@ func typeOf(attribute *tfprotov6.SchemaAttribute) (cty.Type, error) {
 	}
 	object := cty.ObjectWithOptionalAttrs(types, optional)
 	switch attribute.NestedType.Nesting {
-	case tfprotov6.SchemaObjectNestingModeList:
-		return cty.List(object), nil
-	case tfprotov6.SchemaObjectNestingModeSet:
-		return cty.Set(object), nil
 	case tfprotov6.SchemaObjectNestingModeMap:
 		return cty.Map(object), nil
 	case tfprotov6.SchemaObjectNestingModeSingle:

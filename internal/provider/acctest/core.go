@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 )
@@ -177,9 +178,9 @@ func (c *Core) refresh(ctx context.Context, running *process) error {
 
 // keep notes what the state file would hold. Of a resource that is gone, that is nothing.
 func (c *Core) keep(running *process, state *tfprotov6.DynamicValue, private []byte, known *tfprotov6.ResourceIdentityData) error {
-	left, err := attributes(running.stateType, state)
+	left, err := decode(running.stateType, state)
 	c.instance = instance{}
-	if left != nil {
+	if err == nil && !left.IsNull() {
 		c.instance = instance{state, private, known}
 	}
 	return err
@@ -245,8 +246,8 @@ func (i *instance) orNull(running *process) error {
 	if i.state != nil {
 		return nil
 	}
-	none, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, nil))
-	i.state = &none
+	var err error
+	i.state, err = dynamic(running.stateType, nil)
 	return err
 }
 
@@ -394,21 +395,21 @@ func (c *Core) applyDestroy(ctx context.Context, running *process, private []byt
 
 // propose is what core proposes: the configuration, and what is computed as it was before.
 func propose(running *process, config, prior *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
-	configured, err := attributes(running.stateType, config)
+	configured, err := decode(running.stateType, config)
 	if err != nil {
 		return nil, err
 	}
-	before, err := attributes(running.stateType, prior)
-	if err != nil || before == nil {
+	before, err := decode(running.stateType, prior)
+	if err != nil || before.IsNull() {
 		return config, err
 	}
+	proposed := configured.AsValueMap()
 	for _, name := range running.computed {
-		if configured[name].IsNull() {
-			configured[name] = before[name]
+		if proposed[name].IsNull() {
+			proposed[name] = before.GetAttr(name)
 		}
 	}
-	proposed, err := tfprotov6.NewDynamicValue(running.stateType, tftypes.NewValue(running.stateType, configured))
-	return &proposed, err
+	return encode(cty.ObjectVal(proposed))
 }
 
 // failure is the errors among diagnostics.

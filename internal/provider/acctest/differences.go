@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,20 +19,25 @@ func TopologyOf(value any) map[string]any {
 func Differences(before, after map[string]any) []string {
 	var found []string
 	for _, kind := range []string{"exchanges", "queues", "policies", "bindings"} {
-		b, a := ByName(before[kind]), ByName(after[kind])
-		for name := range b {
-			if !reflect.DeepEqual(b[name], a[name]) {
-				found = append(found, kind+" "+name)
-			}
-		}
-		for name := range a {
-			if _, both := b[name]; !both {
-				found = append(found, kind+" "+name)
-			}
+		for _, name := range differing(ByName(before[kind]), ByName(after[kind])) {
+			found = append(found, kind+" "+name)
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// differing lists the keys that do not have the same value in both, or that one does not have.
+func differing[V any](a, b map[string]V) []string {
+	all := map[string]V{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	maps.DeleteFunc(all, func(key string, _ V) bool {
+		inA, isInA := a[key]
+		inB, isInB := b[key]
+		return isInA && isInB && reflect.DeepEqual(inA, inB)
+	})
+	return slices.Sorted(maps.Keys(all))
 }
 
 // ByName is the objects of one kind by name; it treats a set of bindings like a map.
@@ -49,20 +55,7 @@ func ByName(objects any) map[string]any {
 
 // DifferentAttributes lists what two lines of an object do not have in common, such as "arguments x-overflow".
 func DifferentAttributes(kind string, before, after any) []string {
-	var found []string
-	b, a := attributesOf(kind, fmt.Sprint(before)), attributesOf(kind, fmt.Sprint(after))
-	for name := range b {
-		if b[name] != a[name] {
-			found = append(found, name)
-		}
-	}
-	for name := range a {
-		if _, both := b[name]; !both {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(found)
-	return found
+	return differing(attributesOf(kind, fmt.Sprint(before)), attributesOf(kind, fmt.Sprint(after)))
 }
 
 // attributesOf takes the line of an exchange, a queue or a policy apart.

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
-	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 )
@@ -49,6 +48,7 @@ type modulePlan struct {
 // phase is a provider that runs, and what is known of the resources so far.
 type phase struct {
 	*Process
+	mutex  sync.Mutex
 	values map[string]map[string]cty.Value
 }
 
@@ -73,39 +73,37 @@ func (p *phase) evaluated(b *block) (*tfprotov6.DynamicValue, error) {
 	if !known {
 		return nil, errOnlyTerraform
 	}
+	p.mutex.Lock()
 	values := map[string]cty.Value{}
 	for kind, resources := range p.values {
 		values[kind] = cty.ObjectVal(resources)
 	}
+	p.mutex.Unlock()
 	object, err := evaluate(b.body, schema.Block, values)
 	if err != nil {
 		return nil, err
 	}
-	text, err := msgpack.Marshal(object, object.Type())
-	return &tfprotov6.DynamicValue{MsgPack: text}, err
+	return encode(object)
 }
 
 // know has later resources refer to this value.
-func (p *phase) know(b *block, value *tfprotov6.DynamicValue) error {
+func (p *phase) know(b *block, value *tfprotov6.DynamicValue) (err error) {
+	known := cty.DynamicVal
+	if value != nil {
+		known, err = p.decode(b.kind, value)
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	if p.values[b.kind] == nil {
 		p.values[b.kind] = map[string]cty.Value{}
 	}
-	if value == nil {
-		p.values[b.kind][b.name] = cty.DynamicVal
-		return nil
-	}
-	var err error
-	p.values[b.kind][b.name], err = p.decode(b.kind, value)
+	p.values[b.kind][b.name] = known
 	return err
 }
 
 // decode turns attributes of a kind of resource into a value of an expression.
 func (p *Process) decode(kind string, attributes *tfprotov6.DynamicValue) (cty.Value, error) {
-	objectType, err := ctyType(p.schemas.ResourceSchemas[kind].ValueType())
-	if err != nil {
-		return cty.NilVal, err
-	}
-	return msgpack.Unmarshal(attributes.MsgPack, objectType)
+	return decode(p.schemas.ResourceSchemas[kind].ValueType(), attributes)
 }
 
 // resource is the one in the state, or a new one.
@@ -218,8 +216,8 @@ func (m *module) apply(ctx context.Context, p *modulePlan) error {
 	if err != nil {
 		return err
 	}
-	work := graph{done: map[string]chan struct{}{}, failed: map[string]error{}}
-	m.addDestroys(ctx, &work, running, p)
+	all := graph{}
+	m.addDestroys(ctx, all, running, p)
 	for _, b := range p.configuration.resources {
 		planned, there := p.planned[b.address]
 		if !there {
@@ -227,11 +225,11 @@ func (m *module) apply(ctx context.Context, p *modulePlan) error {
 		}
 		resource := m.resource(b)
 		m.state[b.address] = resource
-		work.add(b.address, append([]string{destroys(b.address)}, b.needs...), func() error {
-			return m.applyOne(ctx, &work, running, b, resource, planned)
+		all.add(b.address, append([]string{destroys(b.address)}, b.needs...), func() error {
+			return running.applyOne(ctx, b, resource, planned)
 		})
 	}
-	err = work.run()
+	err = all.run()
 	maps.DeleteFunc(m.state, func(_ string, resource *managed) bool { return resource.core.state == nil })
 	return err
 }
@@ -240,7 +238,7 @@ func (m *module) apply(ctx context.Context, p *modulePlan) error {
 func destroys(address string) string { return address + " (destroy)" }
 
 // addDestroys adds the destructions, each after those of the resources that refer to it.
-func (m *module) addDestroys(ctx context.Context, work *graph, running *phase, p *modulePlan) {
+func (m *module) addDestroys(ctx context.Context, all graph, running *phase, p *modulePlan) {
 	for address, resource := range m.state {
 		private, deleted := p.destroyed[address]
 		if !deleted && !p.planned[address].Replaces {
@@ -253,7 +251,7 @@ func (m *module) addDestroys(ctx context.Context, work *graph, running *phase, p
 			}
 		}
 		resource.core.Process = running.Process
-		work.add(destroys(address), after, func() error {
+		all.add(destroys(address), after, func() error {
 			started, err := resource.core.start(ctx)
 			if err != nil {
 				return err
@@ -263,15 +261,13 @@ func (m *module) addDestroys(ctx context.Context, work *graph, running *phase, p
 	}
 }
 
-func (m *module) applyOne(ctx context.Context, work *graph, running *phase, b *block, resource *managed, planned Planned) error {
+func (p *phase) applyOne(ctx context.Context, b *block, resource *managed, planned Planned) error {
 	resource.block = b
-	work.Lock()
-	configured, err := running.evaluated(b)
-	work.Unlock()
+	configured, err := p.evaluated(b)
 	if err != nil {
 		return b.at(err)
 	}
-	resource.core.Process, resource.core.evaluated = running.Process, configured
+	resource.core.Process, resource.core.evaluated = p.Process, configured
 	if !planned.Empty() {
 		started, err := resource.core.start(ctx)
 		if err != nil {
@@ -281,9 +277,7 @@ func (m *module) applyOne(ctx context.Context, work *graph, running *phase, b *b
 			return b.at(err)
 		}
 	}
-	work.Lock()
-	defer work.Unlock()
-	return running.know(b, resource.core.state)
+	return p.know(b, resource.core.state)
 }
 
 // destroy plans and applies that nothing is left.
@@ -296,53 +290,46 @@ func (m *module) destroy(ctx context.Context, c *configuration) error {
 }
 
 // graph is what an apply does, by name.
-type graph struct {
-	sync.Mutex
-	done   map[string]chan struct{}
-	failed map[string]error
-	starts []func()
-	all    sync.WaitGroup
+type graph map[string]*work
+
+// work is done, or has failed, once the channel is closed.
+type work struct {
+	start func()
+	done  chan struct{}
+	err   error
 }
 
 // add adds what is done once the others are, and is left if one of them fails.
-func (g *graph) add(name string, after []string, do func() error) {
-	done := make(chan struct{})
-	g.done[name] = done
-	g.starts = append(g.starts, func() {
-		defer close(done)
+func (g graph) add(name string, after []string, do func() error) {
+	w := &work{done: make(chan struct{})}
+	g[name] = w
+	w.start = func() {
+		defer close(w.done)
 		for _, other := range after {
-			if waits, there := g.done[other]; there {
-				<-waits
-			}
-			g.Lock()
-			left := g.failed[other] != nil
-			if left {
-				g.failed[name] = errLeft
-			}
-			g.Unlock()
-			if left {
-				return
+			if before, there := g[other]; there {
+				if <-before.done; before.err != nil {
+					w.err = errLeft
+					return
+				}
 			}
 		}
-		err := do()
-		g.Lock()
-		defer g.Unlock()
-		g.failed[name] = err
-	})
+		w.err = do()
+	}
 }
 
 // errLeft says that something was not tried.
 var errLeft = errors.New("left, since what it depends on failed")
 
-func (g *graph) run() error {
-	for _, start := range g.starts {
-		g.all.Go(start)
+func (g graph) run() error {
+	var all sync.WaitGroup
+	for _, w := range g {
+		all.Go(w.start)
 	}
-	g.all.Wait()
+	all.Wait()
 	var failed []error
-	for _, err := range g.failed {
-		if !errors.Is(err, errLeft) {
-			failed = append(failed, err)
+	for _, w := range g {
+		if !errors.Is(w.err, errLeft) {
+			failed = append(failed, w.err)
 		}
 	}
 	return errors.Join(failed...)

@@ -2,14 +2,13 @@ package acctest
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"math/big"
-	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
 // unknown stands for a value that is known after apply.
@@ -46,92 +45,66 @@ func dynamic(valueType tftypes.Type, attributes map[string]any) (*tfprotov6.Dyna
 	if err != nil {
 		return nil, err
 	}
-	value, err := tfprotov6.RawState{JSON: text}.Unmarshal(valueType)
+	object, err := ctyType(valueType)
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := tfprotov6.NewDynamicValue(valueType, value)
-	return &encoded, err
-}
-
-// attributes takes an object apart; nil for null.
-func attributes(valueType tftypes.Type, object *tfprotov6.DynamicValue) (map[string]tftypes.Value, error) {
-	value, err := object.Unmarshal(valueType)
-	if err != nil || value.IsNull() {
+	value, err := ctyjson.Unmarshal(text, object)
+	if err != nil {
 		return nil, err
 	}
-	var parts map[string]tftypes.Value
-	err = value.As(&parts)
-	return parts, err
+	return encode(value)
+}
+
+func encode(value cty.Value) (*tfprotov6.DynamicValue, error) {
+	encoded, err := msgpack.Marshal(value, value.Type())
+	return &tfprotov6.DynamicValue{MsgPack: encoded}, err
+}
+
+func decode(valueType tftypes.Type, value *tfprotov6.DynamicValue) (cty.Value, error) {
+	object, err := ctyType(valueType)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return msgpack.Unmarshal(value.MsgPack, object)
 }
 
 // plain turns an object of the protocol into what encoding/json would make of it, with sets in a
 // fixed order and unknown values as a word of their own.
 func plain(valueType tftypes.Type, object *tfprotov6.DynamicValue) (map[string]any, error) {
-	value, err := object.Unmarshal(valueType)
+	value, err := decode(valueType, object)
 	if err != nil {
 		return nil, err
 	}
-	converted, err := plainValue(value)
-	parts, _ := converted.(map[string]any)
-	return parts, err
+	parts, _ := plainValue(value).(map[string]any)
+	return parts, nil
 }
 
-func plainValue(value tftypes.Value) (any, error) {
-	switch {
-	case !value.IsKnown():
-		return unknown, nil
-	case value.IsNull():
-		return nil, nil
-	}
+func plainValue(value cty.Value) any {
 	switch kind := value.Type(); {
-	case kind.Is(tftypes.String):
-		var text string
-		err := value.As(&text)
-		return text, err
-	case kind.Is(tftypes.Bool):
-		var truth bool
-		err := value.As(&truth)
-		return truth, err
-	case kind.Is(tftypes.Number):
-		number := new(big.Float)
-		err := value.As(&number)
-		return number.String(), err
-	case kind.Is(tftypes.List{}), kind.Is(tftypes.Set{}):
-		return plainList(value)
-	}
-	var parts map[string]tftypes.Value
-	if err := value.As(&parts); err != nil {
-		return nil, err
-	}
-	converted := map[string]any{}
-	for name, part := range parts {
-		element, err := plainValue(part)
-		if err != nil {
-			return nil, err
+	case !value.IsKnown():
+		return unknown
+	case value.IsNull():
+		return nil
+	case kind == cty.String:
+		return value.AsString()
+	case kind == cty.Bool:
+		return value.True()
+	case kind == cty.Number:
+		return value.AsBigFloat().String()
+	case kind.IsListType(), kind.IsSetType():
+		list := []any{}
+		for _, part := range value.AsValueSlice() {
+			list = append(list, plainValue(part))
 		}
-		converted[name] = element
-	}
-	return converted, nil
-}
-
-func plainList(value tftypes.Value) (any, error) {
-	var parts []tftypes.Value
-	if err := value.As(&parts); err != nil {
-		return nil, err
-	}
-	converted := make([]any, 0, len(parts))
-	for _, part := range parts {
-		element, err := plainValue(part)
-		if err != nil {
-			return nil, err
+		return list
+	default:
+		parts := map[string]any{}
+		for name, part := range value.AsValueMap() {
+			parts[name] = plainValue(part)
 		}
-		converted = append(converted, element)
+		return parts
 	}
-	if value.Type().Is(tftypes.Set{}) {
-		slices.SortFunc(converted, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	}
-	return converted, nil
 }
 
 // WithoutTopology is the rest of a resource.
