@@ -55,9 +55,7 @@ func (b *Broker) Publish(t testing.TB, exchange, key string, message amqp.Publis
 	t.Helper()
 	ch := b.channel(t)
 	defer func() { _ = ch.Close() }()
-	if err := ch.Confirm(false); err != nil {
-		t.Fatalf("publish to %q: %v", exchange, err)
-	}
+	require.NoErrorf(t, ch.Confirm(false), "publish to %q", exchange)
 	returned := ch.NotifyReturn(make(chan amqp.Return, 1))
 	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -74,13 +72,11 @@ func (b *Broker) Publish(t testing.TB, exchange, key string, message amqp.Publis
 		}
 	default:
 	}
-	if !acked {
-		select {
-		case err := <-closed:
-			t.Fatalf("publish to %q: %v", exchange, err)
-		default:
-			t.Fatalf("publish to %q with key %q: the broker refused the message (nack)", exchange, key)
-		}
+	select {
+	case err := <-closed:
+		t.Fatalf("publish to %q: %v", exchange, err)
+	default:
+		require.Truef(t, acked, "publish to %q with key %q: the broker refused the message (nack)", exchange, key)
 	}
 }
 

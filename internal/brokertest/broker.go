@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-version"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -61,7 +62,11 @@ func WithoutVhost(t testing.TB) *Broker {
 		t.Fatal("no broker: RABBITMQ_ENDPOINT, RABBITMQ_URI and RABBITMQ_USERNAME are not all set; " +
 			"run `make test`, or `scripts/with-broker -- go test ...`")
 	}
-	b.Version = b.version(t)
+	var overview struct {
+		Version string `json:"rabbitmq_version"`
+	}
+	b.Call(t, http.MethodGet, "/api/overview", nil, &overview)
+	b.Version = overview.Version
 	return b
 }
 
@@ -76,17 +81,7 @@ func Statistics() time.Duration {
 
 // VersionAtLeast reports whether the broker is of this release, such as "4.0", or a later one.
 func (b *Broker) VersionAtLeast(want string) bool {
-	have := strings.Split(b.Version, ".")
-	for i, part := range strings.Split(want, ".") {
-		w, h := number(part), 0
-		if i < len(have) {
-			h = number(have[i])
-		}
-		if h != w {
-			return h > w
-		}
-	}
-	return true
+	return version.Must(version.NewVersion(b.Version)).Core().GreaterThanOrEqual(version.Must(version.NewVersion(want)))
 }
 
 // HasPlugin reports whether a plugin is enabled on the broker. One that has just started does not know yet.
@@ -103,22 +98,6 @@ func (b *Broker) HasPlugin(t testing.TB, name string) bool {
 		return nil
 	})
 	return slices.Contains(nodes[0].Plugins, name)
-}
-
-func (b *Broker) version(t testing.TB) string {
-	t.Helper()
-	var overview struct {
-		Version string `json:"rabbitmq_version"`
-	}
-	b.Call(t, http.MethodGet, "/api/overview", nil, &overview)
-	return overview.Version
-}
-
-// number is the leading number of a part of a version: 0 of "0-rc.1".
-func number(part string) int {
-	digits, _, _ := strings.Cut(part, "-")
-	n, _ := strconv.Atoi(digits)
-	return n
 }
 
 // unique keeps names within the 255 bytes that AMQP has for them.

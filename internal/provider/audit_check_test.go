@@ -1,10 +1,8 @@
 package provider_test
 
 import (
-	"bytes"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,26 +17,15 @@ import (
 func TestAcc_CheckBlock(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	queue := map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "dead"}}
-	if status, response := b.Request(t, http.MethodPut, b.Path("queues", "work"), queue); status >= 300 {
-		t.Fatalf("%d %s", status, response)
-	}
-	settings, dir := terraformtest.Settings(t, terraformtest.BuildProvider(t)), t.TempDir()
+	b.DeclareQueue(t, "work", "classic", map[string]any{"x-dead-letter-exchange": "dead"})
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
 	for _, name := range []string{"providers.tf", "data-source.tf"} {
 		content, err := os.ReadFile(filepath.Join("../../examples/data-sources/rabbitmq_dead_letter_audit", name))
 		require.NoError(t, err)
-		content = bytes.ReplaceAll(content, []byte(`vhost = "/"`), []byte(`vhost = "`+b.Vhost+`"`))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+		tf.Write(t, name, strings.ReplaceAll(string(content), `vhost = "/"`, `vhost = "`+b.Vhost+`"`))
 	}
 	plan := func() string {
-		command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), "plan", "-detailed-exitcode", "-input=false", "-lock=false", "-no-color")
-		command.Dir = dir
-		command.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1")
-		output, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("terraform plan: %v\n%s", err, output)
-		}
-		return strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(string(output))), " ")
+		return inOneLine(tf.Run(t, "plan", "-detailed-exitcode", "-input=false", "-lock=false", "-no-color"))
 	}
 
 	output := plan()
@@ -48,9 +35,9 @@ func TestAcc_CheckBlock(t *testing.T) {
 		}
 	}
 
-	b.Request(t, http.MethodPut, b.Path("exchanges", "dead"), map[string]any{"type": "fanout", "durable": true})
-	b.Request(t, http.MethodPut, b.Path("queues", "parked"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "classic"}})
-	b.Request(t, http.MethodPost, b.Path("bindings", "e", "dead", "q", "parked"), map[string]any{})
+	b.Call(t, http.MethodPut, b.Path("exchanges", "dead"), map[string]any{"type": "fanout", "durable": true}, nil)
+	b.DeclareQueue(t, "parked", "classic", nil)
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", "dead", "q", "parked"), map[string]any{}, nil)
 	if output := plan(); strings.Contains(output, "Check block") || !strings.Contains(output, "No changes.") {
 		t.Errorf("after the repair: %s", output)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,17 +21,17 @@ import (
 
 // priorities is the example, applied and with the sidecar at work.
 type priorities struct {
-	*example
+	example
 	broker *brokertest.Broker
 }
 
 func newPriorities(t *testing.T, delay string) *priorities {
 	t.Helper()
 	p := &priorities{newExample(t, "priorities"), brokertest.New(t)}
-	p.env = append(p.env, "RABBITMQ_URI="+p.broker.URI)
-	p.run(t, p.terraform, "apply", "-auto-approve", "-input=false", "-var", "vhost="+p.broker.Vhost, "-var", fmt.Sprintf("delays=[%q]", delay))
-	writeFile(t, filepath.Join(p.dir, "worker.json"), p.run(t, p.terraform, "output", "-raw", "worker_config"))
-	sidecartest.Start(t, p.env, "--config", filepath.Join(p.dir, "worker.json"))
+	p.Env = append(p.Env, "RABBITMQ_URI="+p.broker.URI)
+	p.Run(t, "apply", "-auto-approve", "-input=false", "-var", "vhost="+p.broker.Vhost, "-var", fmt.Sprintf("delays=[%q]", delay))
+	p.Write(t, "worker.json", p.Run(t, "output", "-raw", "worker_config"))
+	sidecartest.Start(t, p.Env, "--config", filepath.Join(p.Dir, "worker.json"))
 	return p
 }
 
@@ -130,53 +131,24 @@ func (p *priorities) publishGiven(t *testing.T, queue string) {
 	}
 }
 
-// A sorting is how a queue delivers what has come in some order. The messages are named after their priorities.
-type sorting func(arrived []string, priority func(name string) int) []string
+// orders are those in which the messages come at first, after a retry, in the failed queue, and after a replay.
+type orders [4]string
 
-func arrival(arrived []string, _ func(string) int) []string { return arrived }
+func same(order string) orders { return orders{order, order, order, order} }
 
-// highest delivers the highest priority first; equal ones stay in the order of their arrival.
-func highest(arrived []string, priority func(string) int) []string {
-	sorted := slices.Clone(arrived)
-	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(priority(b), priority(a)) })
-	return sorted
-}
-
-// twoLanes delivers two messages with a priority above 4 for each other one.
-func twoLanes(arrived []string, priority func(string) int) []string {
-	isHigh := func(name string) bool { return priority(name) > 4 }
-	high := slices.DeleteFunc(slices.Clone(arrived), func(name string) bool { return !isHigh(name) })
-	low := slices.DeleteFunc(slices.Clone(arrived), isHigh)
-	var sorted []string
-	for len(high)+len(low) > 0 {
-		n := min(2, len(high))
-		sorted, high = append(sorted, high[:n]...), high[n:]
-		n = min(1, len(low))
-		sorted, low = append(sorted, low[:n]...), low[n:]
-	}
-	return sorted
-}
-
-// quorumSorting is how quorum queues of this release sort, and which priority a message without one has.
-func quorumSorting(b *brokertest.Broker) (sorting, int) {
+// sorted is how the queues of this release sort the messages, which are named after their priorities.
+func sorted(b *brokertest.Broker, queue string) orders {
 	switch {
-	case b.VersionAtLeast("4.3"):
-		return highest, 4
-	case b.VersionAtLeast("4.0"):
-		return twoLanes, 0
+	case queue == "texts" && b.VersionAtLeast("4.3"): // a classic queue takes none for 0; the failed queue, a quorum queue, for 4
+		return orders{"9 5 4 1 unset 0", "9 5 4 1 unset 0", "9 5 4 unset 0 1", "9 5 4 1 unset 0"}
+	case queue == "texts":
+		return same("9 5 4 1 unset 0")
+	case b.VersionAtLeast("4.3"): // a quorum queue takes none for 4, and so 0 after the retry
+		return orders{"9 5 unset 4 1 0", "9 5 unset 4 0 1", "9 5 unset 4 0 1", "9 5 unset 4 0 1"}
+	case b.VersionAtLeast("4.0"): // two messages with a priority above 4 for each other one
+		return same("9 5 unset 1 4 0")
 	default:
-		return arrival, 0
-	}
-}
-
-// reading is what a name says, with a priority for those that have none.
-func reading(without int, unset ...string) func(string) int {
-	return func(name string) int {
-		n := without
-		if !slices.Contains(unset, name) {
-			_, _ = fmt.Sscan(name, &n)
-		}
-		return n
+		return same("unset 1 9 4 5 0")
 	}
 }
 
@@ -188,51 +160,38 @@ func TestAcc_ExampleOfPrioritiesInOneQueue(t *testing.T) {
 		t.Run(queue, func(t *testing.T) {
 			t.Parallel()
 			p := newPriorities(t, "3s")
-			quorum, unset := quorumSorting(p.broker)
-			work, unsetInWork := quorum, unset
-			if queue == "texts" {
-				work, unsetInWork = highest, 0
-			}
-			before, after := reading(unsetInWork, "unset"), reading(unsetInWork, "unset", "0")
-			waiting := reading(unset, "unset", "0")
-
+			want := sorted(p.broker, queue)
 			p.publishGiven(t, queue)
 			_, first := p.take(t, queue, len(given))
-			inOrder(t, "at first", first, work([]string{"unset", "1", "9", "4", "5", "0"}, before))
+			inOrder(t, "at first", first, want[0])
 			p.rejectInto(t, queue+".retry.3s", first)
 
 			_, second := p.take(t, queue, len(given))
-			inOrder(t, "after a retry", second, work(quorum(names(first), waiting), after))
+			inOrder(t, "after a retry", second, want[1])
 			p.rejectInto(t, queue+".failed", second)
 
 			ch, failed := p.take(t, queue+".failed", len(given))
-			inOrder(t, "in the failed queue", failed, quorum(names(second), waiting))
+			inOrder(t, "in the failed queue", failed, want[2])
 			require.NoError(t, ch.Close())
 			p.run(t, terraformtest.BuildSidecar(t), "failed", "replay", queue, "--all", "--vhost", p.broker.Vhost, "--yes")
 			_, replayed := p.take(t, queue, len(given))
-			inOrder(t, "after a replay", replayed, work(quorum(names(second), waiting), after))
+			inOrder(t, "after a replay", replayed, want[3])
 		})
 	}
 }
 
-func names(deliveries []amqp.Delivery) []string {
-	var all []string
-	for _, d := range deliveries {
-		all = append(all, d.MessageId)
-	}
-	return all
-}
-
 // inOrder compares the order of deliveries, and each one's priority with its name.
-func inOrder(t *testing.T, when string, deliveries []amqp.Delivery, want []string) {
+func inOrder(t *testing.T, when string, deliveries []amqp.Delivery, want string) {
 	t.Helper()
-	if got := names(deliveries); !slices.Equal(got, want) {
-		t.Errorf("%s: %s, want %s", when, strings.Join(got, " "), strings.Join(want, " "))
-	}
+	var names []string
 	for _, d := range deliveries {
-		if want := reading(0, "unset")(d.MessageId); int(d.Priority) != want {
+		names = append(names, d.MessageId)
+		if priority, _ := strconv.Atoi(d.MessageId); int(d.Priority) != priority {
 			t.Errorf("%s: %s has priority %d", when, d.MessageId, d.Priority)
 		}
+	}
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("%s: %s, want %s", when, got, want)
 	}
 }
 

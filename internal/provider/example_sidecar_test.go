@@ -21,18 +21,18 @@ import (
 func TestAccEveryRelease_ExampleOfTheSidecarsUser(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "a vhost/ü %")
-	b.Request(t, http.MethodPut, b.Path("queues", "orders.created"), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	b.DeclareQueue(t, "orders.created", "quorum", nil)
 	e := newExample(t, "sidecar")
-	e.run(t, e.terraform, "apply", "-auto-approve", "-input=false", "-var", "vhost="+b.Vhost)
+	e.Run(t, "apply", "-auto-approve", "-input=false", "-var", "vhost="+b.Vhost)
 
 	user := "retry-" + b.Vhost[len(b.Vhost)-8:] // as unique as the vhost
-	credentials := filepath.Join(e.dir, "credentials")
+	credentials := filepath.Join(e.Dir, "credentials")
 	t.Cleanup(func() { b.Request(t, http.MethodDelete, "/api/users/"+user, nil) })
 	admin := "admin-" + user
 	t.Cleanup(func() { b.Request(t, http.MethodDelete, "/api/users/"+admin, nil) })
 	hostile := `a "b\" c\\d : $(e) '`
 	b.Request(t, http.MethodPut, "/api/users/"+admin, map[string]string{"password": hostile, "tags": "administrator"})
-	e.env = append(e.env, "RABBITMQ_USERNAME="+admin, "RABBITMQ_PASSWORD="+hostile)
+	e.Env = append(e.Env, "RABBITMQ_USERNAME="+admin, "RABBITMQ_PASSWORD="+hostile)
 	e.run(t, "./create-user.sh", user, credentials)
 	first := readFile(t, filepath.Join(credentials, "password"))
 	if said := e.run(t, "./create-user.sh", user, credentials); !strings.HasPrefix(said, "User "+user+" has the permissions") || strings.Contains(said, first) {
@@ -46,28 +46,27 @@ func TestAccEveryRelease_ExampleOfTheSidecarsUser(t *testing.T) {
 	e.failsToMakeUser(t, credentials)
 
 	var permissions, want struct{ Configure, Write, Read string }
-	_, answer := b.Request(t, http.MethodGet, b.Path("permissions", user), nil)
-	decode(t, answer, &permissions)
-	decode(t, []byte(e.run(t, e.terraform, "output", "-json", "worker_permissions")), &want)
+	b.Call(t, http.MethodGet, b.Path("permissions", user), nil, &permissions)
+	require.NoError(t, json.Unmarshal([]byte(e.Run(t, "output", "-json", "worker_permissions")), &want))
 	if permissions != want || want.Configure != "^$" {
 		t.Errorf("permissions %+v, want %+v", permissions, want)
 	}
-	if strings.Contains(readFile(t, filepath.Join(e.dir, "terraform.tfstate")), password) {
+	if strings.Contains(readFile(t, filepath.Join(e.Dir, "terraform.tfstate")), password) {
 		t.Error("the password is in the state")
 	}
 	if info, err := os.Stat(filepath.Join(credentials, "password")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the password's file: %v, %v", info.Mode(), err)
 	}
 
-	writeFile(t, filepath.Join(e.dir, "worker.json"), e.run(t, e.terraform, "output", "-raw", "worker_config"))
-	e.env = append(e.env, "RABBITMQ_URI="+strings.Replace(b.URI, b.Username+":"+b.Password, user+":"+password, 1))
+	e.Write(t, "worker.json", e.Run(t, "output", "-raw", "worker_config"))
+	e.Env = append(e.Env, "RABBITMQ_URI="+strings.Replace(b.URI, b.Username+":"+b.Password, user+":"+password, 1))
 	if output := e.run(t, terraformtest.BuildSidecar(t), "worker", "--check", "--config", "worker.json"); !strings.Contains(output, "ok: orders.inbox") {
 		t.Errorf("the sidecar's check: %s", output)
 	}
 }
 
 // failsToMakeUser looks at what the script says and leaves when it cannot do its work.
-func (e *example) failsToMakeUser(t *testing.T, credentials string) {
+func (e example) failsToMakeUser(t *testing.T, credentials string) {
 	t.Helper()
 	for want, c := range map[string]struct{ arguments, env []string }{
 		"usage: create-user.sh USER DIRECTORY": {nil, nil},
@@ -75,7 +74,7 @@ func (e *example) failsToMakeUser(t *testing.T, credentials string) {
 		"curl: (":                              {[]string{"retry", credentials}, []string{"RABBITMQ_ENDPOINT=http://127.0.0.1:1"}},
 	} {
 		command := exec.CommandContext(t.Context(), "./create-user.sh", c.arguments...)
-		command.Dir, command.Env = e.dir, append(slices.Clone(e.env), c.env...)
+		command.Dir, command.Env = e.Dir, append(slices.Clone(e.Env), c.env...)
 		output, err := command.CombinedOutput()
 		if err == nil || !strings.Contains(string(output), want) {
 			t.Errorf("%v, %q, want %q", err, output, want)
@@ -88,25 +87,21 @@ func (e *example) failsToMakeUser(t *testing.T, credentials string) {
 }
 
 // example is a copy of an example, and how to run programs in it.
-type example struct {
-	terraform, dir string
-	env            []string
-}
+type example struct{ *terraformtest.CLI }
 
-func newExample(t *testing.T, name string) *example {
+func newExample(t *testing.T, name string) example {
 	t.Helper()
-	e := &example{terraform: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
-	e.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+terraformtest.Settings(t, terraformtest.BuildProvider(t)), "CHECKPOINT_DISABLE=1", "TERRAFORM="+e.terraform)
-	require.NoError(t, os.CopyFS(e.dir, os.DirFS(filepath.Join("../../examples", name))))
+	e := example{terraformtest.New(t, terraformtest.BuildProvider(t), "TERRAFORM="+os.Getenv("TF_ACC_TERRAFORM_PATH"))}
+	require.NoError(t, os.CopyFS(e.Dir, os.DirFS(filepath.Join("../../examples", name))))
 	return e
 }
 
 // run returns what a program prints to its standard output.
-func (e *example) run(t *testing.T, program string, args ...string) string {
+func (e example) run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var stderr strings.Builder
 	command := exec.CommandContext(t.Context(), program, args...)
-	command.Dir, command.Env, command.Stderr = e.dir, e.env, &stderr
+	command.Dir, command.Env, command.Stderr = e.Dir, e.Env, &stderr
 	output, err := command.Output()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s%s", filepath.Base(program), strings.Join(args, " "), err, output, stderr.String())
@@ -119,11 +114,4 @@ func readFile(t *testing.T, name string) string {
 	content, err := os.ReadFile(name)
 	require.NoError(t, err)
 	return string(content)
-}
-
-func decode(t *testing.T, data []byte, target any) {
-	t.Helper()
-	if err := json.Unmarshal(data, target); err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
 }

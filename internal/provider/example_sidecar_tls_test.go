@@ -21,16 +21,16 @@ func TestAcc_ExampleOfTheSidecarsUserWithClientCertificates(t *testing.T) {
 	trusted, cert, key := brokertest.ClientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
 	e := newExample(t, "sidecar")
-	e.env = append(e.env, "RABBITMQ_ENDPOINT="+b.EndpointThroughTLS(t, server), "RABBITMQ_CACERT="+ca)
-	without := slices.Clone(e.env)
-	e.env = append(e.env, "RABBITMQ_CLIENTCERT="+cert, "RABBITMQ_CLIENTKEY="+key)
-	e.run(t, e.terraform, "apply", "-auto-approve", "-input=false", "-var", "vhost="+b.Vhost)
+	e.Env = append(e.Env, "RABBITMQ_ENDPOINT="+b.EndpointThroughTLS(t, server), "RABBITMQ_CACERT="+ca)
+	without := slices.Clone(e.Env)
+	e.Env = append(e.Env, "RABBITMQ_CLIENTCERT="+cert, "RABBITMQ_CLIENTKEY="+key)
+	e.Run(t, "apply", "-auto-approve", "-input=false", "-var", "vhost="+b.Vhost)
 
 	user := "retry-" + b.Vhost[len(b.Vhost)-8:]
 	t.Cleanup(func() { b.Request(t, "DELETE", "/api/users/"+user, nil) })
-	credentials := filepath.Join(e.dir, "credentials")
+	credentials := filepath.Join(e.Dir, "credentials")
 	command := exec.CommandContext(t.Context(), "./create-user.sh", user, credentials)
-	command.Dir, command.Env = e.dir, without
+	command.Dir, command.Env = e.Dir, without
 	if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), "RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY") {
 		t.Errorf("without certificate: %v, %s", err, output)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -21,24 +21,16 @@ import (
 // takes from ours.
 func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	t.Parallel()
-	terraform := os.Getenv("TF_ACC_TERRAFORM_PATH")
-	if terraform == "" || os.Getenv("RABBITMQ_ENDPOINT") == "" {
-		t.Fatal("TF_ACC_TERRAFORM_PATH or RABBITMQ_ENDPOINT is not set: run make test")
-	}
-	settings := terraformtest.Settings(t, terraformtest.BuildProvider(t))
+	brokertest.WithoutVhost(t)
+	provider := terraformtest.BuildProvider(t)
 	for _, example := range rootModules(t) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
-			dir := copyWithoutImports(t, filepath.Join("../../examples", example))
-			replaceOtherProviders(t, dir)
-			for _, arguments := range [][]string{{"get"}, {"plan", "-input=false", "-lock=false"}} {
-				command := exec.CommandContext(t.Context(), terraform, arguments...)
-				command.Dir = dir
-				command.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1")
-				if output, err := command.CombinedOutput(); err != nil {
-					t.Fatalf("terraform %s: %v\n%s", arguments[0], err, output)
-				}
-			}
+			tf := terraformtest.New(t, provider)
+			copyWithoutImports(t, filepath.Join("../../examples", example), tf.Dir)
+			replaceOtherProviders(t, tf)
+			tf.Run(t, "get")
+			tf.Run(t, "plan", "-input=false", "-lock=false")
 		})
 	}
 }
@@ -46,10 +38,9 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 // rootModules lists the folders of examples that say which provider they need.
 func rootModules(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../../examples/*/*.tf")
-	require.NoError(t, err)
-	for _, kind := range []string{"resources", "data-sources"} {
-		deeper, err := filepath.Glob("../../examples/" + kind + "/*/*.tf")
+	var files []string
+	for _, folders := range []string{"*", "resources/*", "data-sources/*"} {
+		deeper, err := filepath.Glob("../../examples/" + folders + "/*.tf")
 		require.NoError(t, err)
 		files = append(files, deeper...)
 	}
@@ -68,29 +59,26 @@ func rootModules(t *testing.T) []string {
 	return slices.Compact(found)
 }
 
-func copyWithoutImports(t *testing.T, example string) string {
+func copyWithoutImports(t *testing.T, example, dir string) {
 	t.Helper()
-	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(example)))
 	files, err := filepath.Glob(filepath.Join(dir, "import*"))
 	require.NoError(t, err)
 	for _, file := range files {
 		require.NoError(t, os.Remove(file))
 	}
-	return dir
 }
 
 // replaceOtherProviders leaves what an example takes from our resources, as outputs, of the files that
 // need another provider. Such an example has its providers in versions.tf, and our resources in files
 // without any other.
-func replaceOtherProviders(t *testing.T, dir string) {
+func replaceOtherProviders(t *testing.T, tf *terraformtest.CLI) {
 	t.Helper()
-	versions := filepath.Join(dir, "versions.tf")
-	if _, err := os.Stat(versions); err != nil {
+	if _, err := os.Stat(filepath.Join(tf.Dir, "versions.tf")); err != nil {
 		return
 	}
-	writeFile(t, versions, terraformtest.Required)
-	files, err := filepath.Glob(filepath.Join(dir, "*.tf"))
+	tf.Write(t, "versions.tf", terraformtest.Required)
+	files, err := filepath.Glob(filepath.Join(tf.Dir, "*.tf"))
 	require.NoError(t, err)
 	resources := regexp.MustCompile(`(?m)^resource "(\w+)"`)
 	references := regexp.MustCompile(`rabbitmq_retry_\w+\.\w+\.[\w.]+`)
@@ -107,14 +95,9 @@ func replaceOtherProviders(t *testing.T, dir string) {
 			outputs += fmt.Sprintf("output \"taken_%d\" {\n  value = %s\n}\n", taken, reference)
 			taken++
 		}
-		writeFile(t, file, outputs)
+		tf.Write(t, filepath.Base(file), outputs)
 	}
 	if taken == 0 {
 		t.Error("it needs other providers, but uses nothing of ours")
 	}
-}
-
-func writeFile(t *testing.T, name, content string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 }

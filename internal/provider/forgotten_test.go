@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -54,7 +53,7 @@ func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
 		t.Helper()
 		tf.Run(t, "import", "-no-color", fmt.Sprintf("rabbitmq_retry_pipeline.all[%q]", name), b.Vhost+"/"+name)
 	}
-	const messages = 1000
+	const messages = 10
 	kept := func(name string) {
 		t.Helper()
 		queue, err := b.Channel(t).QueueDeclarePassive(name+".failed", true, false, false, false, nil)
@@ -66,7 +65,9 @@ func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
 	configure(forgettable, "orders", "bills")
 	tf.Run(t, "apply", "-auto-approve", "-no-color")
 	for _, name := range []string{"orders", "bills"} {
-		publish(t, b, name+".failed", messages)
+		for range messages {
+			b.Publish(t, name+".failed", "", amqp.Publishing{DeliveryMode: amqp.Persistent})
+		}
 	}
 
 	tf.Run(t, "state", "rm", `rabbitmq_retry_pipeline.all["orders"]`)
@@ -88,23 +89,5 @@ func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
 	planned("both imported", "No changes.")
 	for _, name := range []string{"orders", "bills"} {
 		kept(name)
-	}
-}
-
-// publish publishes many messages, and waits until the broker has them all.
-func publish(t *testing.T, b *brokertest.Broker, exchange string, n int) {
-	t.Helper()
-	channel := b.Channel(t)
-	require.NoError(t, channel.Confirm(false))
-	confirmed := make([]*amqp.DeferredConfirmation, n)
-	for i := range n {
-		var err error
-		confirmed[i], err = channel.PublishWithDeferredConfirmWithContext(t.Context(), exchange, "", false, false, amqp.Publishing{DeliveryMode: amqp.Persistent})
-		require.NoError(t, err)
-	}
-	for _, c := range confirmed {
-		if !c.Wait() {
-			t.Fatal("a message was refused")
-		}
 	}
 }

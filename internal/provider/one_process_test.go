@@ -38,9 +38,7 @@ func TestAcc_OneProcessForManyOperations(t *testing.T) {
 	applies := func() {
 		t.Helper()
 		for _, c := range all {
-			if _, err := c.PlanAndApply(t.Context()); err != nil {
-				t.Fatalf("%s: %v", c.Type, err)
-			}
+			c.MustApply(t)
 		}
 	}
 	audited := func() any {

@@ -194,14 +194,11 @@ func matches(t *testing.T, pattern string, files ...string) (found []string) {
 	return slices.Compact(found)
 }
 
-// declarations visits the declarations of product files directly in these folders.
-func declarations(t *testing.T, folders []string, visit func(ast.Node) bool) {
+// declarations visits the declarations of product files directly in this folder.
+func declarations(t *testing.T, folder string, visit func(ast.Node) bool) {
 	t.Helper()
-	for _, folder := range folders {
-		for _, file := range sources(t, folder) {
-			if path.Dir(file) != folder {
-				continue
-			}
+	for _, file := range sources(t, folder) {
+		if path.Dir(file) == folder {
 			parsed, err := parser.ParseFile(token.NewFileSet(), root+file, nil, 0)
 			require.NoError(t, err)
 			ast.Inspect(parsed, visit)
@@ -212,23 +209,23 @@ func declarations(t *testing.T, folders []string, visit func(ast.Node) bool) {
 // constants are the values of those with such a name.
 func constants(t *testing.T, name *regexp.Regexp, folders ...string) (values []string) {
 	t.Helper()
-	declarations(t, folders, func(n ast.Node) bool {
-		spec, is := n.(*ast.ValueSpec)
-		for i := 0; is && i < min(len(spec.Names), len(spec.Values)); i++ {
-			literal, is := spec.Values[i].(*ast.BasicLit)
-			if !is || !name.MatchString(spec.Names[i].Name) {
-				continue
+	for _, folder := range folders {
+		declarations(t, folder, func(n ast.Node) bool {
+			spec, is := n.(*ast.ValueSpec)
+			for i := 0; is && i < min(len(spec.Names), len(spec.Values)); i++ {
+				literal, is := spec.Values[i].(*ast.BasicLit)
+				if !is || !name.MatchString(spec.Names[i].Name) {
+					continue
+				}
+				value, err := strconv.Unquote(literal.Value)
+				if err != nil { // a number
+					value = literal.Value + " " + spec.Names[i].Name
+				}
+				values = append(values, value)
 			}
-			value := literal.Value
-			if literal.Kind == token.STRING {
-				value, _ = strconv.Unquote(value)
-			} else {
-				value += " " + spec.Names[i].Name
-			}
-			values = append(values, value)
-		}
-		return true
-	})
+			return true
+		})
+	}
 	slices.Sort(values)
 	return slices.Compact(values)
 }
@@ -237,7 +234,7 @@ func constants(t *testing.T, name *regexp.Regexp, folders ...string) (values []s
 func jsonKeys(t *testing.T, folders ...string) (keys []string) {
 	t.Helper()
 	for _, folder := range folders {
-		declarations(t, []string{folder}, func(n ast.Node) bool {
+		declarations(t, folder, func(n ast.Node) bool {
 			field, is := n.(*ast.Field)
 			if !is || field.Tag == nil {
 				return true
@@ -263,33 +260,28 @@ func objectNames() []string {
 	attachment := pipeline.Attachment{Pipeline: name, Vhost: "/", Queue: "ATTACHED"}
 	e := delayed.Exchange{Name: name, Vhost: "/", MaxDelay: pipeline.Delay{Wait: time.Second}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond}}
 	var names []string
+	add := func(object, key string, arguments topology.Arguments) {
+		names = append(names, object+key)
+		for argument := range arguments {
+			names = append(names, object+": "+argument)
+		}
+	}
 	for of, all := range map[string]topology.Topology{
 		"pipeline": pipeline.Expand(p), "attachment": pipeline.ExpandAttachment(attachment), "delayed exchange": delayed.Expand(e),
 	} {
-		for exchange, x := range all.Exchanges {
-			names = append(names, fmt.Sprintf("%s: exchange %s", of, exchange))
-			names = append(names, argumentNames(of+": exchange "+exchange, x.Arguments)...)
+		for name, x := range all.Exchanges {
+			add(of+": exchange "+name, "", x.Arguments)
 		}
-		for queue, q := range all.Queues {
-			names = append(names, fmt.Sprintf("%s: queue %s", of, queue))
-			names = append(names, argumentNames(of+": queue "+queue, q.Arguments)...)
+		for name, q := range all.Queues {
+			add(of+": queue "+name, "", q.Arguments)
 		}
-		for policy, content := range all.Policies {
-			names = append(names, fmt.Sprintf("%s: policy %s", of, policy))
-			names = append(names, argumentNames(of+": policy "+policy, content.Definition)...)
+		for name, p := range all.Policies {
+			add(of+": policy "+name, "", p.Definition)
 		}
 		for _, b := range all.Bindings {
-			names = append(names, fmt.Sprintf("%s: binding %s -> %s, key %q", of, b.Source, b.Destination, b.RoutingKey))
-			names = append(names, argumentNames(fmt.Sprintf("%s: binding %s -> %s", of, b.Source, b.Destination), b.Arguments)...)
+			add(fmt.Sprintf("%s: binding %s -> %s", of, b.Source, b.Destination), fmt.Sprintf(", key %q", b.RoutingKey), b.Arguments)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func argumentNames(of string, arguments topology.Arguments) (names []string) {
-	for name := range arguments {
-		names = append(names, of+": "+name)
-	}
-	return names
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
@@ -74,7 +73,7 @@ func TestAcc_ForcedReplacements(t *testing.T) {
 			t.Errorf("%s: planned:\n%s", what, output)
 			return
 		}
-		said := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", "")), " ")
+		said := inOneLine(err.Error())
 		for _, want := range append(lists, "exists and is in use", "terraform untaint", "moved block", "-refresh=false") {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s: %q is not said:\n%s", what, want, said)
@@ -125,30 +124,29 @@ func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
 		return core("delayed_exchange", map[string]any{"name": "events", "max_delay": "1s", "precision": "1s"})
 	}
 	work := map[string]any{"work_queues": map[string]any{"work": map[string]any{}}}
+	check := func(c acctest.Core, refusedFor string) error {
+		_, err := c.Plan(t.Context())
+		if refusedFor == "" {
+			return err
+		}
+		if err == nil || !strings.Contains(err.Error(), "exists and is in use") || !strings.Contains(err.Error(), refusedFor) {
+			return fmt.Errorf("%v, want %q", err, refusedFor) //nolint:errorlint // it may be nil
+		}
+		return nil
+	}
 	planned := func(what string, c acctest.Core, refusedFor string) {
 		t.Helper()
-		_, err := c.Plan(t.Context())
-		if refusedFor == "" && err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-		if refusedFor != "" && (err == nil || !strings.Contains(err.Error(), "exists and is in use") || !strings.Contains(err.Error(), refusedFor)) {
-			t.Errorf("%s: %v, want %q", what, err, refusedFor)
-		}
+		require.NoError(t, check(c, refusedFor), what)
 	}
 
 	made, delays := pipeline(nil), events()
-	for _, c := range []*acctest.Core{&made, &delays} {
-		if _, err := c.PlanAndApply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	made.MustApply(t)
+	delays.MustApply(t)
 	planned("a pipeline without work queues", pipeline(nil), "")
 	planned("a delayed exchange without bindings", events(), "")
 
 	attached := core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "work"})
-	if _, err := attached.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	attached.MustApply(t)
 	planned("an attachment", core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "work"}), "work")
 	planned("an attachment of another queue", core("retry_attachment", map[string]any{"pipeline": "orders", "queue": "due"}), "")
 	planned("a pipeline with an attachment", pipeline(nil), "work")
@@ -156,20 +154,12 @@ func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
 	planned("a pipeline without attachments", pipeline(nil), "")
 
 	made.Config = pipeline(work).Config
-	if _, err := made.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	made.MustApply(t)
 	planned("a pipeline with a work queue", pipeline(nil), "work")
 	planned("the same, forced", pipeline(map[string]any{"force_destroy": true}), "")
 	b.Call(t, http.MethodDelete, b.Path("queues", "orders.failed"), nil, nil)
 	planned("a pipeline whose definition is gone", pipeline(nil), "work")
 
 	b.Publish(t, "events.delay.unrouted", "key", amqp.Publishing{DeliveryMode: amqp.Persistent})
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		c := events()
-		if _, err := c.Plan(t.Context()); err != nil {
-			break
-		}
-	}
-	planned("a delayed exchange with a message", events(), "events.delay.unrouted: 1 message")
+	brokertest.Eventually(t, func() error { return check(events(), "events.delay.unrouted: 1 message") })
 }

@@ -109,8 +109,13 @@ func fails(t *testing.T, tf *terraformtest.CLI, want string, args ...string) {
 	if err == nil {
 		t.Fatalf("terraform %s succeeds", strings.Join(args, " "))
 	}
-	text := strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(err.Error())), " ")
+	text := inOneLine(err.Error())
 	if !regexp.MustCompile(want).MatchString(text) {
 		t.Errorf("terraform %s: %s", strings.Join(args, " "), text)
 	}
+}
+
+// inOneLine is what Terraform prints, without its frames and line breaks.
+func inOneLine(printed string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(printed)), " ")
 }

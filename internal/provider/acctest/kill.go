@@ -106,9 +106,8 @@ func Destruction(t *testing.T) func(*Core) error {
 // MustApply plans and applies.
 func (c *Core) MustApply(t *testing.T) {
 	t.Helper()
-	if _, err := c.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.PlanAndApply(t.Context())
+	require.NoError(t, err)
 }
 
 // Finish applies again, after an import where the error asks for one.
@@ -122,9 +121,7 @@ func (c *Core) Finish(t *testing.T, importID string) {
 		t.Fatalf("the error names no import: %v", err)
 	}
 	require.NoError(t, c.Import(t.Context(), importID))
-	if _, err := c.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c.MustApply(t)
 }
 
 // RequireEmptyPlan fails unless there is nothing to do.

@@ -114,15 +114,6 @@ func (m *module) resource(b *block) *managed {
 	return &managed{core: Core{Type: b.kind, Times: m.times, MayReplace: true}}
 }
 
-// at returns the resource, which need not be in the state yet, with its configuration.
-func (m *module) at(b *block, running *phase) (*managed, error) {
-	resource := m.resource(b)
-	var err error
-	resource.core.Process = running.Process
-	resource.core.evaluated, err = running.evaluated(b)
-	return resource, err
-}
-
 // validate checks all resources, of which nothing is known that refers to others.
 func (m *module) validate(ctx context.Context, c *configuration) error {
 	running, err := m.begin(ctx, c)
@@ -185,19 +176,13 @@ func (m *module) plan(ctx context.Context, c *configuration, destroy bool) (*mod
 	return p, errors.Join(failed...)
 }
 
-func (m *module) planOne(ctx context.Context, running *phase, b *block) (Planned, error) {
-	resource, err := m.at(b, running)
-	if err != nil {
-		return Planned{}, err
+func (m *module) planOne(ctx context.Context, running *phase, b *block) (planned Planned, err error) {
+	core := &m.resource(b).core
+	core.Process = running.Process
+	if core.evaluated, err = running.evaluated(b); err == nil {
+		planned, err = core.Plan(ctx)
 	}
-	started, err := resource.core.start(ctx)
-	if err == nil {
-		err = resource.core.refresh(ctx, started)
-	}
-	if err != nil {
-		return Planned{}, err
-	}
-	return resource.core.planWith(ctx, started)
+	return planned, err
 }
 
 // empty reports whether there is nothing to do.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
@@ -99,11 +98,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 			none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("error_count", knownvalue.Int64Exact(0)), value("warning_count", knownvalue.Int64Exact(0))}
 			acctest.RunTerraform(t, acctest.Quick(),
 				resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}},
-				resource.TestStep{
-					Config:            made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"),
-					ConfigStateChecks: none,
-					ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-				},
+				resource.TestStep{Config: made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"), ConfigStateChecks: none},
 			)
 		})
 	}

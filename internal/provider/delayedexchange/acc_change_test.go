@@ -24,16 +24,22 @@ import (
 )
 
 // delay publishes a message to the level that it enters at, as the sidecar does.
-func delay(t *testing.T, b *brokertest.Broker, wait, unit time.Duration, key, body string) (due time.Time) {
+func delay(t *testing.T, b *brokertest.Broker, of delayed.Names, wait, unit time.Duration, key, body string) (due time.Time) {
 	t.Helper()
+	due = time.Now().Add(wait)
+	level, m := entering(of, wait, unit, body)
+	b.Publish(t, level, key, m)
+	return due
+}
+
+// entering is a message as the sidecar publishes it, and the level that it enters at.
+func entering(of delayed.Names, wait, unit time.Duration, body string) (level string, m amqp.Publishing) {
 	way := delayed.WayOf(wait, unit)
-	m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body), Headers: amqp.Table{}}
+	m = amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body), Headers: amqp.Table{}}
 	for header, waits := range way.Bits {
 		m.Headers[header] = waits
 	}
-	due = time.Now().Add(wait)
-	b.Publish(t, delayed.Names("events").Level(way.Entry), key, m)
-	return due
+	return of.Level(way.Entry), m
 }
 
 // arrives waits until a message is in the work queue, and fails if it was there before it was due.
@@ -142,7 +148,7 @@ func TestAccEveryRelease_LevelsThatAreNotNeededDrain(t *testing.T) {
 					PreConfig: func() {
 						bind(t, b, "events.deliver", "work", "mail", nil)
 						// In the uppermost level for 48 s, which are enough for two applies.
-						due = delay(t, b, 63*time.Second, 3*time.Second, "mail", "reminder")
+						due = delay(t, b, "events", 63*time.Second, 3*time.Second, "mail", "reminder")
 						eventuallyReported(t, b, "events.delay.3s.4", 1)
 						whole = levelsOf(t, b)
 					},
@@ -196,13 +202,13 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 	var once, returned sync.Once
 	early := through(b.Before(t, func(r *http.Request) {
 		if unbinds(r) {
-			once.Do(func() { due = delay(t, b, 48*time.Second, time.Second, "mail", "late") })
+			once.Do(func() { due = delay(t, b, "events", 48*time.Second, time.Second, "mail", "late") })
 		}
 	}))
 	wasReturned := false
 	late := through(b.After(t, func(r *http.Request, _ *httptest.ResponseRecorder) {
 		if unbinds(r) {
-			returned.Do(func() { wasReturned = isReturned(t, b, "events.delay.1s.5") })
+			returned.Do(func() { wasReturned = !offer(t, b, 32*time.Second, time.Second, "too late") })
 		}
 	}))
 	var whole []string
@@ -243,22 +249,6 @@ func through(endpoint string) string {
 	return fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint)
 }
 
-// isReturned publishes to a level and reports whether the message came back.
-func isReturned(t *testing.T, b *brokertest.Broker, level string) bool {
-	ch := b.Channel(t)
-	if err := ch.Confirm(false); err != nil {
-		t.Error(err)
-		return false
-	}
-	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
-	confirm, err := ch.PublishWithDeferredConfirm(level, "mail", true, false, amqp.Publishing{Headers: amqp.Table{"delay-5": true}})
-	if err != nil || !confirm.Wait() {
-		t.Errorf("not published: %v", err)
-		return false
-	}
-	return len(returns) == 1
-}
-
 // What is configured as before is not touched, and what is raised is added above.
 func TestAcc_MaxDelayRaised(t *testing.T) {
 	t.Parallel()
@@ -271,13 +261,13 @@ func TestAcc_MaxDelayRaised(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				bind(t, b, "events.deliver", "work", "mail.*", nil)
-				first = delay(t, b, 3*time.Second, time.Second, "mail.new", "first")
+				first = delay(t, b, "events", 3*time.Second, time.Second, "mail.new", "first")
 			},
 			Config: after,
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				second = delay(t, b, 6*time.Second, time.Second, "mail.new", "second")
+				second = delay(t, b, "events", 6*time.Second, time.Second, "mail.new", "second")
 				arrives(t, b, "first", first)
 				arrives(t, b, "second", second)
 				unbind(t, b, "events.deliver", "work")

@@ -1,15 +1,8 @@
 package delayedexchange_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"maps"
 	"math/rand/v2"
-	"os"
-	"reflect"
-	"runtime/pprof"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -18,12 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const unrouted = "events.delay.unrouted"
@@ -33,49 +22,40 @@ var keys = []string{"orders.created", "orders.paid", "users.created", "users.del
 
 // routing is how queues are bound to what is due, and which of them get a message with a key.
 type routing struct {
-	bind func(t *testing.T, b *brokertest.Broker)
-	to   map[string][]string
+	bound []bound
+	to    map[string][]string
+}
+
+type bound struct {
+	queue, key string
+	arguments  map[string]any
 }
 
 var routings = map[string]routing{
 	"topic": {
-		bind: func(t *testing.T, b *brokertest.Broker) {
-			t.Helper()
-			bind(t, b, "events.deliver", "work.1", "orders.#", nil)
-			bind(t, b, "events.deliver", "work.2", "*.created", nil)
-		},
+		bound: []bound{{"work.1", "orders.#", nil}, {"work.2", "*.created", nil}},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.1"}, "users.created": {"work.2"}, "users.deleted": {unrouted},
 		},
 	},
 	"direct": {
-		bind: func(t *testing.T, b *brokertest.Broker) {
-			t.Helper()
-			bind(t, b, "events.deliver", "work.1", "orders.created", nil)
-			bind(t, b, "events.deliver", "work.2", "orders.paid", nil)
-			bind(t, b, "events.deliver", "work.2", "orders.created", nil)
-		},
+		bound: []bound{{"work.1", "orders.created", nil}, {"work.2", "orders.paid", nil}, {"work.2", "orders.created", nil}},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.2"}, "users.created": {unrouted}, "users.deleted": {unrouted},
 		},
 	},
 	"fanout": {
-		bind: func(t *testing.T, b *brokertest.Broker) {
-			t.Helper()
-			bind(t, b, "events.deliver", "work.1", "", nil)
-			bind(t, b, "events.deliver", "work.2", "", nil)
-		},
+		bound: []bound{{"work.1", "", nil}, {"work.2", "", nil}},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {"work.1", "work.2"},
 			"users.created": {"work.1", "work.2"}, "users.deleted": {"work.1", "work.2"},
 		},
 	},
 	"headers": {
-		bind: func(t *testing.T, b *brokertest.Broker) {
-			t.Helper()
-			bind(t, b, "events.deliver", "work.1", "", map[string]any{"x-match": "all", "kind": "orders.created"})
-			bind(t, b, "events.deliver", "work.2", "", map[string]any{"x-match": "any", "kind": "orders.created", "other": 1})
-			bind(t, b, "events.deliver", "work.2", "", map[string]any{"x-match": "all", "kind": "users.created"})
+		bound: []bound{
+			{"work.1", "", map[string]any{"x-match": "all", "kind": "orders.created"}},
+			{"work.2", "", map[string]any{"x-match": "any", "kind": "orders.created", "other": 1}},
+			{"work.2", "", map[string]any{"x-match": "all", "kind": "users.created"}},
 		},
 		to: map[string][]string{
 			"orders.created": {"work.1", "work.2"}, "orders.paid": {unrouted}, "users.created": {"work.2"}, "users.deleted": {unrouted},
@@ -100,8 +80,10 @@ func TestAccEveryRelease_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 					for _, queue := range []string{"work.1", "work.2"} {
 						b.DeclareQueue(t, queue, "quorum", nil)
 					}
-					r.bind(t, b)
-					move(t, b)
+					for _, to := range r.bound {
+						bind(t, b, "events.deliver", to.queue, to.key, to.arguments)
+					}
+					sidecar(t, b, "20s", "100ms")
 					sent = publish(t, b, 500)
 				}},
 				resource.TestStep{Config: config, ConfigPlanChecks: empty, PreConfig: func() {
@@ -113,36 +95,6 @@ func TestAccEveryRelease_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 			)
 		})
 	}
-}
-
-// move runs the sidecar until the test ends.
-func move(t *testing.T, b *brokertest.Broker) {
-	t.Helper()
-	uri, err := amqpconn.ParseURI(b.URI)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- worker.Run(ctx, worker.Options{
-			Config: workerconfig.Config{DelayedExchanges: []delayed.Worker{
-				{Version: delayed.WorkerVersion, Name: "events", Vhost: b.Vhost, MaxDelay: "20s", Precision: "100ms"},
-			}},
-			Prefetch: worker.DefaultPrefetch, Logger: slog.New(slog.DiscardHandler),
-			Brokers: func() ([]amqpconn.URI, error) { return []amqpconn.URI{uri}, nil },
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-time.After(time.Minute):
-			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-			t.Error("the worker does not stop")
-		}
-	})
 }
 
 // published is a message that was published, and when it is due at the earliest.
@@ -167,25 +119,21 @@ func publish(t *testing.T, b *brokertest.Broker, n int) map[string]published {
 		}
 		sent[id] = published{m, key, time.Now().Add(delay)}
 		var err error
-		if last, err = ch.PublishWithDeferredConfirm("events", key, true, false, m); err != nil {
-			t.Fatal(err)
-		}
+		last, err = ch.PublishWithDeferredConfirm("events", key, true, false, m)
+		require.NoError(t, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if taken, err := last.WaitContext(ctx); err != nil || !taken {
-		t.Fatalf("the broker has not confirmed all messages: %t, %v", taken, err)
-	}
+	brokertest.Receive(t, last.Done())
+	require.True(t, last.Acked(), "the broker has refused the last message")
 	return sent
 }
 
 // expect takes what comes until each message has come to each of its queues, and a while longer.
 func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]published) {
 	t.Helper()
-	missing := map[string]int{}
+	missing := map[string]bool{}
 	for id, m := range sent {
 		for _, queue := range r.to[m.key] {
-			missing[queue+" "+id] = 1
+			missing[queue+" "+id] = true
 		}
 	}
 	type arrival struct {
@@ -204,32 +152,19 @@ func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]publi
 			}
 		}()
 	}
-	giveUp := time.After(time.Until(latest(sent)) + 2*time.Minute)
-	for quiet := false; !quiet; {
-		select {
-		case <-giveUp:
-			t.Fatal("messages still come two minutes after all were due")
-		case a := <-arrivals:
-			if missing[a.queue+" "+a.MessageId]--; missing[a.queue+" "+a.MessageId] != 0 {
-				t.Errorf("message %s was not for %s, or came again", a.MessageId, a.queue)
-			}
-			requireAsPublished(t, sent[a.MessageId], a.Delivery, a.at)
-		case <-time.After(time.Second):
-			quiet = !slices.Contains(slices.Collect(maps.Values(missing)), 1)
-			if due := latest(sent); !quiet && time.Since(due) > time.Minute {
-				t.Fatal("messages are missing a minute after they were due")
-			}
+	for len(missing) > 0 {
+		a := brokertest.Receive(t, arrivals)
+		if !missing[a.queue+" "+a.MessageId] {
+			t.Errorf("message %s was not for %s, or came again", a.MessageId, a.queue)
 		}
+		delete(missing, a.queue+" "+a.MessageId)
+		requireAsPublished(t, sent[a.MessageId], a.Delivery, a.at)
 	}
-}
-
-func latest(sent map[string]published) (due time.Time) {
-	for _, m := range sent {
-		if m.due.After(due) {
-			due = m.due
-		}
+	select {
+	case a := <-arrivals:
+		t.Errorf("message %s came again to %s", a.MessageId, a.queue)
+	case <-time.After(time.Second):
 	}
-	return due
 }
 
 func requireAsPublished(t *testing.T, want published, got amqp.Delivery, at time.Time) {
@@ -246,7 +181,5 @@ func requireAsPublished(t *testing.T, want published, got amqp.Delivery, at time
 		ContentType: got.ContentType, ContentEncoding: got.ContentEncoding, DeliveryMode: got.DeliveryMode, CorrelationId: got.CorrelationId,
 		ReplyTo: got.ReplyTo, MessageId: got.MessageId, Timestamp: got.Timestamp, Type: got.Type, AppId: got.AppId, Body: got.Body,
 	}
-	if !reflect.DeepEqual(same, want.Publishing) {
-		t.Errorf("published %+v, delivered %+v", want.Publishing, same)
-	}
+	require.Equal(t, want.Publishing, same)
 }

@@ -18,16 +18,12 @@ func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 		t.Helper()
 		b := brokertest.New(t)
 		c := eventsCore(b, map[string]any{"max_delay": "3s", "precision": "1s"})
-		if _, err := c.PlanAndApply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.MustApply(t)
 		b.Call(t, http.MethodDelete, b.Path("exchanges", "events.deliver"), nil, nil)
-		due := delay(t, b, time.Second, time.Second, "mail", "held")
+		due := delay(t, b, "events", time.Second, time.Second, "mail", "held")
 		<-time.After(time.Until(due.Add(2 * time.Second))) // the broker has tried to send it by then
 		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
-		if _, err := c.PlanAndApply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.MustApply(t)
 		brokertest.Eventually(t, func() error {
 			if _, ok := b.Get(t, "events.delay.unrouted"); !ok { // where nobody has bound a queue
 				return errors.New("the message is held still")

@@ -64,17 +64,14 @@ func levelsAreReported(t *testing.T, b *brokertest.Broker, want int) {
 // offer publishes a message to the level that it enters at, as the sidecar does, and reports whether a queue took it.
 func offer(t *testing.T, b *brokertest.Broker, wait, unit time.Duration, body string) (accepted bool) {
 	t.Helper()
-	ch, way := b.Channel(t), delayed.WayOf(wait, unit)
+	ch := b.Channel(t)
 	if err := ch.Confirm(false); err != nil {
 		t.Error(err)
 		return false
 	}
 	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
-	m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body), Headers: amqp.Table{}}
-	for header, waits := range way.Bits {
-		m.Headers[header] = waits
-	}
-	confirm, err := ch.PublishWithDeferredConfirm(delayed.Names("events").Level(way.Entry), "mail", true, false, m)
+	level, m := entering("events", wait, unit, body)
+	confirm, err := ch.PublishWithDeferredConfirm(level, "mail", true, false, m)
 	if err != nil {
 		t.Error(err)
 		return false

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // eventsCore is what Terraform's core knows of a delayed exchange with these more attributes.
@@ -25,9 +26,7 @@ func eventsCore(b *brokertest.Broker, more map[string]any) acctest.Core {
 func settled(t *testing.T, b *brokertest.Broker, c *acctest.Core, want acctest.Listing) {
 	t.Helper()
 	c.RequireEmptyPlan(t)
-	if err := want.RequireSame(acctest.List(t, b)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, want.RequireSame(acctest.List(t, b)))
 }
 
 // whole is a vhost with nothing but the delayed exchange, and perhaps a policy of others that would match its queues.
@@ -73,16 +72,12 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 				t.Helper()
 				b, c := whole(t, false)
-				if _, err := c.PlanAndApply(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				c.MustApply(t)
 				own := acctest.List(t, b)
 				writes := c.Killed(t, b, acctest.At(write), acctest.Destruction(t))
 				if !wanted {
 					require.NoError(t, c.Destroy(t.Context()))
-					if err := nothingLeft(t, b); err != nil {
-						t.Error(err)
-					}
+					require.NoError(t, nothingLeft(t, b))
 					return writes
 				}
 				c.Finish(t, importID(b.Vhost, "events"))
@@ -102,16 +97,14 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 		t.Helper()
 		b := brokertest.New(t)
 		c := eventsCore(b, map[string]any{"max_delay": "31s", "precision": "1s"})
-		if _, err := c.PlanAndApply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.MustApply(t)
 		bindOthers(t, b)
 		want := acctest.List(t, b)
 		alter(t, b, "events.deliver")
 		var due time.Time
 		before := func() {
-			delay(t, b, time.Second, time.Second, "mail.now", "now")
-			due = delay(t, b, 25*time.Second, time.Second, "mail.later", "later")
+			delay(t, b, "events", time.Second, time.Second, "mail.now", "now")
+			due = delay(t, b, "events", 25*time.Second, time.Second, "mail.later", "later")
 		}
 		writes := c.Killed(t, b, acctest.At(write, before), acctest.Change(t))
 		if write == 0 {
@@ -120,9 +113,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 		}
 		<-time.After(time.Until(due.Add(-22 * time.Second))) // the first message has been due for two seconds
 		away, _ := b.Request(t, http.MethodGet, b.Path("exchanges", "events.deliver"), nil)
-		if _, err := c.PlanAndApply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.MustApply(t)
 		settled(t, b, &c, want)
 		if time.Now().After(due) {
 			t.Fatal("the repair took so long that nothing waited for it to end")
@@ -158,9 +149,7 @@ func TestAcc_DestroyAfterAKilledReturnKeepsTheBindingsOfOthers(t *testing.T) {
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()
 		b, c := whole(t, false)
-		if _, err := c.PlanAndApply(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.MustApply(t)
 		b.Call(t, http.MethodPut, b.Path("exchanges", "shop"), map[string]any{"type": "topic", "durable": true}, nil)
 		b.Call(t, http.MethodPost, b.Path("bindings", "e", "shop", "e", "events"), map[string]any{"routing_key": "#"}, nil)
 		want := acctest.List(t, b)
@@ -199,24 +188,8 @@ func bindOthers(t *testing.T, b *brokertest.Broker) {
 	}
 }
 
-// alter re-creates an exchange with another type or without its alternate exchange, and with all its bindings.
+// alter re-creates an exchange without its alternate exchange, with all its bindings.
 func alter(t *testing.T, b *brokertest.Broker, exchange string) {
 	t.Helper()
-	var bindings []struct {
-		Source      string         `json:"source"`
-		Destination string         `json:"destination"`
-		Kind        string         `json:"destination_type"`
-		Key         string         `json:"routing_key"`
-		Arguments   map[string]any `json:"arguments"`
-	}
-	b.Call(t, http.MethodGet, b.Path("bindings"), nil, &bindings)
-	b.Call(t, http.MethodDelete, b.Path("exchanges", exchange), nil, nil)
-	b.Call(t, http.MethodPut, b.Path("exchanges", exchange), map[string]any{"type": "topic"}, nil)
-	for _, binding := range bindings {
-		if binding.Source != exchange && binding.Destination != exchange {
-			continue
-		}
-		body := map[string]any{"routing_key": binding.Key, "arguments": binding.Arguments}
-		b.Call(t, http.MethodPost, b.Path("bindings", "e", binding.Source, binding.Kind[:1], binding.Destination), body, nil)
-	}
+	acctest.Remake(t, b, topology.Topology{Exchanges: map[string]topology.Exchange{exchange: {Type: "topic"}}})
 }

@@ -1,7 +1,6 @@
 package delayedexchange_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -21,6 +20,7 @@ import (
 func TestAcc_NamesThatBeginAlike(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
 	names := []string{"events", "events.eu", "events.delay", "events.delay.1s", "events.delay.x", "events.deliver.more", "events.delay.1s.9"}
 	var all, others strings.Builder
 	for i, name := range names {
@@ -44,9 +44,7 @@ func TestAcc_NamesThatBeginAlike(t *testing.T) {
 		}},
 		resource.TestStep{Config: ofOthers},
 		resource.TestStep{Config: ofOthers, ConfigPlanChecks: empty, PreConfig: func() {
-			if err := before.RequireSame(acctest.List(t, b)); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, before.RequireSame(acctest.List(t, b)))
 		}},
 	)
 }
@@ -54,26 +52,9 @@ func TestAcc_NamesThatBeginAlike(t *testing.T) {
 // deliversItsOwn sends a message through the levels of a delayed exchange.
 func deliversItsOwn(t *testing.T, b *brokertest.Broker, n delayed.Names) {
 	t.Helper()
-	queue := "work of " + string(n)
-	b.DeclareQueue(t, queue, "quorum", nil)
-	bind(t, b, n.DeliverExchange(), queue, "#", nil)
-	way := delayed.WayOf(3*time.Second, time.Second)
-	m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(n), Headers: amqp.Table{}}
-	for header, waits := range way.Bits {
-		m.Headers[header] = waits
-	}
-	b.Publish(t, n.Level(way.Entry), "mail", m)
-	brokertest.Eventually(t, func() error {
-		m, ok := b.Get(t, queue)
-		if ok && string(m.Body) != string(n) {
-			t.Errorf("%s got %s", n, m.Body)
-		}
-		if !ok {
-			return errors.New("nothing arrived")
-		}
-		return nil
-	})
-	b.Call(t, http.MethodDelete, b.Path("queues", queue), nil, nil)
+	bind(t, b, n.DeliverExchange(), "work", "#", nil)
+	arrives(t, b, string(n), delay(t, b, n, 3*time.Second, time.Second, "mail", string(n)))
+	unbind(t, b, n.DeliverExchange(), "work")
 }
 
 // policiesAreTheirOwners fails unless the policy of each queue is that of the longest name that it begins with.

@@ -34,16 +34,12 @@ func TestAccEveryRelease_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
 					confirmed(t, b, "", "events.delay.unrouted")
 				}
 			})
-			core := &acctest.Core{
-				Type: resourceType, Times: acctest.Quick(), Endpoint: endpoint,
-				Config: map[string]any{"name": "events", "vhost": b.Vhost, "max_delay": "1s"},
-			}
-			if _, err := core.PlanAndApply(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			core := eventsCore(b, map[string]any{"max_delay": "1s"})
+			core.Endpoint = endpoint
+			core.MustApply(t)
 			b.Request(t, http.MethodPut, b.Path("exchanges", "tap"), map[string]any{"type": "fanout", "durable": true})
 			b.Request(t, http.MethodPost, b.Path("bindings", "e", "events", "e", "tap"), map[string]any{"routing_key": "key"})
-			before := bindings(t, b)
+			before := acctest.List(t, b)
 			err := core.Destroy(t.Context())
 			if published == 0 {
 				t.Fatal("the unrouted queue was never unbound")
@@ -54,21 +50,12 @@ func TestAccEveryRelease_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
 			if !refused {
 				return
 			}
-			if n := bindings(t, b); n != before {
-				t.Errorf("%d bindings instead of %d after the refusal", n, before)
-			}
+			require.NoError(t, before.RequireSame(acctest.List(t, b)))
 			if !confirmed(t, b, "events") {
 				t.Error("the exchange is not back")
 			}
 		})
 	}
-}
-
-func bindings(t *testing.T, b *brokertest.Broker) int {
-	t.Helper()
-	var all []struct{ Source string }
-	b.Call(t, http.MethodGet, b.Path("bindings"), nil, &all)
-	return len(all)
 }
 
 // confirmed reports whether the broker has confirmed a message to an exchange, or else closed the channel.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -17,10 +18,6 @@ import (
 func TestAcc_BadInputs(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	long := make([]byte, 240)
-	for i := range long {
-		long[i] = 'n'
-	}
 	var steps []resource.TestStep
 	for _, c := range []struct {
 		config, says string
@@ -30,7 +27,7 @@ func TestAcc_BadInputs(t *testing.T) {
 		{exchangeHCL(b, "amq.a", `max_delay = "1s"`), "Reserved delayed exchange name"},
 		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = ""` + "\n" + `max_delay = "1s"` + "\n}\n", "Empty delayed exchange name"},
 		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = "a\nb"` + "\n" + `max_delay = "1s"` + "\n}\n", "Line break in the delayed exchange's name"},
-		{exchangeHCL(b, string(long), `max_delay = "1s"`), "Name too long"},
+		{exchangeHCL(b, strings.Repeat("n", 240), `max_delay = "1s"`), "Name too long"},
 		{exchangeHCL(b, "events", `max_delay = "1"`), "Invalid duration.*max_delay = "},
 		{exchangeHCL(b, "events", `max_delay = "0s"`), "at least \"1ms\""},
 		{exchangeHCL(b, "events", `max_delay = "1d"`), "hours are the longest unit"},
@@ -134,17 +131,13 @@ func TestAcc_ForceTakesNoBindings(t *testing.T) {
 	acctest.Require(t)
 	b := brokertest.New(t)
 	c := eventsCore(b, map[string]any{"max_delay": "1s", "precision": "1s", "force_destroy": true})
-	if _, err := c.PlanAndApply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c.MustApply(t)
 	bind(t, b, "amq.topic", "events.delay.unrouted", "#", nil)
 	before := acctest.List(t, b)
 	if err := c.Destroy(t.Context()); err == nil || !strings.Contains(err.Error(), "amq.topic -> events.delay.unrouted") {
 		t.Errorf("got %v", err)
 	}
-	if err := before.RequireSame(acctest.List(t, b)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, before.RequireSame(acctest.List(t, b)))
 	unbind(t, b, "amq.topic", "events.delay.unrouted")
 	if err := c.Destroy(t.Context()); err != nil {
 		t.Error(err)
@@ -215,7 +208,6 @@ func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 			PreConfig: func() { unbind(t, b, "events.deliver", "work") },
 			Config:    direct,
 		},
-		resource.TestStep{Config: direct, ConfigPlanChecks: empty},
 	)
 }
 
@@ -237,9 +229,9 @@ func TestAccEveryRelease_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				for range 3 {
-					delay(t, b, 2*time.Hour, time.Hour, "mail", "later")
+					delay(t, b, "events", 2*time.Hour, time.Hour, "mail", "later")
 				}
-				delay(t, b, time.Hour, time.Hour, "mail", "sooner")
+				delay(t, b, "events", time.Hour, time.Hour, "mail", "sooner")
 				b.Publish(t, "events", "mail", amqp.Publishing{DeliveryMode: amqp.Persistent})
 				eventuallyReported(t, b, "events.delay.1h.1", 3)
 				eventuallyReported(t, b, "events.delay.1h.0", 1)

@@ -33,7 +33,7 @@ func boxKind() Kind[box, string] {
 	return Kind[box, string]{
 		Type:  "box",
 		Kind:  "box",
-		Parts: []Part{VhostPart, {Name: "shelf"}, {Name: "name", Check: noSlash}},
+		Parts: []Part{VhostPart, {Name: "shelf"}, {Name: "name", Check: refusing("a/b", "Slash")}},
 		Schema: func(context.Context) schema.Schema {
 			return schema.Schema{Attributes: map[string]schema.Attribute{
 				"vhost": text, "shelf": text, "name": text, "label": text,
@@ -51,24 +51,20 @@ func boxKind() Kind[box, string] {
 		},
 		Specification: func(_ context.Context, b box) (string, diag.Diagnostics) { return b.Name.ValueString(), nil },
 		Expand:        func(string) topology.Topology { return topology.New() },
-		Check:         noBadName,
+		Check:         refusing("bad", "Bad name"),
 		CheckRun:      func(*configured.Provider, string, *string) diag.Diagnostics { return nil },
 		Replaces:      func(prior, next string) bool { return prior != next },
 	}
 }
 
-func noBadName(name string) []problem.Problem {
-	if name == "bad" {
-		return []problem.Problem{{Path: problem.Path{"name"}, Summary: "Bad name"}}
+// refusing refuses one name.
+func refusing(bad, summary string) func(name string) []problem.Problem {
+	return func(name string) []problem.Problem {
+		if name != bad {
+			return nil
+		}
+		return []problem.Problem{{Path: problem.Path{"name"}, Summary: summary}}
 	}
-	return nil
-}
-
-func noSlash(name string) []problem.Problem {
-	if name == "a/b" {
-		return []problem.Problem{{Path: problem.Path{"name"}, Summary: "Slash"}}
-	}
-	return nil
 }
 
 // called is a box with what a call of Terraform consists of.
@@ -80,10 +76,7 @@ type called struct {
 
 func newBox(t *testing.T) called {
 	t.Helper()
-	e, is := New(boxKind()).(*entity[box, string])
-	if !is {
-		t.Fatal("New makes something else")
-	}
+	e := New(boxKind()).(*entity[box, string])
 	var response resource.IdentitySchemaResponse
 	e.IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
 	return called{e, e.kind.Schema(t.Context()), response.IdentitySchema}

@@ -25,19 +25,14 @@ type fault struct {
 	change mutation
 }
 
-// mutation is what the broker has instead of what it had. An object that is immutable is deleted and
-// re-created, and gets its bindings back, everybody's; where it is deleted for good, they die with it.
+// mutation is what the broker has instead of what it had: see [acctest.Remake]. Where an object is deleted for good, its bindings
+// die with it.
 type mutation struct {
-	delete   topology.Topology
-	exchange map[string]topology.Exchange
-	queue    map[string]topology.Queue
-	policy   map[string]topology.Policy
-	unbind   []topology.Binding
-	bind     []topology.Binding
+	delete, remake topology.Topology
 }
 
 // remakesQueue reports whether a queue would have to be re-created to repair it.
-func (f fault) remakesQueue() bool { return len(f.change.queue) > 0 }
+func (f fault) remakesQueue() bool { return len(f.change.remake.Queues) > 0 }
 
 // faults generates every fault that the objects can have, one per object and attribute.
 func (s Subject) faults() []fault {
@@ -119,12 +114,8 @@ func otherValues(value any) []otherValue {
 }
 
 // bindingsAt lists the bindings that die with an exchange or a queue.
-func bindingsAt(t topology.Topology, name string, isExchange bool) []string {
+func bindingsAt(t topology.Topology, kind, name string) []string {
 	var found []string
-	kind := "queues"
-	if isExchange {
-		kind = "exchanges"
-	}
 	for _, b := range t.Bindings {
 		if endsAt(b, kind, name) {
 			found = append(found, "bindings "+b.String())

@@ -11,13 +11,13 @@ import (
 func exchangeFaults(t topology.Topology, name string) []fault {
 	object, want := "exchanges "+name, t.Exchanges[name]
 	faults := []fault{{
-		object: object, what: "deleted", goesWith: bindingsAt(t, name, true),
+		object: object, what: "deleted", goesWith: bindingsAt(t, "exchanges", name),
 		change: mutation{delete: topology.Topology{Exchanges: map[string]topology.Exchange{name: want}}},
 	}}
 	remade := func(what, attribute string, e topology.Exchange) {
 		faults = append(faults, fault{
 			object: object, what: what, attributes: []string{attribute},
-			change: mutation{exchange: map[string]topology.Exchange{name: e}},
+			change: mutation{remake: topology.Topology{Exchanges: map[string]topology.Exchange{name: e}}},
 		})
 	}
 	otherType, transient, autoDelete, internal := want, want, want, want
@@ -44,13 +44,13 @@ var quorumOnly = []string{"x-delivery-limit", "x-dead-letter-strategy"}
 func queueFaults(t topology.Topology, name string) []fault {
 	object, want := "queues "+name, t.Queues[name]
 	faults := []fault{{
-		object: object, what: "deleted", goesWith: bindingsAt(t, name, false),
+		object: object, what: "deleted", goesWith: bindingsAt(t, "queues", name),
 		change: mutation{delete: topology.Topology{Queues: map[string]topology.Queue{name: want}}},
 	}}
 	remade := func(what string, q topology.Queue, attributes ...string) {
 		faults = append(faults, fault{
 			object: object, what: what, attributes: attributes,
-			change: mutation{queue: map[string]topology.Queue{name: q}},
+			change: mutation{remake: topology.Topology{Queues: map[string]topology.Queue{name: q}}},
 		})
 	}
 	otherType, lost := ofOtherType(want)
@@ -88,16 +88,17 @@ func ofOtherType(q topology.Queue) (other topology.Queue, lost []string) {
 // one too many.
 func (s Subject) bindingFaults(b topology.Binding) []fault {
 	object := "bindings " + b.String()
-	faults := []fault{{object: object, what: "removed", change: mutation{unbind: []topology.Binding{b}}}}
+	only := func(b topology.Binding) topology.Topology { return topology.Topology{Bindings: []topology.Binding{b}} }
+	faults := []fault{{object: object, what: "removed", change: mutation{delete: only(b)}}}
 	remade := func(what string, other topology.Binding) {
 		faults = append(faults, fault{
 			object: object, what: what, goesWith: []string{"bindings " + other.String()},
-			change: mutation{unbind: []topology.Binding{b}, bind: []topology.Binding{other}},
+			change: mutation{delete: only(b), remake: only(other)},
 		})
 	}
 	added := func(what string, other topology.Binding) {
 		faults = append(faults, fault{
-			object: "bindings " + other.String(), what: what, change: mutation{bind: []topology.Binding{other}},
+			object: "bindings " + other.String(), what: what, change: mutation{remake: only(other)},
 		})
 	}
 	for _, a := range alterations(b.Arguments, "by-hand", "yes") {
@@ -108,11 +109,8 @@ func (s Subject) bindingFaults(b topology.Binding) []fault {
 	otherKey, second, elsewhere := b, b, b
 	otherKey.RoutingKey += ".other"
 	remade("another key", otherKey)
-	second.Arguments = maps.Clone(b.Arguments)
-	if second.Arguments == nil {
-		second.Arguments = topology.Arguments{}
-	}
-	second.Arguments["by-hand"] = "too"
+	second.Arguments = topology.Arguments{"by-hand": "too"}
+	maps.Copy(second.Arguments, b.Arguments)
 	added("a second one with other arguments", second)
 	elsewhere.Destination = s.anotherEnd(b)
 	added("one that leads to "+elsewhere.Destination+" too", elsewhere)
@@ -142,7 +140,7 @@ func (s Subject) policyFaults(name string) []fault {
 	written := func(what, attribute string, p topology.Policy) {
 		faults = append(faults, fault{
 			object: object, what: what, attributes: []string{attribute},
-			change: mutation{policy: map[string]topology.Policy{name: p}},
+			change: mutation{remake: topology.Topology{Policies: map[string]topology.Policy{name: p}}},
 		})
 	}
 	pattern, applyTo, higher, lower := want, want, want, want
@@ -164,6 +162,6 @@ func (s Subject) policyFaults(name string) []fault {
 	}
 	return append(faults, fault{
 		object: "policies " + s.Twin, what: "one too many, like " + name,
-		change: mutation{policy: map[string]topology.Policy{s.Twin: want}},
+		change: mutation{remake: topology.Topology{Policies: map[string]topology.Policy{s.Twin: want}}},
 	})
 }

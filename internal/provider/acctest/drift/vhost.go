@@ -3,7 +3,6 @@ package drift
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
@@ -58,19 +57,13 @@ func (s *vhost) fill(t *testing.T, queue string, count int) {
 	s.holds[queue] = count
 }
 
-// messages is an error unless each queue has the messages that it shall have. What an AMQP
-// declaration says of a queue's length is true at once, unless the queue is too busy to answer: then it
-// says none.
-func (s *vhost) messages(t *testing.T) error {
+// keepsMessages fails unless each queue has the messages that it shall have. What an AMQP declaration
+// says of a queue's length is true at once, unless the queue is too busy to answer: then it says none.
+func (s *vhost) keepsMessages(t *testing.T) {
 	t.Helper()
 	ch := s.Channel(t)
 	defer func() { _ = ch.Close() }()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Second) {
-		err := s.counted(ch)
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-	}
+	brokertest.Eventually(t, func() error { return s.counted(ch) })
 }
 
 func (s *vhost) counted(ch *amqp.Channel) error {
