@@ -3,7 +3,10 @@ package configured
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -139,4 +143,126 @@ func TestMakingOneObjectAtATime(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// slowly is a provider whose listings take a second and tell when they began, by the number of nodes.
+func slowly(calls *atomic.Int32, now func() int) *Provider {
+	s := New(nil, apply.DefaultTimes())
+	s.list = func(ctx context.Context, _ string) (topology.Vhost, error) {
+		calls.Add(1)
+		began := now()
+		select {
+		case <-time.After(time.Second):
+			return topology.Vhost{Nodes: began}, nil
+		case <-ctx.Done():
+			return topology.Vhost{}, ctx.Err()
+		}
+	}
+	return s
+}
+
+// A change must see everything that was there when it began, as if it read for itself.
+func TestFreshBeginsAfterTheCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		start := time.Now()
+		now := func() int { return int(time.Since(start).Milliseconds()) }
+		s := slowly(&calls, now)
+		var all sync.WaitGroup
+		const callers = 40
+		for i := range callers {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				called := now()
+				vhost, err := s.Fresh(t.Context(), "/")
+				if err != nil || vhost.Nodes < called {
+					t.Errorf("called at %d ms, got what was read from %d ms on, %v", called, vhost.Nodes, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := calls.Load(); n > 6 {
+			t.Errorf("%d readings for calls within 4 seconds", n)
+		}
+	})
+}
+
+func TestFreshIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		s := slowly(&calls, func() int { return 0 })
+		for range 3 {
+			if _, err := s.Fresh(t.Context(), "/"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if calls.Load() != 3 {
+			t.Errorf("%d readings for three calls", calls.Load())
+		}
+	})
+}
+
+// Whoever reads for all may be cancelled; the others read again.
+func TestFreshSurvivesTheCancellationOfAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		s := slowly(&calls, func() int { return 0 })
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = s.Fresh(t.Context(), "/") }) // has the turn
+		synctest.Wait()
+		all.Go(func() {
+			if _, err := s.Fresh(ctx, "/"); !errors.Is(err, context.Canceled) {
+				t.Errorf("the cancelled one got %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 3 {
+			all.Go(func() {
+				if _, err := s.Fresh(t.Context(), "/"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		all.Wait()
+		if calls.Load() != 2 {
+			t.Errorf("%d readings, want one before and one shared", calls.Load())
+		}
+	})
+}
+
+// What an apply does first can start the broker that the rest of it needs.
+func TestAnApplyAsksAgainAfterAFailure(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 1 {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"name": "terraform", "tags": ["policymaker"], "rabbitmq_version": "4.3.6"}`))
+	}))
+	defer server.Close()
+	client, err := broker.New(broker.Config{Endpoint: server.URL, Username: "terraform", Password: "secret"})
+	require.NoError(t, err)
+	s := New(client, apply.DefaultTimes())
+	for range 2 {
+		if _, err := s.Reach(t.Context()); !broker.IsUnauthorized(err) {
+			t.Fatalf("a plan: %v", err)
+		}
+	}
+	for range 2 {
+		if user, err := s.ReachForWrite(t.Context()); err != nil || user.Name != "terraform" {
+			t.Errorf("an apply: %v, %v", user, err)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("the broker was asked %d times", asked)
+	}
 }
