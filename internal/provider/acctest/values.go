@@ -2,7 +2,6 @@ package acctest
 
 import (
 	"encoding/json"
-	"maps"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -105,11 +104,4 @@ func plainValue(value cty.Value) any {
 		}
 		return parts
 	}
-}
-
-// WithoutTopology is the rest of a resource.
-func WithoutTopology(attributes map[string]any) map[string]any {
-	rest := maps.Clone(attributes)
-	delete(rest, "topology")
-	return rest
 }

@@ -35,8 +35,9 @@ func (s Subject) refusalOf(t *testing.T, empty *brokertest.Broker, f fault) stri
 		b.Source, b.Destination, b.ToExchange = name, name, true
 		answer = client.Bind(ctx, vhost, b)
 	}
-	deleted := errors.Join(client.DeleteExchange(ctx, vhost, name), client.DeleteQueue(ctx, vhost, name, ""), client.DeletePolicy(ctx, vhost, name))
-	require.NoError(t, deleted)
+	require.NoError(t, client.DeleteExchange(ctx, vhost, name))
+	require.NoError(t, client.DeleteQueue(ctx, vhost, name, ""))
+	require.NoError(t, client.DeletePolicy(ctx, vhost, name))
 	if refusal := (&broker.Error{}); errors.As(answer, &refusal) && refusal.Status == http.StatusBadRequest {
 		return refusal.Reason
 	}
