@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
@@ -120,27 +118,21 @@ func levelsAreReportedEmpty(t *testing.T, b *brokertest.Broker) {
 func TestAccEveryRelease_LevelsThatAreNotNeededDrain(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		after           string
+		after, both     []string
 		levels, retired int
 	}{
-		"max_delay":          {`max_delay = "3s"` + "\n" + `precision = "3s"`, 1, 4},
-		"precision":          {`max_delay = "90s"` + "\n" + `precision = "6s"`, 4, 5},
-		"precision finer":    {`max_delay = "2s"` + "\n" + `precision = "500ms"`, 3, 5},
-		"max_delay and more": {`max_delay = "6s"` + "\n" + `precision = "6s"` + "\n" + `type = "direct"`, 1, 5},
+		"max_delay":          {[]string{`max_delay = "3s"`, `precision = "3s"`}, nil, 1, 4},
+		"precision":          {[]string{`max_delay = "90s"`, `precision = "6s"`}, nil, 4, 5},
+		"precision finer":    {[]string{`max_delay = "2s"`, `precision = "500ms"`}, nil, 3, 5},
+		"max_delay and more": {[]string{`max_delay = "6s"`, `precision = "6s"`}, []string{`type = "direct"`}, 1, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			before, after := exchangeHCL(b, "events", `max_delay = "90s"`, `precision = "3s"`), exchangeHCL(b, "events", test.after)
+			before := exchangeHCL(b, "events", append([]string{`max_delay = "90s"`, `precision = "3s"`}, test.both...)...)
+			after := exchangeHCL(b, "events", append(test.after, test.both...)...)
 			b.DeclareQueue(t, "work", "quorum", nil)
-			changesType := strings.Contains(test.after, "type")
-			if changesType {
-				before = exchangeHCL(b, "events", `max_delay = "90s"`, `precision = "3s"`, `type = "direct"`)
-			}
 			var due time.Time
-			size := func(attribute string, count int) statecheck.StateCheck {
-				return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), knownvalue.MapSizeExact(count))
-			}
 			var whole []string
 			accept(t, b, acctest.Times(),
 				resource.TestStep{Config: before, ConfigStateChecks: []statecheck.StateCheck{size("levels", 5)}},

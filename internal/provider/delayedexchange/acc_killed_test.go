@@ -1,16 +1,20 @@
 package delayedexchange_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -192,4 +196,95 @@ func bindOthers(t *testing.T, b *brokertest.Broker) {
 func alter(t *testing.T, b *brokertest.Broker, exchange string) {
 	t.Helper()
 	acctest.Remake(t, b, topology.Topology{Exchanges: map[string]topology.Exchange{exchange: {Type: "topic"}}})
+}
+
+// What was due while the exchange that routes it was away is held by the broker for three to six minutes, unless a policy changes
+// once the way is back. The apply that restores the way is killed; the next one sees to it that nothing has to wait.
+func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
+	t.Parallel()
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+		t.Helper()
+		b := brokertest.New(t)
+		c := eventsCore(b, map[string]any{"max_delay": "3s", "precision": "1s"})
+		c.MustApply(t)
+		b.Call(t, http.MethodDelete, b.Path("exchanges", "events.deliver"), nil, nil)
+		due := delay(t, b, "events", time.Second, time.Second, "mail", "held")
+		<-time.After(time.Until(due.Add(2 * time.Second))) // the broker has tried to send it by then
+		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
+		c.MustApply(t)
+		brokertest.Eventually(t, func() error {
+			if _, ok := b.Get(t, "events.delay.unrouted"); !ok { // where nobody has bound a queue
+				return errors.New("the message is held still")
+			}
+			return nil
+		})
+		return writes
+	})
+}
+
+// Levels that are not needed any more are removed, a sidecar that does not know yet publishes to the highest one, and the
+// provider is killed. What the level took stays there, with the way on, until it is gone; what it did not take is known to the
+// sidecar.
+func TestAcc_RemovalOfLevelsKilledAtAnyWriteLosesNothing(t *testing.T) {
+	t.Parallel()
+	var want acctest.Listing
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+		t.Helper()
+		b := brokertest.New(t)
+		c := eventsCore(b, map[string]any{"max_delay": "15h", "precision": "1h"})
+		c.MustApply(t)
+		c.Config["max_delay"] = "3h"
+		c.MustApply(t)
+		levelsAreReported(t, b, 0)
+		before := acctest.List(t, b)
+		accepted := false
+		writes := c.Killed(t, b, acctest.At(write, func() { accepted = offer(t, b, 8*time.Hour, time.Hour, "last") }), acctest.Change(t))
+		if write == 0 {
+			want = acctest.List(t, b)
+			if now := levelsOf(t, b); len(now) != 4 {
+				t.Errorf("left: %q", now)
+			}
+			return writes
+		}
+		c.Settled(t)
+		if accepted {
+			settled(t, b, &c, before)
+			if kept := arrived(t, b, "events.delay.1h.3"); !slices.Equal(kept, []string{"last"}) {
+				t.Errorf("kept: %q", kept)
+			}
+			levelsAreReported(t, b, 0)
+			c.Settled(t)
+		}
+		brokertest.Eventually(t, func() error {
+			c.Settled(t)
+			return want.RequireSame(acctest.List(t, b))
+		})
+		return writes
+	})
+}
+
+// levelsAreReported waits until the management API says of the two highest levels that they have this many messages.
+func levelsAreReported(t *testing.T, b *brokertest.Broker, want int) {
+	t.Helper()
+	for _, bit := range []int{2, 3} {
+		eventuallyReported(t, b, delayed.Names("events").Level(delayed.Level{Unit: time.Hour, Bit: bit}), want)
+	}
+}
+
+// offer publishes a message to the level that it enters at, as the sidecar does, and reports whether a queue took it.
+func offer(t *testing.T, b *brokertest.Broker, wait, unit time.Duration, body string) (accepted bool) {
+	t.Helper()
+	ch := b.Channel(t)
+	if err := ch.Confirm(false); err != nil {
+		t.Error(err)
+		return false
+	}
+	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
+	level, m := entering("events", wait, unit, body)
+	confirm, err := ch.PublishWithDeferredConfirm(level, "mail", true, false, m)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	return confirm.Wait() && len(returns) == 0 // a return comes before its confirm
 }

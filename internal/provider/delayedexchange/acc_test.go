@@ -1,13 +1,13 @@
 package delayedexchange_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -17,9 +17,6 @@ func TestAccEveryRelease_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeave
 	t.Parallel()
 	b := brokertest.NewNamed(t, "life/cycle %")
 	config := exchangeHCL(b, "events", `type = "headers"`, `max_delay = "720h"`, `precision = "1000ms"`, `policy_priority = 7`)
-	state := func(attribute string, value knownvalue.Check) statecheck.StateCheck {
-		return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), value)
-	}
 	acceptTerraform(t, b,
 		resource.TestStep{
 			Config: config,
@@ -28,11 +25,11 @@ func TestAccEveryRelease_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeave
 				state("deliver_exchange", knownvalue.StringExact("events.deliver")),
 				state("inbox_queue", knownvalue.StringExact("events.delay.inbox")),
 				state("unrouted_queue", knownvalue.StringExact("events.delay.unrouted")),
-				state("levels", knownvalue.MapSizeExact(22)),
+				size("levels", 22),
 				state("levels", knownvalue.MapPartial(map[string]knownvalue.Check{
 					"events.delay.1s.4": knownvalue.ObjectExact(map[string]knownvalue.Check{"delay": knownvalue.StringExact("16s")}),
 				})),
-				state("retired_levels", knownvalue.MapSizeExact(0)),
+				size("retired_levels", 0),
 				state("worker", knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"version": knownvalue.Int64Exact(1), "name": knownvalue.StringExact("events"), "vhost": knownvalue.StringExact(b.Vhost),
 					"max_delay": knownvalue.StringExact("720h"), "precision": knownvalue.StringExact("1s"),
@@ -63,4 +60,25 @@ func TestAccEveryRelease_NamesWithAnyCharacter(t *testing.T) {
 		ImportStateKind: resource.ImportBlockWithID,
 		ImportStateId:   importID(b.Vhost, name),
 	})
+}
+
+// What the guide says that the provider's user needs is enough for everything.
+func TestAccEveryRelease_PermissionsOfTheGuide(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	const own = `^events(\.deliver|\.delay\..+)?$`
+	user, password := b.User(t, "policymaker", own, own, own)
+	config := func(lines ...string) string {
+		return fmt.Sprintf("provider \"rabbitmq\" {\n  username = %q\n  password = %q\n}\n", user, password) + exchangeHCL(b, "events", lines...)
+	}
+	changed := config(`max_delay = "5s"`, `precision = "1s"`, `type = "direct"`, "policy_priority = 7")
+	accept(t, b, acctest.Times(),
+		resource.TestStep{Config: config(`max_delay = "10s"`)},
+		// The levels that are not needed any more are seen to be empty, so the next plan removes them.
+		resource.TestStep{Config: changed, PreConfig: func() { levelsAreReportedEmpty(t, b) }, ExpectNonEmptyPlan: true},
+		resource.TestStep{
+			Config: changed, PreConfig: func() { levelsAreReportedEmpty(t, b) },
+			ConfigStateChecks: []statecheck.StateCheck{size("retired_levels", 0)},
+		},
+	)
 }
