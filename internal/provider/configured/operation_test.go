@@ -16,6 +16,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -151,12 +152,10 @@ func slowly(calls *atomic.Int32, now func() int) *Provider {
 	s.list = func(ctx context.Context, _ string) (topology.Vhost, error) {
 		calls.Add(1)
 		began := now()
-		select {
-		case <-time.After(time.Second):
-			return topology.Vhost{Nodes: began}, nil
-		case <-ctx.Done():
+		if _, ended := brokertest.Within(ctx.Done(), time.Second); ended {
 			return topology.Vhost{}, ctx.Err()
 		}
+		return topology.Vhost{Nodes: began}, nil
 	}
 	return s
 }

@@ -171,10 +171,8 @@ func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]publi
 		delete(missing, a.queue+" "+a.MessageId)
 		requireAsPublished(t, sent[a.MessageId], a.Delivery, a.at)
 	}
-	select {
-	case a := <-arrivals:
+	if a, came := brokertest.Within(arrivals, time.Second); came {
 		t.Errorf("message %s came again to %s", a.MessageId, a.queue)
-	case <-time.After(time.Second):
 	}
 }
 

@@ -115,7 +115,7 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 			settled(t, b, &c, want)
 			return writes
 		}
-		<-time.After(time.Until(due.Add(-22 * time.Second))) // the first message has been due for two seconds
+		time.Sleep(time.Until(due.Add(-22 * time.Second))) // the first message has been due for two seconds
 		away, _ := b.Request(t, http.MethodGet, b.Path("exchanges", "events.deliver"), nil)
 		c.MustApply(t)
 		settled(t, b, &c, want)
@@ -209,7 +209,7 @@ func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 		c.MustApply(t)
 		b.Call(t, http.MethodDelete, b.Path("exchanges", "events.deliver"), nil, nil)
 		due := delay(t, b, "events", time.Second, time.Second, "mail", "held")
-		<-time.After(time.Until(due.Add(2 * time.Second))) // the broker has tried to send it by then
+		time.Sleep(time.Until(due.Add(2 * time.Second))) // the broker has tried to send it by then
 		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
 		c.MustApply(t)
 		brokertest.Eventually(t, func() error {
