@@ -67,16 +67,15 @@ func exit(t *testing.T, run *sidecartest.Process) int {
 	return code
 }
 
-// awaitReplayed waits until so many messages are in the work queue.
+// awaitReplayed waits until so many messages are in the work queue. It looks often: what comes next has to meet the replay.
 func (r *replays) awaitReplayed(t *testing.T, ch *amqp.Channel, n int) {
 	t.Helper()
-	brokertest.Eventually(t, func() error {
+	for ctx, have := brokertest.Bounded(t), 0; have < n; time.Sleep(10 * time.Millisecond) {
+		require.NoErrorf(t, ctx.Err(), "%d of %d messages are replayed", have, n)
 		q, err := ch.QueueDeclarePassive("created", true, false, false, false, nil)
-		if err == nil && q.Messages < n {
-			err = fmt.Errorf("%d of %d messages are replayed", q.Messages, n)
-		}
-		return err
-	})
+		require.NoError(t, err)
+		have = q.Messages
+	}
 }
 
 // check compares what is in the work queue with the messages that there were. So many of them may be there twice.

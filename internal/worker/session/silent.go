@@ -52,7 +52,7 @@ type Silent struct {
 	patience Patience
 	// addresses have a channel of their own each, by this number.
 	addresses map[address]int
-	// refusing are the addresses of which a queue has refused a message, each with when it did so last.
+	// refusing are the addresses whose queues have refused a message, each with the time of the last refusal.
 	refusing map[address]time.Time
 }
 
