@@ -71,11 +71,9 @@ CONF
     RABBITMQ_MNESIA_BASE="$home/db" RABBITMQ_LOG_BASE="$home/log" RABBITMQ_PID_FILE="$home/pid"
   )
   # As root the node gets namespaces of its own: mounts are never seen outside, and the kernel ends every process in
-  # there with the first one, even if this script is killed. It also goes before the tests. RabbitMQ 4.3.6 gives up a quorum queue
-  # that is not ready within 5 s, and forgets to end what would dead-letter from it; five minutes later, that ends at-least-once
-  # dead-lettering on the whole node, and no such queue can be declared any more.
+  # there with the first one, even if this script is killed.
   if ((EUID == 0)) && unshare --mount --pid --fork --mount-proc true 2>/dev/null; then
-    keeper=(nice -n -10 setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc="$root/proc")
+    keeper=(setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc="$root/proc")
   elif [[ -n $root ]]; then
     die "a chroot needs the right to make mount namespaces (CAP_SYS_ADMIN)"
   fi
