@@ -197,7 +197,7 @@ func TestRate(t *testing.T) {
 		b.fill(t, append(numbered("rest", 700), numbered("meant", 300)...)...)
 		began := time.Now()
 		result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("meant"), Rate: 50, Interval: 2 * time.Second})
-		if took := time.Since(began); err != nil || took < 5700*time.Millisecond || took > time.Minute || result.Confirmed != 300 {
+		if took := time.Since(began); err != nil || took < 5700*time.Millisecond || result.Confirmed != 300 {
 			t.Errorf("after %s: %+v, %v", took, result, err)
 		}
 		b.expect(t, target, numbered("meant", 300))
