@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -15,7 +16,7 @@ type schedule struct {
 }
 
 func newSchedule(w pipeline.Worker) (schedule, error) {
-	s := schedule{names: pipeline.Names(w.Name), maxAttempts: w.MaxAttempts}
+	s := schedule{names: pipeline.Names(w.Name), maxAttempts: cmp.Or(w.MaxAttempts, len(w.Delays)+1)}
 	for _, spelled := range w.Delays {
 		delay, err := pipeline.ParseDelay(spelled)
 		if err != nil {
