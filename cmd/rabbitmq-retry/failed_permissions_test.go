@@ -236,7 +236,7 @@ func (o orders) left(t *testing.T, queue string) int {
 	return count.Ready
 }
 
-// without is a pattern of these names but for one.
+// without returns a pattern that matches all of these names except one.
 func without(names []string, i int) string { return only(slices.Delete(slices.Clone(names), i, i+1)) }
 
 // only is a pattern of these names.

@@ -344,8 +344,7 @@ func atStep(t *testing.T, b *brokertest.Broker, step int, afterRefusal bool, cal
 	})
 }
 
-// A binding by which another pipeline's messages come back keeps a queue only as long as that one has any. It goes with the
-// queue, and not before.
+// While another pipeline has messages that return to a queue, that queue stays. The binding of their return goes with it.
 func TestReturnBindingsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -91,7 +91,7 @@ func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	return p
 }
 
-// changeTo makes the wanted pipeline of another one, or removes it if there is none.
+// changeTo turns a live pipeline into the wanted one. If wanted is nil, it removes the pipeline.
 func changeTo(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipeline) Change {
 	t.Helper()
 	all, n := list(t, a, p.Vhost), p.Names()
@@ -115,7 +115,7 @@ func bindings(t *testing.T, a *Applier, vhost string) string {
 	return strings.Join(lines, "\n")
 }
 
-// update restores the pipeline, after which nothing differs any more, and returns the bindings.
+// update restores the pipeline, checks that nothing differs afterwards, and returns the bindings.
 func update(t *testing.T, a *Applier, p pipeline.Pipeline) string {
 	t.Helper()
 	_, err := a.Update(t.Context(), changeTo(t, a, p, &p))

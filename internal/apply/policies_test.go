@@ -193,7 +193,7 @@ func TestPoliciesOfClustersAreWrittenUntilTheyTakeEffect(t *testing.T) {
 	}
 }
 
-// A queue that a policy lets go of in an election is told once more only if the policy had it meanwhile.
+// If leaders change while a policy releases a queue, the policy is widened and then narrowed once more.
 func TestPolicyThatLetsGoIsWidenedBetweenElections(t *testing.T) {
 	t.Parallel()
 	b, a, written := electing(t, `"node1"`, `"node2"`)

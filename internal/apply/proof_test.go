@@ -49,13 +49,13 @@ func reporting(t *testing.T, b *brokertest.Broker, counts func(queue string, loo
 	})
 }
 
-// emptyStatistics say of every queue that it is empty, as those of a broker that gathers them once a minute do until it has.
+// emptyStatistics reports every queue as empty, like a broker that has not gathered its statistics yet.
 func emptyStatistics(t *testing.T, b *brokertest.Broker) (endpoint string) {
 	t.Helper()
 	return reporting(t, b, func(string, int) (messages, pending int) { return 0, 0 })
 }
 
-// reported is an applier to which a queue of this name is described so: its counts never lag.
+// reported declares the queue, and returns an applier that reads these counts of it without lag.
 func reported(t *testing.T, b *brokertest.Broker, queue string, counts func(look int) (messages, pending int)) *Applier {
 	t.Helper()
 	b.DeclareQueue(t, queue, "quorum", nil)
@@ -128,7 +128,7 @@ func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
 	requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)
 }
 
-// RabbitMQ lets nobody look into such a queue, so its statistics have to do.
+// RabbitMQ refuses looks into such a queue, so the proof relies on its statistics.
 func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -19,13 +19,17 @@ func (g graph) rejectsWhenFull(queue string, awaitsConfirm bool) bool {
 // sourcesOfRejecting collects, for each queue that rejects messages when it is full, the queues that
 // dead-letter to it: either those that do so at least once, or the others.
 func (g graph) sourcesOfRejecting(atLeastOnce bool) queuesBy {
+	return g.sourcesOf(func(source, target string) bool {
+		return g.settings[source].AtLeastOnce() == atLeastOnce && !g.isOfDelayedExchange(source) && g.rejectsWhenFull(target, atLeastOnce)
+	})
+}
+
+// sourcesOf collects, for each target of dead letters that counts, the queues for which it does.
+func (g graph) sourcesOf(counts func(source, target string) bool) queuesBy {
 	sources := queuesBy{}
 	for _, source := range g.deadLettering() {
-		if g.settings[source].AtLeastOnce() != atLeastOnce || g.isOfDelayedExchange(source) {
-			continue
-		}
 		for _, target := range g.targets(source) {
-			if g.rejectsWhenFull(target, atLeastOnce) {
+			if counts(source, target) {
 				sources[target] = append(sources[target], source)
 			}
 		}
@@ -47,14 +51,9 @@ func freezingTargets(g graph, report func(Finding)) {
 
 // streamTargets finds streams that stop the dead letters of others over a message that they cannot hold.
 func streamTargets(g graph, report func(Finding)) {
-	sources := queuesBy{}
-	for _, source := range g.deadLettering() {
-		for _, target := range g.targets(source) {
-			if g.settings[source].AtLeastOnce() && g.settings[target].Type == "stream" {
-				sources[target] = append(sources[target], source)
-			}
-		}
-	}
+	sources := g.sourcesOf(func(source, target string) bool {
+		return g.settings[source].AtLeastOnce() && g.settings[target].Type == "stream"
+	})
 	for _, target := range sources.keys() {
 		report(onTarget(target, sources[target], fmt.Sprintf(streamFreezes, target, queueList(sources[target])), streamFreezesRemedy))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -16,7 +15,7 @@ type schedule struct {
 }
 
 func newSchedule(w pipeline.Worker) (schedule, error) {
-	s := schedule{names: pipeline.Names(w.Name), maxAttempts: cmp.Or(w.MaxAttempts, len(w.Delays)+1)}
+	s := schedule{names: pipeline.Names(w.Name), maxAttempts: w.MaxAttempts}
 	for _, spelled := range w.Delays {
 		delay, err := pipeline.ParseDelay(spelled)
 		if err != nil {

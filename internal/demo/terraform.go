@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // The directories that are applied, relative to the repository's root, where the demo runs.
@@ -27,8 +28,7 @@ var delays = []string{"1s", "2s"}
 
 // workerConfig is the sidecar's configuration.
 type workerConfig struct {
-	Pipelines        []pipeline.Worker `json:"pipelines"`
-	DelayedExchanges []delayed.Worker  `json:"delayed_exchanges"`
+	workerconfig.Config
 	// file is the path of the JSON file with it, as Terraform wrote it.
 	file string
 }
@@ -108,7 +108,7 @@ func (t *terraform) apply(ctx context.Context, out *output) (workerConfig, error
 		return workerConfig{}, err
 	}
 	config := workerConfig{file: filepath.Join(t.dir, "worker.json")}
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
+	if config.Config, err = workerconfig.Parse([]byte(text)); err != nil {
 		return workerConfig{}, fmt.Errorf("the output worker_config: %w", err)
 	}
 	if n := len(config.Pipelines) + len(config.DelayedExchanges); n != 1 {
