@@ -35,10 +35,10 @@ func newEvents(t *testing.T) orders {
 // expand puts the delayed exchange on the broker.
 func (o orders) expand(t *testing.T) {
 	t.Helper()
-	o.create(t, delayed.Expand(delayed.Exchange{
+	o.create(t, delayed.Exchange{
 		Name: "events", Vhost: o.Vhost, Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
 		MaxDelay: pipeline.Delay{Wait: time.Second, Spelling: "1s"}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond, Spelling: "100ms"},
-	}))
+	}.Expand())
 }
 
 // create puts objects on the broker.

@@ -94,9 +94,9 @@ func TestStatusOfAll(t *testing.T) {
 		MaxDelay: pipeline.Delay{Wait: 31 * time.Second, Spelling: "31s"}, Precision: pipeline.Delay{Wait: time.Second, Spelling: "1s"},
 	}
 	o.DeclareQueue(t, "orders.created", "quorum", nil)
-	o.create(t, pipeline.Expand(p))
-	o.create(t, pipeline.Expand(native))
-	o.create(t, delayed.Expand(delaying))
+	o.create(t, p.Expand())
+	o.create(t, native.Expand())
+	o.create(t, delaying.Expand())
 	long := time.Now().Add(-72 * time.Hour).Truncate(time.Millisecond).UTC()
 	o.Publish(t, "", "orders.failed", amqp.Publishing{Headers: amqp.Table{"dead-letter-reason": "exhausted", "dead-letter-at": long.UnixMilli()}})
 	o.park(t, "exhausted", "order-2")

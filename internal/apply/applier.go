@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -106,8 +107,68 @@ func (a *Applier) confirmVisible(ctx context.Context, vhost string) error {
 	return nil
 }
 
+// Owner is whose objects a change makes, changes and removes. [Plain] has the answers of one that has nothing of its kind.
+type Owner interface {
+	// Identity is what the owner is recognised by: an exchange, or nothing, and what belongs to it. It is created first.
+	Identity() topology.Topology
+	// Guard are policies of the owner, by name, in a form that keeps other people's policies off the
+	// owner's own queues and covers no other queue. A policy that is deleted takes this form first, and
+	// goes when the queues are gone.
+	Guard() map[string]topology.Policy
+	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.
+	CatchAll() string
+	// Entrance is the exchange that applications publish to, "" if there is none. It goes before the catch-all queue is unbound:
+	// brokers confirm what an exchange without bindings drops, and refuse what is published to one that is gone. From there messages
+	// pass from one of the owner's queues to the next, so that of those no longer wanted all go or none does, with the exchanges
+	// that lead to them.
+	Entrance() string
+	// Notes are where bindings of others are noted on the broker while an exchange of the owner's is re-created.
+	Notes() stored.Notes
+	// ReturnsFrom lists the queues of another owner whose messages come back by a binding of that owner's, none for any other
+	// binding. Such a binding keeps a queue only as long as these are not proved to be empty.
+	ReturnsFrom(b topology.Binding, vhost topology.Topology) []string
+	// FallsBack reports whether messages that a binding of the owner's routes go to a queue of the owner's without it. If such a
+	// binding gets a key that leads to another queue, it goes first: with both of them, messages would be doubled.
+	FallsBack(b topology.Binding) bool
+	// AttachedBy is who owns a queue because of a binding that leads to it, "" if nobody does.
+	AttachedBy(b topology.Binding) string
+	// ForceTakesBindings says that a removal that is forced takes bindings of others along with the queues to which they lead.
+	ForceTakesBindings() bool
+}
+
+// Plain is an owner without an exchange, a guard or a catch-all queue.
+type Plain struct{}
+
+// Identity implements [Owner].
+func (Plain) Identity() topology.Topology { return topology.Topology{} }
+
+// Guard implements [Owner].
+func (Plain) Guard() map[string]topology.Policy { return nil }
+
+// CatchAll implements [Owner].
+func (Plain) CatchAll() string { return "" }
+
+// Entrance implements [Owner].
+func (Plain) Entrance() string { return "" }
+
+// Notes implements [Owner].
+func (Plain) Notes() stored.Notes { return nil }
+
+// ReturnsFrom implements [Owner].
+func (Plain) ReturnsFrom(topology.Binding, topology.Topology) []string { return nil }
+
+// FallsBack implements [Owner].
+func (Plain) FallsBack(topology.Binding) bool { return false }
+
+// AttachedBy implements [Owner].
+func (Plain) AttachedBy(topology.Binding) string { return "" }
+
+// ForceTakesBindings implements [Owner].
+func (Plain) ForceTakesBindings() bool { return false }
+
 // Change is a change of the objects of one owner in a vhost.
 type Change struct {
+	Owner
 	Vhost string
 	// All is the whole vhost, read just now.
 	All topology.Vhost
@@ -115,39 +176,12 @@ type Change struct {
 	Live topology.Topology
 	// Wanted is what the owner shall have.
 	Wanted topology.Topology
-	// Identity is what the owner is recognised by: an exchange, or nothing, and what belongs to it. It is
-	// created first.
-	Identity topology.Topology
 	// SharedQueues are queues of the owner that others publish to and consume.
 	SharedQueues []string
-	// Joined are those of them that somebody of the same owner may create at the same time.
+	// Joined are those of them that somebody of the same owner can create at the same time.
 	Joined []string
-	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.
-	CatchAll string
-	// Entrance is the exchange that applications publish to, "" if there is none. It goes before the catch-all queue is unbound:
-	// brokers confirm what an exchange without bindings drops, and refuse what is published to one that is gone.
-	Entrance string
-	// Together says that messages pass from one of the owner's own queues to the next, so that of those which are not wanted
-	// any more all go or none does, with the exchanges that lead to them.
-	Together bool
-	// Guard are policies of the owner, by name, in a form that keeps other people's policies off the
-	// owner's own queues and covers no other queue. A policy that is deleted takes this form first, and
-	// goes when the queues are gone.
-	Guard map[string]topology.Policy
-	// NoteOf is the binding of the owner's that notes one of somebody else's on the broker while an exchange of the owner's is
-	// re-created, which that note survives. Noted reads it. Both are nil for an owner without exchanges.
-	NoteOf func(b topology.Binding, going string) topology.Binding
-	Noted  func(topology.Binding) (topology.Binding, bool)
-	// ReturnsFrom lists the queues of another owner whose messages come back by a binding of that owner's, none for any other
-	// binding; nil if there can be none. Such a binding keeps a queue only as long as these are not proved to be empty.
-	ReturnsFrom func(b topology.Binding, vhost topology.Topology) []string
-	// ForceTakesBindings says that a removal that is Forced takes bindings of others along with the queues to which they lead.
-	ForceTakesBindings, Forced bool
-	// FallsBack reports whether messages that a binding of the owner's routes go to a queue of the owner's without it. Such a
-	// binding whose key is to lead to another queue goes first: with both of them, messages would be doubled. Nil if there is none.
-	FallsBack func(topology.Binding) bool
-	// AttachedBy is who owns a queue because of a binding that leads to it, "" if nobody; nil if nobody can.
-	AttachedBy func(topology.Binding) string
+	// Forced says that the removal deletes queues with the messages in them.
+	Forced bool
 	// RestoresDeadLetterRoute says that dead letters may be pending because they had no way to go, and
 	// have one after the change.
 	RestoresDeadLetterRoute bool

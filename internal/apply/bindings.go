@@ -106,7 +106,7 @@ func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
 		leadsElsewhere := func(other topology.Binding) bool {
 			return other.Source == b.Source && other.RoutingKey == b.RoutingKey && other.Destination != b.Destination
 		}
-		return c.FallsBack == nil || !c.FallsBack(b) || !slices.ContainsFunc(created, leadsElsewhere)
+		return !c.FallsBack(b) || !slices.ContainsFunc(created, leadsElsewhere)
 	})
 }
 
@@ -184,17 +184,17 @@ func (c Change) bound(going topology.Topology, bindings []topology.Binding) *Bou
 }
 
 // takesBindings reports whether bindings of others go along.
-func (c Change) takesBindings() bool { return c.Forced && c.ForceTakesBindings }
+func (c Change) takesBindings() bool { return c.Forced && c.ForceTakesBindings() }
 
 // leftUnbound are the bindings of others to the owner's exchanges that an apply which was killed has noted and left unbound. A
 // removal would lose them with their notes.
 func (c Change) leftUnbound() []topology.Binding {
-	if c.Noted == nil || len(c.Wanted.Exchanges) > 0 {
+	if len(c.Wanted.Exchanges) > 0 {
 		return nil
 	}
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
-		b, isNote := c.Noted(note)
+		b, isNote := c.Notes().Noted(note)
 		_, hasSource := c.All.Exchanges[b.Source]
 		_, exists := c.All.Exchanges[b.Destination]
 		_, own := c.Live.Exchanges[b.Destination]
@@ -214,7 +214,7 @@ func (c Change) foreign(b topology.Binding) bool {
 
 // returnsFrom is ReturnsFrom of a binding that was there when the proof began.
 func (c Change) returnsFrom(b topology.Binding) []string {
-	if c.ReturnsFrom == nil || !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+	if !slices.ContainsFunc(c.All.Bindings, b.Equal) {
 		return nil
 	}
 	return c.ReturnsFrom(b, c.All.Topology)

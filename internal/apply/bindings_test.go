@@ -53,7 +53,7 @@ func TestNotesAboutOthersBindNothing(t *testing.T) {
 		"a queue of others":     {Source: "amq.topic", Destination: "victim", RoutingKey: "#"},
 		"an exchange of others": {Source: "amq.topic", Destination: "amq.fanout", ToExchange: true, RoutingKey: "#"},
 	} {
-		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, p.Names().NoteOf(forged, "")))
+		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, p.Names().Notes().Of(forged, "")))
 		if now := update(t, a, p); strings.Contains(now, "\n"+forged.String()) || strings.Contains(now, stored.UnboundArgument) {
 			t.Errorf("%s: bindings:\n%s", name, now)
 		}
@@ -110,7 +110,7 @@ func damage(t *testing.T, b *brokertest.Broker, a *Applier, p pipeline.Pipeline,
 	for _, binding := range others {
 		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, binding))
 	}
-	for _, own := range pipeline.Expand(p).Bindings {
+	for _, own := range p.Expand().Bindings {
 		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, own))
 	}
 	return others
@@ -294,7 +294,7 @@ func bindAtStep(
 		require.NoError(t, direct.client.Unbind(t.Context(), b.Vhost, binding))
 	}
 	if len(bound) > 0 && !creates {
-		requirePutBack(t, at, bound, pipeline.Expand(p), now.Topology)
+		requirePutBack(t, at, bound, p.Expand(), now.Topology)
 	}
 	require.NoError(t, direct.ForceRemove(t.Context(), changeTo(t, direct, p, nil)))
 	if left := list(t, direct, b.Vhost); len(left.Queues)+len(left.Policies) > 0 {

@@ -104,7 +104,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	c := newApplier(t, b, b.Endpoint)
 	all := list(t, c, b.Vhost)
 	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
-	e := c.execution(Change{Vhost: b.Vhost, All: all, Live: pipeline.Owned(small(b), all.Topology)})
+	e := c.execution(Change{Owner: Plain{}, Vhost: b.Vhost, All: all, Live: small(b).Owned(all.Topology)})
 	require.NoError(t, e.unbindAll(t.Context(), e.bindingsTo(targets), targets))
 	rejectSlowly(t, b, "work", 1)
 	brokertest.Eventually(t, func() error {
@@ -126,9 +126,9 @@ func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p, a := small(b), quickApplier(t, b, b.Endpoint)
-	left := pipeline.Identity(p)
+	left := p.Identity()
 	identity := topology.Topology{Exchanges: left.Exchanges, Queues: left.Queues}
-	require.NoError(t, a.Create(t.Context(), Change{Vhost: p.Vhost, All: list(t, a, p.Vhost), Wanted: identity}))
+	require.NoError(t, a.Create(t.Context(), Change{Owner: Plain{}, Vhost: p.Vhost, All: list(t, a, p.Vhost), Wanted: identity}))
 	ready, start, won := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var first, late sync.Once
 	var winnerErr error
@@ -157,7 +157,7 @@ func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 	if <-won; winnerErr != nil {
 		t.Errorf("the winner got %v", winnerErr)
 	}
-	requireLive(t, a, p, pipeline.Expand(p))
+	requireLive(t, a, p, p.Expand())
 }
 
 // Limits of broker.Client.
@@ -243,7 +243,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	both.Go(func() {
 		defer close(goOn)
 		<-begun
-		change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)} // as if it had listed before the first began
+		change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // as if it had listed before the first began
 		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "exists already") {
 			t.Errorf("the second got %v", err)
 		}
@@ -256,7 +256,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	})
 	close(begun)
 	both.Wait()
-	requireLive(t, newApplier(t, b, b.Endpoint), p, pipeline.Expand(p))
+	requireLive(t, newApplier(t, b, b.Endpoint), p, p.Expand())
 }
 
 // Brokers can answer two creators that an object is new. Neither can tell what is its own then.
@@ -269,9 +269,9 @@ func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
 			answer.Code = http.StatusCreated
 		}
 	}))
-	change := Change{Vhost: p.Vhost, Wanted: pipeline.Expand(p), Identity: pipeline.Identity(p)} // as if it had listed before
+	change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // as if it had listed before
 	require.ErrorContains(t, late.Create(t.Context(), change), "exists already")
-	requireLive(t, newApplier(t, b, b.Endpoint), p, pipeline.Expand(p))
+	requireLive(t, newApplier(t, b, b.Endpoint), p, p.Expand())
 }
 
 func TestForEachParallelBeginsNothingAfterAFailure(t *testing.T) {
@@ -320,7 +320,7 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 				Pipeline: "orders", Vhost: b.Vhost, Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000,
 			}
 			return a.Create(t.Context(), Change{
-				Vhost: b.Vhost, All: list(t, a, b.Vhost), Wanted: pipeline.ExpandAttachment(attachment), AttachedBy: pipeline.AttachedBy,
+				Owner: attachmentOwner{}, Vhost: b.Vhost, All: list(t, a, b.Vhost), Wanted: attachment.Expand(),
 			})
 		},
 	} {
@@ -359,7 +359,9 @@ func attaching(t *testing.T, a *Applier, b *brokertest.Broker) Change {
 	t.Helper()
 	p := small(b)
 	p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: topology.Quorum}}
-	c := creation(t, a, p)
-	c.AttachedBy = pipeline.AttachedBy
-	return c
+	return creation(t, a, p)
 }
+
+type attachmentOwner struct{ Plain }
+
+func (attachmentOwner) AttachedBy(b topology.Binding) string { return pipeline.AttachedBy(b) }

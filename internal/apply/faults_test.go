@@ -49,7 +49,7 @@ func TestReadsThatFailDuringAProofDeleteNothing(t *testing.T) {
 				if err == nil || !ill.Load() || !strings.Contains(err.Error(), "no such backend") {
 					t.Fatalf("got %v", err)
 				}
-				if now := list(t, a, b.Vhost); len(now.Queues) < len(pipeline.Expand(p).Queues) || !strings.Contains(bindings(t, a, b.Vhost), returns) {
+				if now := list(t, a, b.Vhost); len(now.Queues) < len(p.Expand().Queues) || !strings.Contains(bindings(t, a, b.Vhost), returns) {
 					t.Errorf("left: %v; bindings:\n%s", now.Queues, bindings(t, a, b.Vhost))
 				}
 				update(t, a, p)
@@ -66,7 +66,7 @@ func TestWriteWhoseAnswerIsLostCountsAsOursIfItTookEffect(t *testing.T) {
 	})
 	p := small(b)
 	require.NoError(t, create(t, c, p))
-	requireLive(t, c, p, pipeline.Expand(p))
+	requireLive(t, c, p, p.Expand())
 }
 
 func TestWriteThatNeverArrivedFailsAndIsRolledBack(t *testing.T) {
@@ -177,7 +177,7 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 		}
 		return true, r.Method != http.MethodDelete
 	})
-	e := c.execution(Change{Vhost: b.Vhost, SharedQueues: []string{"work"}})
+	e := c.execution(Change{Owner: Plain{}, Vhost: b.Vhost, SharedQueues: []string{"work"}})
 	if err := e.removeQueue(t.Context(), "work", topology.Queue{Type: topology.Quorum}, false); err == nil || deletions.Load() != 1 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)
 	}
@@ -196,7 +196,7 @@ func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 		}
 		w.WriteHeader([]int{http.StatusBadGateway, http.StatusForbidden}[min(deletions.Add(1), 2)-1])
 	})))
-	e := a.execution(Change{Vhost: b.Vhost})
+	e := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost})
 	err := e.removeQueue(t.Context(), "orders.retry.5s", topology.Queue{Type: topology.Quorum}, false)
 	if err == nil || !strings.Contains(err.Error(), "stays unbound") || !e.deletionUnknown["orders.retry.5s"] || deletions.Load() != 2 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)

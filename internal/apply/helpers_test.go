@@ -77,9 +77,7 @@ func create(t *testing.T, a *Applier, p pipeline.Pipeline) error {
 // creation makes the pipeline of what is there.
 func creation(t *testing.T, a *Applier, p pipeline.Pipeline) Change {
 	t.Helper()
-	c := changeTo(t, a, p, &p)
-	c.Identity = pipeline.Identity(p)
-	return c
+	return changeTo(t, a, p, &p)
 }
 
 // declaring is a pipeline with a queue of its own.
@@ -94,14 +92,10 @@ func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 // changeTo turns a live pipeline into the wanted one. If wanted is nil, it removes the pipeline.
 func changeTo(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipeline) Change {
 	t.Helper()
-	all, n := list(t, a, p.Vhost), p.Names()
-	c := Change{
-		Vhost: p.Vhost, All: all, Live: pipeline.Owned(p, all.Topology), SharedQueues: []string{"declared"},
-		CatchAll: n.FailedQueue(), Guard: pipeline.Guard(p), NoteOf: n.NoteOf, Noted: n.Noted,
-		ReturnsFrom: pipeline.ReturnsFrom,
-	}
+	all := list(t, a, p.Vhost)
+	c := Change{Owner: p, Vhost: p.Vhost, All: all, Live: p.Owned(all.Topology), SharedQueues: []string{"declared"}}
 	if wanted != nil {
-		c.Wanted = pipeline.Expand(*wanted)
+		c.Wanted = wanted.Expand()
 	}
 	return c
 }
@@ -120,7 +114,7 @@ func update(t *testing.T, a *Applier, p pipeline.Pipeline) string {
 	t.Helper()
 	_, err := a.Update(t.Context(), changeTo(t, a, p, &p))
 	require.NoError(t, err)
-	requireLive(t, a, p, pipeline.Expand(p))
+	requireLive(t, a, p, p.Expand())
 	return bindings(t, a, p.Vhost)
 }
 
@@ -134,5 +128,5 @@ func requireSame(t *testing.T, want, got topology.Topology) {
 // requireLive fails the test unless these are the objects of the pipeline that are on the broker.
 func requireLive(t *testing.T, a *Applier, p pipeline.Pipeline, want topology.Topology) {
 	t.Helper()
-	requireSame(t, want, pipeline.Owned(p, list(t, a, p.Vhost).Topology))
+	requireSame(t, want, p.Owned(list(t, a, p.Vhost).Topology))
 }

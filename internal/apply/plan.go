@@ -14,10 +14,10 @@ import (
 func planCreate(c Change) []step {
 	changes := topology.Diff(c.Wanted, c.Live)
 	missing := changes.Create
-	identity := topology.Diff(c.Identity, c.Live).Create
+	identity := topology.Diff(c.Identity(), c.Live).Create
 	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, changes.Update).Policies)}
 	steps := slices.Concat([]step{attach}, putAll(missing), []step{c.attaching(missing.Bindings)})
-	if len(c.Identity.Exchanges) > 0 {
+	if len(c.Identity().Exchanges) > 0 {
 		steps = slices.Concat(
 			[]step{{do: put, exchanges: identity.Exchanges}, {do: put, policies: c.guardFirst(missing)}},
 			putAll(topology.Topology{Queues: identity.Queues, Bindings: identity.Bindings}),
@@ -44,7 +44,7 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	if !c.coveredByOthers(own) {
 		return nil
 	}
-	guard := maps.Clone(c.Guard)
+	guard := c.Guard()
 	maps.DeleteFunc(guard, func(name string, _ topology.Policy) bool { _, isMissing := missing.Policies[name]; return !isMissing })
 	return c.writeOrder(guard)
 }
@@ -117,7 +117,7 @@ func planUpdate(c Change) ([]step, error) {
 
 // ifNotEmpty is what becomes of the owner's own queues that go if one of them is not empty.
 func (c Change) ifNotEmpty() failure {
-	if c.Together {
+	if c.Entrance() != "" {
 		return keepAll
 	}
 	return keep
@@ -170,9 +170,9 @@ func planDrain(c Change) []step {
 func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	shared, early := c.split(c.Live.Queues)
 	last := maps.Clone(shared)
-	if catchAll, exists := early[c.CatchAll]; exists {
-		last[c.CatchAll] = catchAll
-		delete(early, c.CatchAll)
+	if catchAll, exists := early[c.CatchAll()]; exists {
+		last[c.CatchAll()] = catchAll
+		delete(early, c.CatchAll())
 	}
 	entrance, others := c.splitEntrance()
 	if err := c.requireReadableOf(entrance); err != nil {
@@ -214,9 +214,9 @@ func (c Change) requireUnbound(ifFails failure) step {
 // splitEntrance divides the owner's exchanges into the one that applications publish to and all others.
 func (c Change) splitEntrance() (entrance, others map[string]topology.Exchange) {
 	entrance, others = map[string]topology.Exchange{}, maps.Clone(c.Live.Exchanges)
-	if exchange, exists := others[c.Entrance]; exists {
-		entrance[c.Entrance] = exchange
-		delete(others, c.Entrance)
+	if exchange, exists := others[c.Entrance()]; exists {
+		entrance[c.Entrance()] = exchange
+		delete(others, c.Entrance())
 	}
 	return entrance, others
 }
@@ -245,8 +245,9 @@ func (c Change) allChecks() emptinessChecks {
 // narrowed.
 func (c Change) dividePolicies() (guard, narrowed, attaching map[string]topology.Policy) {
 	guard, narrowed, attaching = map[string]topology.Policy{}, map[string]topology.Policy{}, map[string]topology.Policy{}
+	forms := c.Guard()
 	for name, live := range c.Live.Policies {
-		form, guards := c.Guard[name]
+		form, guards := forms[name]
 		if !guards {
 			attaching[name] = live
 			continue

@@ -63,11 +63,31 @@ func around(live topology.Topology) topology.Vhost {
 	return topology.Vhost{Topology: topology.Merge(live, others), Version: topology.Version{Major: 4}}
 }
 
-func change(live, wanted topology.Topology) Change {
-	return Change{
-		Vhost: "v", All: around(live), Live: live, Wanted: wanted, CatchAll: "caught",
-		Guard: map[string]topology.Policy{"own": atLeastOnce(narrow)},
+// owner has what a test says.
+type owner struct {
+	Plain
+	identity      topology.Topology
+	entrance      string
+	takesBindings bool
+	returns       bool
+}
+
+func (o owner) Identity() topology.Topology { return o.identity }
+func (owner) Guard() map[string]topology.Policy {
+	return map[string]topology.Policy{"own": atLeastOnce(narrow)}
+}
+func (owner) CatchAll() string           { return "caught" }
+func (o owner) Entrance() string         { return o.entrance }
+func (o owner) ForceTakesBindings() bool { return o.takesBindings }
+func (o owner) ReturnsFrom(b topology.Binding, _ topology.Topology) []string {
+	if !o.returns {
+		return nil
 	}
+	return []string{"before " + b.Source}
+}
+
+func change(live, wanted topology.Topology) Change {
+	return Change{Owner: owner{}, Vhost: "v", All: around(live), Live: live, Wanted: wanted}
 }
 
 func stepsOf(t *testing.T) func([]step, error) []step {
@@ -99,7 +119,7 @@ func TestPlanCreate(t *testing.T) {
 		"put: policy own " + wide + ", policy own/other ^other$",
 	}
 	c := change(topology.New(), owned())
-	c.Identity = identity(c.Wanted)
+	c.Owner = owner{identity: identity(c.Wanted)}
 	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx"}, rest...)...)
 
 	// While somebody else's policy covers a queue that is created, ours is there before.
@@ -333,11 +353,10 @@ func TestBound(t *testing.T) {
 		"removal":     {topology.Topology{}, nil, "foreign -> in"},
 		"replacement": {replaced, nil, "foreign -> in"},
 		"it stays":    {kept, nil, ""},
-		"by force":    {topology.Topology{}, func(c *Change) { c.ForceTakesBindings, c.Forced = true, true }, ""},
+		"by force":    {topology.Topology{}, func(c *Change) { c.Owner, c.Forced = owner{takesBindings: true}, true }, ""},
 		"forced, but": {topology.Topology{}, func(c *Change) { c.Forced = true }, "foreign -> in"},
 		"on its way back": {topology.Topology{}, func(c *Change) {
-			c.SharedQueues = []string{"in"}
-			c.ReturnsFrom = func(b topology.Binding, _ topology.Topology) []string { return []string{"before " + b.Source} }
+			c.SharedQueues, c.Owner = []string{"in"}, owner{returns: true}
 		}, ""},
 	} {
 		c := change(owned(), test.wanted)
@@ -386,7 +405,7 @@ func TestPlansRefuseWhatCannotBeRead(t *testing.T) {
 func TestPlanCreateGoesOnAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 	c := change(topology.New(), owned())
-	c.Identity = identity(c.Wanted)
+	c.Owner = owner{identity: identity(c.Wanted)}
 	c.Live.Exchanges["dlx"] = c.Wanted.Exchanges["dlx"]
 	c.Live.Policies["own"] = atLeastOnce(narrow)
 	delete(c.Wanted.Policies, "own/other")

@@ -173,7 +173,7 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			a := reported(t, b, "work", func(look int) (messages, pending int) { return 0, held(look) })
-			err := a.execution(Change{Vhost: b.Vhost}).run(t.Context(), []step{
+			err := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost}).run(t.Context(), []step{
 				{do: proveNonePending, ifFails: refuse, checks: checksOf(pendingDeadLetters, "work")},
 			})
 			var kept *KeptError
@@ -195,7 +195,7 @@ func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 		}
 		return 0, 0
 	})
-	change := Change{Vhost: b.Vhost}
+	change := Change{Owner: Plain{}, Vhost: b.Vhost}
 	steps := []step{change.removeIfEmpty(map[string]topology.Queue{"paid": {Type: topology.Quorum}}, refuse)}
 	require.NoError(t, a.execution(change).run(t.Context(), steps))
 	require.Empty(t, list(t, a, b.Vhost).Queues)
@@ -211,7 +211,7 @@ func TestWhatIsGoneIsNotStuck(t *testing.T) {
 		}
 		return 0, 0
 	})
-	e := a.execution(Change{Vhost: b.Vhost})
+	e := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost})
 	found, err := e.lastingContents(t.Context(), checksOf(use, "paid"))
 	require.NoError(t, err)
 	require.Empty(t, found)
@@ -233,7 +233,7 @@ func TestQueuesGoTogetherOrNotAtAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			c := Change{Vhost: b.Vhost, Together: true, Wanted: topology.Topology{
+			c := Change{Owner: owner{entrance: "high"}, Vhost: b.Vhost, Wanted: topology.Topology{
 				Exchanges: map[string]topology.Exchange{"high": {Type: "fanout"}, "low": {Type: "fanout"}},
 				Queues:    map[string]topology.Queue{"high": quorum("low"), "low": quorum("due")},
 				Bindings: []topology.Binding{

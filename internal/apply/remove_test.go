@@ -109,7 +109,7 @@ func TestOwnQueuesAreGuardedAsLongAsTheyExist(t *testing.T) {
 	}
 	time.Sleep(2 * time.Second) // longer than the foreign policy lets a queue live
 	all := list(t, a, b.Vhost)
-	removal := Change{Vhost: b.Vhost, All: all, Live: c.Wanted, CatchAll: "caught", Guard: c.Guard}
+	removal := Change{Owner: c.Owner, Vhost: b.Vhost, All: all, Live: c.Wanted}
 	require.NoError(t, a.Remove(t.Context(), removal))
 	require.NotZero(t, stop(), "the own queues were never seen")
 	if left := list(t, a, b.Vhost); len(left.Policies) != 1 || len(left.Queues) != 2 {
@@ -155,7 +155,7 @@ func TestRefusedRemovalGivesTheGuardItsLiveForm(t *testing.T) {
 		}
 	}))
 	all := list(t, a, b.Vhost)
-	err := through.Remove(t.Context(), Change{Vhost: b.Vhost, All: all, Live: c.Wanted, CatchAll: "caught", Guard: c.Guard})
+	err := through.Remove(t.Context(), Change{Owner: c.Owner, Vhost: b.Vhost, All: all, Live: c.Wanted})
 	var kept *KeptError
 	if !errors.As(err, &kept) || kept.Queues["in"] == "" || !narrowed.Load() {
 		t.Fatalf("got %v, narrowed: %t", err, narrowed.Load())
@@ -167,7 +167,7 @@ func foreignPolicyOverEverything(t *testing.T) Change {
 	t.Helper()
 	c := change(topology.New(), owned())
 	delete(c.Wanted.Policies, "own/other")
-	c.Identity = identity(c.Wanted)
+	c.Owner = owner{identity: identity(c.Wanted)}
 	c.All.Policies["all"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Priority: 9, Definition: topology.Arguments{"expires": int64(1000), "message-ttl": int64(1)}}
 	return c
 }

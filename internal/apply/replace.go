@@ -65,7 +65,7 @@ func (e *execution) note(ctx context.Context, exchange string, bindings []topolo
 		if e.owns(b) {
 			continue
 		}
-		if err := e.client.Bind(ctx, e.Vhost, e.NoteOf(b, exchange)); err != nil {
+		if err := e.client.Bind(ctx, e.Vhost, e.Notes().Of(b, exchange)); err != nil {
 			return fmt.Errorf("note binding %q before it is deleted: %w", b, err)
 		}
 	}
@@ -78,7 +78,7 @@ func (e *execution) bringBack(ctx context.Context, name string, exchange topolog
 	for _, b := range fromFirst(name, bindings) {
 		err := e.rebind(ctx, []topology.Binding{b})
 		if err == nil && !e.owns(b) {
-			err = e.client.Unbind(ctx, e.Vhost, e.NoteOf(b, name))
+			err = e.client.Unbind(ctx, e.Vhost, e.Notes().Of(b, name))
 		}
 		failed = append(failed, err)
 	}
@@ -97,10 +97,7 @@ func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding 
 func (c Change) noted() []topology.Binding {
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
-		if c.Noted == nil {
-			break
-		}
-		b, isNote := c.Noted(note)
+		b, isNote := c.Notes().Noted(note)
 		_, from := c.Wanted.Exchanges[b.Source]
 		_, to := c.Wanted.Exchanges[b.Destination]
 		if isNote && (from || to && b.ToExchange) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
@@ -119,9 +116,6 @@ func (e *execution) restore(ctx context.Context, b topology.Binding) error {
 }
 
 func (c Change) isNote(b topology.Binding) bool {
-	if c.Noted == nil {
-		return false
-	}
-	_, is := c.Noted(b)
+	_, is := c.Notes().Noted(b)
 	return is
 }

@@ -34,7 +34,7 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 			e = delayed.Exchange{Name: name, Precision: pipeline.Delay{Wait: 1}}
 		}
 		e.Retired = e.RetiredUpTo(e.Names().LevelsIn(g.vhost.Topology))
-		found = append(found, delayedExchange{e.Names(), delayed.Expand(e)})
+		found = append(found, delayedExchange{e.Names(), e.Expand()})
 	}
 	return found
 }
@@ -74,7 +74,7 @@ func onEach(find func(g graph, d delayedExchange, report func(message, remedy st
 func bypassedDelays(g graph, d delayedExchange, report func(message, remedy string)) {
 	var others []string
 	for _, b := range g.bindings[d.Exchange()] {
-		if _, isNote := d.Noted(b); !isNote && (b.ToExchange || b.Destination != d.Inbox()) {
+		if _, isNote := d.Notes().Noted(b); !isNote && (b.ToExchange || b.Destination != d.Inbox()) {
 			others = append(others, destination(b))
 		}
 	}

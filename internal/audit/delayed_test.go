@@ -27,11 +27,11 @@ const (
 // delaying is a whole delayed exchange of this name, with ten levels and of this type.
 func delaying(name, kind string) part {
 	return func(v *topology.Vhost) {
-		v.Topology = topology.Merge(v.Topology, delayed.Expand(delayed.Exchange{
+		v.Topology = topology.Merge(v.Topology, delayed.Exchange{
 			Name: name, Vhost: "/", Type: kind, PolicyPriority: delayed.DefaultPolicyPriority,
 			MaxDelay:  pipeline.Delay{Wait: 100 * time.Second, Spelling: "100s"},
 			Precision: pipeline.Delay{Wait: 100 * time.Millisecond, Spelling: "100ms"},
-		}))
+		}.Expand())
 	}
 }
 
@@ -87,7 +87,7 @@ func TestQuietDelayedExchanges(t *testing.T) {
 		"more levels": all(events, func(v *topology.Vhost) { // of a precision that it had before
 			e, _ := delayed.Recover("events", "/", v.Topology)
 			e.Retired = []delayed.Level{{Unit: time.Second}, {Unit: time.Second, Bit: 1}}
-			v.Topology = topology.Merge(v.Topology, delayed.Expand(e))
+			v.Topology = topology.Merge(v.Topology, e.Expand())
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {

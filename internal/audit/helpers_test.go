@@ -79,7 +79,7 @@ func expandedOf(engine, queueType string, workQueues map[string]pipeline.WorkQue
 			Delays: []pipeline.Delay{{Wait: time.Second, Spelling: "1s"}}, PolicyPriority: pipeline.DefaultPolicyPriority,
 			WorkQueues: workQueues,
 		}
-		v.Topology = topology.Merge(v.Topology, pipeline.Expand(p))
+		v.Topology = topology.Merge(v.Topology, p.Expand())
 	}
 }
 

@@ -66,7 +66,7 @@ func empty(string) topology.Topology { return topology.Topology{} }
 // newDelayed makes a delayed exchange with a queue for what is due.
 func newDelayed(t *testing.T, name string) *contender {
 	t.Helper()
-	c := newContender(t, name, func(vhost string) topology.Topology { return delayed.Expand(spec(vhost)) })
+	c := newContender(t, name, func(vhost string) topology.Topology { return spec(vhost).Expand() })
 	c.hours = names.Level(delayed.WayOf(hour, unit).Entry)
 	c.declareQueue(t, workQueue, nil)
 	c.bind(t, workQueue, "#", names.DeliverExchange())

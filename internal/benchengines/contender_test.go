@@ -45,7 +45,7 @@ func newContenders(t *testing.T, sidecar string) []*contender {
 		{name: pipeline.EngineNative, failures: failures, fail: func(d amqp.Delivery) error { return d.Reject(true) }},
 	}
 	for _, c := range all {
-		c.Broker = benchtest.New(t, c.name, func(vhost string) topology.Topology { return pipeline.Expand(c.spec(vhost)) })
+		c.Broker = benchtest.New(t, c.name, func(vhost string) topology.Topology { return c.spec(vhost).Expand() })
 		if !c.VersionAtLeast("4.3.1") {
 			t.Fatalf("RabbitMQ %s does not have all engines; run it with BROKER=\"--version 4.3\"", c.Version)
 		}

@@ -34,7 +34,7 @@ func newVhost(t *testing.T, binary string) *vhost {
 	return &vhost{binary: binary, Broker: benchtest.New(t, "failed", func(vhost string) topology.Topology {
 		spec := benchtest.Pipeline(*queueType, time.Minute, workQueue)
 		spec.Vhost = vhost
-		return pipeline.Expand(spec)
+		return spec.Expand()
 	})}
 }
 

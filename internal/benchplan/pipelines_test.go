@@ -104,7 +104,7 @@ func (s scenario) objects(t testing.TB, name, vhost string) topology.Topology {
 		require.NoError(t, err)
 		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: spelling})
 	}
-	return pipeline.Expand(p)
+	return p.Expand()
 }
 
 // foreign are the calls that make policies of somebody else's, which match no queue of the pipelines.

@@ -39,7 +39,7 @@ func newPipeline(t *testing.T, queueType string, queues int) *benchPipeline {
 	p.spec = benchtest.Pipeline(queueType, delay, p.queues...)
 	p.Broker = benchtest.New(t, fmt.Sprintf("%s-%d", queueType, queues), func(vhost string) topology.Topology {
 		p.spec.Vhost = vhost
-		return pipeline.Expand(p.spec)
+		return p.spec.Expand()
 	})
 	t.Cleanup(func() { // takes the broker too long in one request, that for the vhost
 		for _, queue := range p.queues {

@@ -9,9 +9,9 @@ import (
 )
 
 // Expand returns every object that the delayed exchange owns. It is a pure function of the specification.
-func Expand(e Exchange) topology.Topology {
-	n, t := e.Names(), Identity(e)
-	maps.Copy(t.Policies, Guard(e))
+func (e Exchange) Expand() topology.Topology {
+	n, t := e.Names(), e.Identity()
+	maps.Copy(t.Policies, e.Guard())
 	// What the inbox does not get is kept.
 	t.Exchanges[n.Exchange()] = topology.Exchange{Type: "fanout", Arguments: pipeline.Alternate(n.UnroutedExchange())}
 	t.Exchanges[n.DeliverExchange()] = topology.Exchange{Type: e.Type, Arguments: pipeline.Alternate(n.UnroutedExchange())}
@@ -31,7 +31,7 @@ func Expand(e Exchange) topology.Topology {
 
 // Identity returns the objects from which the delayed exchange can be read back: as soon as they are there, it can be
 // imported. They have the definition.
-func Identity(e Exchange) topology.Topology {
+func (e Exchange) Identity() topology.Topology {
 	n, t := e.Names(), topology.New()
 	t.Exchanges[n.UnroutedExchange()] = topology.Exchange{Type: "fanout"}
 	// What somebody rejects there comes back.
@@ -66,7 +66,7 @@ const DefaultPolicyPriority = pipeline.DefaultPolicyPriority
 
 // Guard returns the policy that keeps those of others off the delayed exchange's queues, by name. It says what these say
 // themselves.
-func Guard(e Exchange) map[string]topology.Policy {
+func (e Exchange) Guard() map[string]topology.Policy {
 	return map[string]topology.Policy{e.Names().QueuesPolicy(): {
 		// RabbitMQ before 3.12 knows no finer word.
 		Pattern: e.Names().ownPattern(), ApplyTo: "queues", Priority: e.PolicyPriority,

@@ -49,7 +49,7 @@ func TestExpand(t *testing.T) {
 		"events.delay.unrouted -> events.delay.unrouted " +
 			`delay-definition='{"version":1,"type":"topic","max_delay":"1500ms","precision":"1000ms"}'`,
 	}}
-	require.Empty(t, cmp.Diff(want, topology.Render(delayed.Expand(e))))
+	require.Empty(t, cmp.Diff(want, topology.Render(e.Expand())))
 }
 
 // The policy covers the own queues, of whatever unit, and nothing else.
@@ -76,7 +76,7 @@ func TestPermissions(t *testing.T) {
 	}
 	writes := regexp.MustCompile(worker.Write)
 	e.Retired = []delayed.Level{{Unit: e.Precision.Wait * 3}}
-	for name := range delayed.Expand(e).Exchanges {
+	for name := range e.Expand().Exchanges {
 		if writes.MatchString(name) != (name != "events") {
 			t.Errorf("the sidecar may write to %s: %t", name, name == "events")
 		}

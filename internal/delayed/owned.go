@@ -55,8 +55,8 @@ func (n Names) isLevelExchange(name string, exchange topology.Exchange) bool {
 // Owned picks out of a whole vhost what belongs to the delayed exchange. Objects of others are left out even where they
 // meet its own: a foreign queue bound to the exchange is not its, nor is one that only has the name of a level that is out
 // of the specification.
-func Owned(e Exchange, vhost topology.Topology) topology.Topology {
-	n, owned, known := e.Names(), topology.New(), Expand(e)
+func (e Exchange) Owned(vhost topology.Topology) topology.Topology {
+	n, owned, known := e.Names(), topology.New(), e.Expand()
 	for name, exchange := range vhost.Exchanges {
 		if _, isKnown := known.Exchanges[name]; isKnown || n.isLevelExchange(name, exchange) {
 			owned.Exchanges[name] = exchange
@@ -73,7 +73,7 @@ func Owned(e Exchange, vhost topology.Topology) topology.Topology {
 		}
 	}
 	topology.SortBindings(owned.Bindings)
-	for name := range Guard(e) {
+	for name := range e.Guard() {
 		if policy, exists := vhost.Policies[name]; exists {
 			owned.Policies[name] = policy
 		}
@@ -84,7 +84,7 @@ func Owned(e Exchange, vhost topology.Topology) topology.Topology {
 // OwnsBinding reports whether a binding is the delayed exchange's: between two of its objects, so that one that leads to
 // the wrong level is seen, or a note.
 func (n Names) OwnsBinding(b topology.Binding) bool {
-	if _, isNote := n.Noted(b); isNote {
+	if _, isNote := n.Notes().Noted(b); isNote {
 		return true
 	}
 	if !n.OwnsExchange(b.Source) {

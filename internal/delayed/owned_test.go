@@ -23,14 +23,14 @@ func TestOwnedIsWhatWasExpanded(t *testing.T) {
 		Name: "events", QueueType: topology.Quorum, MaxAttempts: 2, RetryOn: []string{pipeline.ReasonRejected},
 		Delays: []pipeline.Delay{delay(t, "5s")}, PolicyPriority: pipeline.DefaultPolicyPriority,
 	}
-	vhost := pipeline.Expand(p)
+	vhost := p.Expand()
 	for _, e := range all {
-		vhost = together(vhost, delayed.Expand(e))
+		vhost = together(vhost, e.Expand())
 	}
 	for _, e := range all {
-		requireSame(t, delayed.Expand(e), delayed.Owned(e, vhost))
+		requireSame(t, e.Expand(), e.Owned(vhost))
 	}
-	requireSame(t, pipeline.Expand(p), pipeline.Owned(p, vhost))
+	requireSame(t, p.Expand(), p.Owned(vhost))
 	require.Equal(t, []string{"event", "events", "events.delay", "events.delay.100ms"}, delayed.Found(vhost))
 }
 
@@ -38,10 +38,10 @@ func TestOwnedIsWhatWasExpanded(t *testing.T) {
 func TestOwnedFindsRetiredLevels(t *testing.T) {
 	t.Parallel()
 	before, after := exchange(t, "events", "1h", "100ms"), exchange(t, "events", "5s", "2s")
-	vhost := together(delayed.Expand(before), delayed.Expand(after))
+	vhost := together(before.Expand(), after.Expand())
 	foreign := "events.delay.7s.0"
 	vhost.Queues[foreign], vhost.Exchanges[foreign] = topology.Queue{Type: topology.Quorum}, topology.Exchange{Type: "fanout"}
-	owned := delayed.Owned(after, vhost)
+	owned := after.Owned(vhost)
 	require.NotContains(t, owned.Queues, foreign, "a queue of others is owned")
 	require.NotContains(t, owned.Exchanges, foreign, "an exchange of others is owned")
 	retired := slices.DeleteFunc(after.Names().LevelsIn(owned), after.Uses)
@@ -52,12 +52,12 @@ func TestRecover(t *testing.T) {
 	t.Parallel()
 	e := exchange(t, "events", "720h", "1000ms")
 	e.Type, e.PolicyPriority = "headers", 7
-	got, err := delayed.Recover("events", "/", delayed.Expand(e))
+	got, err := delayed.Recover("events", "/", e.Expand())
 	require.NoError(t, err)
-	if changes := topology.Diff(delayed.Expand(e), delayed.Expand(got)); !changes.Empty() || got.MaxDelay != e.MaxDelay || got.Precision != e.Precision {
+	if changes := topology.Diff(e.Expand(), got.Expand()); !changes.Empty() || got.MaxDelay != e.MaxDelay || got.Precision != e.Precision {
 		t.Errorf("got %+v", got)
 	}
-	_, err = delayed.Recover("other", "/", delayed.Expand(e))
+	_, err = delayed.Recover("other", "/", e.Expand())
 	require.Error(t, err, "another one is recovered")
 }
 
@@ -79,16 +79,16 @@ func TestParseDefinitionRefusesWhatNoReleaseWrites(t *testing.T) {
 func TestBindingsOfOthers(t *testing.T) {
 	t.Parallel()
 	e := exchange(t, "events", "5s", "1s")
-	n, vhost := e.Names(), delayed.Expand(e)
+	n, vhost := e.Names(), e.Expand()
 	due := topology.Binding{Source: "events.deliver", Destination: "mails", RoutingKey: "mail.#"}
 	unbound := topology.Binding{Source: "events.deliver", Destination: "logs", RoutingKey: "#"}
 	into := topology.Binding{Source: "app", Destination: "events", ToExchange: true}
 	tap := topology.Binding{Source: "events", Destination: "mails"}
-	vhost.Bindings = append(vhost.Bindings, due, n.NoteOf(unbound, "events.deliver"), into, tap,
+	vhost.Bindings = append(vhost.Bindings, due, n.Notes().Of(unbound, "events.deliver"), into, tap,
 		topology.Binding{Destination: "events.delay.inbox", RoutingKey: "events.delay.inbox"}, topology.Binding{Source: "app", Destination: "mails"})
 	require.Empty(t, cmp.Diff([]topology.Binding{unbound, due}, n.Foreign("events.deliver", vhost)))
 	require.Empty(t, cmp.Diff([]topology.Binding{tap}, n.Foreign("events", vhost)))
-	require.Empty(t, cmp.Diff([]topology.Binding{into, tap}, delayed.BindingsThatGo(e, vhost)))
+	require.Empty(t, cmp.Diff([]topology.Binding{into, tap}, e.BindingsThatGo(vhost)))
 }
 
 // A note outlives the exchange that is re-created, and leads nowhere else.
@@ -97,39 +97,39 @@ func TestNotes(t *testing.T) {
 	n := delayed.Names("events")
 	noted := topology.Binding{Source: "events.deliver", Destination: "mails", RoutingKey: "mail.#"}
 	for _, going := range []string{"events", "events.deliver", "events.delay.unrouted", ""} {
-		note := n.NoteOf(noted, going)
+		note := n.Notes().Of(noted, going)
 		if note.Source != note.Destination || note.Source == going || !n.OwnsBinding(note) {
 			t.Errorf("going %q: %v", going, note)
 		}
-		if read, is := n.Noted(note); !is || !read.Equal(noted) {
+		if read, is := n.Notes().Noted(note); !is || !read.Equal(noted) {
 			t.Errorf("going %q: read as %v", going, read)
 		}
 	}
-	garbled := n.NoteOf(noted, "")
+	garbled := n.Notes().Of(noted, "")
 	garbled.RoutingKey = "unbound:other"
-	require.Len(t, n.GarbledNotes(topology.Topology{Bindings: []topology.Binding{garbled, n.NoteOf(noted, "")}}), 1, "garbled")
+	require.Len(t, n.Notes().Garbled(topology.Topology{Bindings: []topology.Binding{garbled, n.Notes().Of(noted, "")}}, n.OwnsExchange), 1, "garbled")
 }
 
 func TestInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	e := exchange(t, "events", "5s", "1s")
-	left := delayed.Identity(e)
-	left.Bindings, left.Policies = nil, delayed.Guard(e)
-	require.True(t, delayed.InterruptedCreation(e, left), "what an interruption leaves is not known")
-	if delayed.InterruptedCreation(e, topology.New()) || delayed.InterruptedCreation(e, delayed.Expand(e)) {
+	left := e.Identity()
+	left.Bindings, left.Policies = nil, e.Guard()
+	require.True(t, e.InterruptedCreation(left), "what an interruption leaves is not known")
+	if e.InterruptedCreation(topology.New()) || e.InterruptedCreation(e.Expand()) {
 		t.Error("nothing, or a whole one, is taken for an interruption")
 	}
 	left.Bindings = []topology.Binding{{Source: "app", Destination: "events.delay.unrouted"}}
-	require.False(t, delayed.InterruptedCreation(e, left), "what others use is taken over")
+	require.False(t, e.InterruptedCreation(left), "what others use is taken over")
 }
 
 func TestAfterApply(t *testing.T) {
 	t.Parallel()
 	prior, next := exchange(t, "events", "5s", "1s"), exchange(t, "events", "1s", "1s")
-	live := delayed.Expand(prior)
+	live := prior.Expand()
 	live.Queues["mails"] = topology.Queue{Type: topology.Classic}
-	planned := delayed.AfterApply(next, &prior, topology.Vhost{Topology: live})
-	want := delayed.Expand(next)
+	planned := next.AfterApply(&prior, topology.Vhost{Topology: live})
+	want := next.Expand()
 	want.Queues["mails"] = live.Queues["mails"]
 	requireSame(t, want, planned.Topology)
 }

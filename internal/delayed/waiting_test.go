@@ -47,7 +47,7 @@ func TestWhatWaitsIsDelivered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, m.rest, rest(t, delayed.Expand(m.exchange), m.queue, m.headers, m.exchange.Name+".deliver"))
+			require.Equal(t, m.rest, rest(t, m.exchange.Expand(), m.queue, m.headers, m.exchange.Name+".deliver"))
 		})
 	}
 }

@@ -35,8 +35,8 @@ func (a Attachment) AsPipeline() Pipeline {
 	}
 }
 
-// ExpandAttachment returns every object that the attachment owns.
-func ExpandAttachment(a Attachment) topology.Topology {
+// Expand returns every object that the attachment owns.
+func (a Attachment) Expand() topology.Topology {
 	t, n, p := topology.New(), a.Names(), a.AsPipeline()
 	t.Bindings = append(t.Bindings, a.WorkQueue.takeOver(AttachmentBinding(n, a.Queue)))
 	if a.WorkQueue.ByPolicy() {
@@ -70,8 +70,8 @@ func (n Names) attaches(b topology.Binding, queue string) bool {
 	return plain.Equal(AttachmentBinding(n, queue))
 }
 
-// OwnedByAttachment picks out of a whole vhost what belongs to the attachment.
-func OwnedByAttachment(a Attachment, vhost topology.Topology) topology.Topology {
+// Owned picks out of a whole vhost what belongs to the attachment.
+func (a Attachment) Owned(vhost topology.Topology) topology.Topology {
 	owned, n := topology.New(), a.Names()
 	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFailedPolicy(a.Queue)} {
 		if policy, exists := vhost.Policies[name]; exists {
@@ -97,27 +97,21 @@ func (n Names) parksForAttachment(b topology.Binding, queue string) bool {
 	return marked && parks && workQueue == queue
 }
 
-// ChangesOfAttachment returns what the attachment has of the vhost before a change from prior to next, nil for none: a
-// failed queue that it only declares no more is not part of it, nor one that others use, or that somebody else has re-created.
-func ChangesOfAttachment(prior, next *Attachment, vhost topology.Topology) topology.Topology {
-	live := topology.New()
-	for _, a := range []*Attachment{prior, next} {
-		if a != nil {
-			live = topology.Merge(live, OwnedByAttachment(*a, vhost))
-		}
+// ReleasedQueues is the failed queue of the attachment, if a change does not delete it although it is declared no more: it is still
+// used, others use it, or somebody else has re-created it. Next is nil for a destroy.
+func (a Attachment) ReleasedQueues(next *Attachment, vhost topology.Topology) []string {
+	if !a.WorkQueue.DeclaresFailedQueue() {
+		return nil
 	}
-	if prior == nil || !prior.WorkQueue.DeclaresFailedQueue() {
-		return live
-	}
-	name, declares, uses := prior.WorkQueue.FailedQueue, false, false
+	name, declares, uses := a.WorkQueue.FailedQueue, false, false
 	if next != nil {
 		uses = next.WorkQueue.FailedQueue == name
 		declares = uses && next.WorkQueue.DeclaresFailedQueue()
 	}
-	if !declares && (uses || !prior.Names().Declared(vhost.Queues[name]) || len(prior.othersParkIn(name, vhost)) > 0) {
-		delete(live.Queues, name)
+	if !declares && (uses || !a.Names().Declared(vhost.Queues[name]) || len(a.othersParkIn(name, vhost)) > 0) {
+		return []string{name}
 	}
-	return live
+	return nil
 }
 
 // othersParkIn lists the pipelines that have failed messages of other work queues in this queue.
@@ -126,15 +120,15 @@ func (a Attachment) othersParkIn(queue string, vhost topology.Topology) []Names 
 	return parkedExcept(own, vhost)[queue]
 }
 
-// StayingFailedQueueOf is the failed queue that a change of an attachment from prior to next, nil for a destroy, declares no more
-// and has no use for, and that stays since others have failed messages there: with the pipelines of those, or nothing.
-func StayingFailedQueueOf(prior Attachment, next *Attachment, vhost topology.Topology) map[string][]Names {
-	name := prior.WorkQueue.FailedQueue
-	if !prior.WorkQueue.DeclaresFailedQueue() || next != nil && next.WorkQueue.FailedQueue == name {
+// StayingFailedQueues is the failed queue that a change, to nil for a destroy, declares no more and has no use for, and that stays
+// since others have failed messages there: with the pipelines of those, or nothing.
+func (a Attachment) StayingFailedQueues(next *Attachment, vhost topology.Topology) map[string][]string {
+	name := a.WorkQueue.FailedQueue
+	if !a.WorkQueue.DeclaresFailedQueue() || next != nil && next.WorkQueue.FailedQueue == name {
 		return nil
 	}
-	if others := prior.othersParkIn(name, vhost); len(others) > 0 {
-		return map[string][]Names{name: others}
+	if others := a.othersParkIn(name, vhost); len(others) > 0 {
+		return map[string][]string{name: texts(others)}
 	}
 	return nil
 }
@@ -151,7 +145,7 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]
 	a.Engine = engineOf(a.Names(), policy.Definition["dead-letter-exchange"], vhost)
 	a.WorkQueue = recoverFrom(a.AsPipeline(), queue, vhost.Queues[queue], policy, hasPolicy)
-	for _, b := range OwnedByAttachment(a, vhost).Bindings {
+	for _, b := range a.Owned(vhost).Bindings {
 		if a.Names().attaches(b, queue) {
 			a.WorkQueue.TakeOverFrom, _ = takenOverFrom(b)
 			continue

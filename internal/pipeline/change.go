@@ -5,18 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// WithoutReleasedQueues returns the live objects without the work queues that the change from prior to next
-// releases instead of deleting: those that are still attached, be it by an attachment, but no longer declared,
-// and those that somebody else re-created, which do not carry the pipeline's mark. Next is nil for a destroy.
-func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipeline, vhost topology.Topology) topology.Topology {
-	kept := live
-	kept.Queues = maps.Clone(live.Queues)
-	byAttachment := Attached(prior.Names(), vhost)
-	for name, before := range prior.WorkQueues {
+// ReleasedQueues lists the queues that a change of the pipeline releases in place of deleting them: work queues that are still
+// attached, be it by an attachment, but no longer declared, those that somebody else re-created, which do not carry the pipeline's
+// mark, and failed queues that others use. Next is nil for a destroy.
+func (p Pipeline) ReleasedQueues(next *Pipeline, vhost topology.Topology) []string {
+	released := releasedFailedQueues(p, next, vhost)
+	byAttachment := Attached(p.Names(), vhost)
+	for name, before := range p.WorkQueues {
 		if !before.Declare {
 			continue
 		}
@@ -26,24 +24,23 @@ func WithoutReleasedQueues(live topology.Topology, prior Pipeline, next *Pipelin
 			attached, declared = stays, after.Declare
 		}
 		_, joined := slices.BinarySearch(byAttachment, name)
-		attached = attached || joined
-		foreign := !prior.Names().Declared(kept.Queues[name])
-		if !declared && (attached || foreign) {
-			delete(kept.Queues, name)
+		foreign := !p.Names().Declared(vhost.Queues[name])
+		if !declared && (attached || joined || foreign) {
+			released = append(released, name)
 		}
 	}
-	for _, name := range releasedFailedQueues(prior, next, vhost) {
-		delete(kept.Queues, name)
-	}
-	return kept
+	return released
 }
 
 // BindingsThatGo lists the bindings of others that are deleted with the pipeline, since they begin or end at one of its
 // exchanges, or end at one of its queues. Those of attachments do not count: a pipeline that has any is not destroyed.
-func BindingsThatGo(p Pipeline, vhost topology.Topology) []topology.Binding {
-	n, going := p.Names(), WithoutReleasedQueues(Owned(p, vhost), p, nil, vhost)
-	going = topology.Merge(going, topology.Topology{Exchanges: Expand(p).Exchanges}) // one that is missing has notes
-	return stored.WithNoted(vhost, n.Noted, func(b topology.Binding) bool {
+func (p Pipeline) BindingsThatGo(vhost topology.Topology) []topology.Binding {
+	n, going := p.Names(), p.Owned(vhost)
+	for _, name := range p.ReleasedQueues(nil, vhost) {
+		delete(going.Queues, name)
+	}
+	going = topology.Merge(going, topology.Topology{Exchanges: p.Expand().Exchanges}) // one that is missing has notes
+	return n.Notes().WithNoted(vhost, func(b topology.Binding) bool {
 		_, ofAttachment := b.Arguments[AttachmentArgument]
 		return going.Meets(b) && !n.OwnsBinding(b) && !ofAttachment
 	})
@@ -51,8 +48,8 @@ func BindingsThatGo(p Pipeline, vhost topology.Topology) []topology.Binding {
 
 // RestoresDeadLetterRoute reports whether dead letters may be pending because they had no way to go, and have one again
 // once what is missing of the pipeline is restored, or an exchange is re-created.
-func RestoresDeadLetterRoute(p Pipeline, live topology.Topology) bool {
-	n, changes := p.Names(), topology.Diff(Expand(p), live)
+func (p Pipeline) RestoresDeadLetterRoute(live topology.Topology) bool {
+	n, changes := p.Names(), topology.Diff(p.Expand(), live)
 	missing := changes.Create
 	_, noInbox := missing.Queues[n.Inbox()]
 	_, noFailed := missing.Queues[n.FailedQueue()]
@@ -65,13 +62,13 @@ func RestoresDeadLetterRoute(p Pipeline, live topology.Topology) bool {
 
 // AfterApply is the vhost as it will be once the pipeline is applied, without what belongs to other
 // pipelines alone. Prior is the pipeline as it was, nil if it is new.
-func AfterApply(p Pipeline, prior *Pipeline, vhost topology.Vhost) topology.Vhost {
+func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vhost {
 	planned := withoutOtherPipelines(vhost, p.Name)
-	replaced := Owned(p, planned.Topology)
+	replaced := p.Owned(planned.Topology)
 	if prior != nil {
-		replaced = topology.Merge(replaced, Owned(*prior, planned.Topology))
+		replaced = topology.Merge(replaced, prior.Owned(planned.Topology))
 	}
-	planned.Topology = topology.Merge(planned.Without(replaced), Expand(p))
+	planned.Topology = topology.Merge(planned.Without(replaced), p.Expand())
 	if prior != nil {
 		leaveOut(leftToOthers(*prior, p, vhost), &planned.Topology)
 	}
@@ -163,10 +160,10 @@ func ownerByName(queue string) string {
 // InterruptedCreation reports whether all that a vhost has of a new pipeline is what a creation makes before its
 // definition, exactly as it would be made, and without a binding. It cannot be imported, and to go on from there
 // takes nothing from anybody.
-func InterruptedCreation(p Pipeline, vhost topology.Topology) bool {
-	made := Identity(p)
-	made.Bindings, made.Policies = nil, Guard(p)
-	return topology.Untouched(Owned(p, vhost), made, vhost)
+func (p Pipeline) InterruptedCreation(vhost topology.Topology) bool {
+	made := p.Identity()
+	made.Bindings, made.Policies = nil, p.Guard()
+	return topology.Untouched(p.Owned(vhost), made, vhost)
 }
 
 // TakeOverArgument marks the return binding of a queue that is taken over from another pipeline, which it names: as long

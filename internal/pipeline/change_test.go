@@ -27,10 +27,10 @@ func TestBindingsThatGo(t *testing.T) {
 		"released": {WorkQueue{Type: topology.Quorum}, []topology.Binding{listener, toInbox}},
 	} {
 		p := one(c.workQueue)
-		vhost := Expand(p)
+		vhost := p.Expand()
 		vhost.Queues["work"] = topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{DeclaredByArgument: "orders"}}
-		vhost.Bindings = append(vhost.Bindings, toWork, toInbox, n.NoteOf(listener, n.FailedExchange()))
-		if found := BindingsThatGo(p, vhost); !slices.EqualFunc(found, c.want, topology.Binding.Equal) {
+		vhost.Bindings = append(vhost.Bindings, toWork, toInbox, n.Notes().Of(listener, n.FailedExchange()))
+		if found := p.BindingsThatGo(vhost); !slices.EqualFunc(found, c.want, topology.Binding.Equal) {
 			t.Errorf("%s: %v", name, found)
 		}
 	}
@@ -42,13 +42,13 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	bills.Name = "bills"
 	next.Delays = next.Delays[:1]
 	next.WorkQueues = map[string]WorkQueue{"created": {Type: topology.Quorum}, "new": {Type: topology.Classic}}
-	vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), Expand(bills)), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
+	vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), bills.Expand()), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
 
-	planned := AfterApply(next, &prior, vhost)
-	want := topology.Render(Expand(next))
-	require.Empty(t, cmp.Diff(want, topology.Render(Owned(next, planned.Topology))), "the pipeline")
-	if left := Owned(bills, planned.Topology); !left.Empty() {
+	planned := next.AfterApply(&prior, vhost)
+	want := topology.Render(next.Expand())
+	require.Empty(t, cmp.Diff(want, topology.Render(next.Owned(planned.Topology))), "the pipeline")
+	if left := bills.Owned(planned.Topology); !left.Empty() {
 		t.Errorf("left of another pipeline: %+v", left)
 	}
 	for name, kept := range map[string]bool{"work": true, "audit": true, "created": true, "new": true, "orders.retry.9s": true, "orders.retry.1m": false, "bills.inbox": false} {
@@ -85,12 +85,12 @@ func TestQueueThatWasTakenOverIsLeftOut(t *testing.T) {
 			prior, next := orders(), orders()
 			prior.WorkQueues, prior.Detached = before.workQueues, before.detached
 			next.WorkQueues, next.Detached = workQueues(), []string{"created", "work"}
-			vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), Expand(taking)), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
+			vhost := topology.Vhost{Topology: topology.Merge(liveVhost(prior), taking.Expand()), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 			for _, queue := range next.Detached {
 				vhost.Queues[queue] = topology.Queue{Type: topology.Quorum}
 			}
 
-			planned := AfterApply(next, &prior, vhost)
+			planned := next.AfterApply(&prior, vhost)
 			for queue, kept := range map[string]bool{"work": false, "created": true} {
 				if _, exists := planned.Queues[queue]; exists != kept {
 					t.Errorf("%s: there is %v", queue, exists)
@@ -118,9 +118,9 @@ func TestRestoresDeadLetterRouteWhereDeadLettersMayBeHeld(t *testing.T) {
 		"no inbox":           {func(live topology.Topology) { delete(live.Queues, "orders.inbox") }, true},
 		"no retry queue":     {func(live topology.Topology) { delete(live.Queues, "orders.retry.5s") }, false},
 	} {
-		live := Expand(p)
+		live := p.Expand()
 		test.alter(live)
-		require.Equal(t, test.want, RestoresDeadLetterRoute(p, live), name)
+		require.Equal(t, test.want, p.RestoresDeadLetterRoute(live), name)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestRestoresDeadLetterRouteWhereDeadLettersMayBeHeld(t *testing.T) {
 func TestTakenOverQueue(t *testing.T) {
 	t.Parallel()
 	p := one(WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, TakeOverFrom: "bills"})
-	vhost := Expand(p)
+	vhost := p.Expand()
 	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
 	if got := vhost.Policies["retry/orders/queue/work"].Priority; got != p.PolicyPriority+1 || got != p.PriorityOf("work") {
 		t.Errorf("priority %d", got)
@@ -159,10 +159,10 @@ func TestTakenOverAttachment(t *testing.T) {
 	if got, err := RecoverAttachment("orders", "/", "work", vhost); err != nil || !sameAttachment(got, a) || got.WorkQueue.TakeOverFrom != "bills" {
 		t.Errorf("recovered %+v, %v", got, err)
 	}
-	if owned := OwnedByAttachment(a, vhost); !topology.Diff(ExpandAttachment(a), owned).Empty() {
+	if owned := a.Owned(vhost); !topology.Diff(a.Expand(), owned).Empty() {
 		t.Errorf("owned: %v", topology.Render(owned))
 	}
-	if owned := Owned(Pipeline{Name: "orders"}, vhost); len(owned.Bindings) > 0 {
+	if owned := (Pipeline{Name: "orders"}).Owned(vhost); len(owned.Bindings) > 0 {
 		t.Errorf("the pipeline takes it for its own: %v", owned.Bindings)
 	}
 }
@@ -172,9 +172,9 @@ func TestDetachedQueue(t *testing.T) {
 	t.Parallel()
 	p := one(WorkQueue{Type: topology.Quorum})
 	p.WorkQueues, p.Detached = map[string]WorkQueue{}, []string{"work"}
-	vhost := Expand(p)
+	vhost := p.Expand()
 	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
-	require.Equal(t, p.Detached, Detached("orders", Owned(p, vhost)))
+	require.Equal(t, p.Detached, Detached("orders", p.Owned(vhost)))
 	if recovered, err := Recover("orders", "/", vhost); err != nil || len(recovered.WorkQueues) > 0 {
 		t.Errorf("recovered %+v, %v", recovered.WorkQueues, err)
 	}
@@ -190,7 +190,7 @@ func TestLeaving(t *testing.T) {
 		"stays": {}, "goes": {}, "taken over": {TakeOverFrom: "bills"}, "deleted": {Declare: true}, "a~b": {}, "unbound": {},
 	}}
 	next := Pipeline{Name: "orders", WorkQueues: map[string]WorkQueue{"stays": {}}}
-	bound := Expand(prior).Bindings
+	bound := prior.Expand().Bindings
 	isBound := func(b topology.Binding) bool {
 		return b.Destination != "unbound" && slices.ContainsFunc(bound, b.Equal)
 	}

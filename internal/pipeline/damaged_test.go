@@ -16,11 +16,12 @@ const healthy = `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["reje
 
 // defined is a pipeline whose definitions are these, whatever they are.
 func defined(definitions ...any) topology.Topology {
-	vhost := pipeline.Expand(pipeline.Pipeline{
+	vhost := pipeline.Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 2, RetryOn: []string{pipeline.ReasonRejected}, QueueType: topology.Quorum,
 		Delays:     []pipeline.Delay{{Wait: 5 * time.Second, Spelling: "5s"}},
 		WorkQueues: map[string]pipeline.WorkQueue{"work": {Type: topology.Quorum}},
-	})
+	}.Expand()
+
 	var bindings []topology.Binding
 	for _, b := range vhost.Bindings {
 		if b.Destination != "orders.failed" {
@@ -96,7 +97,7 @@ func FuzzDefinition(f *testing.F) {
 			return
 		}
 		p.GivesUpAfter()
-		pipeline.Owned(p, vhost)
+		p.Owned(vhost)
 		require.Empty(t, workerconfig.Validate(p.Worker()), text)
 		again, err := pipeline.Recover("orders", "/", defined(p.Definition().String()))
 		if err != nil || again.Definition().String() != p.Definition().String() {

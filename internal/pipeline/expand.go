@@ -21,8 +21,8 @@ const (
 const InboxDeliveryLimit = int64(1_000)
 
 // Expand returns every object that the pipeline owns. It is a pure function of the specification.
-func Expand(p Pipeline) topology.Topology {
-	t := Identity(p)
+func (p Pipeline) Expand() topology.Topology {
+	t := p.Identity()
 	maps.Copy(t.Exchanges, ExpandExchanges(p))
 	p.engine().addQueues(&t, p)
 	addWorkQueues(&t, p)
@@ -34,7 +34,7 @@ func Expand(p Pipeline) topology.Topology {
 
 // Identity returns the objects from which the pipeline can be read back: as soon as they are there, it can be
 // imported. They have the definition, and are the same for every engine.
-func Identity(p Pipeline) topology.Topology {
+func (p Pipeline) Identity() topology.Topology {
 	n, t := p.Names(), topology.New()
 	t.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
 	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.

@@ -15,7 +15,7 @@ import (
 
 func TestExpandQuorum(t *testing.T) {
 	t.Parallel()
-	got := topology.Render(Expand(orders()))
+	got := topology.Render(orders().Expand())
 	retry := func(ttl string) string {
 		return "quorum x-dead-letter-exchange=orders.return x-dead-letter-strategy=at-least-once " +
 			"x-delivery-limit=1000000 x-message-ttl=" + ttl + " x-overflow=reject-publish"
@@ -64,7 +64,7 @@ func TestClassicPipelineHasNoQuorumArguments(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	p.QueueType, p.WorkQueues = topology.Classic, nil
-	queues := Expand(p).Queues
+	queues := p.Expand().Queues
 	if queues[p.Names().RefusedQueue()].Type != topology.Quorum {
 		t.Error("the refused queue cannot remember who has a message")
 	}
@@ -119,7 +119,7 @@ func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 		p := orders()
 		p.QueueType, p.PolicyDefinition, p.WorkQueues = test.queueType, test.keys, test.workQueues
 		got := map[string]string{}
-		for policy, content := range Expand(p).Policies {
+		for policy, content := range p.Expand().Policies {
 			got[strings.TrimPrefix(policy, "retry/orders/")] = content.Pattern
 		}
 		require.Empty(t, cmp.Diff(test.want, got), name)
@@ -131,7 +131,7 @@ func TestOwnQueuesHaveNoWeakerPolicy(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]Pipeline{"orders": orders(), "every": every()} {
 		for queue := range p.OwnQueues() {
-			policies, _ := topology.NewMatcher(Expand(p).Policies).Queue(queue, topology.Quorum)
+			policies, _ := topology.NewMatcher(p.Expand().Policies).Queue(queue, topology.Quorum)
 			for _, policy := range policies {
 				want := topology.Arguments{"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
 				require.Emptyf(t, cmp.Diff(want, policy.Definition), "%s: %s over %s", name, policy.Name, queue)
@@ -146,8 +146,8 @@ func TestPolicyNamesDoNotCollide(t *testing.T) {
 	one, other := orders(), orders()
 	one.Name, one.WorkQueues = "a", map[string]WorkQueue{"b.dlx.c": {Type: topology.Quorum}, "x": {Type: topology.Classic}, "queue/x": {Type: topology.Classic}}
 	other.Name, other.WorkQueues = "a.dlx.b", map[string]WorkQueue{"c": {Type: topology.Quorum}, "x": {Type: topology.Classic}, "queue/x": {Type: topology.Classic}}
-	for name := range Expand(one).Policies {
-		require.NotContains(t, Expand(other).Policies, name)
+	for name := range one.Expand().Policies {
+		require.NotContains(t, other.Expand().Policies, name)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestRetiredDelaysStayInTheTopology(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	p.Retired = []time.Duration{30 * time.Second}
-	expanded := Expand(p)
+	expanded := p.Expand()
 	require.Contains(t, expanded.Queues, "orders.retry.30s", "the retired queue is missing")
 	bound := slices.ContainsFunc(expanded.Bindings, func(b topology.Binding) bool { return b.RoutingKey == "delay:30s" })
 	require.True(t, bound, "the retired queue is not bound")
@@ -273,7 +273,7 @@ func TestExpandNative(t *testing.T) {
 			"retry/orders/queue/tight": "queues ^(tight)$ priority=1000 dead-letter-exchange=orders.failed" + retried,
 		},
 	}
-	require.Empty(t, cmp.Diff(want, topology.Render(Expand(natively()))))
+	require.Empty(t, cmp.Diff(want, topology.Render(natively().Expand())))
 }
 
 // Each work queue has the key with which its messages return; the queue of a delay that left the schedule gets nothing more.
@@ -319,7 +319,7 @@ func TestExpandConsumer(t *testing.T) {
 			"retry/orders/queue/paid":    policy("paid", "paid", atLeastOnce),
 		},
 	}
-	require.Empty(t, cmp.Diff(want, topology.Render(Expand(p))))
+	require.Empty(t, cmp.Diff(want, topology.Render(p.Expand())))
 }
 
 // What a pipeline expands to is its own, is read back as it was, and nothing that only another engine makes is among it.
@@ -335,7 +335,7 @@ func TestEveryEngineIsReadBack(t *testing.T) {
 		vhost := liveVhost(p)
 		recovered, err := Recover(p.Name, p.Vhost, vhost)
 		require.NoError(t, err)
-		if diff := cmp.Diff(topology.Render(Expand(p)), topology.Render(Expand(recovered))); diff != "" || recovered.EngineName() != p.Engine {
+		if diff := cmp.Diff(topology.Render(p.Expand()), topology.Render(recovered.Expand())); diff != "" || recovered.EngineName() != p.Engine {
 			t.Errorf("%s: %s", p.Engine, diff)
 		}
 		for _, other := range Engines() {
@@ -350,7 +350,7 @@ func TestEveryEngineIsReadBack(t *testing.T) {
 				}
 			}
 		}
-		require.Empty(t, cmp.Diff(topology.Render(Expand(p)), topology.Render(Owned(p, vhost))), p.Engine)
+		require.Empty(t, cmp.Diff(topology.Render(p.Expand()), topology.Render(p.Owned(vhost))), p.Engine)
 	}
 }
 
@@ -405,10 +405,10 @@ func TestRefusedQueueIsOwnUnderEveryEngine(t *testing.T) {
 	}
 	_, isRetry := n.DelayOf(queue)
 	require.False(t, isRetry, queue)
-	expanded := Expand(p)
+	expanded := p.Expand()
 	require.True(t, regexp.MustCompile(expanded.Policies["retry/orders/queues"].Pattern).MatchString(queue), "the policy does not match")
 	p.Engine = EngineNative
-	require.NotContains(t, Expand(p).Queues, queue, "a pipeline without a worker has a refused queue")
-	require.Contains(t, Owned(p, expanded).Queues, queue, "a pipeline without a worker does not find the refused queue of the one before")
+	require.NotContains(t, p.Expand().Queues, queue, "a pipeline without a worker has a refused queue")
+	require.Contains(t, p.Owned(expanded).Queues, queue, "a pipeline without a worker does not find the refused queue of the one before")
 	require.False(t, n.IsOwnQueue(queue, topology.Queue{Type: topology.Quorum}), "a queue of somebody else is taken for it")
 }

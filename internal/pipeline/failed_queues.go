@@ -120,19 +120,27 @@ func releasedFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topolog
 	})
 }
 
-// StayingFailedQueues are the failed queues that a change from prior to next, nil for a destroy, declares no more and has no use
-// for, and that stay since others have failed messages there: each with the pipelines of those.
-func StayingFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topology) map[string][]Names {
-	staying, used, parked := map[string][]Names{}, map[string]string{}, prior.Names().ParkedByOthers(vhost)
+// StayingFailedQueues are the failed queues that a change, to nil for a destroy, declares no more and has no use for, and that stay
+// since others have failed messages there: each with the pipelines of those.
+func (p Pipeline) StayingFailedQueues(next *Pipeline, vhost topology.Topology) map[string][]string {
+	staying, used, parked := map[string][]string{}, map[string]string{}, p.Names().ParkedByOthers(vhost)
 	if next != nil {
 		used = next.FailedQueues()
 	}
-	for _, name := range prior.DeclaredFailedQueues() {
+	for _, name := range p.DeclaredFailedQueues() {
 		if _, uses := used[name]; !uses && len(parked[name]) > 0 {
-			staying[name] = parked[name]
+			staying[name] = texts(parked[name])
 		}
 	}
 	return staying
+}
+
+func texts(names []Names) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
+	}
+	return all
 }
 
 // ParkedByOthers lists, by queue, the pipelines that have failed messages of work queues there, but for what this pipeline itself

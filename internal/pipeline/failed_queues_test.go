@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func teams() Pipeline {
 
 func TestExpandFailedQueues(t *testing.T) {
 	t.Parallel()
-	got := topology.Render(topology.Diff(Expand(teams()), Expand(orders())).Create)
+	got := topology.Render(topology.Diff(teams().Expand(), orders().Expand()).Create)
 	want := topology.View{
 		Exchanges: map[string]string{},
 		Queues: map[string]string{
@@ -47,7 +48,7 @@ func TestExpandFailedQueues(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got))
 	classic := teams()
 	classic.QueueType = topology.Classic
-	if q := topology.Render(Expand(classic)).Queues["given-up"]; q != "classic retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=given-up" {
+	if q := topology.Render(classic.Expand()).Queues["given-up"]; q != "classic retry-declared-by=orders x-dead-letter-exchange='' x-dead-letter-routing-key=given-up" {
 		t.Error(q)
 	}
 }
@@ -60,11 +61,11 @@ func TestRecoverFailedQueues(t *testing.T) {
 	recovered, err := Recover("orders", "/", live)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(p, recovered))
-	require.Empty(t, cmp.Diff(topology.Render(Expand(p)), topology.Render(Owned(p, live))))
+	require.Empty(t, cmp.Diff(topology.Render(p.Expand()), topology.Render(p.Owned(live))))
 	// A binding that leads elsewhere is the pipeline's, and shows as a difference.
 	wrong := topology.Binding{Source: "orders.failed.route", Destination: "audit", RoutingKey: "failed:created"}
 	live.Bindings = append(live.Bindings, wrong)
-	if got := topology.Diff(Expand(p), Owned(p, live)).Delete.Bindings; len(got) != 1 || !got[0].Equal(wrong) {
+	if got := topology.Diff(p.Expand(), p.Owned(live)).Delete.Bindings; len(got) != 1 || !got[0].Equal(wrong) {
 		t.Errorf("deleted %v", got)
 	}
 }
@@ -80,11 +81,11 @@ func TestReleasedFailedQueues(t *testing.T) {
 	}
 	live := liveVhost(prior)
 	live.Queues["theirs"] = topology.Queue{Type: topology.Classic}
-	require.NotContains(t, WithoutReleasedQueues(Owned(prior, live), prior, &next, live).Queues, "given-up", "a queue that is released would be deleted")
+	require.Contains(t, prior.ReleasedQueues(&next, live), "given-up", "a queue that is released would be deleted")
 	without := orders()
-	require.Contains(t, WithoutReleasedQueues(Owned(prior, live), prior, &without, live).Queues, "given-up", "a queue that nobody names stays")
-	require.Contains(t, WithoutReleasedQueues(Owned(prior, live), prior, nil, live).Queues, "given-up", "a destroy leaves the queue behind")
-	changed := topology.Merge(live.Without(Owned(prior, live)), Expand(next))
+	require.NotContains(t, prior.ReleasedQueues(&without, live), "given-up", "a queue that nobody names stays")
+	require.NotContains(t, prior.ReleasedQueues(nil, live), "given-up", "a destroy leaves the queue behind")
+	changed := topology.Merge(live.Without(prior.Owned(live)), next.Expand())
 	changed.Queues = live.Queues
 	recovered, err := Recover("orders", "/", changed)
 	require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestReleasedFailedQueues(t *testing.T) {
 		t.Errorf("recovered %+v", w)
 	}
 	live.Queues["given-up"] = topology.Queue{Type: topology.Quorum}
-	require.NotContains(t, WithoutReleasedQueues(Owned(prior, live), prior, nil, live).Queues, "given-up", "a queue that somebody re-created would be deleted")
+	require.Contains(t, prior.ReleasedQueues(nil, live), "given-up", "a queue that somebody re-created would be deleted")
 }
 
 func TestAttachmentWithFailedQueue(t *testing.T) {
@@ -102,7 +103,7 @@ func TestAttachmentWithFailedQueue(t *testing.T) {
 			Pipeline: "orders", Vhost: "/", Queue: "work", PolicyPriority: DefaultPolicyPriority,
 			WorkQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, FailedQueue: "given-up", ForeignFailedQueue: foreign},
 		}
-		live := topology.Merge(Expand(orders()), ExpandAttachment(a))
+		live := topology.Merge(orders().Expand(), a.Expand())
 		live.Queues["work"] = topology.Queue{Type: topology.Quorum}
 		if foreign {
 			live.Queues["given-up"] = topology.Queue{Type: topology.Quorum}
@@ -110,8 +111,8 @@ func TestAttachmentWithFailedQueue(t *testing.T) {
 		recovered, err := RecoverAttachment("orders", "/", "work", live)
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(a, recovered))
-		require.Empty(t, cmp.Diff(topology.Render(ExpandAttachment(a)), topology.Render(OwnedByAttachment(a, live))))
-		extra := topology.Diff(Expand(orders()), Owned(orders(), live)).Delete
+		require.Empty(t, cmp.Diff(topology.Render(a.Expand()), topology.Render(a.Owned(live))))
+		extra := topology.Diff(orders().Expand(), orders().Owned(live)).Delete
 		require.Truef(t, extra.Empty(), "the pipeline takes %v for its own", topology.Render(extra))
 		if parked := ParkedBy(live)["given-up"]; len(parked) != 1 || parked[0] != "orders" {
 			t.Errorf("parked by %v", parked)
@@ -128,12 +129,12 @@ func TestManyFailedQueues(t *testing.T) {
 		p.WorkQueues[fmt.Sprint("work", i)] = WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, FailedQueue: queue}
 		names[queue] = true
 	}
-	policies := Expand(p).Policies
+	policies := p.Expand().Policies
 	maps.DeleteFunc(policies, func(name string, _ topology.Policy) bool {
 		return !strings.HasPrefix(name, "retry/orders/failed-queues")
 	})
 	for name, policy := range policies {
-		if len(policy.Pattern) > maxPattern || !policy.Equal(Guard(p)[name]) {
+		if len(policy.Pattern) > maxPattern || !policy.Equal(p.Guard()[name]) {
 			t.Errorf("%s has a pattern of %d bytes, or is no guard", name, len(policy.Pattern))
 		}
 	}
@@ -149,21 +150,20 @@ func TestManyFailedQueues(t *testing.T) {
 func TestStayingFailedQueues(t *testing.T) {
 	t.Parallel()
 	one := Pipeline{Name: "one", QueueType: topology.Quorum, WorkQueues: map[string]WorkQueue{"a": {Type: topology.Quorum, FailedQueue: "f"}}}
-	vhost := Expand(one)
+	vhost := one.Expand()
 	none, uses, declares := one, one, one
 	none.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum}}
 	uses.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum, FailedQueue: "f", ForeignFailedQueue: true}}
-	require.Empty(t, StayingFailedQueues(one, &none, vhost), "nobody else uses it")
+	require.Empty(t, one.StayingFailedQueues(&none, vhost), "nobody else uses it")
 	vhost.Bindings = append(vhost.Bindings, Names("two").FailedBinding("b", "f", false))
 	for name, c := range map[string]struct {
 		next *Pipeline
-		want map[string][]Names
+		want map[string][]string
 	}{
-		"left out": {&none, map[string][]Names{"f": {"two"}}}, "destroyed": {nil, map[string][]Names{"f": {"two"}}},
-		"still used": {&uses, map[string][]Names{}}, "still declared": {&declares, map[string][]Names{}},
+		"left out": {&none, map[string][]string{"f": {"two"}}}, "destroyed": {nil, map[string][]string{"f": {"two"}}},
+		"still used": {&uses, map[string][]string{}}, "still declared": {&declares, map[string][]string{}},
 	} {
-		require.Empty(t, cmp.Diff(c.want, StayingFailedQueues(one, c.next, vhost)), name)
-		_, deleted := WithoutReleasedQueues(Owned(one, vhost), one, c.next, vhost).Queues["f"]
-		require.Equal(t, name == "still declared", deleted, name)
+		require.Empty(t, cmp.Diff(c.want, one.StayingFailedQueues(c.next, vhost)), name)
+		require.Equal(t, name != "still declared", slices.Contains(one.ReleasedQueues(c.next, vhost), "f"), name)
 	}
 }

@@ -26,11 +26,11 @@ func tangled(random *rand.Rand) (topology.Vhost, []Pipeline) {
 		}
 		all = append(all, p)
 		if random.IntN(8) > 0 {
-			vhost.Topology = topology.Merge(vhost.Topology, Expand(p))
+			vhost.Topology = topology.Merge(vhost.Topology, p.Expand())
 		}
 		if random.IntN(3) == 0 {
 			a := Attachment{Pipeline: name, Queue: queues[random.IntN(len(queues))], WorkQueue: WorkQueue{Type: topology.Quorum}}
-			vhost.Topology = topology.Merge(vhost.Topology, ExpandAttachment(a))
+			vhost.Topology = topology.Merge(vhost.Topology, a.Expand())
 		}
 	}
 	for _, queue := range queues {
@@ -89,8 +89,8 @@ func TestNearAnswersLikeTheWholeVhost(t *testing.T) {
 			queues := slices.AppendSeq(slices.Collect(maps.Keys(p.WorkQueues)), maps.Keys(prior.WorkQueues))
 			near := index.Near([]string{p.Name, prior.Name}, queues)
 			for what, answer := range map[string]func(topology.Vhost) any{
-				"Owned":      func(v topology.Vhost) any { return Owned(p, v.Topology) },
-				"AfterApply": func(v topology.Vhost) any { return AfterApply(p, &prior, v) },
+				"Owned":      func(v topology.Vhost) any { return p.Owned(v.Topology) },
+				"AfterApply": func(v topology.Vhost) any { return p.AfterApply(&prior, v) },
 				"Attached":   func(v topology.Vhost) any { return Attached(p.Names(), v.Topology) },
 				"Recover": func(v topology.Vhost) any {
 					recovered, err := Recover(p.Name, "/", v.Topology)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Separator is reserved: policy names are built with it, so pipeline names may not contain it and
@@ -183,21 +182,5 @@ func fit(groups map[int][]string) bool {
 	return true
 }
 
-// noteExchanges are two that each engine has.
-func (n Names) noteExchanges() []string { return []string{n.ReturnExchange(), n.FailedExchange()} }
-
-// NoteOf is the binding that notes one of somebody else's while an exchange is going.
-func (n Names) NoteOf(b topology.Binding, going string) topology.Binding {
-	return stored.Note(b, n.noteExchanges(), going)
-}
-
-// Noted is the binding that a note is about; false if it is no note of the pipeline's, or was changed.
-func (n Names) Noted(b topology.Binding) (topology.Binding, bool) {
-	return stored.Noted(b, n.noteExchanges())
-}
-
-// GarbledNotes lists what leads from one of the pipeline's exchanges as a note does and cannot be read: somebody changed
-// it, and which binding it was about is not known.
-func (n Names) GarbledNotes(vhost topology.Topology) []topology.Binding {
-	return stored.Garbled(vhost, n.Noted, n.OwnsExchange)
-}
+// Notes are kept at two exchanges that each engine has.
+func (n Names) Notes() stored.Notes { return stored.Notes{n.ReturnExchange(), n.FailedExchange()} }

@@ -10,14 +10,14 @@ import (
 // pipeline's: a foreign queue bound to the dead-letter exchange is not ours, nor is an exchange that only another engine
 // makes. Retry queues of any delay count, so that those that left the schedule are found again; if the specification does
 // not know a delay, the queue must dead-letter to the pipeline's return exchange.
-func Owned(p Pipeline, vhost topology.Topology) topology.Topology {
+func (p Pipeline) Owned(vhost topology.Topology) topology.Topology {
 	n, owned, made := p.Names(), topology.New(), ExpandExchanges(p)
 	for name, exchange := range vhost.Exchanges {
 		if _, makes := made[name]; makes {
 			owned.Exchanges[name] = exchange
 		}
 	}
-	known := Expand(p).Queues
+	known := p.Expand().Queues
 	for name, queue := range vhost.Queues {
 		if _, isKnown := known[name]; isKnown || n.IsOwnQueue(name, queue) {
 			owned.Queues[name] = queue
@@ -60,7 +60,7 @@ func (n Names) IsRetryQueue(name string, queue topology.Queue) bool {
 // one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too. Notes are the
 // pipeline's as well, so that a plan shows them.
 func (n Names) OwnsBinding(b topology.Binding) bool {
-	if _, isNote := n.Noted(b); isNote {
+	if _, isNote := n.Notes().Noted(b); isNote {
 		return true
 	}
 	if !n.OwnsExchange(b.Source) || b.ToExchange {

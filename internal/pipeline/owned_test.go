@@ -15,7 +15,7 @@ import (
 
 // liveVhost is what a broker has of the pipeline, among objects of others.
 func liveVhost(p Pipeline) topology.Topology {
-	live := Expand(p)
+	live := p.Expand()
 	for name, workQueue := range p.WorkQueues {
 		if !workQueue.Declare {
 			live.Queues[name] = topology.Queue{Type: workQueue.Type}
@@ -38,8 +38,8 @@ func liveVhost(p Pipeline) topology.Topology {
 func TestOwnedLeavesOutWhatOthersMade(t *testing.T) {
 	t.Parallel()
 	p := orders()
-	want := topology.Render(Expand(p))
-	require.Empty(t, cmp.Diff(want, topology.Render(Owned(p, liveVhost(p)))))
+	want := topology.Render(p.Expand())
+	require.Empty(t, cmp.Diff(want, topology.Render(p.Owned(liveVhost(p)))))
 }
 
 // Messages of one work queue that come back to another, or a binding that somebody altered.
@@ -52,7 +52,7 @@ func TestOwnedFindsReturnsGoneWrong(t *testing.T) {
 		{Source: "orders.return", Destination: "created", RoutingKey: "return:created", Arguments: topology.Arguments{"by": "hand"}},
 	}
 	live.Bindings = append(live.Bindings, wrong...)
-	require.Empty(t, cmp.Diff(wrong, topology.Diff(Expand(p), Owned(p, live)).Delete.Bindings))
+	require.Empty(t, cmp.Diff(wrong, topology.Diff(p.Expand(), p.Owned(live)).Delete.Bindings))
 	recovered, err := Recover("orders", "/", live)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(p, recovered))
@@ -64,7 +64,7 @@ func TestOwnedFindsRetiredQueues(t *testing.T) {
 	p.Retired = []time.Duration{time.Hour}
 	live := liveVhost(p)
 	p.Retired = nil
-	require.Contains(t, Owned(p, live).Queues, "orders.retry.1h", "a retry queue that left the schedule was not found")
+	require.Contains(t, p.Owned(live).Queues, "orders.retry.1h", "a retry queue that left the schedule was not found")
 }
 
 func TestRecoverGivesBackTheSpecification(t *testing.T) {
@@ -96,28 +96,28 @@ func TestDiffFindsEveryAttribute(t *testing.T) {
 			l.Policies["retry/orders/queues"] = policy
 		},
 	} {
-		live := Expand(p)
+		live := p.Expand()
 		alter(live)
-		require.False(t, topology.Diff(Expand(p), live).Empty(), name)
-		if cmp.Diff(topology.Render(Expand(p)), topology.Render(live)) == "" {
+		require.False(t, topology.Diff(p.Expand(), live).Empty(), name)
+		if cmp.Diff(topology.Render(p.Expand()), topology.Render(live)) == "" {
 			t.Errorf("%s: the difference does not show", name)
 		}
 	}
-	require.True(t, topology.Diff(Expand(p), Expand(p)).Empty(), "a topology differs from itself")
+	require.True(t, topology.Diff(p.Expand(), p.Expand()).Empty(), "a topology differs from itself")
 }
 
 func TestDeadLettersAtRiskInWorkQueues(t *testing.T) {
 	t.Parallel()
 	prior, next := orders(), orders()
-	require.Nil(t, atRisk(prior, Expand(next)))
+	require.Nil(t, atRisk(prior, next.Expand()))
 	next.WorkQueues = map[string]WorkQueue{"created": {Type: topology.Quorum}, "paid": {Type: topology.Classic, Declare: true}}
-	require.Equal(t, []string{"a|b.c", "paid"}, atRisk(prior, Expand(next)))
+	require.Equal(t, []string{"a|b.c", "paid"}, atRisk(prior, next.Expand()))
 	require.Equal(t, []string{"a|b.c", "created", "paid"}, atRisk(prior, topology.Topology{}))
 }
 
 // atRisk is topology.DeadLettersAtRisk for a pipeline of which everything is on the broker.
 func atRisk(p Pipeline, wanted topology.Topology) []string {
-	vhost := topology.Vhost{Topology: Expand(p), Version: topology.Version{Major: 4, Minor: 3}}
+	vhost := topology.Vhost{Topology: p.Expand(), Version: topology.Version{Major: 4, Minor: 3}}
 	for name, w := range p.WorkQueues {
 		if w.Declare {
 			continue
@@ -127,7 +127,7 @@ func atRisk(p Pipeline, wanted topology.Topology) []string {
 			vhost.Queues[name] = topology.Queue{Type: w.Type, Arguments: p.DeadLetterArguments(name)}
 		}
 	}
-	return topology.DeadLettersAtRisk(Owned(p, vhost.Topology), wanted, vhost, declaredBy(p))
+	return topology.DeadLettersAtRisk(p.Owned(vhost.Topology), wanted, vhost, declaredBy(p))
 }
 
 func declaredBy(p Pipeline) []string {
@@ -145,7 +145,7 @@ func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 	t.Parallel()
 	strong, weak := one(WorkQueue{Type: topology.Quorum}), one(WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce})
 	vhost := func(live Pipeline) topology.Vhost {
-		v := topology.Vhost{Topology: Expand(live), Version: topology.Version{Major: 4, Minor: 3}}
+		v := topology.Vhost{Topology: live.Expand(), Version: topology.Version{Major: 4, Minor: 3}}
 		v.Queues["work"], v.Queues["other"] = topology.Queue{Type: topology.Quorum}, topology.Queue{Type: topology.Quorum}
 		return v
 	}
@@ -153,20 +153,20 @@ func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 	delete(foreign.Policies, "retry/orders/queues")
 	foreign.Policies["org"] = topology.Policy{Pattern: "^work$", ApplyTo: "all", Definition: topology.Arguments{"dead-letter-exchange": "x", "dead-letter-strategy": topology.AtLeastOnce, "overflow": "reject-publish"}}
 	handed := vhost(strong)
-	maps.Copy(handed.Policies, ExpandAttachment(Attachment{Pipeline: "orders", Queue: "work", WorkQueue: WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}).Policies)
+	maps.Copy(handed.Policies, Attachment{Pipeline: "orders", Queue: "work", WorkQueue: WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}.Expand().Policies)
 	for name, test := range map[string]struct {
 		vhost  topology.Vhost
 		wanted topology.Topology
 		want   int
 	}{
-		"attached although no state says so":         {vhost(strong), Expand(orders()), 1},
-		"stronger than the configuration":            {vhost(strong), Expand(weak), 1},
-		"weaker than the configuration":              {vhost(weak), Expand(strong), 0},
-		"not weaker than what it takes the place of": {foreign, Expand(strong), 0},
-		"weaker than what it takes the place of":     {foreign, Expand(weak), 1},
-		"attached by an attachment, too":             {handed, Expand(orders()), 0},
+		"attached although no state says so":         {vhost(strong), orders().Expand(), 1},
+		"stronger than the configuration":            {vhost(strong), weak.Expand(), 1},
+		"weaker than the configuration":              {vhost(weak), strong.Expand(), 0},
+		"not weaker than what it takes the place of": {foreign, strong.Expand(), 0},
+		"weaker than what it takes the place of":     {foreign, weak.Expand(), 1},
+		"attached by an attachment, too":             {handed, orders().Expand(), 0},
 	} {
-		require.Len(t, topology.DeadLettersAtRisk(Owned(strong, test.vhost.Topology), test.wanted, test.vhost, nil), test.want, name)
+		require.Len(t, topology.DeadLettersAtRisk(strong.Owned(test.vhost.Topology), test.wanted, test.vhost, nil), test.want, name)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestQueuesWithATildeHaveNoMarkedBinding(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	p.WorkQueues = map[string]WorkQueue{"a~b": {Type: topology.Quorum, Declare: true}}
-	vhost := Expand(p)
+	vhost := p.Expand()
 	if n := p.Names(); !slices.ContainsFunc(vhost.Bindings, n.ReturnBinding("a~b").Equal) || n.Declares("a~b", vhost) {
 		t.Errorf("%v", vhost.Bindings)
 	}
@@ -205,22 +205,20 @@ func TestQueuesWithATildeHaveNoMarkedBinding(t *testing.T) {
 func TestDisowned(t *testing.T) {
 	t.Parallel()
 	prior := orders()
-	live := Owned(prior, liveVhost(prior))
-	deleted := func(next *Pipeline) map[string]topology.Queue {
-		return WithoutReleasedQueues(live, prior, next, topology.Topology{}).Queues
-	}
+	live := prior.Owned(liveVhost(prior))
+	released := func(next *Pipeline) []string { return prior.ReleasedQueues(next, live) }
 	next := orders()
 	next.WorkQueues = map[string]WorkQueue{"paid": {Type: topology.Quorum}}
-	require.NotContains(t, deleted(&next), "paid", "it is attached but not declared any more")
+	require.Contains(t, released(&next), "paid", "it is attached but not declared any more")
 	next.WorkQueues = nil
-	require.Contains(t, deleted(&next), "paid", "it was declared and removed")
+	require.NotContains(t, released(&next), "paid", "it was declared and removed")
 	live.Queues["paid"] = topology.Queue{Type: topology.Quorum}
-	require.NotContains(t, deleted(nil), "paid", "somebody else made it")
+	require.Contains(t, released(nil), "paid", "somebody else made it")
 }
 
 // attachedVhost holds the queue "work" of this type and arguments, and what an attachment expands to.
 func attachedVhost(a Attachment, arguments topology.Arguments) topology.Topology {
-	vhost := ExpandAttachment(a)
+	vhost := a.Expand()
 	vhost.Queues["work"] = topology.Queue{Type: a.WorkQueue.Type, Arguments: arguments}
 	vhost.Queues["other"] = topology.Queue{Type: topology.Quorum}
 	return vhost
@@ -301,7 +299,7 @@ func TestRecoverAttachmentFromAPart(t *testing.T) {
 func TestInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	p := orders()
-	n, whole := p.Names(), Expand(p)
+	n, whole := p.Names(), p.Expand()
 	onlyExchange := func() topology.Topology {
 		v := topology.New()
 		v.Exchanges[n.FailedExchange()] = whole.Exchanges[n.FailedExchange()]
@@ -320,9 +318,9 @@ func TestInterruptedCreation(t *testing.T) {
 		"nothing":                {topology.New(), false},
 		"the exchange":           {onlyExchange(), true},
 		"the failed queue, too":  {with(func(*topology.Topology) {}), true},
-		"the guard, too":         {with(func(v *topology.Topology) { v.Policies = Guard(p) }), true},
+		"the guard, too":         {with(func(v *topology.Topology) { v.Policies = p.Guard() }), true},
 		"objects of others, too": {with(func(v *topology.Topology) { v.Queues["other"] = topology.Queue{Type: topology.Classic} }), true},
-		"the definition, too":    {Identity(p), false},
+		"the definition, too":    {p.Identity(), false},
 		"the inbox, too":         {with(func(v *topology.Topology) { v.Queues[n.Inbox()] = whole.Queues[n.Inbox()] }), false},
 		"the final policy":       {with(func(v *topology.Topology) { v.Policies = whole.Policies }), false},
 		"another exchange":       {with(func(v *topology.Topology) { v.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "topic"} }), false},
@@ -340,7 +338,7 @@ func TestInterruptedCreation(t *testing.T) {
 			v.Bindings = []topology.Binding{{Destination: n.FailedQueue(), RoutingKey: n.FailedQueue()}}
 		}), true},
 	} {
-		require.Equal(t, test.want, InterruptedCreation(p, test.vhost), name)
+		require.Equal(t, test.want, p.InterruptedCreation(test.vhost), name)
 	}
 }
 
@@ -357,8 +355,8 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 			{Source: "shop\"é", Destination: "a b", RoutingKey: "#", Arguments: topology.Arguments{"list": []any{int64(1), "two"}}},
 		} {
 			for _, going := range append(slices.Collect(maps.Keys(ExpandExchanges(p))), "") {
-				note := n.NoteOf(b, going)
-				if noted, isNote := n.Noted(note); !isNote || !noted.Equal(b) {
+				note := n.Notes().Of(b, going)
+				if noted, isNote := n.Notes().Noted(note); !isNote || !noted.Equal(b) {
 					t.Errorf("%s: %s became %s, %t", engine, b, noted, isNote)
 				}
 				if !n.OwnsBinding(note) || Names("other").OwnsBinding(note) {
@@ -368,7 +366,7 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 					t.Errorf("%s: %s goes with %s", engine, note, going)
 				}
 			}
-			note := n.NoteOf(b, "")
+			note := n.Notes().Of(b, "")
 			if seen[note.RoutingKey] {
 				t.Errorf("%s has the key of another note", note)
 			}
@@ -380,7 +378,7 @@ func TestNotesSayWhatWasUnbound(t *testing.T) {
 func TestWhatIsNoNote(t *testing.T) {
 	t.Parallel()
 	n := Names("orders")
-	genuine := n.NoteOf(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
+	genuine := n.Notes().Of(topology.Binding{Source: "shop", Destination: "orders.created"}, "")
 	for name, change := range map[string]func(*topology.Binding){
 		"garbage":        func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: "{"} },
 		"no source":      func(b *topology.Binding) { b.Arguments = topology.Arguments{stored.UnboundArgument: `{"queue":"q"}`} },
@@ -395,10 +393,10 @@ func TestWhatIsNoNote(t *testing.T) {
 	} {
 		b := genuine
 		change(&b)
-		if noted, isNote := n.Noted(b); isNote {
+		if noted, isNote := n.Notes().Noted(b); isNote {
 			t.Errorf("%s: %s", name, noted)
 		}
-		if garbled := n.GarbledNotes(topology.Topology{Bindings: []topology.Binding{b}}); len(garbled) == 1 == (name == "no argument") {
+		if garbled := n.Notes().Garbled(topology.Topology{Bindings: []topology.Binding{b}}, n.OwnsExchange); len(garbled) == 1 == (name == "no argument") {
 			t.Errorf("%s: garbled: %v", name, garbled)
 		}
 	}

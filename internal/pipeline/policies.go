@@ -50,7 +50,7 @@ func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
 		t.Policies[n.QueuesPolicy(0)] = p.policy(p.ownContent(), pattern)
 		return
 	}
-	maps.Copy(t.Policies, Guard(p))
+	maps.Copy(t.Policies, p.Guard())
 	for i, group := range spread(workQueues) {
 		t.Policies[n.QueuesPolicy(i+1)] = ranked(p.policy(p.ownContent(), ExactPattern(group)), i+1)
 	}
@@ -58,7 +58,7 @@ func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
 
 // Guard returns the policies that keep those of others off the pipeline's own queues, by name, in the form
 // that covers these queues alone.
-func Guard(p Pipeline) map[string]topology.Policy {
+func (p Pipeline) Guard() map[string]topology.Policy {
 	guard := p.failedQueuesPolicies()
 	guard[p.Names().QueuesPolicy(0)] = p.policy(p.ownContent(), p.Names().pattern(nil))
 	return guard
@@ -163,7 +163,7 @@ func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
 
 // OwnQueues are the queues that are the pipeline's alone, the retired ones among them.
 func (p Pipeline) OwnQueues() map[string]topology.Queue {
-	t := Identity(p)
+	t := p.Identity()
 	p.engine().addQueues(&t, p)
 	addFailedQueuesOfWorkQueues(&t, p)
 	return t.Queues

@@ -46,8 +46,8 @@ func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
 			"dead-letter-exchange": "orders.dlx", "consumer-timeout": int64(1), "queue-leader-locator": "balanced",
 		}},
 	}
-	require.Empty(t, cmp.Diff(want, Expand(every()).Policies))
-	arguments := Expand(every()).Queues["declared"].Arguments
+	require.Empty(t, cmp.Diff(want, every().Expand().Policies))
+	arguments := every().Expand().Queues["declared"].Arguments
 	if diff := cmp.Diff(topology.Arguments{"retry-declared-by": "orders", "x-single-active-consumer": true, "x-dead-letter-exchange": "orders.dlx"}, arguments); diff != "" {
 		t.Error(diff)
 	}
@@ -56,7 +56,7 @@ func TestPoliciesHoldWhatTheUserAdds(t *testing.T) {
 func TestRecoverGivesBackEverySetting(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]Pipeline{"every": every(), "shared": sharing()} {
-		live := Expand(p)
+		live := p.Expand()
 		for queue, w := range p.WorkQueues {
 			if w.Declare {
 				continue
@@ -94,12 +94,12 @@ func TestDeadLettersAtRiskOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 		w := next.WorkQueues["work"]
 		test.change(&w)
 		next.WorkQueues["work"] = w
-		require.Len(t, atRisk(one(WorkQueue{Type: topology.Quorum}), Expand(next)), test.want, name)
+		require.Len(t, atRisk(one(WorkQueue{Type: topology.Quorum}), next.Expand()), test.want, name)
 	}
 	argued := one(WorkQueue{Type: topology.Quorum, Attach: AttachArguments})
 	detached := one(WorkQueue{})
 	detached.WorkQueues = nil
-	require.Empty(t, atRisk(argued, Expand(detached)), "detaching a queue that keeps its arguments")
+	require.Empty(t, atRisk(argued, detached.Expand()), "detaching a queue that keeps its arguments")
 	require.Len(t, atRisk(argued, topology.Topology{}), 1, "destroying what its arguments point at")
 }
 
@@ -138,7 +138,7 @@ func attached(t *testing.T, queues int) map[string]string {
 		p.WorkQueues[fmt.Sprintf("shop.orders.work-queue.%d", i)] = WorkQueue{Type: topology.Quorum}
 	}
 	shared := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{}, Policies: map[string]topology.Policy{}}}
-	for name, policy := range Expand(p).Policies {
+	for name, policy := range p.Expand().Policies {
 		if len(policy.Pattern) > maxPattern {
 			t.Errorf("the pattern of %s has %d bytes", name, len(policy.Pattern))
 		}

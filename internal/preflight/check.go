@@ -131,7 +131,7 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 	if problems := workerconfig.ValidateDelayedExchange(e.Worker()); len(problems) > 0 {
 		return problems
 	}
-	name := longestName(e.Names().UnroutedQueue(), delayed.Expand(e).Queues)
+	name := longestName(e.Names().UnroutedQueue(), e.Expand().Queues)
 	if detail := tooLong(e.Vhost, name, topology.Quorum); detail != "" {
 		return []Problem{workerconfig.NameTooLong(workerconfig.DelayedExchange, name, detail)}
 	}

@@ -47,13 +47,13 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 		}
 		q.check(&f)
 	}
-	f.FailedQueues = existingFailedQueues(p, prior, pipeline.Expand(p).Queues, vhost.Queues)
+	f.FailedQueues = existingFailedQueues(p, prior, p.Expand().Queues, vhost.Queues)
 	own := ownerOf(p, all)
 	checkOwnQueues(&f, own)
 	checkCoveredQueues(&f, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)
-	checkNotes(&f, own.kind, p.Names().GarbledNotes(vhost.Topology))
+	checkNotes(&f, own.kind, p.Names().Notes().Garbled(vhost.Topology, p.Names().OwnsExchange))
 	if _, err := pipeline.Definitions(p.Names(), vhost.Topology); err != nil && prior != nil {
 		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
 	}
@@ -67,7 +67,7 @@ func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, v
 	f.Exists, f.Declared = existing(p, prior, vhost), existingWorkQueues(p, prior, vhost)
 	if prior == nil && len(f.Exists) > 0 {
 		_, notImportable := pipeline.Recover(p.Name, p.Vhost, vhost)
-		f.explainExisting("pipeline", pipeline.InterruptedCreation(p, vhost), notImportable)
+		f.explainExisting("pipeline", p.InterruptedCreation(vhost), notImportable)
 	}
 }
 
@@ -96,11 +96,11 @@ func (f *Findings) warn(at Path, summary, detail string, args ...any) {
 
 func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
 	var found []string
-	wanted := pipeline.Expand(p)
+	wanted := p.Expand()
 	if prior == nil {
 		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
 		// Every policy of such a name would be taken for the pipeline's from then on.
-		found = appendCommon(found, "policy", pipeline.Owned(p, vhost).Policies, vhost.Policies)
+		found = appendCommon(found, "policy", p.Owned(vhost).Policies, vhost.Policies)
 		failed := p.FailedQueues() // which have findings of their own
 		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool {
 			_, parks := failed[name]
@@ -108,7 +108,7 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 		})
 		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
 	}
-	known := pipeline.Expand(*prior).Queues
+	known := prior.Expand().Queues
 	for _, name := range slices.Sorted(maps.Keys(wanted.Queues)) {
 		live, exists := vhost.Queues[name]
 		_, had := known[name]
@@ -123,7 +123,7 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 // pipeline declared before, exactly as it would now: their mark is one of their arguments. A creation that was interrupted
 // leaves them without a return binding, by which an import would find them.
 func existingWorkQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
-	wanted := pipeline.Expand(p).Queues
+	wanted := p.Expand().Queues
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		w := p.WorkQueues[name]

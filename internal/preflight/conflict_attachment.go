@@ -33,7 +33,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		q.checkHandOver(&f, theirs, exists, "the pipeline")
 	}
 	q.check(&f)
-	wanted := pipeline.ExpandAttachment(a)
+	wanted := a.Expand()
 	f.FailedQueues = existingFailedQueues(p, before, wanted.Queues, vhost.Queues)
 	if prior == nil {
 		f.Exists = appendCommon(nil, "policy", wanted.Policies, vhost.Policies)

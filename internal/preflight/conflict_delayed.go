@@ -23,7 +23,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	if len(f.Exists) == 0 { // else they are bindings of another exchange of that name
 		checkBindingsOfDelayed(&f, n, vhost.Topology)
 	}
-	checkNotes(&f, delayedExchange, n.GarbledNotes(vhost.Topology))
+	checkNotes(&f, delayedExchange, n.Notes().Garbled(vhost.Topology, n.OwnsExchange))
 	if prior != nil && prior.Type != e.Type {
 		checkChangeOfType(&f, n, vhost.Topology)
 	}
@@ -35,7 +35,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 
 // ownerOfDelayed is a delayed exchange as the owner of its objects. What a level cannot route has to stay above it.
 func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
-	n, expanded, others := e.Names(), delayed.Expand(e), maps.Clone(vhost.Policies)
+	n, expanded, others := e.Names(), e.Expand(), maps.Clone(vhost.Policies)
 	delete(others, n.QueuesPolicy())
 	o := owner{
 		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority,
@@ -85,9 +85,9 @@ func checkChangeOfType(f *Findings, n delayed.Names, vhost topology.Topology) {
 
 // checkExistingDelayed finds what is to be created and exists already.
 func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Topology) {
-	wanted := delayed.Expand(e)
+	wanted := e.Expand()
 	if prior != nil {
-		known := topology.Merge(delayed.Expand(*prior), delayed.Owned(*prior, vhost))
+		known := topology.Merge(prior.Expand(), prior.Owned(vhost))
 		known.Bindings = nil
 		wanted = wanted.Without(known)
 	}
@@ -96,6 +96,6 @@ func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchan
 	f.Exists = appendCommon(f.Exists, "queue", wanted.Queues, vhost.Queues)
 	if prior == nil && len(f.Exists) > 0 {
 		_, notImportable := delayed.Recover(e.Name, e.Vhost, vhost)
-		f.explainExisting(delayedExchange, delayed.InterruptedCreation(e, vhost), notImportable)
+		f.explainExisting(delayedExchange, e.InterruptedCreation(vhost), notImportable)
 	}
 }

@@ -20,7 +20,7 @@ func named(name, from string) pipeline.Pipeline {
 func vhostOf(pipelines ...pipeline.Pipeline) topology.Vhost {
 	v := topology.Vhost{Name: "/", Nodes: 1}
 	for _, p := range pipelines {
-		v.Topology = topology.Merge(v.Topology, pipeline.Expand(p))
+		v.Topology = topology.Merge(v.Topology, p.Expand())
 	}
 	v.Queues["work"] = topology.Queue{Type: topology.Quorum}
 	return v
@@ -99,7 +99,7 @@ func TestCallsThatChangeWithAMove(t *testing.T) {
 		vhost.Version = topology.Version{Major: 4, Minor: 3, Patch: 6}
 		taker := of(named("b", "a"), test.to)
 		expectSaid(t, test.from+" to "+test.to, CheckLive(taker, nil, vhost).Warnings, test.warned)
-		vhost.Topology = topology.Merge(vhost.Topology, pipeline.Expand(taker))
+		vhost.Topology = topology.Merge(vhost.Topology, taker.Expand())
 		expectSaid(t, test.from+" to "+test.to+", afterwards", CheckLive(taker, &taker, vhost).Warnings, "")
 	}
 }

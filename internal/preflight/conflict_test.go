@@ -181,14 +181,14 @@ func TestCheckLiveSaysHowAHandOverEnds(t *testing.T) {
 	quorum := pipeline.WorkQueue{Type: topology.Quorum, Attach: pipeline.AttachPolicy}
 	a, p := pipeline.Attachment{Pipeline: "orders", Queue: "work", WorkQueue: quorum}, one(quorum)
 	vhost := with(topology.Queue{Type: topology.Quorum}, nil)
-	vhost.Topology = topology.Merge(vhost.Topology, topology.Merge(pipeline.Expand(p), pipeline.ExpandAttachment(a)))
+	vhost.Topology = topology.Merge(vhost.Topology, topology.Merge(p.Expand(), a.Expand()))
 	const twice = "Queue is attached twice"
 	elsewhere, same, withOwn := a, a, one(pipeline.WorkQueue{Type: topology.Quorum, Attach: pipeline.AttachPolicy, FailedQueue: "f1"})
 	elsewhere.WorkQueue.FailedQueue = "f2"
 	same.WorkQueue.FailedQueue, same.WorkQueue.ForeignFailedQueue = "f1", true
 	parks, attachedParks := vhost, vhost
-	parks.Topology = topology.Merge(vhost.Topology, pipeline.Expand(withOwn))
-	attachedParks.Topology = topology.Merge(vhost.Topology, pipeline.ExpandAttachment(elsewhere))
+	parks.Topology = topology.Merge(vhost.Topology, withOwn.Expand())
+	attachedParks.Topology = topology.Merge(vhost.Topology, elsewhere.Expand())
 	for name, said := range map[string]struct {
 		warnings []Problem
 		want     string
@@ -212,7 +212,7 @@ func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 	t.Parallel()
 	plain, takesOver := pipeline.WorkQueue{Type: topology.Quorum}, pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bills"}
 	vhost := func(arguments topology.Arguments) topology.Vhost {
-		v := topology.Vhost{Name: "/", Nodes: 1, Topology: pipeline.Expand(one(takesOver))}
+		v := topology.Vhost{Name: "/", Nodes: 1, Topology: one(takesOver).Expand()}
 		v.Policies["retry/bills/queue/work"] = topology.Policy{Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "bills.dlx"}}
 		if arguments[pipeline.TakeOverArgument] != nil {
 			taken := v.Policies["retry/bills/queue/work"]
@@ -284,9 +284,9 @@ func TestAttachmentAndPipelineOwnNothingInCommon(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
 	a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: pipeline.DefaultPolicyPriority}
-	vhost := topology.Merge(pipeline.Expand(p), pipeline.ExpandAttachment(a))
-	require.True(t, topology.Diff(pipeline.Expand(p), pipeline.Owned(p, vhost)).Empty(), "pipeline")
-	require.True(t, topology.Diff(pipeline.ExpandAttachment(a), pipeline.OwnedByAttachment(a, vhost)).Empty(), "attachment")
+	vhost := topology.Merge(p.Expand(), a.Expand())
+	require.True(t, topology.Diff(p.Expand(), p.Owned(vhost)).Empty(), "pipeline")
+	require.True(t, topology.Diff(a.Expand(), a.Owned(vhost)).Empty(), "attachment")
 	if found := CheckLiveAttachment(a, &a, topology.Vhost{Topology: vhost, Version: topology.Version{Major: 4, Minor: 0}, Nodes: 1}); len(found.Problems) > 0 || len(found.Warnings) != 1 {
 		t.Errorf("handing over: %+v", found)
 	}
@@ -315,7 +315,7 @@ func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
 	}{
 		"of somebody else":  {topology.Queue{Type: topology.Quorum}, 1},
 		"one that returns":  {topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": "orders.return"}}, 0},
-		"one that was made": {pipeline.Expand(next).Queues["orders.retry.7s"], 0},
+		"one that was made": {next.Expand().Queues["orders.retry.7s"], 0},
 	} {
 		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
 		vhost.Queues["orders.retry.1s"], vhost.Queues["orders.retry.7s"] = topology.Queue{Type: topology.Classic}, test.queue
@@ -326,13 +326,13 @@ func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
 func TestAttachmentsAreSeenWithoutTheirBinding(t *testing.T) {
 	t.Parallel()
 	a := pipeline.Attachment{Pipeline: "orders", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}
-	recreated := pipeline.ExpandAttachment(a)
+	recreated := a.Expand()
 	recreated.Bindings = nil
 	if got := pipeline.Attached("orders", recreated); len(got) != 1 || got[0] != "work" {
 		t.Errorf("got %q", got)
 	}
 	require.Empty(t, pipeline.Attached("order", recreated), "another pipeline")
-	require.Empty(t, pipeline.Attached("orders", pipeline.Expand(one(pipeline.WorkQueue{Type: topology.Quorum}))))
+	require.Empty(t, pipeline.Attached("orders", one(pipeline.WorkQueue{Type: topology.Quorum}).Expand()))
 }
 
 // A binding with such a key and arguments makes every listing of bindings fail.
@@ -370,14 +370,14 @@ func TestCheckLive(t *testing.T) {
 func TestObjectsOfAnInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
-	whole := pipeline.Expand(p)
+	whole := p.Expand()
 	for name, test := range map[string]struct {
 		left          topology.Topology
 		warned        bool
 		notImportable string
 	}{
-		"before the definition": {topology.Topology{Exchanges: pipeline.Identity(p).Exchanges, Queues: pipeline.Identity(p).Queues}, true, ""},
-		"after the definition":  {pipeline.Identity(p), false, ""},
+		"before the definition": {topology.Topology{Exchanges: p.Identity().Exchanges, Queues: p.Identity().Queues}, true, ""},
+		"after the definition":  {p.Identity(), false, ""},
 		"something else":        {topology.Topology{Exchanges: whole.Exchanges}, false, "no binding from"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -397,7 +397,7 @@ func TestObjectsOfAnInterruptedCreation(t *testing.T) {
 func TestDeclaredQueueOfAnInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
-	declared := pipeline.Expand(p).Queues["work"]
+	declared := p.Expand().Queues["work"]
 	other := declared
 	other.Arguments = topology.Arguments{pipeline.DeclaredByArgument: "other"}
 	for name, test := range map[string]struct {
@@ -421,7 +421,7 @@ func TestReleasedQueueIsDeclaredAgainOnlyAsItIs(t *testing.T) {
 	t.Parallel()
 	declared := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
 	released := one(pipeline.WorkQueue{Type: topology.Quorum})
-	vhost := topology.Vhost{Topology: topology.Merge(pipeline.Expand(released), topology.Topology{Queues: pipeline.Expand(declared).Queues})}
+	vhost := topology.Vhost{Topology: topology.Merge(released.Expand(), topology.Topology{Queues: declared.Expand().Queues})}
 	if found := CheckLive(declared, &released, vhost); len(found.Exists)+len(found.Declared) > 0 {
 		t.Errorf("as it is: %q, %q", found.Exists, found.Declared)
 	}
@@ -437,7 +437,7 @@ func TestQueueUnderAnotherPipelinesPolicyCannotBeAttached(t *testing.T) {
 	bills := one(pipeline.WorkQueue{Type: topology.Quorum})
 	bills.Name, bills.WorkQueues = "bills", nil
 	for queue, covered := range map[string]bool{"bills.retry.5s": true, "bills.retry.2nd-line": true, "bills.inbox": true, "bills.retry.manual": false, "bill.retry.5s": false} {
-		vhost := topology.Vhost{Topology: topology.Merge(pipeline.Expand(bills), topology.Topology{Queues: map[string]topology.Queue{queue: {Type: topology.Quorum}}})}
+		vhost := topology.Vhost{Topology: topology.Merge(bills.Expand(), topology.Topology{Queues: map[string]topology.Queue{queue: {Type: topology.Quorum}}})}
 		p := one(pipeline.WorkQueue{})
 		p.WorkQueues = map[string]pipeline.WorkQueue{queue: {Type: topology.Quorum}}
 		a := pipeline.Attachment{Pipeline: "orders", Queue: queue, WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000}
@@ -489,7 +489,7 @@ func TestPriorityOverWhoTakesOver(t *testing.T) {
 	prior := one(pipeline.WorkQueue{Type: topology.Quorum})
 	taker := one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "orders"})
 	taker.Name = "bills"
-	vhost := topology.Vhost{Name: "/", Nodes: 1, Topology: topology.Merge(pipeline.Expand(prior), pipeline.Expand(taker))}
+	vhost := topology.Vhost{Name: "/", Nodes: 1, Topology: topology.Merge(prior.Expand(), taker.Expand())}
 	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
 	for priority, refused := range map[int]string{1000: "", 1001: "Leave policy_priority at 1000 or less"} {
 		next := prior

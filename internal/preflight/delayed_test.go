@@ -60,7 +60,7 @@ func headings(problems []Problem) string {
 
 // liveEvents is a vhost with the delayed exchange and a queue that gets what is due.
 func liveEvents(e delayed.Exchange) topology.Vhost {
-	v := topology.Vhost{Topology: delayed.Expand(e), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
+	v := topology.Vhost{Topology: e.Expand(), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 	v.Queues["mails"] = topology.Queue{Type: topology.Quorum}
 	v.Bindings = append(v.Bindings, topology.Binding{Source: "events.deliver", Destination: "mails", RoutingKey: "mail.#"})
 	return v
@@ -105,10 +105,10 @@ func TestCheckLiveDelayedExchange(t *testing.T) {
 		"another type, a note of a binding": {change: func(v *topology.Vhost, e *delayed.Exchange) {
 			e.Type = "direct"
 			i := slices.IndexFunc(v.Bindings, func(b topology.Binding) bool { return b.Destination == "mails" })
-			v.Bindings[i] = e.Names().NoteOf(v.Bindings[i], "events.deliver")
+			v.Bindings[i] = e.Names().Notes().Of(v.Bindings[i], "events.deliver")
 		}, refused: "type: Bindings would mean something else", mentions: "mail.#"},
 		"a garbled note": {change: func(v *topology.Vhost, e *delayed.Exchange) {
-			note := e.Names().NoteOf(topology.Binding{Source: "events.deliver", Destination: "mails"}, "")
+			note := e.Names().Notes().Of(topology.Binding{Source: "events.deliver", Destination: "mails"}, "")
 			note.RoutingKey += "0"
 			v.Bindings = append(v.Bindings, note)
 		}, refused: "name: Unreadable note of a deleted binding"},
@@ -130,7 +130,7 @@ func TestCheckLiveDelayedExchange(t *testing.T) {
 		"a retired level": {change: func(v *topology.Vhost, e *delayed.Exchange) {
 			old := *e
 			old.Precision = pipeline.Delay{Wait: 2 * time.Second, Spelling: "2s"}
-			v.Topology = topology.Merge(v.Topology, delayed.Expand(old))
+			v.Topology = topology.Merge(v.Topology, old.Expand())
 			v.Bindings = slices.DeleteFunc(v.Bindings, func(b topology.Binding) bool {
 				return b.Arguments[delayed.DefinitionArgument] == old.Definition().String()
 			})
@@ -185,7 +185,7 @@ func TestCheckLiveDelayedExchangeFindsWhatExists(t *testing.T) {
 		t.Errorf("an exchange of others: %+v", f)
 	}
 	interrupted := none
-	interrupted.Topology = delayed.Identity(e)
+	interrupted.Topology = e.Identity()
 	interrupted.Bindings = nil
 	if f := CheckLiveDelayedExchange(e, nil, interrupted); len(f.Exists) > 0 || headings(f.Warnings) != "name: Objects of an interrupted creation" {
 		t.Errorf("an interrupted creation: %+v", f)

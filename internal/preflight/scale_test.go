@@ -27,7 +27,7 @@ func many(n int) (topology.Vhost, pipeline.Pipeline) {
 		if i == 0 {
 			first = p
 		}
-		objects := pipeline.Expand(p)
+		objects := p.Expand()
 		maps.Copy(vhost.Exchanges, objects.Exchanges)
 		maps.Copy(vhost.Queues, objects.Queues)
 		maps.Copy(vhost.Policies, objects.Policies)
@@ -44,9 +44,9 @@ func many(n int) (topology.Vhost, pipeline.Pipeline) {
 func TestLookingAtALiveVhostGrowsWithItsSize(t *testing.T) {
 	for what, look := range map[string]func(topology.Vhost, pipeline.Pipeline){
 		"CheckLive": func(vhost topology.Vhost, p pipeline.Pipeline) { CheckLive(p, &p, vhost) },
-		"Owned":     func(vhost topology.Vhost, p pipeline.Pipeline) { pipeline.Owned(p, vhost.Topology) },
+		"Owned":     func(vhost topology.Vhost, p pipeline.Pipeline) { p.Owned(vhost.Topology) },
 		"DeadLettersAtRisk": func(vhost topology.Vhost, p pipeline.Pipeline) {
-			topology.DeadLettersAtRisk(pipeline.Owned(p, vhost.Topology), topology.Topology{}, vhost, nil)
+			topology.DeadLettersAtRisk(p.Owned(vhost.Topology), topology.Topology{}, vhost, nil)
 		},
 	} {
 		few, lots := shortest(t, 50, look), shortest(t, 1000, look)
@@ -81,8 +81,8 @@ func BenchmarkPlanInAVhostOfManyPipelines(b *testing.B) {
 	vhost, p := many(200)
 	for what, look := range map[string]func(){
 		"CheckLive":         func() { CheckLive(p, &p, vhost) },
-		"Owned":             func() { pipeline.Owned(p, vhost.Topology) },
-		"DeadLettersAtRisk": func() { topology.DeadLettersAtRisk(pipeline.Owned(p, vhost.Topology), topology.Topology{}, vhost, nil) },
+		"Owned":             func() { p.Owned(vhost.Topology) },
+		"DeadLettersAtRisk": func() { topology.DeadLettersAtRisk(p.Owned(vhost.Topology), topology.Topology{}, vhost, nil) },
 	} {
 		b.Run(what, func(b *testing.B) {
 			b.ReportAllocs()
@@ -123,9 +123,9 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 	maps.DeleteFunc(whole.Policies, func(name string, _ topology.Policy) bool { return name == "org" || name == "retry/p004/queues" })
 	near = pipeline.NewIndex(whole).Near([]string{"p000"}, slices.Collect(maps.Keys(first.WorkQueues)))
 	destroyed := func(vhost topology.Vhost) []any {
-		live := pipeline.Owned(first, vhost.Topology)
+		live := first.Owned(vhost.Topology)
 		return []any{
-			pipeline.Attached("p000", vhost.Topology), pipeline.BindingsThatGo(first, vhost.Topology),
+			pipeline.Attached("p000", vhost.Topology), first.BindingsThatGo(vhost.Topology),
 			topology.DeadLettersAtRisk(live, topology.New(), vhost, nil),
 			topology.DroppedDeadLetters([]string{"work.p000", "work.p001"}, live, topology.New(), vhost),
 		}

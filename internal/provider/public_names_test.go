@@ -267,7 +267,7 @@ func objectNames() []string {
 		}
 	}
 	for of, all := range map[string]topology.Topology{
-		"pipeline": pipeline.Expand(p), "attachment": pipeline.ExpandAttachment(attachment), "delayed exchange": delayed.Expand(e),
+		"pipeline": p.Expand(), "attachment": attachment.Expand(), "delayed exchange": e.Expand(),
 	} {
 		for name, x := range all.Exchanges {
 			add(of+": exchange "+name, "", x.Arguments)

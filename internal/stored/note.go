@@ -26,10 +26,14 @@ type note struct {
 	Arguments map[string]any `json:"arguments,omitempty"`
 }
 
-// Note is the binding that notes another one, from the first of the exchanges that outlives the one that is going to itself. An
+// Notes are the exchanges of an owner at which notes are kept, one at least besides each exchange that can be re-created; none
+// for an owner without exchanges.
+type Notes []string
+
+// Of is the binding that notes another one, from the first of the exchanges that outlives the one that is going to itself. An
 // exchange gets nothing by that: brokers route a message through each once.
-func Note(b topology.Binding, exchanges []string, going string) topology.Binding {
-	place := exchanges[slices.IndexFunc(exchanges, func(exchange string) bool { return exchange != going })]
+func (n Notes) Of(b topology.Binding, going string) topology.Binding {
+	place := n[slices.IndexFunc(n, func(exchange string) bool { return exchange != going })]
 	text := noteText(b)
 	return topology.Binding{
 		Source: place, Destination: place, ToExchange: true,
@@ -58,9 +62,9 @@ func noteKey(text string) string {
 }
 
 // Noted is the binding that a note at one of the exchanges is about; false if it is no note, or was changed.
-func Noted(b topology.Binding, exchanges []string) (topology.Binding, bool) {
+func (n Notes) Noted(b topology.Binding) (topology.Binding, bool) {
 	text, isText := b.Arguments[UnboundArgument].(string)
-	if !isText || !b.ToExchange || b.Source != b.Destination || !slices.Contains(exchanges, b.Source) {
+	if !isText || !b.ToExchange || b.Source != b.Destination || !slices.Contains(n, b.Source) {
 		return topology.Binding{}, false
 	}
 	var noted note
@@ -77,12 +81,10 @@ func Noted(b topology.Binding, exchanges []string) (topology.Binding, bool) {
 }
 
 // WithNoted lists the bindings of which this is true, those that are deleted for a while and have a note included.
-func WithNoted(
-	vhost topology.Topology, noted func(topology.Binding) (topology.Binding, bool), matters func(topology.Binding) bool,
-) []topology.Binding {
+func (n Notes) WithNoted(vhost topology.Topology, matters func(topology.Binding) bool) []topology.Binding {
 	var found []topology.Binding
 	for _, b := range vhost.Bindings {
-		if original, isNote := noted(b); isNote {
+		if original, isNote := n.Noted(b); isNote {
 			b = original
 		}
 		if matters(b) {
@@ -93,13 +95,12 @@ func WithNoted(
 	return slices.CompactFunc(found, topology.Binding.Equal)
 }
 
-// Garbled lists what leads from an exchange of the owner's as a note does, and is none that the owner can read.
-func Garbled(
-	vhost topology.Topology, noted func(topology.Binding) (topology.Binding, bool), owns func(exchange string) bool,
-) []topology.Binding {
+// Garbled lists what leads from an exchange of the owner's as a note does and cannot be read: somebody changed it, and which
+// binding it was about is not known.
+func (n Notes) Garbled(vhost topology.Topology, owns func(exchange string) bool) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
 		_, isMeant := b.Arguments[UnboundArgument]
-		_, isNote := noted(b)
+		_, isNote := n.Noted(b)
 		return !isMeant || isNote || !owns(b.Source)
 	})
 }

@@ -107,7 +107,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 				r.stop(t)
 				brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 1) })
 			}
-			p.apply(t, pipeline.Expand(p.spec))
+			p.apply(t, p.spec.Expand())
 			p.work(t)
 			p.await(t, "orders.failed")
 		})
@@ -125,7 +125,7 @@ func (p *testPipeline) expectBacklog(t *testing.T) {
 		"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200),
 	}})
 	p.awaitBacklog(t, r, 2)
-	p.apply(t, pipeline.Expand(p.spec))
+	p.apply(t, p.spec.Expand())
 	got := map[string]bool{}
 	for range 2 {
 		got[p.await(t, "orders.failed").MessageId] = true

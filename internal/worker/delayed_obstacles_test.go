@@ -96,7 +96,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 				require.Equal(t, "other", e.await(t, "work").MessageId)
 			}
 			e.set(t, http.MethodPut, e.Path("policies", "full"), map[string]any{"pattern": "^none$", "definition": map[string]any{"max-length": 0}})
-			e.apply(t, delayed.Expand(e.spec))
+			e.apply(t, e.spec.Expand())
 			queue := "work"
 			if c.unrouted {
 				queue = e.names.UnroutedQueue()
@@ -157,12 +157,12 @@ func TestPolicyChangeResumesLevels(t *testing.T) {
 		e.publish(t, "work", 300, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent})
 	}
 	brokertest.Eventually(t, func() error { return e.countIs(t, e.level(0), more) })
-	e.apply(t, delayed.Expand(e.spec))
+	e.apply(t, e.spec.Expand())
 	e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
 	deliveries := e.collect(t, "work")
 	changed := e.spec
 	changed.PolicyPriority++
-	e.apply(t, delayed.Expand(changed))
+	e.apply(t, changed.Expand())
 	if n := awaitDue(t, sent, deliveries); n > 0 {
 		t.Errorf("%d messages came twice", n)
 	}
@@ -194,7 +194,7 @@ func TestReloadFreesMessages(t *testing.T) {
 	// Another unit, with levels of its own.
 	finer := e.spec
 	finer.Precision = waiting(t, "30ms")
-	e.apply(t, delayed.Expand(finer))
+	e.apply(t, finer.Expand())
 	other, err := workerconfig.Parse(exchangesOf(t, finer.Worker()))
 	require.NoError(t, err)
 	configs <- other
@@ -216,7 +216,7 @@ func TestInboxOfADelayedExchangeIsDeleted(t *testing.T) {
 	r.awaitReady(t, "")
 	e.set(t, http.MethodDelete, e.Path("queues", e.names.Inbox()), nil)
 	r.awaitReady(t, "inbox")
-	e.apply(t, delayed.Expand(e.spec))
+	e.apply(t, e.spec.Expand())
 	r.awaitReady(t, "")
 	e.publish(t, "work", 100, amqp.Publishing{})
 	e.await(t, "work")

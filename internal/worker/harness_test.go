@@ -69,7 +69,7 @@ func newPipelineOf(t *testing.T, spec pipeline.Pipeline) *testPipeline {
 	t.Helper()
 	p := &testPipeline{testVhost: testVhost{brokertest.New(t)}, spec: spec, names: pipeline.Names(spec.Name)}
 	p.spec.Vhost = p.Vhost
-	p.apply(t, pipeline.Expand(p.spec))
+	p.apply(t, p.spec.Expand())
 	return p
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
@@ -61,7 +60,7 @@ func TestProbesOfTheProcess(t *testing.T) {
 	w.Signal(t, syscall.SIGTERM)
 	expect("/readyz", http.StatusServiceUnavailable, `"stopping": true`)
 	expect("/healthz", http.StatusOK, "ok")
-	p.apply(t, pipeline.Expand(p.spec))
+	p.apply(t, p.spec.Expand())
 	if code := w.Wait(t); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, w.Log)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -78,7 +77,7 @@ func refusals() map[string]func(*testing.T) refusal {
 			t.Helper()
 			e := newExchange(t, "1m", "100ms", "good")
 			return refusal{
-				testVhost: e.testVhost, objects: delayed.Expand(e.spec), good: "good", full: "full", refused: e.names.Refused(),
+				testVhost: e.testVhost, objects: e.spec.Expand(), good: "good", full: "full", refused: e.names.Refused(),
 				binding: topology.Binding{Source: e.names.DeliverExchange(), RoutingKey: "good"}, way: "exchanges",
 				series: "messages_delivered_total", work: e.work, start: e.start,
 				message: func(id string) (string, string, amqp.Publishing) {
@@ -91,7 +90,7 @@ func refusals() map[string]func(*testing.T) refusal {
 			t.Helper()
 			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 			return refusal{
-				testVhost: p.testVhost, objects: pipeline.Expand(p.spec), good: p.names.FailedQueue(), full: "full", refused: p.names.RefusedQueue(),
+				testVhost: p.testVhost, objects: p.spec.Expand(), good: p.names.FailedQueue(), full: "full", refused: p.names.RefusedQueue(),
 				binding: topology.Binding{Source: p.names.FailedExchange()}, way: "queues",
 				series: "messages_parked_total{reason=exhausted}",
 				work: func(t *testing.T) *running {

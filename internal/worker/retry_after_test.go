@@ -129,7 +129,7 @@ func TestRetryAfterAcrossChanges(t *testing.T) {
 				require.NoError(t, p.Channel(t).QueueUnbind("orders.retry."+delay, "delay:"+delay, "orders.retry", nil))
 			}
 			p.spec.Delays = newSpec(topology.Quorum, []string{"3s"}, 2).Delays
-			p.apply(t, pipeline.Expand(p.spec))
+			p.apply(t, p.spec.Expand())
 		}, ""},
 		"worker late": {func(*testing.T, *testPipeline) { time.Sleep(5 * time.Second) }, ""},
 		"worker late, binding missing": {func(t *testing.T, p *testPipeline) {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
@@ -41,7 +40,7 @@ func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
 	require.True(t, 0 < returned && returned <= 60, "%v messages were returned", returned)
 	p.expectEmpty(t, "orders.failed")
 
-	for _, b := range pipeline.Expand(p.spec).Bindings {
+	for _, b := range p.spec.Expand().Bindings {
 		if b.Source == "orders.retry" {
 			p.bind(t, b)
 		}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -308,7 +307,7 @@ func TestUndeliverableMessageStaysWhileItCannotBeParked(t *testing.T) {
 				r.Log.Await(t, warning, 2)
 				brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 				p.expectEmpty(t, p.names.FailedQueue())
-				p.apply(t, pipeline.Expand(p.spec))
+				p.apply(t, p.spec.Expand())
 				if d := p.awaitFailed(t, "malformed"); d.MessageId != "bad" || d.Headers["tenant"] != "a" {
 					t.Errorf("parked %q with headers %v", d.MessageId, d.Headers)
 				}

@@ -30,7 +30,7 @@ func subjects(vhost string) map[string]drift.Subject {
 		Name: "events", Vhost: vhost, Type: "topic", PolicyPriority: 500,
 		MaxDelay: pipeline.Delay{Wait: 12 * time.Hour, Spelling: "12h"}, Precision: pipeline.Delay{Wait: 4 * time.Hour, Spelling: "240m"},
 	}
-	wanted := delayed.Expand(e)
+	wanted := e.Expand()
 	return map[string]drift.Subject{"delayed": {
 		Type: resourceType, Wanted: wanted,
 		Config: map[string]any{

@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -15,14 +14,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// compute sets the computed attributes of a plan. It reports whether all inputs are known.
-func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
-	if !plan.inputsKnown(ctx) {
-		plan.computePartly()
+// Compute sets the computed attributes of a plan. It reports whether all inputs are known.
+func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
+	if !m.inputsKnown(ctx) {
+		m.computePartly()
 		return false, nil
 	}
-	plan.RetiredLevels = types.MapNull(retiredType)
-	e, diags := specification(ctx, *plan)
+	m.RetiredLevels = types.MapNull(retiredType)
+	e, diags := m.Specification(ctx)
 	if diags.HasError() {
 		return true, diags
 	}
@@ -31,7 +30,7 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 		return true, diags
 	}
 	var drained map[string]bool
-	waits, more := plan.waitsForRetired(ctx, e, prior)
+	waits, more := m.waitsForRetired(ctx, e, prior)
 	diags.Append(more...)
 	if prior.isOf(e) {
 		drained = attribute.Drained(prior.RetiredLevels)
@@ -39,7 +38,7 @@ func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Di
 	if prior.isOf(e) && !waits {
 		e.Retired = retiredAfter(e, prior, drained)
 	}
-	plan.show(e, delayed.Expand(e), drained)
+	m.show(e, e.Expand(), drained)
 	return true, diags
 }
 
@@ -60,7 +59,7 @@ func (m *model) showNames() {
 	m.WorkerPermissions = attribute.PermissionsValue(delayed.WorkerPermissions(n))
 	m.PublisherPermissions = attribute.PermissionsValue(delayed.PublisherPermissions(n))
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(delayed.OperatorPermissions(n))
-	m.ID = entity.ID(m.identity())
+	m.ID = entity.ID(m.Identity())
 }
 
 func (m model) inputsKnown(ctx context.Context) bool {
@@ -83,41 +82,4 @@ func (m *model) computePartly() {
 	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
 	m.PublisherPermissions = types.ObjectUnknown(attribute.PermissionsType)
 	m.OperatorPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
-}
-
-func change(prior, next *delayed.Exchange, vhost topology.Vhost) (c apply.Change) {
-	e := prior
-	switch {
-	case prior == nil:
-		e = next
-		c = apply.Change{
-			Live: delayed.Owned(*e, vhost.Topology), Wanted: delayed.Expand(*e), Identity: delayed.Identity(*e),
-		}
-	case next == nil:
-		c = apply.Change{Live: delayed.Owned(*e, vhost.Topology)}
-	default:
-		e = next
-		live := topology.Merge(delayed.Owned(*prior, vhost.Topology), delayed.Owned(*next, vhost.Topology))
-		c = apply.Change{
-			Live: live, Wanted: wantedBeside(live, *next),
-			RestoresDeadLetterRoute: delayed.RestoresDeadLetterRoute(*prior, vhost.Topology),
-		}
-	}
-	n := e.Names()
-	c.Vhost, c.All, c.Guard, c.CatchAll, c.Entrance = e.Vhost, vhost, delayed.Guard(*e), n.UnroutedQueue(), n.Exchange()
-	c.NoteOf, c.Noted, c.Together = n.NoteOf, n.Noted, true
-	return c
-}
-
-// wantedBeside is what the delayed exchange expands to. The queue of a retired level is left as it is: it goes as soon as it is
-// empty, and re-creating it would be refused while it is not.
-func wantedBeside(live topology.Topology, e delayed.Exchange) topology.Topology {
-	expanded := delayed.Expand(e)
-	for _, l := range e.Retired {
-		name := e.Names().Level(l)
-		if queue, exists := live.Queues[name]; exists {
-			expanded.Queues[name] = queue
-		}
-	}
-	return expanded
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -19,7 +19,7 @@ func remedy(e delayed.Exchange, queue string) string {
 	case n.UnroutedQueue():
 		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue."
 	case n.Refused():
-		return entity.RefusedRemedy(n.DeliverExchange())
+		return owner.RefusedRemedy(n.DeliverExchange())
 	}
 	return "wait until what is delayed is due, with the sidecar running."
 }
@@ -36,13 +36,13 @@ func precisionReplaced() diag.Diagnostic {
 }
 
 // bound says who gets what is due.
-func bound(n delayed.Names, bindings []topology.Binding) *entity.InUse {
+func bound(n delayed.Names, bindings []topology.Binding) *owner.InUse {
 	listed := preflight.BulletsOf(bindings)
 	var destinations []string
 	for _, b := range bindings {
 		destinations = append(destinations, b.Destination)
 	}
-	return &entity.InUse{
+	return &owner.InUse{
 		Summary: "Queues are bound to the delayed exchange",
 		Planned: fmt.Sprintf("Destroy refuses as long as others are bound to %q, which routes what is due, even with force_destroy:\n%s\n\n"+
 			"Remove these bindings first.", n.DeliverExchange(), listed),

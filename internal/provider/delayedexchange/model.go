@@ -10,7 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -38,14 +38,14 @@ type model struct {
 	RetiredLevels        types.Map    `tfsdk:"retired_levels"`
 }
 
-func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
-func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	return entity.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
+func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics) {
+	return owner.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
-// specification reads known inputs. The retired levels are those that the model lists.
-func specification(_ context.Context, m model) (delayed.Exchange, diag.Diagnostics) {
+// Specification reads known inputs. The retired levels are those that the model lists.
+func (m model) Specification(context.Context) (delayed.Exchange, diag.Diagnostics) {
 	e := delayed.Exchange{
 		Name: m.Name.ValueString(), Vhost: m.Vhost.ValueString(), Type: m.Type.ValueString(),
 		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
@@ -71,8 +71,14 @@ func delayOf(spelled types.String, at path.Path) (pipeline.Delay, diag.Diagnosti
 	return pipeline.Delay{Wait: wait, Spelling: spelled.ValueString()}, nil
 }
 
-// recover sets the inputs from the definition that the broker keeps.
-func (m *model) recover(vhost topology.Topology) error {
+// Imported reports whether only the identity is known.
+func (m model) Imported() bool { return m.MaxDelay.IsNull() }
+
+// Near names nothing: the whole vhost matters.
+func (model) Near() (pipelines, workQueues []string) { return nil, nil }
+
+// Recover sets the inputs from the definition that the broker keeps.
+func (m *model) Recover(vhost topology.Topology) error {
 	e, err := delayed.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost)
 	if err != nil {
 		return err

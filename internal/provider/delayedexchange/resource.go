@@ -4,66 +4,49 @@ package delayedexchange
 import (
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // New makes the resource.
-func New() resource.Resource { return entity.New(kind()) }
+func New() resource.Resource { return owner.New[model](kind()) }
 
 // NewList makes the list resource.
-func NewList() list.ListResource { return entity.NewList(kind()) }
+func NewList() list.ListResource { return owner.NewList[model](kind()) }
 
-func kind() entity.Kind[model, delayed.Exchange] {
-	return entity.Kind[model, delayed.Exchange]{
-		Type: "delayed_exchange",
-		Kind: configured.DelayedExchange,
-		Parts: []entity.Part{
-			entity.VhostPart,
-			{Name: "name", Description: "Name of the delayed exchange.", Check: workerconfig.CheckDelayedExchangeName},
+func kind() owner.Kind[delayed.Exchange] {
+	return owner.Kind[delayed.Exchange]{
+		Kind: entity.Kind{
+			Type: "delayed_exchange",
+			Name: configured.DelayedExchange,
+			Parts: []entity.Part{
+				entity.VhostPart,
+				{Name: "name", Description: "Name of the delayed exchange.", Check: workerconfig.CheckDelayedExchangeName},
+			},
+			Schema: exchangeSchema,
 		},
 		Places:   places,
-		Policies: entity.PolicyUse{At: path.Root("policy_priority"), Why: "A delayed exchange has a policy"},
-		Remedy:   remedy,
+		Policies: owner.PolicyUse{At: path.Root("policy_priority"), Why: "A delayed exchange has a policy"},
 
-		Schema:        exchangeSchema,
-		Validate:      validate,
-		Identity:      model.identity,
-		Lifecycle:     lifecycle,
-		Compute:       compute,
-		Specification: specification,
-		Imported:      func(m model) bool { return m.MaxDelay.IsNull() },
-		Recover:       (*model).recover,
-		Refresh:       refresh,
-
-		Found:         found,
-		InService:     inService,
-		Expand:        delayed.Expand,
-		Owned:         delayed.Owned,
-		Check:         preflight.CheckDelayedExchange,
-		CheckRun:      func(*configured.Provider, delayed.Exchange, *delayed.Exchange) diag.Diagnostics { return nil },
-		Replaces:      func(prior, next delayed.Exchange) bool { return prior.Name != next.Name || prior.Vhost != next.Vhost },
-		CheckPlan:     checkPlan,
-		CheckLive:     preflight.CheckLiveDelayedExchange,
-		InUse:         inUse,
-		UsedThrough:   func(e delayed.Exchange) string { return e.Names().DeliverExchange() },
-		LostByDestroy: func(*configured.Provider, delayed.Exchange, topology.Vhost) diag.Diagnostics { return nil },
-		Released:      func(delayed.Exchange, *delayed.Exchange, topology.Vhost) []string { return nil },
-
-		BindingsThatGo: delayed.BindingsThatGo,
-
-		Change:  change,
-		Destroy: entity.Remove,
+		Remedy:      remedy,
+		Found:       found,
+		Owner:       func(e delayed.Exchange) apply.Owner { return e },
+		Check:       preflight.CheckDelayedExchange,
+		CheckPlan:   checkPlan,
+		CheckLive:   preflight.CheckLiveDelayedExchange,
+		InUse:       inUse,
+		UsedThrough: func(e delayed.Exchange) string { return e.Names().DeliverExchange() },
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -57,7 +57,7 @@ func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *
 	if timeout == 0 || diags.HasError() {
 		return false, diags
 	}
-	before, diags := specification(ctx, *prior)
+	before, diags := prior.Specification(ctx)
 	if !slices.ContainsFunc(before.Levels(), e.Uses) {
 		diags.Append(precisionReplaced())
 		return false, diags
@@ -94,9 +94,9 @@ func objectsOf(m *model, kind string) map[string]attr.Value {
 	return objects.Elements()
 }
 
-// refresh sets the computed attributes from what is owned on the broker. Levels that are not in the specification are
+// Refresh sets the computed attributes from what is owned on the broker. Levels that are not in the specification are
 // retired. One that has no queue any more is drained.
-func refresh(ctx context.Context, run *configured.Provider, state *model, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
+func (m *model) Refresh(ctx context.Context, run *configured.Provider, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
 	e.Retired = nil
 	var queues []string
 	for _, l := range e.Names().LevelsIn(owned) {
@@ -107,8 +107,8 @@ func refresh(ctx context.Context, run *configured.Provider, state *model, e dela
 	}
 	drained, err := run.Drained(ctx, e.Vhost, queues...)
 	if err != nil {
-		return diag.Diagnostics{entity.CannotReadQueues(err)}
+		return diag.Diagnostics{owner.CannotReadQueues(err)}
 	}
-	state.show(e, owned, drained)
+	m.show(e, owned, drained)
 	return nil
 }

@@ -93,10 +93,10 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 	vhost, err := v.provider.Fresh(ctx, name.ValueString())
 	switch {
 	case broker.IsNotFound(err):
-		resp.Diagnostics.Append(vhostNotThere(name.ValueString(), ""))
+		resp.Diagnostics.Append(VhostNotThere(name.ValueString(), ""))
 		return
 	case err != nil:
-		resp.Diagnostics.Append(cannotList(name.ValueString(), "", err))
+		resp.Diagnostics.Append(CannotList(name.ValueString(), "", err))
 		return
 	}
 	resp.Diagnostics.Append(v.view.Fill(ctx, &m, vhost)...)

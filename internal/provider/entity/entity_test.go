@@ -57,14 +57,6 @@ func TestApplyWithoutAConnection(t *testing.T) {
 	}
 }
 
-func TestApplyOfAnUnknownInput(t *testing.T) {
-	t.Parallel()
-	box, unknown := newBox(t), aBox("")
-	unknown.Name = types.StringUnknown()
-	_, _, diags := box.resolve(t.Context(), unknown, nil)
-	refused(t, diags, "Unknown input at apply", path.Empty())
-}
-
 func TestPlanWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	response := newBox(t).plan(t, aBox("a"), nil)
@@ -79,16 +71,9 @@ func TestPlanWithoutAConnection(t *testing.T) {
 func TestPlanOfAReplacement(t *testing.T) {
 	t.Parallel()
 	c := newBox(t)
-	forced := aBox("a")
-	forced.Force = types.BoolValue(true)
-	refused(t, c.plan(t, aBox("b"), forced).Diagnostics, "", path.Empty())
+	refused(t, c.plan(t, aBox("b"), aBox("a")).Diagnostics, "", path.Empty())
 	refused(t, c.plan(t, aBox("f"), aBox("e")).Diagnostics, "", path.Empty())
 	if !c.provider.HasPlanned(configured.Key{Kind: "box", Vhost: "/", Name: "top/b"}) {
 		t.Error("the plan is not noted")
 	}
-}
-
-func TestPlanThatCannotWork(t *testing.T) {
-	t.Parallel()
-	refused(t, newBox(t).plan(t, aBox("bad"), nil).Diagnostics, "Bad name", path.Root("name"))
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // box is a resource with everything that the shell looks at, and nothing else.
@@ -23,38 +22,29 @@ type box struct {
 	Vhost types.String `tfsdk:"vhost"`
 	Shelf types.String `tfsdk:"shelf"`
 	Name  types.String `tfsdk:"name"`
-	Force types.Bool   `tfsdk:"force_destroy"`
 	Label types.String `tfsdk:"label"`
 }
 
-// boxKind has what works without a broker. The label is computed; a name "bad" is refused by itself.
-func boxKind() Kind[box, string] {
+func boxKind() Kind {
 	text := schema.StringAttribute{Optional: true, Computed: true}
-	return Kind[box, string]{
+	return Kind{
 		Type:  "box",
-		Kind:  "box",
+		Name:  "box",
 		Parts: []Part{VhostPart, {Name: "shelf"}, {Name: "name", Check: refusing("a/b", "Slash")}},
 		Schema: func(context.Context) schema.Schema {
-			return schema.Schema{Attributes: map[string]schema.Attribute{
-				"vhost": text, "shelf": text, "name": text, "label": text,
-				"force_destroy": schema.BoolAttribute{Optional: true},
-			}}
+			return schema.Schema{Attributes: map[string]schema.Attribute{"vhost": text, "shelf": text, "name": text, "label": text}}
 		},
-		Validate: func(context.Context, box) diag.Diagnostics { return nil },
-		Identity: func(b box) []types.String { return []types.String{b.Vhost, b.Shelf, b.Name} },
-		Lifecycle: func(_ context.Context, b box) (Lifecycle, diag.Diagnostics) {
-			return Lifecycle{Force: b.Force.ValueBool()}, nil
-		},
-		Compute: func(_ context.Context, plan, _ *box) (bool, diag.Diagnostics) {
-			plan.Label = types.StringValue("box " + plan.Name.ValueString())
-			return !plan.Name.IsUnknown(), nil
-		},
-		Specification: func(_ context.Context, b box) (string, diag.Diagnostics) { return b.Name.ValueString(), nil },
-		Expand:        func(string) topology.Topology { return topology.New() },
-		Check:         refusing("bad", "Bad name"),
-		CheckRun:      func(*configured.Provider, string, *string) diag.Diagnostics { return nil },
-		Replaces:      func(prior, next string) bool { return prior != next },
 	}
+}
+
+// boxes do what works without a broker. The label is computed.
+type boxes struct{ Resource[box] }
+
+func (boxes) Identity(b box) []types.String { return []types.String{b.Vhost, b.Shelf, b.Name} }
+
+func (boxes) Plan(_ context.Context, plan, _ *box) diag.Diagnostics {
+	plan.Label = types.StringValue("box " + plan.Name.ValueString())
+	return nil
 }
 
 // refusing refuses one name.
@@ -69,17 +59,17 @@ func refusing(bad, summary string) func(name string) []problem.Problem {
 
 // called is a box with what a call of Terraform consists of.
 type called struct {
-	*entity[box, string]
+	*entity[box]
 	schema   schema.Schema
 	identity identityschema.Schema
 }
 
 func newBox(t *testing.T) called {
 	t.Helper()
-	e := New(boxKind()).(*entity[box, string])
+	e := New(boxKind(), func(*configured.Provider) Resource[box] { return boxes{} }).(*entity[box])
 	var response resource.IdentitySchemaResponse
 	e.IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
-	return called{e, e.kind.Schema(t.Context()), response.IdentitySchema}
+	return called{e, e.Kind.Schema(t.Context()), response.IdentitySchema}
 }
 
 // object is a plan or a state; nil is none.

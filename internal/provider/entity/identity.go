@@ -18,22 +18,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 )
 
 // defaultVhost is the vhost of a resource that names none.
 const defaultVhost = "/"
 
-// Part is a part of an identity: an attribute of the resource, too.
-type Part struct {
-	Name        string
-	Description string
-	// Check checks an imported value, where Read would not find out; nil if there is nothing to check.
-	Check func(string) []problem.Problem
-}
-
-// VhostPart is the first part of each identity.
+// VhostPart is the first part of the identity of what is in a virtual host.
 var VhostPart = Part{Name: "vhost", Description: "Virtual host. Default: \"/\"."}
 
 // Vhost describes the attribute. The text is what messages call the resource.
@@ -48,11 +39,11 @@ func Vhost(kind string) schema.Attribute {
 }
 
 // IdentitySchema describes the identity.
-func (e *entity[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (e *entity[M]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	attributes := map[string]identityschema.Attribute{}
-	for i, part := range e.kind.Parts {
+	for i, part := range e.Parts {
 		attributes[part.Name] = identityschema.StringAttribute{
-			OptionalForImport: i == 0, RequiredForImport: i > 0,
+			OptionalForImport: e.inVhost() && i == 0, RequiredForImport: !e.inVhost() || i > 0,
 			Description: part.Description,
 		}
 	}
@@ -64,9 +55,9 @@ type attributes interface {
 	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
 }
 
-func (e *entity[M, S]) setParts(ctx context.Context, to attributes, values []types.String) diag.Diagnostics {
+func (e *entity[M]) setParts(ctx context.Context, to attributes, values []types.String) diag.Diagnostics {
 	var diags diag.Diagnostics
-	for i, part := range e.kind.Parts {
+	for i, part := range e.Parts {
 		diags.Append(to.SetAttribute(ctx, path.Root(part.Name), values[i])...)
 	}
 	return diags
@@ -74,13 +65,13 @@ func (e *entity[M, S]) setParts(ctx context.Context, to attributes, values []typ
 
 // ImportState takes an identity, or an id of the form <vhost>/<name>, all parts percent-encoded. Read finds
 // the rest on the broker.
-func (e *entity[M, S]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	values, diags := e.imported(ctx, req)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	for i, part := range e.kind.Parts {
+	for i, part := range e.Parts {
 		if part.Check != nil {
 			resp.Diagnostics.Append(report.Errors(part.Check(values[i].ValueString()))...)
 		}
@@ -93,9 +84,9 @@ func (e *entity[M, S]) ImportState(ctx context.Context, req resource.ImportState
 }
 
 // imported reads the values of the parts from the id, or else from the identity.
-func (e *entity[M, S]) imported(ctx context.Context, req resource.ImportStateRequest) ([]types.String, diag.Diagnostics) {
+func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateRequest) ([]types.String, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	values := make([]types.String, len(e.kind.Parts))
+	values := make([]types.String, len(e.Parts))
 	if req.ID != "" {
 		found, err := parseID(req.ID, e.partNames()...)
 		if err != nil {
@@ -107,30 +98,25 @@ func (e *entity[M, S]) imported(ctx context.Context, req resource.ImportStateReq
 		}
 		return values, diags
 	}
-	for i, part := range e.kind.Parts {
+	for i, part := range e.Parts {
 		diags.Append(req.Identity.GetAttribute(ctx, path.Root(part.Name), &values[i])...)
 	}
 	if values[len(values)-1].IsNull() { // the id is empty
 		_, err := parseID("", e.partNames()...)
 		diags.Append(invalidID(err))
 	}
-	if values[0].IsNull() {
+	if e.inVhost() && values[0].IsNull() {
 		values[0] = types.StringValue(defaultVhost)
 	}
 	return values, diags
 }
 
-func (e *entity[M, S]) partNames() []string {
-	names := make([]string, len(e.kind.Parts))
-	for i, part := range e.kind.Parts {
+func (e *entity[M]) partNames() []string {
+	names := make([]string, len(e.Parts))
+	for i, part := range e.Parts {
 		names[i] = part.Name
 	}
 	return names
-}
-
-// importID is the id that an import of the resource takes.
-func (e *entity[M, S]) importID(m M) string {
-	return ID(e.kind.Identity(m)).ValueString()
 }
 
 // ID is the id of a resource by the parts of its identity, unknown if one of them is.

@@ -45,7 +45,7 @@ func TestImport(t *testing.T) {
 			refused(t, response.Diagnostics, c.refused, path.Root("name"))
 			for i, want := range c.want {
 				var inState, inIdentity types.String
-				at := path.Root(box.kind.Parts[i].Name)
+				at := path.Root(box.Parts[i].Name)
 				response.State.GetAttribute(t.Context(), at, &inState)
 				response.Identity.GetAttribute(t.Context(), at, &inIdentity)
 				if inState.ValueString() != want || inIdentity.ValueString() != want {
@@ -67,7 +67,7 @@ func TestIdentityNeedsNoVhost(t *testing.T) {
 			t.Errorf("%s: required %t, optional %t", name, attribute.IsRequiredForImport(), attribute.IsOptionalForImport())
 		}
 	}
-	if id := box.importID(*aBox("a/b")); id != "%2F/top/a%2Fb" {
+	if id := ID(boxes{}.Identity(*aBox("a/b"))).ValueString(); id != "%2F/top/a%2Fb" {
 		t.Errorf("import id %s", id)
 	}
 }

@@ -1,150 +1,108 @@
-// Package entity is what all resources and data sources have in common: how Terraform's calls lead to the
-// checks and to the broker, and what users are told when one of them fails.
+// Package entity is the shell of all resources, data sources and lists: how Terraform's calls reach them, their identities and
+// imports, and what users are told when there is no connection or no virtual host.
 //
-// A resource is a Kind: its schema, its model, what the model expands to and owns, and the checks that are
-// particular to it. New makes the resource of it. A data source is a View.
+// What is particular to a resource is a [Kind] and a [Resource]. A data source is a [View].
 package entity
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"time"
+	"fmt"
+	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Kind is what is particular to one kind of resource. M is its model, the resource as Terraform has it. S is
-// its specification, what a model with known inputs comes to. Functions are pure unless they are given an
-// applier or a configured provider.
-type Kind[M, S any] struct {
+// Kind is a kind of resource.
+type Kind struct {
 	// Type is the resource's type behind the provider's name, such as "retry_pipeline".
 	Type string
-	// Kind is what messages call it, and what the run knows it as.
-	Kind configured.Kind
-	// Parts are those of its identity and of its import id, in the order of the id. The first is the vhost,
-	// the last is what messages call it by.
+	// Name is what messages call it, and what the run knows it as.
+	Name configured.Kind
+	// Parts are those of its identity and of its import id, in the order of the id. The first one is [VhostPart] if the resource is
+	// in a virtual host. The last one is what messages call it by.
 	Parts []Part
-	// Places are the attributes that name objects which are missing, or in the way.
-	Places report.Places
-	// Policies says what needs policies, for a user who may not write them.
-	Policies PolicyUse
-	// Remedy says how a queue of such a resource comes to be empty.
-	Remedy func(spec S, queue string) string
-
 	// Schema describes the attributes.
 	Schema func(context.Context) schema.Schema
+}
+
+// Part is a part of an identity: an attribute of the resource, too.
+type Part struct {
+	Name        string
+	Description string
+	// Check checks an imported value, where Read would not find out; nil if there is nothing to check.
+	Check func(string) []problem.Problem
+}
+
+// Resource is what a resource does in one call of Terraform's. M is its model, the resource as Terraform has it. Create, Read, Update,
+// Delete and List have a connection, the others need none.
+type Resource[M any] interface {
+	// Identity has the values of the kind's parts.
+	Identity(m M) []types.String
 	// Validate checks each attribute by itself, as far as it is known.
-	Validate func(context.Context, M) diag.Diagnostics
-
-	// Identity has the values of Parts.
-	Identity func(M) []types.String
-	// Near names the pipelines and the work queues that matter to the resource. Reads and plans see no more of
-	// the vhost than what is near to these; nil stands for the whole vhost.
-	Near func(M) (pipelines, workQueues []string)
-	// Lifecycle is what the resource says about changes and destroys.
-	Lifecycle func(context.Context, M) (Lifecycle, diag.Diagnostics)
-	// Compute sets the computed attributes of a plan, from its inputs and the refreshed state before it alone,
-	// nil if there is none: Terraform plans a second time within apply, without a refresh, and compares. It
-	// reports whether all inputs are known.
-	Compute func(ctx context.Context, plan, prior *M) (known bool, diags diag.Diagnostics)
-	// Specification reads a model with known inputs.
-	Specification func(context.Context, M) (S, diag.Diagnostics)
-	// Imported reports whether of a state only the identity is known.
-	Imported func(M) bool
-	// Recover sets the inputs of such a state from what the broker keeps.
-	Recover func(state *M, vhost topology.Topology) error
-	// Refresh sets the computed attributes of a state from what is owned on the broker.
-	Refresh func(ctx context.Context, run *configured.Provider, state *M, spec S, owned topology.Topology) diag.Diagnostics
-
-	// Found lists the resources in a vhost, each by the values of Parts without the vhost.
-	Found func(topology.Topology) [][]string
-	// InService lists the queues and bindings through which messages are lost between a destroy and a creation. The identity
-	// is known.
-	InService func(M, topology.Topology) []string
-	// Expand returns every object that the resource wants.
-	Expand func(S) topology.Topology
-	// Owned picks out of a whole vhost what belongs to the resource.
-	Owned func(S, topology.Topology) topology.Topology
-
-	// Check checks what several attributes say together.
-	Check func(S) []problem.Problem
-	// CheckRun says what a plan is worth a warning for, whatever the broker has. Prior is nil for a new resource, here and below.
-	CheckRun func(run *configured.Provider, next S, prior *S) diag.Diagnostics
-	// Replaces reports whether a change makes Terraform replace the resource.
-	Replaces func(prior, next S) bool
-	// CheckPlan compares a plan with a vhost as it was listed for the plan.
-	CheckPlan func(run *configured.Provider, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
-	// CheckLive compares what is about to be applied with the vhost as it is.
-	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
-	// InUse finds what stands in the way of a destroy besides messages; nil for nothing.
-	InUse func(S, topology.Topology) *InUse
-	// UsedThrough is the exchange whose bindings tell InUse of those who begin to use the resource; nil if nobody can.
-	UsedThrough func(S) string
-	// LostByDestroy says what is lost with the queues that a destroy detaches.
-	LostByDestroy func(run *configured.Provider, prior S, vhost topology.Vhost) diag.Diagnostics
-	// Released lists the queues that a change detaches. Next is nil for a destroy.
-	Released func(prior S, next *S, vhost topology.Vhost) []string
-	// BindingsThatGo finds bindings of others that a destroy deletes.
-	BindingsThatGo func(S, topology.Topology) []topology.Binding
-
-	// Change leads from prior to next: either is nil where there is none.
-	Change func(prior, next *S, vhost topology.Vhost) apply.Change
-	// Destroy carries out the change of a destroy; force loses messages.
-	Destroy func(ctx context.Context, applier *apply.Applier, change apply.Change, force bool) error
+	Validate(ctx context.Context, m M) diag.Diagnostics
+	// Plan sets the computed attributes, and says what apply would refuse. Prior is nil for a new resource.
+	Plan(ctx context.Context, plan, prior *M) diag.Diagnostics
+	// PlanDestroy says what a destroy loses, or refuses.
+	PlanDestroy(ctx context.Context, state M) diag.Diagnostics
+	// Create makes the resource. After an error, it leaves no state.
+	Create(ctx context.Context, plan *M) diag.Diagnostics
+	// Read refreshes a state, of which an import has the identity alone; false if the resource is gone.
+	Read(ctx context.Context, state *M) (exists bool, diags diag.Diagnostics)
+	// Update changes the resource. After an error, the state is what it has made of state.
+	Update(ctx context.Context, plan, state *M) diag.Diagnostics
+	// Delete removes the resource.
+	Delete(ctx context.Context, state M) diag.Diagnostics
+	// List finds the resources, each by the parts behind the vhost, "" for a kind that has none. Fill reads one as Read does.
+	List(ctx context.Context, vhost string) (found [][]string, fill func(*M) diag.Diagnostics, diags diag.Diagnostics)
 }
 
-// Lifecycle is what a resource says about its changes and its end.
-type Lifecycle struct {
-	// Force deletes queues with the messages in them.
-	Force bool
-	// Update and Delete are how long a change and a destroy wait for queues to drain.
-	Update, Delete time.Duration
-}
+// Title is the kind as a sentence begins with it.
+func (k Kind) Title() string { return strings.ToUpper(string(k.Name[:1])) + string(k.Name[1:]) }
 
-// LifecycleOf is what the attributes `timeouts` and `force_destroy` say; a resource without the latter has null.
-func LifecycleOf(ctx context.Context, configured timeouts.Value, force types.Bool) (Lifecycle, diag.Diagnostics) {
-	update, diags := configured.Update(ctx, 0)
-	remove, more := configured.Delete(ctx, 0)
-	diags.Append(more...)
-	return Lifecycle{Force: force.ValueBool(), Update: update, Delete: remove}, diags
-}
+// ResourceType is the type as configurations write it.
+func (k Kind) ResourceType() string { return "rabbitmq_" + k.Type }
 
-// PolicyUse says what needs a policy: at which attribute, why, and how to do without, if that is possible.
-type PolicyUse struct {
-	At           path.Path
-	Why, Without string
-}
+// LastPath is the attribute that messages call the resource by.
+func (k Kind) LastPath() path.Path { return path.Root(k.Parts[len(k.Parts)-1].Name) }
 
-// InUse are others who need what would be destroyed. Summary names the matter; Planned and Applied say for a
-// plan and for an apply who they are, and what to do; Waited says the same of those who came while a destroy
-// waited for its queues to drain.
-type InUse struct{ Summary, Planned, Applied, Waited string }
+// inVhost reports whether such a resource is in a virtual host.
+func (k Kind) inVhost() bool { return k.Parts[0].Name == VhostPart.Name }
 
-// DroppedDeadLetters lists those of the queues of which nobody gets what is rejected after a change that detaches them.
-// What others are known to detach from them in this run does not count for them.
-func DroppedDeadLetters(run *configured.Provider, c apply.Change, queues []string) []string {
-	var dropped []string
-	for _, queue := range queues {
-		going := run.Goes(c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)
-		vhost := c.All
-		vhost.Policies = maps.Clone(vhost.Policies)
-		maps.DeleteFunc(vhost.Policies, func(name string, _ topology.Policy) bool {
-			_, own := c.Live.Policies[name]
-			return !own && slices.Contains(going, name)
-		})
-		dropped = append(dropped, topology.DroppedDeadLetters([]string{queue}, c.Live, c.Wanted, vhost)...)
+// key is what the run knows a resource as.
+func (k Kind) key(identity []types.String) configured.Key {
+	key := configured.Key{Kind: k.Name}
+	if k.inVhost() {
+		key.Vhost, identity = identity[0].ValueString(), identity[1:]
 	}
-	return dropped
+	parts := make([]string, len(identity))
+	for i, value := range identity {
+		parts[i] = value.ValueString()
+	}
+	key.Name = strings.Join(parts, "/")
+	return key
+}
+
+// Describe names a resource, and where it is.
+func (k Kind) Describe(identity []types.String) string {
+	named := fmt.Sprintf("%s %q", k.Title(), identity[len(identity)-1].ValueString())
+	if k.inVhost() {
+		named += fmt.Sprintf(" in vhost %q", identity[0].ValueString())
+	}
+	return named
+}
+
+// Cannot is an error of an action, such as "create".
+func (k Kind) Cannot(action, detail string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot %s the %s", action, k.Name), detail)
+}
+
+// CannotImport says why a resource cannot be read back from the broker.
+func (k Kind) CannotImport(identity []types.String, err error) diag.Diagnostic {
+	return k.Cannot("import", fmt.Sprintf("%s: %s.", k.Describe(identity), err))
 }

@@ -8,31 +8,31 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
-// listing lists the resources of a kind in a vhost, for terraform query.
-type listing[M, S any] struct{ entity[M, S] }
+// listing lists the resources of a kind, for terraform query.
+type listing[M any] struct{ entity[M] }
 
-var _ list.ListResourceWithConfigure = (*listing[int, int])(nil)
+var _ list.ListResourceWithConfigure = (*listing[int])(nil)
 
-// NewList makes the list resource of a kind.
-func NewList[M, S any](kind Kind[M, S]) list.ListResource {
-	return &listing[M, S]{newEntity(kind)}
-}
-
-// listModel is the configuration of a list block.
-type listModel struct {
-	Vhost types.String `tfsdk:"vhost"`
+// NewList makes the list resource of a kind. The arguments are those of [New].
+func NewList[M any](kind Kind, of func(*configured.Provider) Resource[M]) list.ListResource {
+	return &listing[M]{entity[M]{kind, configured.Unconnected(), of}}
 }
 
 // ListResourceConfigSchema describes a list block.
-func (l *listing[M, S]) ListResourceConfigSchema(
+func (l *listing[M]) ListResourceConfigSchema(
 	_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse,
 ) {
+	if !l.inVhost() {
+		resp.Schema = schema.Schema{MarkdownDescription: "Lists what the broker has, whoever made it, for `terraform query`."}
+		return
+	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists what the broker has in a virtual host, whoever made it, for `terraform query`.",
 		Attributes: map[string]schema.Attribute{
@@ -41,55 +41,70 @@ func (l *listing[M, S]) ListResourceConfigSchema(
 	}
 }
 
-// List reads the vhost, and each resource from it.
-func (l *listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+// List finds the resources, and reads those that are wanted whole.
+func (l *listing[M]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	defer l.provider.Call()()
-	var config listModel
-	diags := req.Config.Get(ctx, &config)
+	vhost, diags := l.vhost(ctx, req.Config)
 	diags.Append(reachForData(ctx, l.provider)...)
+	var found [][]string
+	var fill func(*M) diag.Diagnostics
+	if !diags.HasError() {
+		var more diag.Diagnostics
+		found, fill, more = l.particular().List(ctx, vhost)
+		diags.Append(more...)
+	}
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	if config.Vhost.IsNull() {
-		config.Vhost = types.StringValue(defaultVhost)
-	}
-	vhost, err := l.provider.Fresh(ctx, config.Vhost.ValueString())
-	if err != nil {
-		stream.Results = list.ListResultsStreamDiagnostics(diag.Diagnostics{cannotList(config.Vhost.ValueString(), "", err)})
-		return
-	}
-	found := l.kind.Found(vhost.Topology)
 	if limit := int(req.Limit); limit > 0 && len(found) > limit {
 		found = found[:limit]
 	}
 	stream.Results = func(push func(list.ListResult) bool) {
 		for _, parts := range found {
-			if !push(l.result(ctx, req, slices.Concat([]string{config.Vhost.ValueString()}, parts), vhost.Topology)) {
+			if !push(l.result(ctx, req, vhost, parts, fill)) {
 				return
 			}
 		}
 	}
 }
 
-// result shows the resource of this identity. What cannot be read is listed all the same, with a warning: its name is
-// what somebody needs who repairs it.
-func (l *listing[M, S]) result(ctx context.Context, req list.ListRequest, parts []string, vhost topology.Topology) list.ListResult {
+// vhost is the one that a list block names, "" if the kind has none.
+func (l *listing[M]) vhost(ctx context.Context, config tfsdk.Config) (string, diag.Diagnostics) {
+	if !l.inVhost() {
+		return "", nil
+	}
+	var vhost types.String
+	diags := config.GetAttribute(ctx, path.Root("vhost"), &vhost)
+	if vhost.IsNull() {
+		return defaultVhost, diags
+	}
+	return vhost.ValueString(), diags
+}
+
+// result shows a resource. What cannot be read is listed all the same, with a warning: its name is what somebody needs who
+// repairs it.
+func (l *listing[M]) result(
+	ctx context.Context, req list.ListRequest, vhost string, parts []string, fill func(*M) diag.Diagnostics,
+) list.ListResult {
 	result := req.NewListResult(ctx)
-	result.DisplayName = strings.Join(parts[1:], "/")
+	result.DisplayName = strings.Join(parts, "/")
+	if l.inVhost() {
+		parts = slices.Concat([]string{vhost}, parts)
+	}
 	values := make([]types.String, len(parts))
 	for i, part := range parts {
 		values[i] = types.StringValue(part)
 	}
 	result.Diagnostics.Append(l.setParts(ctx, result.Identity, values)...)
 	if req.IncludeResource {
-		result.Diagnostics.Append(l.include(ctx, result.Resource, values, vhost)...)
+		result.Diagnostics.Append(l.include(ctx, result.Resource, values, fill)...)
 	}
 	return result
 }
 
-func (l *listing[M, S]) include(
-	ctx context.Context, resource *tfsdk.Resource, values []types.String, vhost topology.Topology,
+func (l *listing[M]) include(
+	ctx context.Context, resource *tfsdk.Resource, values []types.String, fill func(*M) diag.Diagnostics,
 ) diag.Diagnostics {
 	diags := l.setParts(ctx, resource, values)
 	var m M
@@ -97,14 +112,12 @@ func (l *listing[M, S]) include(
 	if diags.HasError() {
 		return diags
 	}
-	if err := l.kind.Recover(&m, vhost); err != nil {
-		problem := l.cannotImport(l.key(m), err)
-		return diag.Diagnostics{diag.NewWarningDiagnostic(problem.Summary(), problem.Detail())}
+	more := fill(&m)
+	if !more.HasError() {
+		return append(append(diags, more...), resource.Set(ctx, m)...)
 	}
-	_, more := l.refresh(ctx, &m, vhost)
-	diags.Append(more...)
-	if !diags.HasError() {
-		diags.Append(resource.Set(ctx, m)...)
+	for _, problem := range more {
+		diags.AddWarning(problem.Summary(), problem.Detail())
 	}
 	return diags
 }

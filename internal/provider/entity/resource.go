@@ -2,158 +2,181 @@ package entity
 
 import (
 	"context"
-	"strings"
+	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 // entity is a resource of a kind.
-type entity[M, S any] struct {
-	kind     Kind[M, S]
+type entity[M any] struct {
+	Kind
 	provider *configured.Provider
+	of       func(*configured.Provider) Resource[M]
 }
 
 var (
-	_ resource.ResourceWithConfigure      = (*entity[int, int])(nil)
-	_ resource.ResourceWithIdentity       = (*entity[int, int])(nil)
-	_ resource.ResourceWithImportState    = (*entity[int, int])(nil)
-	_ resource.ResourceWithModifyPlan     = (*entity[int, int])(nil)
-	_ resource.ResourceWithValidateConfig = (*entity[int, int])(nil)
+	_ resource.ResourceWithConfigure      = (*entity[int])(nil)
+	_ resource.ResourceWithIdentity       = (*entity[int])(nil)
+	_ resource.ResourceWithImportState    = (*entity[int])(nil)
+	_ resource.ResourceWithModifyPlan     = (*entity[int])(nil)
+	_ resource.ResourceWithValidateConfig = (*entity[int])(nil)
 )
 
-// New makes a resource of a kind. Until it is configured, it has no connection.
-func New[M, S any](kind Kind[M, S]) resource.Resource {
-	made := newEntity(kind)
-	return &made
+// New makes a resource of a kind, whose calls are answered by what of makes of a configured provider.
+func New[M any](kind Kind, of func(*configured.Provider) Resource[M]) resource.Resource {
+	return &entity[M]{kind, configured.Unconnected(), of}
 }
 
-func newEntity[M, S any](kind Kind[M, S]) entity[M, S] {
-	return entity[M, S]{kind: kind, provider: configured.Unconnected()}
-}
+// particular answers the calls.
+func (e *entity[M]) particular() Resource[M] { return e.of(e.provider) }
 
 // Metadata names the resource.
-func (e *entity[M, S]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_" + e.kind.Type
+func (e *entity[M]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + e.Type
 }
 
 // Schema describes the resource.
-func (e *entity[M, S]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = e.kind.Schema(ctx)
+func (e *entity[M]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = e.Kind.Schema(ctx)
 }
 
 // Configure takes over what the provider's Configure made.
-func (e *entity[M, S]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+func (e *entity[M]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	resp.Diagnostics.Append(takeOver(&e.provider, req.ProviderData)...)
 }
 
 // ValidateConfig checks each attribute by itself.
-func (e *entity[M, S]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (e *entity[M]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(e.particular().Validate(ctx, config)...)
+	}
+}
+
+// ModifyPlan sets every computed attribute. What is read from the broker here ends in warnings and errors,
+// never in the plan.
+func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	defer e.provider.Call()()
+	of, connected := e.particular(), e.provider.Configured()
+	var plan, state M
+	var prior *M
+	if !req.State.Raw.IsNull() {
+		if !connected && !e.provider.Told("unconfigured") {
+			resp.Diagnostics.Append(planNotConfigured())
+		}
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		prior = &state
+	}
+	if req.Plan.Raw.IsNull() {
+		if connected && prior != nil && !resp.Diagnostics.HasError() {
+			resp.Diagnostics.Append(of.PlanDestroy(ctx, state)...)
+		}
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	created, diags := req.Private.GetKey(ctx, createdKey)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(e.kind.Validate(ctx, config)...)
-}
-
-// key is what the run knows the resource as. The identity is known.
-func (e *entity[M, S]) key(m M) configured.Key {
-	values := e.kind.Identity(m)
-	return configured.Key{Kind: e.kind.Kind, Vhost: values[0].ValueString(), Name: values[len(values)-1].ValueString()}
-}
-
-// wholeKey is the key with all parts of the identity in its name: two pipelines may have attachments of one queue for a
-// while.
-func (e *entity[M, S]) wholeKey(m M) configured.Key {
-	key, parts := e.key(m), []string(nil)
-	for _, value := range e.kind.Identity(m)[1:] {
-		parts = append(parts, value.ValueString())
+	identity := of.Identity(plan)
+	// The creation that ends a replacement is planned a second time.
+	if (prior != nil || len(created) == 0) && Known(identity) {
+		e.provider.Plans(e.key(identity))
 	}
-	key.Name = strings.Join(parts, "/")
-	return key
+	resp.Diagnostics.Append(of.Plan(ctx, &plan, prior)...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
-// specifications reads a model and, if there is one, the one before it.
-func (e *entity[M, S]) specifications(ctx context.Context, next M, prior *M) (S, *S, diag.Diagnostics) {
-	spec, diags := e.kind.Specification(ctx, next)
-	if prior == nil {
-		return spec, nil, diags
-	}
-	before, more := e.kind.Specification(ctx, *prior)
-	diags.Append(more...)
-	return spec, &before, diags
+// Known reports whether all of an identity is known.
+func Known(identity []types.String) bool {
+	return !slices.ContainsFunc(identity, types.String.IsUnknown)
 }
 
-// takeOver sets the provider to the provider's data, which is nil as long as the provider is not configured.
-func takeOver(taken **configured.Provider, providerData any) diag.Diagnostics {
-	if providerData == nil {
-		return nil
+// createdKey is set in a resource's private state as long as it exists, to createdValue. A plan without prior state but with
+// the key is the second half of a replacement.
+const createdKey = "created"
+
+var createdValue = []byte("true")
+
+// Create makes the resource. If that fails, it leaves no state behind.
+func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer e.provider.Call()()
+	var plan M
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(e.requireConnection(ctx)...)
+	if resp.Diagnostics.HasError() {
+		return
 	}
-	made, ok := providerData.(*configured.Provider)
-	if !ok {
-		return diag.Diagnostics{unexpectedProviderData(providerData)}
+	of := e.particular()
+	resp.Diagnostics.Append(of.Create(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
 	}
-	*taken = made
-	return nil
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(plan))...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
-// requireConnection is an error if the broker cannot be asked at apply.
-func (e *entity[M, S]) requireConnection(ctx context.Context) diag.Diagnostics {
-	if !e.provider.Configured() {
-		return diag.Diagnostics{notConnected()}
+// Read refreshes the state.
+func (e *entity[M]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state M
+	of := e.particular()
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	// Terraform versions without identities require it to be set even when the resource is gone.
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(state))...)
+	if resp.Diagnostics.HasError() || !e.provider.Configured() {
+		return
 	}
-	return unreached(e.provider.ReachForWrite(ctx))
-}
-
-// reach is an error if the broker does not answer, or not to this user.
-func reach(ctx context.Context, s *configured.Provider) diag.Diagnostics {
-	diags := unreached(s.Reach(ctx))
-	if !diags.HasError() {
-		diags.Append(unfamiliar(ctx, s)...)
+	defer e.provider.Call()()
+	e.provider.Refreshes(e.key(of.Identity(state)))
+	resp.Diagnostics.Append(reach(ctx, e.provider)...)
+	if resp.Diagnostics.HasError() {
+		return
 	}
-	return diags
-}
-
-// unfamiliar is a warning, once in an operation, if the broker has another name than RabbitMQ.
-func unfamiliar(ctx context.Context, s *configured.Provider) diag.Diagnostics {
-	name, err := s.Client.Product(ctx)
-	if err != nil || name == product.RabbitMQ || s.Told("unfamiliar") {
-		return nil // an error is Reach's
-	}
-	return diag.Diagnostics{unfamiliarBroker(name)}
-}
-
-func unreached(_ broker.User, err error) diag.Diagnostics {
+	exists, diags := of.Read(ctx, &state)
+	resp.Diagnostics.Append(diags...)
 	switch {
-	case err == nil:
-		return nil
-	case broker.IsUnauthorized(err):
-		return diag.Diagnostics{userRefused(err)}
-	case product.IsOtherError(err):
-		return diag.Diagnostics{notRabbitMQ(err)}
-	case broker.IsProxys(err):
-		return diag.Diagnostics{proxyInTheWay(err)}
+	case resp.Diagnostics.HasError():
+	case !exists:
+		resp.State.RemoveResource(ctx)
 	default:
-		return diag.Diagnostics{notReached(err)}
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 	}
 }
 
-// reachForPlan is reach for a plan: a broker that does not answer ends in a warning, so that a plan can be made without
-// one. Without a user, nothing can be compared with the broker.
-func (e *entity[M, S]) reachForPlan(ctx context.Context) (*broker.User, diag.Diagnostics) {
-	user, err := e.provider.Reach(ctx)
-	switch {
-	case err == nil:
-		return &user, unfamiliar(ctx, e.provider)
-	case !broker.IsUnreached(err):
-		return nil, reach(ctx, e.provider)
-	case e.provider.Told("unreached"):
-		return nil, nil
+// Update changes the resource.
+func (e *entity[M]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer e.provider.Call()()
+	var plan, state M
+	of := e.particular()
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(plan))...)
+	resp.Diagnostics.Append(e.requireConnection(ctx)...)
+	if resp.Diagnostics.HasError() {
+		return
 	}
-	return nil, diag.Diagnostics{planNotCompared(err)}
+	after := &plan
+	resp.Diagnostics.Append(of.Update(ctx, &plan, &state)...)
+	if resp.Diagnostics.HasError() {
+		after = &state
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, after)...)
+}
+
+// Delete removes the resource.
+func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	defer e.provider.Call()()
+	var state M
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(e.requireConnection(ctx)...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(e.particular().Delete(ctx, state)...)
+	}
 }

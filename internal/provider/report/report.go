@@ -61,7 +61,7 @@ func AuditFinding(at path.Path, rule, message, remedy string) diag.Diagnostic {
 
 // FailedQueuesStay warns, if there are any, of failed queues that a change does not delete, since others have failed messages
 // there: each with the pipelines of those.
-func FailedQueuesStay[Name ~string](staying map[string][]Name) diag.Diagnostics {
+func FailedQueuesStay(staying map[string][]string) diag.Diagnostics {
 	if len(staying) == 0 {
 		return nil
 	}

@@ -14,19 +14,20 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// checkRun says what a plan is worth a warning for, whatever the broker has. A queue does not leave its pipeline by a
+// warn says what a plan is worth a warning for, whatever the broker has. A queue does not leave its pipeline by a
 // replacement: in between, no pipeline has it.
-func checkRun(run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
+func warn(run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json")
-	if engine := a.AsPipeline().EngineName(); (prior == nil || !sameQueue(*prior, a)) && !run.Told(engine) {
+	if engine := a.AsPipeline().EngineName(); (prior == nil || !prior.SameQueue(a)) && !run.Told(engine) {
 		warnings = append(warnings, preflight.ConsumersCall(engine))
 	}
 	diags := report.Warnings(warnings)
-	if prior != nil && sameQueue(*prior, a) && prior.Pipeline != a.Pipeline {
+	if prior != nil && prior.SameQueue(a) && prior.Pipeline != a.Pipeline {
 		diags.Append(movedByReplacement(a.Queue, prior.Pipeline))
 	}
 	return diags
@@ -34,9 +35,9 @@ func checkRun(run *configured.Provider, a pipeline.Attachment, prior *pipeline.A
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, _ entity.Lifecycle,
+	run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, _ owner.Lifecycle,
 ) diag.Diagnostics {
-	if prior != nil && (!sameQueue(*prior, a) || prior.Pipeline != a.Pipeline) {
+	if prior != nil && prior.ReplacedBy(a) {
 		prior = nil
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost)
@@ -44,54 +45,31 @@ func checkPlan(
 	if run.HasPlanned(configured.Key{Kind: configured.Pipeline, Vhost: a.Vhost, Name: a.Pipeline}) {
 		found.MissingPipeline, found.Unreadable = false, nil
 	}
-	diags := report.Planned(found, places, false)
-	if prior != nil {
-		diags.Append(report.FailedQueuesStay(pipeline.StayingFailedQueueOf(*prior, &a, vhost.Topology))...)
-	}
-	return diags
+	return report.Planned(found, places, false)
 }
 
-// lostByDestroy says what a destroy loses: what is rejected from then on, and the care of a failed queue that stays.
-func lostByDestroy(run *configured.Provider, prior pipeline.Attachment, vhost topology.Vhost) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if dropped := entity.DroppedDeadLetters(run, change(&prior, nil, vhost), []string{prior.Queue}); len(dropped) > 0 {
-		diags.Append(report.DeadLettersDropped(dropped))
-	}
-	return append(diags, report.FailedQueuesStay(pipeline.StayingFailedQueueOf(prior, nil, vhost.Topology))...)
-}
-
-// released is the queue of an attachment that is destroyed. A change that detaches it is a replacement.
-func released(prior pipeline.Attachment, next *pipeline.Attachment, _ topology.Vhost) []string {
-	if next == nil {
-		return []string{prior.Queue}
-	}
-	return nil
-}
-
-// inService is the queue, if it is attached.
-func inService(m model, vhost topology.Topology) []string {
+// InService is the queue, if it is attached.
+func (m model) InService(vhost topology.Topology) []string {
 	if queue := m.Queue.ValueString(); slices.Contains(pipeline.Attached(pipeline.Names(m.Pipeline.ValueString()), vhost), queue) {
 		return []string{queue}
 	}
 	return nil
 }
 
-func sameQueue(a, b pipeline.Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }
-
-// compute sets the computed attributes, which are a function of the configuration alone.
-func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
-	plan.ID = entity.ID(plan.identity())
-	diags = checkReplacement(*plan, prior)
-	if !plan.inputsKnown(ctx) {
-		plan.Topology = types.ObjectUnknown(attribute.TopologyType)
-		if plan.TakeOverFrom.IsUnknown() {
+// Compute sets the computed attributes, which are a function of the configuration alone.
+func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
+	m.ID = entity.ID(m.Identity())
+	diags = checkReplacement(*m, prior)
+	if !m.inputsKnown(ctx) {
+		m.Topology = types.ObjectUnknown(attribute.TopologyType)
+		if m.TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver())
 		}
 		return false, diags
 	}
-	a, more := specification(ctx, *plan)
+	a, more := m.Specification(ctx)
 	if diags.Append(more...); !diags.HasError() {
-		plan.Topology = attribute.TopologyValue(pipeline.ExpandAttachment(a))
+		m.Topology = attribute.TopologyValue(a.Expand())
 	}
 	return true, diags
 }
@@ -102,7 +80,7 @@ func checkReplacement(plan model, prior *model) diag.Diagnostics {
 	if prior == nil {
 		return nil
 	}
-	for i, value := range plan.identity() {
+	for i, value := range plan.Identity() {
 		if value.IsUnknown() {
 			diags.Append(replacedUnknown([]string{"vhost", "pipeline", "queue"}[i], prior.Queue.ValueString()))
 		}
@@ -110,16 +88,16 @@ func checkReplacement(plan model, prior *model) diag.Diagnostics {
 	return diags
 }
 
-// refresh sets the computed attributes from what is on the broker.
-func refresh(_ context.Context, _ *configured.Provider, state *model, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
-	state.ID, state.Topology = entity.ID(state.identity()), attribute.TopologyValue(owned)
+// Refresh sets the computed attributes from what is on the broker.
+func (m *model) Refresh(_ context.Context, _ *configured.Provider, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
+	m.ID, m.Topology = entity.ID(m.Identity()), attribute.TopologyValue(owned)
 	return nil
 }
 
 // remedy is for the failed queue: of the work queue, only pending dead letters matter.
-func remedy(pipeline.Attachment, string) string { return entity.FailedQueueRemedy }
+func remedy(pipeline.Attachment, string) string { return owner.FailedQueueRemedy }
 
-var policyUse = entity.PolicyUse{
+var policyUse = owner.PolicyUse{
 	At:      path.Root("attach"),
 	Why:     "Queues are attached by policy",
 	Without: "Without policies, set attach = \"arguments\".",

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -34,8 +34,8 @@ type model struct {
 	Topology types.Object `tfsdk:"topology"`
 }
 
-// specification reads known inputs.
-func specification(_ context.Context, m model) (pipeline.Attachment, diag.Diagnostics) {
+// Specification reads known inputs.
+func (m model) Specification(context.Context) (pipeline.Attachment, diag.Diagnostics) {
 	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
 	failedQueue, foreign := attribute.FailedQueue(m.FailedQueue)
 	return pipeline.Attachment{
@@ -63,9 +63,9 @@ func (m model) inputsKnown(ctx context.Context) bool {
 		(m.FailedQueue.IsNull() || attribute.FullyKnown(ctx, m.FailedQueue))
 }
 
-func (m model) identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
 
-func (m model) near() (pipelines, workQueues []string) {
+func (m model) Near() (pipelines, workQueues []string) {
 	queues := []string{m.Queue.ValueString()}
 	if failedQueue, _ := attribute.FailedQueue(m.FailedQueue); failedQueue != "" {
 		queues = append(queues, failedQueue)
@@ -73,12 +73,15 @@ func (m model) near() (pipelines, workQueues []string) {
 	return []string{m.Pipeline.ValueString()}, queues
 }
 
-func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	return entity.LifecycleOf(ctx, m.Timeouts, types.BoolNull())
+func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics) {
+	return owner.LifecycleOf(ctx, m.Timeouts, types.BoolNull())
 }
 
-// recover sets the inputs from what the broker keeps.
-func (m *model) recover(vhost topology.Topology) error {
+// Imported reports whether only the identity is known.
+func (m model) Imported() bool { return m.Type.IsNull() }
+
+// Recover sets the inputs from what the broker keeps.
+func (m *model) Recover(vhost topology.Topology) error {
 	a, err := pipeline.RecoverAttachment(m.Pipeline.ValueString(), m.Vhost.ValueString(), m.Queue.ValueString(), vhost)
 	if err != nil {
 		return err

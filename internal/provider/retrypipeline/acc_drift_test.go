@@ -118,7 +118,7 @@ func driftPipelines(vhost string) map[string]pipeline.Pipeline {
 func subjects(vhost string) map[string]drift.Subject {
 	all := map[string]drift.Subject{}
 	for kind, p := range driftPipelines(vhost) {
-		wanted, workQueues := pipeline.Expand(p), map[string]string{}
+		wanted, workQueues := p.Expand(), map[string]string{}
 		isRefused := func(queue string) bool { return queue == p.Names().RefusedQueue() }
 		queues := slices.DeleteFunc(slices.Collect(maps.Keys(wanted.Queues)), isRefused)
 		for name, w := range p.WorkQueues {
@@ -145,7 +145,7 @@ func addForeign(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) {
 	t.Helper()
 	b.DeclareQueue(t, "foreign.audit", "quorum", nil)
 	b.Call(t, http.MethodPut, b.Path("exchanges", "foreign"), map[string]any{"type": "topic", "durable": true}, nil)
-	for exchange := range pipeline.Expand(p).Exchanges {
+	for exchange := range p.Expand().Exchanges {
 		bound(exchange, "foreign.audit", "audit", map[string]any{"who": "audit"})(t, b)
 	}
 	bound("foreign", "work.created", "foreign.#", map[string]any{"who": "foreign"})(t, b)

@@ -165,7 +165,7 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 	type exchange struct{ engine, since, name string }
 	cases := []exchange{{"worker", "3.10", "orders.retry"}, {"worker", "3.10", "orders.return"}}
 	for engine, since := range map[string]string{"native": "4.3.1", "consumer": "4.0"} {
-		for name := range pipeline.Expand(pipeline.Pipeline{Name: "orders", Engine: engine}).Exchanges {
+		for name := range (pipeline.Pipeline{Name: "orders", Engine: engine}).Expand().Exchanges {
 			cases = append(cases, exchange{engine, since, name})
 		}
 	}

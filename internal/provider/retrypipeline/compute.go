@@ -15,29 +15,29 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// compute sets the computed attributes of a plan. It reports whether all inputs are known.
-func compute(ctx context.Context, plan, prior *model) (known bool, diags diag.Diagnostics) {
-	replacement := checkReplacement(plan, prior)
-	if !plan.inputsKnown(ctx) {
-		plan.computePartly(ctx)
-		replacement.Append(plan.unknownWorkQueues(prior)...)
-		return false, append(replacement, plan.unknownTakeOvers(ctx)...)
+// Compute sets the computed attributes of a plan. It reports whether all inputs are known.
+func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
+	replacement := checkReplacement(m, prior)
+	if !m.inputsKnown(ctx) {
+		m.computePartly(ctx)
+		replacement.Append(m.unknownWorkQueues(prior)...)
+		return false, append(replacement, m.unknownTakeOvers(ctx)...)
 	}
-	plan.RetiredQueues, plan.DetachedQueues = types.MapNull(retiredType), types.MapNull(detachedType)
-	p, diags := specification(ctx, *plan)
+	m.RetiredQueues, m.DetachedQueues = types.MapNull(retiredType), types.MapNull(detachedType)
+	p, diags := m.Specification(ctx)
 	diags.Append(replacement...)
 	if diags.HasError() {
 		return true, diags
 	}
-	waits, more := plan.waitsForRetired(ctx, p, prior)
+	waits, more := m.waitsForRetired(ctx, p, prior)
 	diags.Append(more...)
 	if !waits {
 		p.Retired = retiredAfter(p, prior)
 	}
-	detached, more := detachedAfter(ctx, p, plan, prior)
+	detached, more := detachedAfter(ctx, p, m, prior)
 	diags.Append(more...)
 	p.Detached = slices.Sorted(maps.Keys(detached))
-	plan.show(p, pipeline.Expand(p), drained{detached: detached})
+	m.show(p, p.Expand(), drained{detached: detached})
 	return true, diags
 }
 
@@ -46,7 +46,7 @@ type drained struct{ retired, detached map[string]bool }
 
 // show sets the computed attributes to a pipeline, to objects of it, and to what of it was seen to be empty.
 func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen drained) {
-	m.ID = entity.ID(m.identity())
+	m.ID = entity.ID(m.Identity())
 	m.Topology = attribute.TopologyValue(objects)
 	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	m.Worker = attribute.WorkerValue(p.Worker())
@@ -80,7 +80,7 @@ func (m model) inputsKnown(ctx context.Context) bool {
 // computePartly sets the computed attributes of a model of which some input is known only later. Whatever
 // depends on it is unknown, or apply would contradict the plan.
 func (m *model) computePartly(ctx context.Context) {
-	m.ID = entity.ID(m.identity())
+	m.ID = entity.ID(m.Identity())
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
 	m.DeadLetterExchange, m.InboxQueue, m.FailedQueueName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
@@ -105,7 +105,7 @@ func (m *model) computeGivesUpAfter(ctx context.Context) {
 	schedule := *m
 	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(attribute.WorkQueueType)
 	schedule.PolicyDefinition = jsontypes.NewNormalizedNull()
-	if p, diags := specification(ctx, schedule); !diags.HasError() {
+	if p, diags := schedule.Specification(ctx); !diags.HasError() {
 		m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
 	}
 }

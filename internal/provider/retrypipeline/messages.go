@@ -10,7 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 )
 
 // remedy says how a queue comes to be empty, or does not have to be.
@@ -20,12 +20,12 @@ func remedy(p pipeline.Pipeline, queue string) string {
 	case queue == n.FailedQueue():
 		return "rabbitmq-retry failed replays, exports and deletes what is in it."
 	case slices.Contains(p.DeclaredFailedQueues(), queue):
-		return entity.FailedQueueRemedy
+		return owner.FailedQueueRemedy
 	case queue == n.RefusedQueue():
-		return entity.RefusedRemedy(n.FailedExchange())
+		return owner.RefusedRemedy(n.FailedExchange())
 	case n.OwnsQueue(queue):
 		return "let the retries finish, with the sidecar running where the pipeline has one."
-	case !slices.Contains(declared(&p), queue):
+	case !slices.Contains(p.SharedQueues(), queue):
 		return "from there, messages of another pipeline come back to a queue that would be deleted. Let its retries finish, " +
 			"or set declare = false for that queue, which then stays."
 	}
@@ -126,9 +126,9 @@ func noLongerManaged(queue string) diag.Diagnostic {
 
 // Destroys.
 
-func queuesAttached(p pipeline.Pipeline, queues []string) *entity.InUse {
+func queuesAttached(p pipeline.Pipeline, queues []string) *owner.InUse {
 	listed := preflight.Bullets(queues)
-	return &entity.InUse{
+	return &owner.InUse{
 		Summary: "Queues are attached to the pipeline",
 		Planned: "Destroy refuses as long as these queues are attached by a rabbitmq_retry_attachment that is not destroyed first:\n" +
 			listed,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -49,9 +49,9 @@ type model struct {
 	DetachedQueues      types.Map    `tfsdk:"detached_queues"`
 }
 
-func (m model) identity() []types.String { return []types.String{m.Vhost, m.Name} }
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
-func (m model) near() (pipelines, workQueues []string) {
+func (m model) Near() (pipelines, workQueues []string) {
 	queues := slices.Collect(maps.Keys(m.WorkQueues.Elements()))
 	for _, element := range m.WorkQueues.Elements() {
 		w, _ := element.(types.Object)
@@ -62,12 +62,12 @@ func (m model) near() (pipelines, workQueues []string) {
 	return []string{m.Name.ValueString()}, queues
 }
 
-func lifecycle(ctx context.Context, m model) (entity.Lifecycle, diag.Diagnostics) {
-	return entity.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
+func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics) {
+	return owner.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
-// specification reads known inputs, which were validated. The retired delays are those that the model lists.
-func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagnostics) {
+// Specification reads known inputs, which were validated. The retired delays are those that the model lists.
+func (m model) Specification(ctx context.Context) (pipeline.Pipeline, diag.Diagnostics) {
 	p := pipeline.Pipeline{
 		Name:        m.Name.ValueString(),
 		Vhost:       m.Vhost.ValueString(),
@@ -108,8 +108,11 @@ func specification(ctx context.Context, m model) (pipeline.Pipeline, diag.Diagno
 	return p, diags
 }
 
-// recover sets the inputs from the definition that the broker keeps.
-func (m *model) recover(vhost topology.Topology) error {
+// Imported reports whether only the identity is known.
+func (m model) Imported() bool { return m.Delays.IsNull() }
+
+// Recover sets the inputs from the definition that the broker keeps.
+func (m *model) Recover(vhost topology.Topology) error {
 	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -27,7 +27,7 @@ func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior 
 	if timeout == 0 || diags.HasError() {
 		return false, diags
 	}
-	before, diags := specification(ctx, *prior)
+	before, diags := prior.Specification(ctx)
 	stays := func(wait time.Duration) bool { return slices.Contains(p.Waits(), wait) }
 	if old := before.Waits(); p.HasWorker() && len(old) > 0 && !slices.ContainsFunc(old, stays) {
 		diags.Append(scheduleReplaced())
@@ -49,7 +49,7 @@ func retiredAfter(p pipeline.Pipeline, prior *model) []time.Duration {
 	}
 	var retired []time.Duration
 	queues, _ := prior.Topology.Attributes()["queues"].(types.Map)
-	drained, scheduled := attribute.Drained(prior.RetiredQueues), pipeline.Expand(p).Queues
+	drained, scheduled := attribute.Drained(prior.RetiredQueues), p.Expand().Queues
 	for queue := range queues.Elements() {
 		delay, isRetry := p.Names().DelayOf(queue)
 		_, stays := scheduled[queue]
@@ -60,11 +60,11 @@ func retiredAfter(p pipeline.Pipeline, prior *model) []time.Duration {
 	return retired
 }
 
-// refresh sets the computed attributes from what is owned on the broker. Retry queues that are not in the
+// Refresh sets the computed attributes from what is owned on the broker. Retry queues that are not in the
 // schedule are retired.
-func refresh(ctx context.Context, run *configured.Provider, state *model, p pipeline.Pipeline, owned topology.Topology) diag.Diagnostics {
+func (m *model) Refresh(ctx context.Context, run *configured.Provider, p pipeline.Pipeline, owned topology.Topology) diag.Diagnostics {
 	p.Retired = nil
-	scheduled := pipeline.Expand(p).Queues
+	scheduled := p.Expand().Queues
 	var retired []string
 	for _, queue := range slices.Sorted(maps.Keys(owned.Queues)) {
 		delay, isRetry := p.Names().DelayOf(queue)
@@ -74,8 +74,8 @@ func refresh(ctx context.Context, run *configured.Provider, state *model, p pipe
 		p.Retired, retired = append(p.Retired, delay), append(retired, queue)
 	}
 	p.Detached = pipeline.Detached(p.Names(), owned)
-	seen, diags := seenDrained(ctx, run, p, retired, attribute.Drained(state.DetachedQueues), owned)
-	state.show(p, owned, seen)
+	seen, diags := seenDrained(ctx, run, p, retired, attribute.Drained(m.DetachedQueues), owned)
+	m.show(p, owned, seen)
 	return diags
 }
 
@@ -88,7 +88,7 @@ func seenDrained(
 	seen := drained{detached: before}
 	var err error
 	if seen.retired, err = run.Drained(ctx, p.Vhost, retired...); err != nil {
-		return seen, diag.Diagnostics{entity.CannotReadQueues(err)}
+		return seen, diag.Diagnostics{owner.CannotReadQueues(err)}
 	}
 	if !slices.ContainsFunc(p.Detached, func(queue string) bool { return !before[queue] }) {
 		return seen, nil
@@ -99,7 +99,7 @@ func seenDrained(
 	})
 	drained, err := run.AllDrained(ctx, p.Vhost, all...)
 	if err != nil {
-		return seen, diag.Diagnostics{entity.CannotReadQueues(err)}
+		return seen, diag.Diagnostics{owner.CannotReadQueues(err)}
 	}
 	for _, queue := range p.Detached {
 		seen.detached[queue] = before[queue] || drained
@@ -115,7 +115,7 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 	if !prior.isOf(p) {
 		return nil, nil
 	}
-	before, diags := specification(ctx, *prior)
+	before, diags := prior.Specification(ctx)
 	if diags.HasError() {
 		return nil, diags
 	}

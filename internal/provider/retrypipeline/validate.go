@@ -15,9 +15,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// validate checks each attribute by itself, as far as it is known. What several of them say together is checked
+// Validate checks each attribute by itself, as far as it is known. What several of them say together is checked
 // by the plan, which has the defaults too.
-func validate(ctx context.Context, m model) diag.Diagnostics {
+func (m model) Validate(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
 		diags.Append(report.Errors(workerconfig.CheckName(m.Name.ValueString()))...)

@@ -1,4 +1,4 @@
-package entity
+package owner
 
 import (
 	"context"
@@ -13,53 +13,54 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // resolve computes what the plan left unknown, and checks the outcome. Within apply all inputs are known.
-func (e *entity[M, S]) resolve(ctx context.Context, plan, priorModel *M) (next S, prior *S, diags diag.Diagnostics) {
-	known, diags := e.kind.Compute(ctx, plan, priorModel)
+func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next S, prior *S, diags diag.Diagnostics) {
+	known, diags := P(plan).Compute(ctx, priorModel)
 	if !known {
 		diags.Append(unknownInput())
 	}
 	if diags.HasError() {
 		return next, nil, diags
 	}
-	next, prior, more := e.specifications(ctx, *plan, priorModel)
+	next, prior, more := o.specifications(ctx, *plan, priorModel)
 	diags.Append(more...)
 	if !diags.HasError() {
-		diags.Append(report.Errors(e.kind.Check(next))...)
+		diags.Append(report.Errors(o.Check(next))...)
 	}
 	return next, prior, diags
 }
 
 // listForWrite reads the vhost just before it is changed and reports everything that stands in the way, so that
 // nothing is begun that cannot be finished.
-func (e *entity[M, S]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
-	e.provider.MarkWritten()
-	all, err := e.provider.Fresh(ctx, vhost)
+func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
+	o.run.MarkWritten()
+	all, err := o.run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{vhostNotThere(vhost, " Nothing was changed.")}
+		return all, diag.Diagnostics{entity.VhostNotThere(vhost, " Nothing was changed.")}
 	case err != nil:
-		return all, diag.Diagnostics{cannotList(vhost, soNothingChanged, err)}
+		return all, diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
 	}
-	return all, report.Applied(e.kind.CheckLive(next, prior, all), e.kind.Places)
+	return all, report.Applied(o.CheckLive(next, prior, all), o.Places)
 }
 
 // notUndone reports what a failed change could not undo, apart from why it failed.
-func (e *entity[M, S]) notUndone(err error) diag.Diagnostics {
+func (o owned[M, S, P]) notUndone(err error) diag.Diagnostics {
 	var left *apply.NotUndoneError
 	if !errors.As(err, &left) {
 		return nil
 	}
-	return diag.Diagnostics{e.rollbackIncomplete(left)}
+	return diag.Diagnostics{o.rollbackIncomplete(left)}
 }
 
 // perform makes a change, and once more if it has left queues to others who let go of them meanwhile: of those who stop at the
 // same time, each sees the others use the queue, and the last one has to delete it.
-func (e *entity[M, S]) perform(
+func (o owned[M, S, P]) perform(
 	ctx context.Context, all topology.Vhost, plan func(topology.Vhost) apply.Change, write func(apply.Change) error,
 ) error {
 	change := plan(all)
@@ -67,7 +68,7 @@ func (e *entity[M, S]) perform(
 	if err := write(change); err != nil || len(left) == 0 {
 		return err
 	}
-	now, err := e.provider.Fresh(ctx, change.Vhost)
+	now, err := o.run.Fresh(ctx, change.Vhost)
 	if err != nil {
 		return err
 	}
@@ -81,13 +82,13 @@ func (e *entity[M, S]) perform(
 // warnOfReleased names queues that have no dead-letter exchange after a change. If another owner's policy should still give
 // them one, it looks once more: of two processes that detach a queue at the same time, each finds the other's policy before
 // its own change, and the last one finds none afterwards.
-func (e *entity[M, S]) warnOfReleased(ctx context.Context, done apply.Change, released []string) diag.Diagnostics {
+func (o owned[M, S, P]) warnOfReleased(ctx context.Context, done apply.Change, released []string) diag.Diagnostics {
 	after := done.All
 	after.Topology = topology.Merge(after.Without(done.Live), done.Wanted)
 	released = slices.DeleteFunc(released, func(queue string) bool { _, stays := after.Queues[queue]; return !stays })
 	dropping := topology.WithoutDeadLetterExchange(released, after)
 	if len(dropping) < len(released) {
-		now, err := e.provider.Fresh(ctx, done.Vhost)
+		now, err := o.run.Fresh(ctx, done.Vhost)
 		if err != nil {
 			return diag.Diagnostics{report.ReleasedUnread(released, err)}
 		}

@@ -1,0 +1,98 @@
+package entity
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+)
+
+// takeOver sets the provider to the provider's data, which is nil as long as the provider is not configured.
+func takeOver(taken **configured.Provider, providerData any) diag.Diagnostics {
+	if providerData == nil {
+		return nil
+	}
+	made, ok := providerData.(*configured.Provider)
+	if !ok {
+		return diag.Diagnostics{unexpectedProviderData(providerData)}
+	}
+	*taken = made
+	return nil
+}
+
+// requireConnection is an error if the broker cannot be asked at apply.
+func (e *entity[M]) requireConnection(ctx context.Context) diag.Diagnostics {
+	if !e.provider.Configured() {
+		return diag.Diagnostics{notConnected()}
+	}
+	return unreached(e.provider.ReachForWrite(ctx))
+}
+
+// reach is an error if the broker does not answer, or not to this user.
+func reach(ctx context.Context, s *configured.Provider) diag.Diagnostics {
+	diags := unreached(s.Reach(ctx))
+	if !diags.HasError() {
+		diags.Append(unfamiliar(ctx, s)...)
+	}
+	return diags
+}
+
+// unfamiliar is a warning, once in an operation, if the broker has another name than RabbitMQ.
+func unfamiliar(ctx context.Context, s *configured.Provider) diag.Diagnostics {
+	name, err := s.Client.Product(ctx)
+	if err != nil || name == product.RabbitMQ || s.Told("unfamiliar") {
+		return nil // an error is Reach's
+	}
+	return diag.Diagnostics{unfamiliarBroker(name)}
+}
+
+func unreached(_ broker.User, err error) diag.Diagnostics {
+	switch {
+	case err == nil:
+		return nil
+	case broker.IsUnauthorized(err):
+		return diag.Diagnostics{userRefused(err)}
+	case product.IsOtherError(err):
+		return diag.Diagnostics{notRabbitMQ(err)}
+	case broker.IsProxys(err):
+		return diag.Diagnostics{proxyInTheWay(err)}
+	default:
+		return diag.Diagnostics{notReached(err)}
+	}
+}
+
+// ReachForPlan is for a plan: a broker that does not answer ends in a warning, so that a plan can be made without
+// one. Without a user, nothing can be compared with the broker.
+func ReachForPlan(ctx context.Context, run *configured.Provider) (*broker.User, diag.Diagnostics) {
+	user, err := run.Reach(ctx)
+	switch {
+	case err == nil:
+		return &user, unfamiliar(ctx, run)
+	case !broker.IsUnreached(err):
+		return nil, reach(ctx, run)
+	case run.Told("unreached"):
+		return nil, nil
+	}
+	return nil, diag.Diagnostics{planNotCompared(err)}
+}
+
+// ReadFailed tells a vhost that is gone from one that is only not accessible: a user without permissions gets
+// the same answer, and taking that for gone would plan to create everything again.
+func ReadFailed(ctx context.Context, run *configured.Provider, vhost string, err error) (gone bool, diags diag.Diagnostics) {
+	if !broker.IsNotFound(err) {
+		return false, diag.Diagnostics{CannotList(vhost, "", err)}
+	}
+	if VhostGone(ctx, run, vhost) {
+		return true, nil
+	}
+	return false, diag.Diagnostics{vhostNotAccessible(vhost)}
+}
+
+// VhostGone reports whether a vhost is known not to exist.
+func VhostGone(ctx context.Context, run *configured.Provider, vhost string) bool {
+	gone, err := run.Client.VhostGone(ctx, vhost)
+	return gone && err == nil
+}

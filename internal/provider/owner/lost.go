@@ -1,0 +1,45 @@
+package owner
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// warnOfLost says what a change loses, to nil for a destroy: what is rejected from then on in the queues that it detaches, and the
+// care of failed queues that stay.
+func (o owned[M, S, P]) warnOfLost(prior S, next *S, vhost topology.Vhost) diag.Diagnostics {
+	var diags diag.Diagnostics
+	dropped := droppedDeadLetters(o.run, o.change(&prior, next, vhost), prior.DetachedQueues(next, vhost.Topology))
+	switch warning := report.DeadLettersDropped(dropped); {
+	case len(dropped) == 0:
+	case next == nil: // there is no configuration to point to
+		diags.Append(warning)
+	default:
+		diags.Append(diag.WithPath(o.Places.Missing, warning))
+	}
+	return append(diags, report.FailedQueuesStay(prior.StayingFailedQueues(next, vhost.Topology))...)
+}
+
+// droppedDeadLetters lists those of the queues of which nobody gets what is rejected after a change that detaches them.
+// What others are known to detach from them in this run does not count for them.
+func droppedDeadLetters(run *configured.Provider, c apply.Change, queues []string) []string {
+	var dropped []string
+	for _, queue := range queues {
+		going := run.Goes(c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)
+		vhost := c.All
+		vhost.Policies = maps.Clone(vhost.Policies)
+		maps.DeleteFunc(vhost.Policies, func(name string, _ topology.Policy) bool {
+			_, own := c.Live.Policies[name]
+			return !own && slices.Contains(going, name)
+		})
+		dropped = append(dropped, topology.DroppedDeadLetters([]string{queue}, c.Live, c.Wanted, vhost)...)
+	}
+	return dropped
+}

@@ -1,0 +1,100 @@
+package owner
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Plan sets every computed attribute, and checks the plan as far as its inputs are known.
+func (o owned[M, S, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnostics {
+	known, diags := P(plan).Compute(ctx, prior)
+	switch {
+	case diags.HasError():
+	case known:
+		diags.Append(o.checkPlan(ctx, *plan, prior)...)
+	case prior == nil:
+		diags.Append(o.checkCreation(ctx, *plan)...)
+	}
+	return diags
+}
+
+// checkPlan checks a plan whose inputs are known: by itself, against the others of this run, and against the
+// broker.
+func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) diag.Diagnostics {
+	next, prior, diags := o.specifications(ctx, plan, priorModel)
+	lifecycle, more := P(&plan).Lifecycle(ctx)
+	diags.Append(more...)
+	if diags.HasError() {
+		return diags
+	}
+	if prior != nil && (*prior).ReplacedBy(next) {
+		diags.Append(o.warnOfReplacement(ctx, *priorModel)...)
+	}
+	diags.Append(report.Errors(o.Check(next))...)
+	if o.Warn != nil {
+		diags.Append(o.Warn(o.run, next, prior)...)
+	}
+	// Within apply, what was listed before may be older than what this run has written.
+	if diags.HasError() || !o.run.Configured() || o.run.HasWritten() {
+		return diags
+	}
+	user, more := entity.ReachForPlan(ctx, o.run)
+	diags.Append(more...)
+	if user == nil {
+		return diags
+	}
+	diags.Append(o.checkUser(*user, next)...)
+	name, models := o.vhost(plan), []M{plan}
+	if priorModel != nil {
+		models = append(models, *priorModel)
+	}
+	vhost, err := o.listing(ctx, name, models...)
+	switch {
+	case broker.IsNotFound(err):
+		diags.Append(entity.VhostNotThereYet(name))
+	case err != nil:
+		diags.Append(entity.CannotList(name, " to check the plan", err))
+	default:
+		diags.Append(o.compare(ctx, plan, next, prior, vhost, lifecycle)...)
+	}
+	return diags
+}
+
+// compare compares a plan with the vhost.
+func (o owned[M, S, P]) compare(
+	ctx context.Context, plan M, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle,
+) diag.Diagnostics {
+	if prior == nil {
+		if diags := o.checkInService(ctx, plan, vhost.Topology); diags.HasError() {
+			return diags
+		}
+	}
+	diags := o.warnOfRefusal(ctx, prior, next, vhost)
+	diags.Append(o.CheckPlan(o.run, next, prior, vhost, lifecycle)...)
+	if prior != nil && !(*prior).ReplacedBy(next) {
+		diags.Append(o.warnOfLost(*prior, &next, vhost)...)
+	}
+	if diags.HasError() && prior != nil && o.unchanged(*prior, next) {
+		diags.Append(o.destroyWithoutRefresh())
+	}
+	return diags
+}
+
+// unchanged reports whether a plan repairs at most, as one that precedes a destroy.
+func (o owned[M, S, P]) unchanged(prior, next S) bool {
+	return topology.Diff(prior.Expand(), next.Expand()).Empty()
+}
+
+// checkUser finds a user who may not write the policies that are needed.
+func (o owned[M, S, P]) checkUser(user broker.User, next S) diag.Diagnostics {
+	if user.CanWritePolicies() || len(next.Expand().Policies) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{mayNotWritePolicies(user, o.Policies)}
+}

@@ -1,0 +1,99 @@
+package owner
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// PlanDestroy says in the plan what will make the destroy fail, and what it lets go.
+func (o owned[M, S, P]) PlanDestroy(ctx context.Context, state M) diag.Diagnostics {
+	user, diags := entity.ReachForPlan(ctx, o.run)
+	if user != nil {
+		diags.Append(o.warnOfEnd(ctx, state)...)
+	}
+	return diags
+}
+
+// warnOfEnd says what makes the end of a resource fail, or loses messages.
+func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics {
+	spec, lifecycle, diags := o.going(ctx, goes)
+	vhost, err := o.listing(ctx, o.vhost(goes), goes)
+	if err != nil || diags.HasError() {
+		return diags // Delete reads the vhost again, and is the one that refuses.
+	}
+	diags.Append(o.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
+	return append(diags, o.warnOfLost(spec, nil, vhost)...)
+}
+
+func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if use := o.inUse(spec, vhost.Topology); use != nil {
+		diags.AddWarning(use.Summary, use.Planned)
+	}
+	change := o.change(&spec, nil, vhost)
+	diags.Append(o.warnOfBindings(spec, change, lifecycle.Force)...)
+	queues := slices.Collect(maps.Keys(spec.Expand().Queues))
+	if len(queues) == 0 {
+		return diags
+	}
+	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, vhost, change.SharedQueues)
+	contents, err := o.run.Applier.Contents(ctx, change.Vhost, queues, atRisk)
+	switch {
+	case err != nil || len(contents) == 0:
+	case lifecycle.Force:
+		diags.Append(o.destroyDeletesMessages(contents))
+	default:
+		diags.Append(o.destroyWouldLoseMessages(spec, contents))
+	}
+	return diags
+}
+
+// warnOfRefusal says in the plan of a change which queues will make the apply fail.
+func (o owned[M, S, P]) warnOfRefusal(ctx context.Context, prior *S, next S, vhost topology.Vhost) diag.Diagnostics {
+	if prior == nil || (*prior).ReplacedBy(next) {
+		return nil
+	}
+	var diags diag.Diagnostics
+	change := o.change(prior, &next, vhost)
+	if bound := change.Bound(); bound != nil {
+		diags.Append(queuesBound(bound))
+	}
+	// Without an answer, apply is the one that refuses.
+	if found, err := o.run.Applier.Refused(ctx, change); err == nil && len(found) > 0 {
+		diags.Append(o.changeWouldLoseMessages(*prior, found))
+	}
+	return diags
+}
+
+// warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform
+// shows no warnings of the plan of its creation.
+func (o owned[M, S, P]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
+	if !o.run.Configured() || o.run.HasWritten() {
+		return nil
+	}
+	if _, err := o.run.Reach(ctx); err != nil {
+		return nil // The plan of what replaces it says so.
+	}
+	return o.warnOfEnd(ctx, goes)
+}
+
+// warnOfBindings names the bindings of others that keep a destroy from being made, and those that are deleted with the resource.
+func (o owned[M, S, P]) warnOfBindings(spec S, change apply.Change, force bool) (diags diag.Diagnostics) {
+	change.Forced = force
+	going := spec.BindingsThatGo(change.All.Topology)
+	if bound := change.Bound(); bound != nil {
+		diags.Append(queuesBound(bound))
+		going = slices.DeleteFunc(going, func(b topology.Binding) bool { return slices.ContainsFunc(bound.Bindings, b.Equal) })
+	}
+	if len(going) > 0 {
+		diags.Append(o.bindingsGo(going))
+	}
+	return diags
+}

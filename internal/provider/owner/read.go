@@ -1,0 +1,81 @@
+package owner
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Read fills the computed attributes from the live broker. Inputs stay as they were configured, except after
+// an import, when they are recovered from what the broker keeps.
+func (o owned[M, S, P]) Read(ctx context.Context, state *M) (exists bool, diags diag.Diagnostics) {
+	vhost := o.vhost(*state)
+	all, err := o.listForRead(ctx, vhost, *state)
+	if err != nil {
+		_, diags := entity.ReadFailed(ctx, o.run, vhost, err)
+		return false, diags
+	}
+	return o.fill(ctx, state, all.Topology)
+}
+
+// fill reads a state from a vhost.
+func (o owned[M, S, P]) fill(ctx context.Context, state *M, vhost topology.Topology) (exists bool, diags diag.Diagnostics) {
+	if P(state).Imported() {
+		if err := P(state).Recover(vhost); err != nil {
+			return false, diag.Diagnostics{o.CannotImport(P(state).Identity(), err)}
+		}
+	}
+	return o.refresh(ctx, state, vhost)
+}
+
+// List finds the resources of a vhost.
+func (o owned[M, S, P]) List(
+	ctx context.Context, vhost string,
+) (found [][]string, fill func(*M) diag.Diagnostics, diags diag.Diagnostics) {
+	all, err := o.run.Fresh(ctx, vhost)
+	if err != nil {
+		return nil, nil, diag.Diagnostics{entity.CannotList(vhost, "", err)}
+	}
+	return o.Found(all.Topology), func(m *M) diag.Diagnostics {
+		_, diags := o.fill(ctx, m, all.Topology)
+		return diags
+	}, nil
+}
+
+// listForRead is what was listed of the vhost in this operation. What is imported was not in any operation before.
+func (o owned[M, S, P]) listForRead(ctx context.Context, vhost string, state M) (topology.Vhost, error) {
+	if P(&state).Imported() {
+		return o.run.Fresh(ctx, vhost)
+	}
+	return o.listing(ctx, vhost, state)
+}
+
+// listing is what was listed of the vhost, as far as it matters to the models.
+func (o owned[M, S, P]) listing(ctx context.Context, vhost string, models ...M) (topology.Vhost, error) {
+	var pipelines, workQueues []string
+	for _, m := range models {
+		p, w := P(&m).Near()
+		pipelines, workQueues = append(pipelines, p...), append(workQueues, w...)
+	}
+	if len(pipelines)+len(workQueues) == 0 {
+		return o.run.Listing(ctx, vhost)
+	}
+	return o.run.Near(ctx, vhost, pipelines, workQueues)
+}
+
+// refresh sets the computed attributes from the live vhost; false if nothing of the resource is left there.
+func (o owned[M, S, P]) refresh(ctx context.Context, state *M, vhost topology.Topology) (exists bool, diags diag.Diagnostics) {
+	spec, diags := P(state).Specification(ctx)
+	if diags.HasError() {
+		return false, diags
+	}
+	owned := spec.Owned(vhost)
+	if owned.Empty() {
+		return false, diags
+	}
+	diags.Append(P(state).Refresh(ctx, o.run, spec, owned)...)
+	return true, diags
+}

@@ -1,0 +1,78 @@
+package owner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Update repairs what differs and brings a changed configuration to the broker, in place. The state is the
+// plan, as after Create. After a failure it is what is on the broker, with the inputs as they were: the next
+// plan shows what is left to do.
+func (o owned[M, S, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
+	next, prior, diags := o.resolve(ctx, plan, state)
+	lifecycle, more := P(plan).Lifecycle(ctx)
+	diags.Append(more...)
+	if diags.HasError() {
+		return diags
+	}
+	diags.Append(o.update(ctx, o.vhost(*plan), next, prior, lifecycle)...)
+	if !diags.HasError() {
+		return diags
+	}
+	if all, err := o.run.Client.List(ctx, o.vhost(*state)); err == nil {
+		before := *state
+		if exists, failed := o.refresh(ctx, state, all.Topology); !exists || failed.HasError() {
+			*state = before
+		}
+	}
+	return diags
+}
+
+func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior *S, lifecycle Lifecycle) diag.Diagnostics {
+	all, diags := o.listForWrite(ctx, vhost, next, prior)
+	if diags.HasError() {
+		return diags
+	}
+	var change apply.Change
+	var kept map[string]string
+	err := o.perform(ctx, all, func(all topology.Vhost) apply.Change {
+		change = o.change(prior, &next, all)
+		change.Drain, change.Waiting = lifecycle.Update, logWaiting(ctx)
+		return change
+	}, func(change apply.Change) (err error) {
+		kept, err = o.run.Applier.Update(ctx, change)
+		return err
+	})
+	var refused *apply.KeptError
+	var bound *apply.BoundError
+	switch {
+	case err == nil && prior != nil:
+		diags.Append(o.warnOfReleased(ctx, change, (*prior).DetachedQueues(&next, all.Topology))...)
+	case errors.As(err, &refused):
+		diags.Append(o.changeLosesMessages(*prior, refused.Queues))
+	case err != nil && (errors.As(err, &bound) || !broker.IsUnanswered(err)) && o.asBefore(ctx, prior, next, change):
+		diags.Append(o.cannotBeginUpdate(err))
+	case err != nil:
+		diags.Append(o.cannotUpdate(err))
+	}
+	diags.Append(o.notUndone(err)...)
+	if len(kept) > 0 {
+		diags.Append(queuesKept(kept))
+	}
+	return diags
+}
+
+// asBefore reports whether a change that failed has left everything as it was, because its first write was refused.
+func (o owned[M, S, P]) asBefore(ctx context.Context, prior *S, next S, failed apply.Change) bool {
+	now, err := o.run.Client.List(ctx, failed.Vhost)
+	if err != nil {
+		return false
+	}
+	return topology.Diff(o.change(prior, &next, now).Live, failed.Live).Empty()
+}
