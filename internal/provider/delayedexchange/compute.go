@@ -2,6 +2,7 @@ package delayedexchange
 
 import (
 	"context"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -14,9 +15,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
+// inputs are what the objects depend on.
+var inputs = sync.OnceValue(func() attribute.Inputs {
+	return attribute.InputsOf(exchangeSchema(context.Background()), "force_destroy")
+})
+
 // Compute sets the computed attributes of a plan. It reports whether all inputs are known.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
-	if !m.inputsKnown(ctx) {
+	if !inputs().Known(ctx, *m) {
 		m.computePartly()
 		return false, nil
 	}
@@ -60,12 +66,6 @@ func (m *model) showNames() {
 	m.PublisherPermissions = attribute.PermissionsValue(delayed.PublisherPermissions(n))
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(delayed.OperatorPermissions(n))
 	m.ID = entity.ID(m.Identity())
-}
-
-func (m model) inputsKnown(ctx context.Context) bool {
-	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.Type) && attribute.Known(m.MaxDelay) &&
-		attribute.Known(m.Precision) && attribute.Known(m.PolicyPriority) &&
-		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts))
 }
 
 // computePartly sets the computed attributes of a model of which some input is known only later. Whatever

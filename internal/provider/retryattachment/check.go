@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -56,11 +57,16 @@ func (m model) InService(vhost topology.Topology) []string {
 	return nil
 }
 
+// inputs are what the objects depend on.
+var inputs = sync.OnceValue(func() attribute.Inputs {
+	return attribute.InputsOf(attachmentSchema(context.Background()), "timeouts")
+})
+
 // Compute sets the computed attributes, which are a function of the configuration alone.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
 	m.ID = entity.ID(m.Identity())
 	diags = checkReplacement(*m, prior)
-	if !m.inputsKnown(ctx) {
+	if !inputs().Known(ctx, *m) {
 		m.Topology = types.ObjectUnknown(attribute.TopologyType)
 		if m.TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver())

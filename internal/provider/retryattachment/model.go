@@ -56,13 +56,6 @@ func (m model) Specification(context.Context) (pipeline.Attachment, diag.Diagnos
 	}, diags
 }
 
-func (m model) inputsKnown(ctx context.Context) bool {
-	return attribute.Known(m.Pipeline) && attribute.Known(m.Vhost) && attribute.Known(m.Queue) && attribute.Known(m.Engine) &&
-		attribute.Known(m.Type) && attribute.Known(m.Attach) && attribute.Known(m.PolicyPriority) &&
-		!m.DeadLetterStrategy.IsUnknown() && !m.PolicyDefinition.IsUnknown() && !m.TakeOverFrom.IsUnknown() &&
-		(m.FailedQueue.IsNull() || attribute.FullyKnown(ctx, m.FailedQueue))
-}
-
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
 
 func (m model) Near() (pipelines, workQueues []string) {

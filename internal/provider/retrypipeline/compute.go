@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -15,10 +16,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
+// inputs are what the objects depend on.
+var inputs = sync.OnceValue(func() attribute.Inputs {
+	return attribute.InputsOf(pipelineSchema(context.Background()), "force_destroy")
+})
+
 // Compute sets the computed attributes of a plan. It reports whether all inputs are known.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
 	replacement := checkReplacement(m, prior)
-	if !m.inputsKnown(ctx) {
+	if !inputs().Known(ctx, *m) {
 		m.computePartly(ctx)
 		replacement.Append(m.unknownWorkQueues(prior)...)
 		return false, append(replacement, m.unknownTakeOvers(ctx)...)
@@ -68,13 +74,6 @@ func (m *model) showNames(p pipeline.Pipeline) {
 	}
 	m.InboxQueue = types.StringValue(p.Names().Inbox())
 	m.WorkerPermissions = attribute.PermissionsValue(pipeline.WorkerPermissions(p.Names()))
-}
-
-func (m model) inputsKnown(ctx context.Context) bool {
-	return attribute.Known(m.Name) && attribute.Known(m.Vhost) && attribute.Known(m.Engine) &&
-		attribute.Known(m.QueueType) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() && attribute.FullyKnown(ctx, m.Delays) &&
-		attribute.FullyKnown(ctx, m.RetryOn) && attribute.FullyKnown(ctx, m.WorkQueues) &&
-		(m.Timeouts.IsNull() || attribute.FullyKnown(ctx, m.Timeouts)) && attribute.Known(m.PolicyPriority) && !m.PolicyDefinition.IsUnknown()
 }
 
 // computePartly sets the computed attributes of a model of which some input is known only later. Whatever

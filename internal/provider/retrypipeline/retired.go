@@ -121,7 +121,7 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 	}
 	detached := map[string]bool{}
 	for queue, drained := range attribute.Drained(prior.DetachedQueues) {
-		if _, returns := p.WorkQueues[queue]; !returns && (!drained || !plan.changes(prior)) {
+		if _, returns := p.WorkQueues[queue]; !returns && (!drained || !inputs().Differ(*plan, *prior)) {
 			detached[queue] = drained
 		}
 	}
@@ -131,11 +131,4 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 		detached[queue] = false
 	}
 	return detached, diags
-}
-
-// changes reports whether an input that the topology depends on differs.
-func (m *model) changes(prior *model) bool {
-	return !m.Delays.Equal(prior.Delays) || !m.MaxAttempts.Equal(prior.MaxAttempts) || !m.MaxAge.Equal(prior.MaxAge) ||
-		!m.RetryOn.Equal(prior.RetryOn) || !m.WorkQueues.Equal(prior.WorkQueues) ||
-		!m.PolicyPriority.Equal(prior.PolicyPriority) || !m.PolicyDefinition.Equal(prior.PolicyDefinition)
 }
