@@ -159,12 +159,13 @@ func TestAcc_ExampleOfPrioritiesInOneQueue(t *testing.T) {
 	for _, queue := range []string{"emails", "texts"} { // each in the pipeline of that name
 		t.Run(queue, func(t *testing.T) {
 			t.Parallel()
-			p := newPriorities(t, "3s")
+			const delay = "20s" // all six have to be there at the same time
+			p := newPriorities(t, delay)
 			want := sorted(p.broker, queue)
 			p.publishGiven(t, queue)
 			_, first := p.take(t, queue, len(given))
 			inOrder(t, "at first", first, want[0])
-			p.rejectInto(t, queue+".retry.3s", first)
+			p.rejectInto(t, queue+".retry."+delay, first)
 
 			_, second := p.take(t, queue, len(given))
 			inOrder(t, "after a retry", second, want[1])
