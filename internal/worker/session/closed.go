@@ -19,9 +19,9 @@ func (s *Session) channelClosed(p *publisher) error {
 	switch {
 	case reason.Code == amqp.PreconditionFailed:
 		return s.isolate(p, reason)
-	case reason.Code == amqp.AccessRefused && s.Flow.forgoes(p):
+	case reason.Code == amqp.AccessRefused && p.exchange == "":
 		s.warnOnce(p, parkedForbidden, reason)
-		return s.forgo(p)
+		p.forbidden = true
 	case reason.Code == amqp.AccessRefused:
 		s.warnOnce(p, deferredForbidden, reason)
 	case reason.Code == amqp.NotFound:
@@ -31,7 +31,10 @@ func (s *Session) channelClosed(p *publisher) error {
 	}
 	p.suspend()
 	s.reopen(p)
-	return s.Flow.shut(p, reason)
+	if s.Flow.shut(p.exchange, reason) {
+		return s.forgo(p)
+	}
+	return s.aimWaiting()
 }
 
 // warnOnce logs once what is wrong, until the publisher succeeds again.
@@ -61,15 +64,30 @@ func (s *Session) isolate(p *publisher, reason *amqp.Error) error {
 
 // forgo tries the next best for the messages that cannot be published to an exchange.
 func (s *Session) forgo(p *publisher) error {
-	p.suspend()
-	p.forbidden = true
-	s.reopen(p)
-	messages := p.waiting
+	waiting := p.waiting
 	p.waiting, p.suspects = nil, 0
-	for _, m := range messages {
-		if err := s.Flow.returned(p, m); err != nil {
+	for _, m := range waiting {
+		if err := s.proceed(p, m, m.verdict.returned(m)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// aimWaiting publishes what waits for closed channels to where it goes now, which can be elsewhere.
+func (s *Session) aimWaiting() error {
+	for _, p := range s.publishers.all {
+		if !p.shut || s.alarm.active {
+			continue
+		}
+		waiting := p.waiting
+		p.waiting = nil
+		for _, m := range waiting {
+			if err := s.publish(m); err != nil {
+				return err
+			}
+		}
+		p.suspects = max(0, p.suspects-len(waiting)+len(p.waiting))
 	}
 	return nil
 }

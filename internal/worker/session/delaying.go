@@ -15,23 +15,15 @@ import (
 // take of what is delivered at once or unrouted. What the broker does not take is kept until it does, or until the configuration
 // leads elsewhere.
 type Delaying struct {
-	config *delaying.Exchange
-	watch  *metrics.DelayedExchange
-	log    *slog.Logger
-	// refusals outlives a session.
+	config   *delaying.Exchange
+	watch    *metrics.DelayedExchange
+	log      *slog.Logger
 	refusals refusals
-	session  *Session
 }
 
 // NewDelaying is a delayed exchange's flow.
 func NewDelaying(e *delaying.Exchange, watch *metrics.DelayedExchange, log *slog.Logger) *Delaying {
 	return &Delaying{config: e, watch: watch, log: log, refusals: refusals{log: log}}
-}
-
-// exchanges is a verdict as a delayed exchange's, which all of its messages have.
-func exchanges(v verdict) delaying.Verdict {
-	own, _ := v.(delaying.Verdict)
-	return own
 }
 
 // Config implements [Flow].
@@ -41,73 +33,20 @@ func (f *Delaying) Config() Config { return f.config }
 func (f *Delaying) Watch() *metrics.Flow { return f.watch.Flow }
 
 // Configure implements [Flow].
-func (f *Delaying) Configure(c Config) { f.config, _ = c.(*delaying.Exchange) }
-
-func (f *Delaying) begin(s *Session) { f.session = s }
-
-func (f *Delaying) judge(d *amqp.Delivery, _ time.Time) verdict { return f.config.Decide(d) }
-
-func (*Delaying) unjudged(d *amqp.Delivery) verdict { return delaying.Unjudged(d) }
-
-func (*Delaying) undeliverable(d *amqp.Delivery, why string) verdict {
-	return delaying.Undeliverable(d, why)
+func (f *Delaying) Configure(c Config) {
+	f.config = c.(*delaying.Exchange) //nolint:forcetypeassert // the kind is part of a flow's id
 }
 
-func (*Delaying) unbuilt(v verdict) (next verdict, ok bool) { return exchanges(v).Unbuilt() }
+func (f *Delaying) judge(d *amqp.Delivery, _ time.Time) verdict { return f.decided(f.config.Decide(d)) }
 
-func (f *Delaying) build(v verdict, d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
-	return f.config.Publishing(exchanges(v), d, stamp)
+func (f *Delaying) unjudged(d *amqp.Delivery) verdict { return f.decided(delaying.Unjudged(d)) }
+
+func (f *Delaying) undeliverable(d *amqp.Delivery, why string) verdict {
+	return f.decided(delaying.Undeliverable(d, why))
 }
 
-func (f *Delaying) aim(m *message, now time.Time) (route deadletter.Route, kept bool) {
-	route = f.config.Route(exchanges(m.verdict))
-	p := f.session.publishers.all[route.Exchange]
-	return route, p != nil && p.obstructed(now)
-}
-
-func (f *Delaying) send(m *message, _ time.Time) deadletter.Route {
-	m.sent = m.verdict
-	return f.config.Route(exchanges(m.sent))
-}
-
-func (f *Delaying) returned(p *publisher, m *message) error {
-	if v := exchanges(m.verdict); v.SetAside {
-		v.SetAside = m.staysRefused()
-		m.verdict = v
-		f.session.unrouted(p, m)
-		return nil
-	}
-	if next, ok := exchanges(m.verdict).Unroutable(); ok && !p.forbidden {
-		m.verdict = next
-		return f.session.publish(m)
-	}
-	if p.exchange != f.config.Names.DeliverExchange() {
-		p.obstruct(time.Now())
-	}
-	f.session.unrouted(p, m)
-	return nil
-}
-
-func (f *Delaying) nacked(p *publisher, m *message) error {
-	f.log.Debug(deferredRefused, "exchange", p.exchange, "message_id", m.delivery.MessageId)
-	now, v := time.Now(), exchanges(m.verdict)
-	if v.Action != delaying.Delay && !v.SetAside {
-		if v.Action == delaying.Refuse {
-			f.refusals.refused(now, p.exchange, "", unroutedAlone)
-		} else {
-			f.refusals.refused(now, p.exchange, "", setAside, "refused_queue", f.config.Names.Refused())
-		}
-		p.refusedOne(now)
-		m.refused, v.SetAside = true, true
-		m.verdict = v
-		return f.session.publish(m)
-	}
-	if !p.setsAside {
-		f.session.impede(p)
-	}
-	f.session.keep(m)
-	return nil
-}
+// diedAt: messages come from publishers, who say nothing that could be believed of the time.
+func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }
 
 // setsAside is about what is delivered at once, or unrouted: others have queues there, each with limits of its own. All other
 // exchanges lead to one queue, so that what befell one message befalls all.
@@ -115,36 +54,9 @@ func (f *Delaying) setsAside(exchange string) bool {
 	return exchange == f.config.Names.DeliverExchange() || exchange == f.config.Names.UnroutedExchange()
 }
 
-// accepted counts and logs a message that was acknowledged: a line for each that is refused, none for the others, of which there
-// may be thousands a second.
-func (f *Delaying) accepted(m *message) {
-	v := exchanges(m.sent)
-	switch v.Action {
-	case delaying.Refuse:
-		if !v.SetAside {
-			f.refusals.accepted(time.Now(), f.config.Names.UnroutedExchange(), "")
-		}
-		f.watch.Refused(v.Reason)
-		f.log.Info("message put into the unrouted queue", details(m, "reason", v.Reason)...)
-		return
-	case delaying.Deliver:
-		f.watch.Delivered()
-		if v.SetAside {
-			f.watch.SetAside()
-		} else {
-			f.refusals.accepted(time.Now(), f.config.Names.DeliverExchange(), "")
-		}
-	case delaying.Delay:
-		f.watch.Delayed()
-	}
-	if f.session.verbose { // or the line would be put together for nothing
-		f.log.Debug("message sent on", details(m, "delay", v.Delay)...)
-	}
-}
-
-func (f *Delaying) left(m *message, reason error) {
-	f.watch.Refused(deadletter.ReasonMalformed)
-	f.log.Info("message left to the broker, which moves it to the unrouted queue as it is", details(m, "reason", reason)...)
+// shut is about what a queue refused: if there is no refused queue yet, or it is closed to this user, the other way is open.
+func (f *Delaying) shut(exchange string, _ *amqp.Error) (forgo bool) {
+	return exchange == f.config.Names.Refused() || exchange == f.config.Names.OnlyUnrouted()
 }
 
 // Park implements [Flow].
@@ -163,27 +75,82 @@ func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (P
 	return parked, err
 }
 
-func (*Delaying) forgoes(*publisher) bool { return false }
-
-// shut keeps what a queue refused if there is no refused queue yet, or it is closed to this user: the other way is open.
-func (f *Delaying) shut(p *publisher, _ *amqp.Error) error { //nolint:unparam // a pipeline's has an error
-	if n := f.config.Names; p.exchange != n.Refused() && p.exchange != n.OnlyUnrouted() {
-		return nil
-	}
-	waiting := p.waiting
-	p.waiting, p.suspects = nil, 0
-	for _, m := range waiting {
-		v := exchanges(m.verdict)
-		v.SetAside = m.staysRefused()
-		m.verdict = v
-		f.session.keep(m)
-	}
-	return nil
+// delayed is the verdict about a message of a delayed exchange.
+type delayed struct {
+	*Delaying
+	delaying.Verdict
 }
 
-// diedAt: messages come from publishers, who say nothing that could be believed of the time.
-func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }
+func (f *Delaying) decided(v delaying.Verdict) *delayed { return &delayed{f, v} }
 
-func (*Delaying) observe(time.Time) error { return nil }
+func (v *delayed) aim(*message, alarm, time.Time) (route deadletter.Route, kept bool) {
+	return v.config.Route(v.Verdict), false
+}
 
-func (*Delaying) look() error { return nil }
+func (v *delayed) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
+	publishing, err := v.config.Publishing(v.Verdict, d, stamp)
+	return v.config.Route(v.Verdict), publishing, err
+}
+
+func (v *delayed) unbuilt() (again bool) {
+	v.Verdict, again = v.Unbuilt()
+	return again
+}
+
+func (v *delayed) delay() time.Duration { return v.Delay }
+
+func (v *delayed) returned(m *message) step {
+	if v.SetAside {
+		v.SetAside = m.staysRefused()
+		return stepUnrouted
+	}
+	if next, ok := v.Unroutable(); ok {
+		v.Verdict = next
+		return stepPublish
+	}
+	return stepProbe
+}
+
+func (v *delayed) nacked(m *message) step {
+	v.log.Debug(deferredRefused, "exchange", m.route.Exchange, "message_id", m.delivery.MessageId)
+	if v.Action == delaying.Delay || v.SetAside {
+		return stepImpede
+	}
+	if v.Action == delaying.Refuse {
+		v.refusals.refused(time.Now(), m.route.Exchange, "", unroutedAlone)
+	} else {
+		v.refusals.refused(time.Now(), m.route.Exchange, "", setAside, "refused_queue", v.config.Names.Refused())
+	}
+	v.SetAside = true
+	return stepSetAside
+}
+
+// accepted counts and logs: a line for each message that is refused, none for the others, of which there can be thousands a second.
+func (v *delayed) accepted(m *message, verbose bool) {
+	switch v.Action {
+	case delaying.Refuse:
+		if !v.SetAside {
+			v.refusals.accepted(time.Now(), v.config.Names.UnroutedExchange(), "")
+		}
+		v.watch.Refused(v.Reason)
+		v.log.Info("message put into the unrouted queue", details(m, "reason", v.Reason)...)
+		return
+	case delaying.Deliver:
+		v.watch.Delivered()
+		if v.SetAside {
+			v.watch.SetAside()
+		} else {
+			v.refusals.accepted(time.Now(), v.config.Names.DeliverExchange(), "")
+		}
+	case delaying.Delay:
+		v.watch.Delayed()
+	}
+	if verbose { // or the line would be put together for nothing
+		v.log.Debug("message sent on", details(m, "delay", v.Delay)...)
+	}
+}
+
+func (v *delayed) left(m *message, reason error) {
+	v.watch.Refused(deadletter.ReasonMalformed)
+	v.log.Info("message left to the broker, which moves it to the unrouted queue as it is", details(m, "reason", reason)...)
+}

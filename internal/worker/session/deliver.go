@@ -50,15 +50,16 @@ func (s *Session) publish(m *message) error {
 	if m.undecodable != nil {
 		return s.reject(m, m.undecodable)
 	}
-	route, kept := s.Flow.aim(m, time.Now())
-	if kept {
+	var kept bool
+	now := time.Now()
+	m.route, kept = m.verdict.aim(m, s.alarm, now)
+	p := s.to(m.route)
+	if kept || p.obstructed(now) {
 		s.keep(m)
 		return nil
 	}
-	m.route = route
-	p := s.to(route)
 	if p.forbidden {
-		return s.Flow.returned(p, m)
+		return s.proceed(p, m, m.verdict.returned(m))
 	}
 	if !p.ready(m) || len(p.waiting) > 0 {
 		p.waiting = append(p.waiting, m)
@@ -69,23 +70,17 @@ func (s *Session) publish(m *message) error {
 
 // send publishes a message now.
 func (s *Session) send(p *publisher, m *message) error {
-	now := time.Now()
-	route := s.Flow.send(m, now)
 	m.publishID = s.ids.next()
-	publishing, err := s.build(m, deadletter.Stamp{
-		Now:       now,
+	route, publishing, err := s.build(m, deadletter.Stamp{
+		Now:       time.Now(),
 		PublishID: m.publishID,
 		FrameMax:  s.publishing.Config.FrameSize,
 	})
-	if errors.As(err, &panicError{}) {
-		if next, ok := s.Flow.unbuilt(m.verdict); ok {
-			p.cleared()
-			m.verdict = next
-			return s.publish(m)
-		}
-	}
 	if err != nil {
 		p.cleared()
+		if errors.As(err, &panicError{}) && m.verdict.unbuilt() {
+			return s.publish(m)
+		}
 		return s.reject(m, err)
 	}
 	return p.publish(m, route, publishing)
@@ -96,7 +91,7 @@ func (s *Session) finish(m *message) error {
 	if err := s.inbox.acknowledge(m.delivery); err != nil {
 		return err
 	}
-	s.Flow.accepted(m)
+	m.verdict.accepted(m, s.verbose)
 	return nil
 }
 

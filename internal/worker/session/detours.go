@@ -32,10 +32,6 @@ type detours struct {
 	log          *slog.Logger
 }
 
-func newDetours(avoided AvoidedDelays, log *slog.Logger) detours {
-	return detours{avoided: avoided, refusedSince: map[time.Duration]time.Time{}, log: log}
-}
-
 // avoids reports whether a message should not take the delay now.
 func (d AvoidedDelays) avoids(delay time.Duration, now time.Time) bool {
 	next, avoided := d[delay]
@@ -94,9 +90,9 @@ func (d *detours) avoidSilent(p *deadletter.Pipeline, outstanding []*message, a 
 			acceptedLater = true
 		case acceptedLater && waits > detourAfter:
 			silent = true
-			d.avoid(p, sentOf(m).Delay, now.Add(probePeriod))
+			d.avoid(p, m.verdict.delay(), now.Add(probePeriod))
 		case i == 0 && waits > confirmTimeout:
-			d.avoid(p, sentOf(m).Delay, now.Add(probePeriod))
+			d.avoid(p, m.verdict.delay(), now.Add(probePeriod))
 		}
 	}
 	if silent {

@@ -32,8 +32,12 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 		publishers: publishers{all: map[string]*publisher{}},
 		inbox:      inbox{inflow: &backpressure.Gate{}},
 	}
-	f.begin(s)
 	return s, f
+}
+
+// sentBy is the verdict about a message that was published by it, too.
+func (f *Retrying) sentBy(v deadletter.Verdict) *retried {
+	return &retried{Retrying: f, Verdict: v, sent: v}
 }
 
 func retry(delay time.Duration) deadletter.Verdict {
@@ -103,10 +107,11 @@ func TestOneMessageTriesADelayThatDoesNotAnswer(t *testing.T) {
 func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
+	_, of := detouring(t)
 	sent := func(delay, ago time.Duration, taken bool) *message {
-		return &message{sent: retry(delay), publishTag: 1, publishedAt: now.Add(-ago), confirmation: answered(taken)}
+		return &message{verdict: of.sentBy(retry(delay)), publishTag: 1, publishedAt: now.Add(-ago), confirmation: answered(taken)}
 	}
-	closed := &message{sent: retry(medium), publishedAt: now.Add(-time.Hour)}
+	closed := &message{verdict: of.sentBy(retry(medium)), publishedAt: now.Add(-time.Hour)}
 	tests := map[string]struct {
 		unblocked   time.Duration
 		outstanding []*message
@@ -177,7 +182,7 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 		delay time.Duration
 		left  int
 	}{{medium, 2}, {long, 0}} {
-		require.NoError(t, s.finish(&message{sent: retry(test.delay), delivery: amqp.Delivery{Acknowledger: &acks}}))
+		require.NoError(t, s.finish(&message{verdict: f.sentBy(retry(test.delay)), delivery: amqp.Delivery{Acknowledger: &acks}}))
 		require.Len(t, f.detours.avoided, test.left, test.delay)
 	}
 }
@@ -187,9 +192,10 @@ func TestSubstituteThatIsNotBoundIsNoReasonToPark(t *testing.T) {
 	t.Parallel()
 	s, f := detouring(t)
 	s.backlog.timer = time.NewTimer(0)
-	m := &message{verdict: retry(medium), sent: retry(long)}
-	if err := f.returned(nil, m); err != nil || len(s.backlog.messages) != 1 || verdictOf(m).Delay != medium {
-		t.Errorf("%+v, %d kept, %v", m.verdict, len(s.backlog.messages), err)
+	v := &retried{Retrying: f, Verdict: retry(medium), sent: retry(long)}
+	m := &message{verdict: v}
+	if err := s.proceed(nil, m, v.returned(m)); err != nil || len(s.backlog.messages) != 1 || v.Delay != medium {
+		t.Errorf("%+v, %d kept, %v", v.Verdict, len(s.backlog.messages), err)
 	}
 }
 

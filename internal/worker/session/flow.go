@@ -26,10 +26,11 @@ type Config interface {
 	PublishIDHeader() string
 }
 
-// Flow is what differs between a pipeline and a delayed exchange: what happens to a message, and what is tried next if the broker
-// does not take it. It outlives sessions. Only the loop of the session that it began with may use it.
+// Flow is what differs between a pipeline and a delayed exchange. It outlives sessions. Only the loop of the session that it began
+// with can use it.
 type Flow interface {
-	// Config is the configuration in force, and Configure puts another one in its place.
+	// Config is the configuration in force. Configure puts another one of its kind in its place, and forgets what was found out about
+	// the broker in the session, and with the configuration, before.
 	Config() Config
 	Configure(c Config)
 	// Watch is what it counts in.
@@ -38,42 +39,91 @@ type Flow interface {
 	// broker keeps it. It is for the time between sessions.
 	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error)
 
-	// begin forgets what was about another session.
-	begin(s *Session)
-
-	// judge decides what happens to a delivery. It may panic, and so may build.
+	// judge decides what happens to a delivery. It can panic: unjudged decides then.
 	judge(d *amqp.Delivery, now time.Time) verdict
-	// unjudged is what happens to a delivery over which judge panicked, and unbuilt, unless it says false, to one over which build
-	// did.
 	unjudged(d *amqp.Delivery) verdict
-	unbuilt(v verdict) (next verdict, ok bool)
-	// undeliverable is what happens to a delivery that is not what the broker has, for that reason.
+	// undeliverable decides what happens to a delivery that is not what the broker has, for that reason.
 	undeliverable(d *amqp.Delivery, why string) verdict
-	// aim returns where a message goes now, or says that it is kept for a while. It may change its verdict.
-	aim(m *message, now time.Time) (route deadletter.Route, kept bool)
-	// send notes by which verdict a message that was aimed is published now, and returns where.
-	send(m *message, now time.Time) deadletter.Route
-	// build builds what is published for a delivery.
-	build(v verdict, d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error)
-
-	// returned, nacked and accepted are told the broker's answers. The first two keep the message, or publish it elsewhere.
-	returned(p *publisher, m *message) error
-	nacked(p *publisher, m *message) error
-	accepted(m *message)
-	// left is told of a message that is left to the broker.
-	left(m *message, reason error)
-
+	// diedAt is when the broker dead-lettered a delivery, zero if that is not known.
+	diedAt(d *amqp.Delivery) time.Time
 	// setsAside reports whether what a queue behind an exchange does not take goes to the refused queue.
 	setsAside(exchange string) bool
-	// forgoes reports whether messages go elsewhere if the user may not publish to an exchange.
-	forgoes(p *publisher) bool
-	// shut is told that the broker closed the channel to an exchange.
-	shut(p *publisher, reason *amqp.Error) error
-	// diedAt is when the broker dead-lettered a delivery, zero if nobody knows.
-	diedAt(d *amqp.Delivery) time.Time
-	// observe is an error if the session has to be renewed, and look is told that time passes.
-	observe(now time.Time) error
-	look() error
+
+	// shut is told that the broker closed the channel to an exchange, and reports whether what waits for it counts as returned.
+	shut(exchange string, reason *amqp.Error) (forgo bool)
+}
+
+// observer is a flow that has to know that time passes.
+type observer interface {
+	// observe is an error if the session has to be renewed.
+	observe(ps publishers, a alarm, now time.Time) error
+}
+
+// verdict is what a flow has decided about one message. It knows how the message is built, and what comes next if the broker does not
+// take it.
+type verdict interface {
+	// aim returns where the message goes now, and whether it is kept for a while. It can change the verdict.
+	aim(m *message, a alarm, now time.Time) (route deadletter.Route, kept bool)
+	// build builds what is published now, and says where. It can panic. Then unbuilt reports whether something else can be built.
+	build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error)
+	unbuilt() (again bool)
+	// delay is how long the message waits by what was built.
+	delay() time.Duration
+
+	// returned and nacked are told that the broker did not take the message, and change the verdict to what comes next.
+	returned(m *message) step
+	nacked(m *message) step
+	// accepted is told that the message is acknowledged, and whether the log takes a line for each. left is told that the message is
+	// left to the broker.
+	accepted(m *message, verbose bool)
+	left(m *message, reason error)
+}
+
+// step is what a session does with a message that the broker did not take.
+type step int
+
+const (
+	// stepPublish publishes it by its new verdict.
+	stepPublish step = iota
+	// stepSetAside does so after a queue refused it that is not the only one behind the exchange.
+	stepSetAside
+	// stepKeep keeps it for a while, and stepRejudge judges it again.
+	stepKeep
+	stepRejudge
+	// stepUnrouted keeps it because the exchange has no queue for it, and stepProbe because it has none at all.
+	stepUnrouted
+	stepProbe
+	// stepImpede keeps it because the only queue of the exchange refused it.
+	stepImpede
+	// stepRefused keeps it because a queue of ours refused it, which can be the channel's fault.
+	stepRefused
+)
+
+// proceed takes the next step with a message that the broker did not take.
+func (s *Session) proceed(p *publisher, m *message, next step) error {
+	now := time.Now()
+	switch next {
+	case stepPublish:
+		return s.publish(m)
+	case stepSetAside:
+		p.refusedOne(now)
+		m.refused = true
+		return s.publish(m)
+	case stepRejudge:
+		m.verdict = s.judge(m)
+	case stepProbe:
+		p.obstruct(now)
+		s.unrouted(p, m)
+	case stepUnrouted:
+		s.unrouted(p, m)
+	case stepImpede:
+		s.impede(p)
+	case stepRefused:
+		p.refused(now)
+	case stepKeep:
+	}
+	s.keep(m)
+	return nil
 }
 
 // Parked is what takes the place of a message that the broker cannot deliver.
@@ -86,15 +136,10 @@ type Parked struct {
 	Done func()
 }
 
-// verdict is a flow's own word for what happens to a message. The session only hands it back.
-type verdict any
-
 // message is a delivery that is not acknowledged yet.
 type message struct {
 	delivery amqp.Delivery
 	verdict  verdict
-	// sent is what it was published by: the verdict, or a detour.
-	sent verdict
 	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
 	diedAt time.Time
 	// judgedBy is the configuration that the verdict comes from.
@@ -151,13 +196,13 @@ func (s *Session) judge(m *message) (v verdict) {
 
 // build builds what is published for a message. An error that is a [panicError] says that something else
 // may yet be.
-func (s *Session) build(m *message, stamp deadletter.Stamp) (publishing amqp.Publishing, err error) {
+func (s *Session) build(m *message, stamp deadletter.Stamp) (route deadletter.Route, publishing amqp.Publishing, err error) {
 	if panicked := s.survive(m, func() {
-		publishing, err = s.Flow.build(m.sent, &m.delivery, stamp)
+		route, publishing, err = m.verdict.build(&m.delivery, stamp)
 	}); panicked != nil {
-		return amqp.Publishing{}, panicked
+		err = panicked
 	}
-	return publishing, err
+	return route, publishing, err
 }
 
 // survive turns a panic over one message into an error: ending the process would take all that is in

@@ -63,53 +63,29 @@ func (o *obstacle) accepted(log *slog.Logger) {
 	*o = obstacle{}
 }
 
-// detoured sends a failed message to the pipeline's failed queue if the way to its own is closed.
-func (f *Retrying) detoured(m *message, now time.Time) {
-	v := verdictOf(m)
+// detour sends a failed message to the pipeline's failed queue if the way to its own is closed.
+func (v *retried) detour(a alarm, now time.Time) {
 	if !v.ToOwnFailedQueue() {
 		return
 	}
-	before := f.parking.begun()
-	why := f.parking.detour(f.session.alarm, now)
+	begun := v.parking.begun()
+	why := v.parking.detour(a, now)
 	if why == "" {
 		return
 	}
-	if !before {
-		f.log.Warn(detourText[why], "work_queue", v.Letter.Queue, "exchange", f.config.Names.FailedRouteExchange())
+	if !begun {
+		v.log.Warn(detourText[why], "work_queue", v.Letter.Queue, "exchange", v.config.Names.FailedRouteExchange())
 	}
-	m.verdict = v.Detoured(why)
+	v.Verdict = v.Detoured(why)
 }
 
-// detourWaiting sends on what waits for the exchange that leads to the failed queues, if it is closed for too long.
-func (f *Retrying) detourWaiting() error {
-	if f.parking.why == "" || f.session.alarm.active {
-		return nil
-	}
-	for _, p := range f.session.publishers.all {
-		if p.exchange != f.config.Names.FailedRouteExchange() || !p.shut {
-			continue
-		}
-		waiting := p.waiting
-		p.waiting = nil
-		for _, m := range waiting {
-			if err := f.session.publish(m); err != nil {
-				return err
-			}
-		}
-		p.suspects = min(p.suspects, len(p.waiting))
-	}
-	return nil
-}
-
-// parkedNacked handles a failed message that one of the queues did not take that it was for. Others may have taken it, so it is not
+// parkedNacked handles a failed message that one of the queues did not take that it was for. Others can have taken it, so it is not
 // published there again.
-func (f *Retrying) parkedNacked(p *publisher, m *message) error {
-	now, v := time.Now(), verdictOf(m)
+func (v *retried) parkedNacked(exchange string) step {
 	if v.ToOwnFailedQueue() { // the exchange has taken it, and one of its queues has not
-		f.parking.accepted(f.log)
+		v.parking.accepted(v.log)
 	}
-	f.refusals.refused(now, p.exchange, v.Letter.Queue, setAside, "refused_queue", f.config.Names.RefusedQueue())
-	p.refusedOne(now)
-	m.refused, m.verdict = true, v.SetAside()
-	return f.session.publish(m)
+	v.refusals.refused(time.Now(), exchange, v.Letter.Queue, setAside, "refused_queue", v.config.Names.RefusedQueue())
+	v.Verdict = v.SetAside()
+	return stepSetAside
 }

@@ -40,13 +40,14 @@ func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
 func TestRefusalEndsADetour(t *testing.T) {
 	t.Parallel()
 	s, p := silent(t)
-	f, _ := s.Flow.(*Retrying)
+	f := s.Flow.(*Retrying)
 	f.parking = obstacle{why: deadletter.DetourMissing, since: time.Now().Add(-time.Minute), nextProbe: time.Now()}
 	v := deadletter.Verdict{Action: deadletter.Fail, Letter: deadletter.Letter{Queue: "orders.created"}}
 	refused := f.config.Route(v.SetAside())
 	s.publishers.all[refused.Channel()] = newPublisher(refused.Exchange, deadletter.HeaderPublishID)
 	s.publishers.all[refused.Channel()].shut = true
-	if err := f.nacked(p, &message{verdict: v, sent: v, confirmation: answered(false)}); err != nil || f.parking != (obstacle{}) {
+	m := &message{verdict: f.sentBy(v), confirmation: answered(false)}
+	if err := s.proceed(p, m, m.verdict.nacked(m)); err != nil || f.parking != (obstacle{}) {
 		t.Errorf("%+v, error %v", f.parking, err)
 	}
 }

@@ -278,7 +278,7 @@ func (s *Session) answered(p *publisher, m *message) error {
 		if p.setsAside {
 			s.silence.refused(addressOf(m.route), time.Now())
 		}
-		return s.Flow.nacked(p, m)
+		return s.proceed(p, m, m.verdict.nacked(m))
 	}
 	s.silence.heard(m)
 	switch {
@@ -286,7 +286,7 @@ func (s *Session) answered(p *publisher, m *message) error {
 		s.keep(m)
 		return nil
 	case returned:
-		return s.Flow.returned(p, m)
+		return s.proceed(p, m, m.verdict.returned(m))
 	}
 	return s.finish(m)
 }

@@ -182,7 +182,7 @@ func (a *acknowledged) Reject(uint64, bool) error     { return nil }
 func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
-	s, _ := detouring(t)
+	s, f := detouring(t)
 	p := &publisher{returned: map[string]bool{"returned": true}}
 	for tag, m := range []*message{
 		{publishTag: 1, confirmation: answered(false)},
@@ -192,7 +192,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 		{publishTag: 4, confirmation: answered(true)},
 	} {
 		m.delivery = amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag)}
-		m.verdict = deadletter.Verdict{Action: deadletter.Rescue}
+		m.verdict = f.sentBy(deadletter.Verdict{Action: deadletter.Rescue})
 		p.outstanding = append(p.outstanding, m)
 	}
 	require.NoError(t, s.settleAccepted(p))

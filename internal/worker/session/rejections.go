@@ -111,6 +111,6 @@ func (s *Session) leaveOrKeep(r rejection) error {
 	if err := s.inbox.reject(r.delivery); err != nil {
 		return err
 	}
-	s.Flow.left(r.message, r.reason)
+	r.verdict.left(r.message, r.reason)
 	return nil
 }

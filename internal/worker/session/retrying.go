@@ -17,20 +17,18 @@ type Retrying struct {
 	watch  *metrics.Pipeline
 	log    *slog.Logger
 
-	// avoided, parking and refusals outlive a session; detours and unbound are about one.
-	avoided  AvoidedDelays
 	parking  obstacle
 	refusals refusals
 	detours  detours
 	unbound  unbound
-	session  *Session
 }
 
 // NewRetrying is a pipeline's flow. The timeout is how long messages are kept because no delay is bound.
 func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Pipeline, log *slog.Logger) *Retrying {
 	return &Retrying{
 		config: p, rules: rules, watch: watch, log: log,
-		avoided: AvoidedDelays{}, refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
+		refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
+		detours: detours{avoided: AvoidedDelays{}, refusedSince: map[time.Duration]time.Time{}, log: log},
 	}
 }
 
@@ -50,16 +48,6 @@ func NewJudge() Judge {
 	}
 }
 
-// verdictOf is a pipeline's verdict about a message, and sentOf the one that it was published by.
-func verdictOf(m *message) deadletter.Verdict { return pipelines(m.verdict) }
-func sentOf(m *message) deadletter.Verdict    { return pipelines(m.sent) }
-
-// pipelines is a verdict as a pipeline's, which all of its messages have.
-func pipelines(v verdict) deadletter.Verdict {
-	own, _ := v.(deadletter.Verdict)
-	return own
-}
-
 // Config implements [Flow].
 func (f *Retrying) Config() Config { return f.config }
 
@@ -68,13 +56,8 @@ func (f *Retrying) Watch() *metrics.Flow { return f.watch.Flow }
 
 // Configure implements [Flow].
 func (f *Retrying) Configure(c Config) {
-	f.config, _ = c.(*deadletter.Pipeline)
+	f.config = c.(*deadletter.Pipeline) //nolint:forcetypeassert // the kind is part of a flow's id
 	f.detours.reconfigure(f.config)
-	f.unbound.reset()
-}
-
-func (f *Retrying) begin(s *Session) {
-	f.session, f.detours = s, newDetours(f.avoided, f.log)
 	f.unbound.reset()
 }
 
@@ -83,161 +66,150 @@ func (f *Retrying) judge(d *amqp.Delivery, now time.Time) verdict {
 	if v.Letter.AfterUnreadable {
 		f.log.Debug(unreadableAfter, "work_queue", v.Letter.Queue, "message_id", d.MessageId)
 	}
-	return v
+	return f.decided(v)
 }
 
-func (*Retrying) unjudged(d *amqp.Delivery) verdict { return deadletter.Unjudged(d) }
+func (f *Retrying) unjudged(d *amqp.Delivery) verdict { return f.decided(deadletter.Unjudged(d)) }
 
 func (f *Retrying) undeliverable(d *amqp.Delivery, why string) verdict {
-	return f.config.Undeliverable(d, why)
+	return f.decided(f.config.Undeliverable(d, why))
 }
 
-func (*Retrying) unbuilt(v verdict) (next verdict, ok bool) { return pipelines(v).Unbuilt() }
-
-func (f *Retrying) build(v verdict, d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
-	return f.rules.Build(f.config, pipelines(v), d, stamp)
-}
-
-func (f *Retrying) aim(m *message, now time.Time) (route deadletter.Route, kept bool) {
-	if f.unbound.holds(m, now) {
-		return route, true
-	}
-	f.detoured(m, now)
-	route = f.config.Route(verdictOf(m))
-	p := f.session.publishers.all[route.Channel()]
-	return route, route.Apart && p != nil && p.obstructed(now)
-}
-
-func (f *Retrying) send(m *message, now time.Time) deadletter.Route {
-	sent := f.detours.around(f.config, verdictOf(m), now)
-	m.sent = sent
-	return f.config.Route(sent)
-}
-
-func (f *Retrying) accepted(m *message) {
-	v := sentOf(m)
-	f.detours.accepted(f.config, v)
-	f.unbound.accepted(v)
-	if v.ToOwnFailedQueue() {
-		f.parking.accepted(f.log)
-	}
-	if v.Action == deadletter.Fail && !v.Refused {
-		f.refusals.accepted(time.Now(), f.config.Route(v).Exchange, v.Letter.Queue)
-	}
-	f.done(m)
-}
-
-// returned tries the next best after the broker had no queue for a message.
-func (f *Retrying) returned(p *publisher, m *message) error {
-	s, v := f.session, verdictOf(m)
-	if v.Refused {
-		v.Refused = m.staysRefused()
-		m.verdict = v
-		s.unrouted(p, m)
-		return nil
-	}
-	if v.Action == deadletter.Retry && sentOf(m).Delay != v.Delay {
-		s.keep(m) // its own delay may be bound, and accept it again
-		return nil
-	}
-	next, ok := f.config.Returned(v)
-	if !ok {
-		s.unrouted(s.to(deadletter.Route{Exchange: f.config.Names.FailedExchange()}), m)
-		return nil
-	}
-	if v.Waits() && !next.Waits() && f.unbound.returned(m, time.Now()) {
-		m.verdict = s.judge(m)
-		s.keep(m)
-		return nil
-	}
-	m.verdict = next
-	return s.publish(m)
-}
-
-// nacked tries again later what the broker refused to accept.
-func (f *Retrying) nacked(p *publisher, m *message) error {
-	s, v := f.session, verdictOf(m)
-	if next, ok := f.config.Nacked(v); ok {
-		m.verdict = next
-		return s.publish(m)
-	}
-	if v.Action == deadletter.Fail && !v.Refused {
-		return f.parkedNacked(p, m)
-	}
-	s.Log.Debug(deferredRefused, "work_queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
-	switch {
-	case v.Refused:
-		s.impede(p)
-	case !v.ToWorkQueue():
-		// A work queue may well be full. Only a fault refuses what goes to a queue of ours.
-		now := time.Now()
-		p.refused(now)
-		f.detours.refused(sentOf(m), now)
-	}
-	s.keep(m)
-	return nil
-}
+func (*Retrying) diedAt(d *amqp.Delivery) time.Time { return deadletter.DiedAt(d.Headers) }
 
 // setsAside is about what is parked.
 func (f *Retrying) setsAside(exchange string) bool {
 	return exchange == f.config.Names.FailedExchange() || exchange == f.config.Names.FailedRouteExchange()
 }
 
-// forgoes is about the default exchange: what cannot go straight to its work queue is parked.
-func (*Retrying) forgoes(p *publisher) bool { return p.exchange == "" }
-
-func (f *Retrying) shut(p *publisher, reason *amqp.Error) error {
-	if p.exchange != f.config.Names.FailedRouteExchange() {
-		return nil
+// shut is about the default exchange: what cannot go straight to its work queue is parked.
+func (f *Retrying) shut(exchange string, reason *amqp.Error) (forgo bool) {
+	if exchange == f.config.Names.FailedRouteExchange() {
+		f.parking.shut(reason, time.Now())
 	}
-	f.parking.shut(reason, time.Now())
-	return f.detourWaiting()
+	return exchange == "" && reason.Code == amqp.AccessRefused
 }
 
-func (f *Retrying) observe(now time.Time) error {
-	return f.detours.observe(f.config, f.session.publishers.outstandingTo(f.config.Names.RetryExchange()), f.session.alarm, now)
+func (f *Retrying) observe(ps publishers, a alarm, now time.Time) error {
+	return f.detours.observe(f.config, ps.outstandingTo(f.config.Names.RetryExchange()), a, now)
 }
 
-func (f *Retrying) look() error { return f.detourWaiting() }
+// retried is the verdict about a message of a pipeline.
+type retried struct {
+	*Retrying
+	deadletter.Verdict
+	// sent is what the message was published by: the verdict, or a detour.
+	sent deadletter.Verdict
+}
 
-func (*Retrying) diedAt(d *amqp.Delivery) time.Time { return deadletter.DiedAt(d.Headers) }
+func (f *Retrying) decided(v deadletter.Verdict) *retried { return &retried{Retrying: f, Verdict: v} }
+
+func (v *retried) aim(m *message, a alarm, now time.Time) (route deadletter.Route, kept bool) {
+	v.detour(a, now)
+	return v.config.Route(v.Verdict), v.unbound.holds(m, v.Verdict, now)
+}
+
+func (v *retried) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
+	v.sent = v.detours.around(v.config, v.Verdict, stamp.Now)
+	publishing, err := v.rules.Build(v.config, v.sent, d, stamp)
+	return v.config.Route(v.sent), publishing, err
+}
+
+func (v *retried) unbuilt() (again bool) {
+	v.Verdict, again = v.Unbuilt()
+	return again
+}
+
+func (v *retried) delay() time.Duration { return v.sent.Delay }
+
+// returned tries the next best after the broker had no queue for a message.
+func (v *retried) returned(m *message) step {
+	if v.Refused {
+		v.Refused = m.staysRefused()
+		return stepUnrouted
+	}
+	if v.Action == deadletter.Retry && v.sent.Delay != v.Delay {
+		return stepKeep // its own delay can be bound, and accept it again
+	}
+	next, ok := v.config.Returned(v.Verdict)
+	if !ok {
+		return stepUnrouted
+	}
+	if v.Waits() && !next.Waits() && v.unbound.returned(m, time.Now()) {
+		return stepRejudge
+	}
+	v.Verdict = next
+	return stepPublish
+}
+
+// nacked tries again later what the broker refused to accept.
+func (v *retried) nacked(m *message) step {
+	if next, ok := v.config.Nacked(v.Verdict); ok {
+		v.Verdict = next
+		return stepPublish
+	}
+	if v.Action == deadletter.Fail && !v.Refused {
+		return v.parkedNacked(m.route.Exchange)
+	}
+	v.log.Debug(deferredRefused, "work_queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
+	switch {
+	case v.Refused:
+		return stepImpede
+	case v.ToWorkQueue(): // which can well be full
+		return stepKeep
+	}
+	v.detours.refused(v.sent, time.Now())
+	return stepRefused
+}
+
+func (v *retried) accepted(m *message, verbose bool) {
+	sent := v.sent
+	v.detours.accepted(v.config, sent)
+	v.unbound.accepted(sent)
+	if sent.ToOwnFailedQueue() {
+		v.parking.accepted(v.log)
+	}
+	if sent.Action == deadletter.Fail && !sent.Refused {
+		v.refusals.accepted(time.Now(), v.config.Route(sent).Exchange, sent.Letter.Queue)
+	}
+	v.done(m, verbose)
+}
 
 // done counts and logs a message that was acknowledged: a line for each that is parked, none for
 // those that are sent back, of which there may be thousands a second.
-func (f *Retrying) done(m *message) {
-	v := sentOf(m)
-	switch v.Action {
+func (v *retried) done(m *message, verbose bool) {
+	queue, sent := v.Letter.Queue, v.sent
+	switch sent.Action {
 	case deadletter.Fail:
-		f.watch.Failed(v.Letter.Queue, v.Reason)
-		details := f.details(m, slog.String("reason", v.Reason))
-		if v.Detour != "" {
-			f.watch.Detoured(v.Letter.Queue, v.Detour)
-			details = append(details, "detour", string(v.Detour))
+		v.watch.Failed(queue, sent.Reason)
+		details := v.details(m, slog.String("reason", sent.Reason))
+		if sent.Detour != "" {
+			v.watch.Detoured(queue, sent.Detour)
+			details = append(details, "detour", string(sent.Detour))
 		}
-		if v.Refused {
-			f.watch.SetAside()
+		if sent.Refused {
+			v.watch.SetAside()
 		}
-		f.log.Info("message parked in the failed queue", details...)
+		v.log.Info("message parked in the failed queue", details...)
 		return
 	case deadletter.Rescue:
-		f.watch.Rescued(v.Letter.Queue)
+		v.watch.Rescued(queue)
 	case deadletter.Retry:
-		f.watch.Retried(v.Letter.Queue, v.Delay)
+		v.watch.Retried(queue, sent.Delay)
 	}
-	if f.session.verbose { // or the line would be put together for nothing
-		f.log.Debug("message sent back", f.details(m, slog.Duration("delay", v.Delay))...)
+	if verbose { // or the line would be put together for nothing
+		v.log.Debug("message sent back", v.details(m, slog.Duration("delay", sent.Delay))...)
 	}
 }
 
-func (f *Retrying) left(m *message, reason error) {
-	f.watch.Failed(verdictOf(m).Letter.Queue, deadletter.ReasonMalformed)
-	f.log.Info("message left to the broker, which moves it to the failed queue as it is",
-		f.details(m, slog.Any("reason", reason))...)
+func (v *retried) left(m *message, reason error) {
+	v.watch.Failed(v.Letter.Queue, deadletter.ReasonMalformed)
+	v.log.Info("message left to the broker, which moves it to the failed queue as it is",
+		v.details(m, slog.Any("reason", reason))...)
 }
 
-func (*Retrying) details(m *message, first slog.Attr) []any {
-	l := verdictOf(m).Letter
-	return details(m, first, "work_queue", l.Queue, "attempts", l.Count)
+func (v *retried) details(m *message, first slog.Attr) []any {
+	return details(m, first, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count)
 }
 
 // Park implements [Flow].

@@ -109,7 +109,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 	}
 	living, end := context.WithCancel(context.WithoutCancel(ctx)) // longer than the opening
 	s.ended, s.end = living.Done(), end
-	settings.Flow.begin(s)
+	settings.Flow.Configure(settings.Flow.Config()) // what it found out was about another session
 	if err := s.open(ctx, living, uri); err != nil {
 		s.watch.Enter(metrics.Disconnected)
 		s.Close()

@@ -198,7 +198,7 @@ func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
 	}
 	p.took(m)
 	if m.again || at == p.unheardOf || s.silence.refuses(at, now) || !s.silence.isolates(at) {
-		return s.Flow.nacked(p, m)
+		return s.proceed(p, m, m.verdict.nacked(m))
 	}
 	m.again = true
 	return s.publish(m)
@@ -233,15 +233,17 @@ func (s *Session) stalled(now time.Time) error {
 		return s.inbox.lost() // nobody looks at the deliveries meanwhile
 	}
 	s.inbox.observe(now)
-	if err := s.Flow.observe(now); err != nil {
-		return err
+	if f, ok := s.Flow.(observer); ok {
+		if err := f.observe(s.publishers, s.alarm, now); err != nil {
+			return err
+		}
 	}
 	for _, p := range s.publishers.all {
 		if err := p.stalled(now, s.alarm); err != nil {
 			return err
 		}
 	}
-	return s.Flow.look()
+	return s.aimWaiting()
 }
 
 // stalled is an error when the broker neither accepts messages nor says so. A session has to be

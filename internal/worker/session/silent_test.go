@@ -61,25 +61,26 @@ func TestSilentAddress(t *testing.T) {
 	close(ended) // no channel is opened
 	s.ended, s.publishers.open = ended, func() (confirmChannel, error) { return confirmChannel{}, amqp.ErrClosed }
 	route := func(key string) deadletter.Route { return deadletter.Route{Exchange: p.exchange, Key: key} }
-	failing := deadletter.Verdict{Action: deadletter.Fail}
-	first := &message{publishTag: 1, route: route("first"), confirmation: answered(false), verdict: failing}
-	behind := &message{publishTag: 2, route: route("behind"), confirmation: answered(false), verdict: failing}
+	failing := func() verdict { return s.Flow.(*Retrying).decided(deadletter.Verdict{Action: deadletter.Fail}) }
+	refused := func(m *message) bool { return m.verdict.(*retried).Refused }
+	first := &message{publishTag: 1, route: route("first"), confirmation: answered(false), verdict: failing()}
+	behind := &message{publishTag: 2, route: route("behind"), confirmation: answered(false), verdict: failing()}
 	require.NoError(t, s.giveUp(p, first, now))
 	require.NoError(t, s.giveUp(p, behind, now))
 	if s.to(route("first")) == p || s.to(route("behind")) == p || s.to(route("another")) != p || !p.stale {
 		t.Errorf("silent: %v, another channel %t", s.silence.addresses, p.stale)
 	}
-	if !verdictOf(first).Refused || verdictOf(behind).Refused {
-		t.Errorf("refused: the first %t, the one behind %t", verdictOf(first).Refused, verdictOf(behind).Refused)
+	if !refused(first) || refused(behind) {
+		t.Errorf("refused: the first %t, the one behind %t", refused(first), refused(behind))
 	}
 	require.NoError(t, s.giveUp(s.to(route("behind")), behind, now))
-	if !verdictOf(behind).Refused {
+	if !refused(behind) {
 		t.Error("it is not refused although it has waited twice")
 	}
-	full := &message{publishTag: 3, route: route("full"), confirmation: answered(false), verdict: failing}
+	full := &message{publishTag: 3, route: route("full"), confirmation: answered(false), verdict: failing()}
 	s.silence.refused(addressOf(full.route), now)
 	require.NoError(t, s.giveUp(p, full, now))
-	if !verdictOf(full).Refused {
+	if !refused(full) {
 		t.Error("it is published again although a queue behind its address refuses messages")
 	}
 	s.silence.heard(&message{route: route("first")})
@@ -93,7 +94,8 @@ func TestSlowQueueIsNotSilent(t *testing.T) {
 	t.Parallel()
 	s, p := silent(t)
 	now := time.Now()
-	m := &message{publishTag: 3, confirmation: answered(false), verdict: deadletter.Verdict{Action: deadletter.Fail, Refused: true}}
+	v := s.Flow.(*Retrying).decided(deadletter.Verdict{Action: deadletter.Fail, Refused: true})
+	m := &message{publishTag: 3, confirmation: answered(false), verdict: v}
 	require.NoError(t, s.giveUp(p, m, now))
 	confirm := func(c amqp.Confirmation, want time.Duration) {
 		t.Helper()
@@ -144,7 +146,7 @@ func TestAcceptedBehindASilentMessage(t *testing.T) {
 		p.outstanding = append(p.outstanding, &message{
 			publishTag: uint64(tag + 1), publishID: string(rune('a' + tag)), publishedAt: now.Add(-time.Second), confirmation: answered(accepted),
 			delivery: amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag + 1)},
-			verdict:  deadletter.Verdict{Action: deadletter.Fail}, sent: deadletter.Verdict{Action: deadletter.Fail},
+			verdict:  s.Flow.(*Retrying).sentBy(deadletter.Verdict{Action: deadletter.Fail}),
 		})
 	}
 	returns <- amqp.Return{Headers: amqp.Table{deadletter.HeaderPublishID: "b"}}

@@ -74,8 +74,8 @@ type unbound struct {
 }
 
 // holds reports whether the message waits for a delay to be bound, without being published.
-func (u *unbound) holds(m *message, now time.Time) bool {
-	if u.since.IsZero() || u.parking || m == u.probe || !verdictOf(m).Waits() {
+func (u *unbound) holds(m *message, v deadletter.Verdict, now time.Time) bool {
+	if u.since.IsZero() || u.parking || m == u.probe || !v.Waits() {
 		return false
 	}
 	if now.Before(u.nextProbe) {
