@@ -3,8 +3,6 @@ package session
 import (
 	"slices"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // backlog is the unacknowledged backlog: messages whose publish did not succeed and is tried again a
@@ -58,20 +56,6 @@ func (s *Session) keep(m *message) {
 	now := time.Now()
 	s.backlog.keep(m, now)
 	s.backlog.schedule(now)
-}
-
-// unrouted notes that the exchange has no queue for a message, which can go nowhere else.
-func (s *Session) unrouted(p *publisher, m *message) {
-	if p.shut { // it was not published
-		return
-	}
-	if last, _ := s.Flow.Config().Last(); p.exchange == last {
-		p = s.to(deadletter.Route{Exchange: last}) // which a rejection looks at
-	}
-	if !p.unbound {
-		s.Log.Warn(deferredUnbound, "exchange", p.exchange, "message_id", m.delivery.MessageId)
-	}
-	p.unbound = true
 }
 
 // publishBacklog publishes the messages that are due.

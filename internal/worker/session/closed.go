@@ -1,8 +1,52 @@
 package session
 
 import (
+	"time"
+
 	amqp "github.com/rabbitmq/amqp091-go"
 )
+
+// suspension is what a publisher does while its channel is closed: it keeps what it cannot publish until the channel is open again.
+// The others go on meanwhile.
+type suspension struct {
+	// shut says that the channel is closed, and is being opened again.
+	shut bool
+	// forbidden says that it closed because the user is not allowed to publish to the exchange.
+	forbidden bool
+	// closures is how often in a row the broker closed the channel, and warned says that the log says that the
+	// exchange is missing or forbidden.
+	closures int
+	warned   bool
+	// stale says that the channel is to be opened again as soon as nothing is outstanding on it, and renewed when it last was.
+	stale   bool
+	renewed time.Time
+
+	// waiting are the messages that are published next, in this order.
+	waiting []*message
+}
+
+// suspend makes everything outstanding wait for the next channel.
+func (p *publisher) suspend() {
+	if p.suspects == 0 {
+		p.suspects = len(p.outstanding)
+	}
+	p.waiting = append(p.outstanding, p.waiting...)
+	p.shut, p.confirmChannel = true, confirmChannel{}
+	p.outstanding, p.returned, p.nackedSince = nil, map[string]bool{}, time.Time{}
+}
+
+// resume continues with a new channel.
+func (p *publisher) resume(o confirmChannel) {
+	p.confirmChannel, p.shut, p.forbidden, p.stale = o, false, false, false
+}
+
+// next takes the message that waits longest.
+func (s *suspension) next() *message {
+	m := s.waiting[0]
+	s.waiting[0] = nil // or the body would stay in memory
+	s.waiting = s.waiting[1:]
+	return m
+}
 
 // channelClosed decides what becomes of the messages whose channel the broker has closed. Neither an
 // exchange that is missing or closed to this user nor a message that the broker does not accept may
@@ -43,23 +87,6 @@ func (s *Session) warnOnce(p *publisher, text string, reason *amqp.Error) {
 		s.Log.Warn(text, "exchange", p.exchange, "error", reason)
 	}
 	p.warned = true
-}
-
-// isolate finds the message that the broker does not accept, which need not be the oldest one, by
-// publishing each alone. That one is left to the broker.
-func (s *Session) isolate(p *publisher, reason *amqp.Error) error {
-	if len(p.outstanding) == 1 && p.outstanding[0].publishTag != 0 {
-		culprit := p.outstanding[0]
-		p.outstanding = nil
-		p.answered()
-		p.slowDown(s.Prefetch)
-		if err := s.reject(culprit, reason); err != nil {
-			return err
-		}
-	}
-	p.suspend()
-	s.reopen(p)
-	return nil
 }
 
 // forgo tries the next best for the messages that cannot be published to an exchange.

@@ -138,47 +138,66 @@ func (d *detours) reconfigure(p *deadletter.Pipeline) {
 	maps.DeleteFunc(d.avoided, func(delay time.Duration, _ time.Time) bool { return !slices.Contains(p.Delays(), delay) })
 }
 
-// mostRefusing bounds how many of them are remembered.
-const mostRefusing = 4096
+const (
+	// DefaultUnboundTimeout is how long messages are kept because no delay of the schedule is bound, before
+	// they are parked. It is for a schedule that is applied a while after the worker's configuration, or before.
+	DefaultUnboundTimeout = 10 * time.Minute
+	// unboundProbe passes between two messages that try all delays meanwhile.
+	unboundProbe = time.Second
+)
 
-// refusalsOver is how long an exchange takes everything before the log says that its queues refuse nothing more.
-const refusalsOver = 30 * time.Second
-
-// refusals remembers which exchanges have queues that refuse messages, so that the log says so once. Those that lead to the failed
-// queues of work queues have an entry for each.
-type refusals struct {
-	log  *slog.Logger
-	last map[refusing]time.Time
+// unbound follows whether any delay of the schedule is bound.
+type unbound struct {
+	timeout time.Duration
+	log     *slog.Logger
+	// since is when the first message found no delay bound, zero if the latest one found some.
+	since time.Time
+	// probe tries all delays, and the next one does after nextProbe: all others wait, instead of being sent
+	// and returned again and again.
+	probe     *message
+	nextProbe time.Time
+	parking   bool
 }
 
-// refusing is an exchange, and the work queue whose messages are refused, if there is one.
-type refusing struct{ exchange, workQueue string }
-
-// refused notes that a message goes elsewhere, which the text says.
-func (r *refusals) refused(now time.Time, exchange, workQueue, text string, more ...any) {
-	at := refusing{exchange, workQueue}
-	if _, known := r.last[at]; !known {
-		if r.last == nil || len(r.last) >= mostRefusing {
-			r.last = map[refusing]time.Time{}
-		}
-		r.log.Warn(text, at.details(more...)...)
+// holds reports whether the message waits for a delay to be bound, without being published.
+func (u *unbound) holds(m *message, v deadletter.Verdict, now time.Time) bool {
+	if u.since.IsZero() || u.parking || m == u.probe || !v.Waits() {
+		return false
 	}
-	r.last[at] = now
+	if now.Before(u.nextProbe) {
+		return true
+	}
+	u.probe, u.nextProbe = m, now.Add(unboundProbe)
+	return false
 }
 
-// accepted notes that all queues took a message.
-func (r *refusals) accepted(now time.Time, exchange, workQueue string) {
-	at := refusing{exchange, workQueue}
-	if last, known := r.last[at]; known && now.Sub(last) > refusalsOver {
-		delete(r.last, at)
-		r.log.Info("the queues behind the exchange take all messages again", at.details()...)
+// returned notes that a message found no delay bound, and reports whether it is kept, or else parked.
+func (u *unbound) returned(m *message, now time.Time) bool {
+	if u.since.IsZero() {
+		u.since, u.nextProbe = now, now.Add(unboundProbe)
+		u.log.Warn(deferredNoDelay, "for", u.timeout, "message_id", m.delivery.MessageId)
 	}
+	if m == u.probe {
+		u.probe = nil
+	}
+	if now.Sub(u.since) < u.timeout {
+		return true
+	}
+	if !u.parking {
+		u.log.Error(parkedNoDelay, "after", u.timeout)
+	}
+	u.parking = true
+	return false
 }
 
-func (r refusing) details(more ...any) []any {
-	details := append([]any{"exchange", r.exchange}, more...)
-	if r.workQueue != "" {
-		details = append(details, "work_queue", r.workQueue)
+// accepted notes that a delay is bound.
+func (u *unbound) accepted(v deadletter.Verdict) {
+	if u.since.IsZero() || !v.Waits() {
+		return
 	}
-	return details
+	u.reset()
+	u.log.Info("a delay of the schedule is bound again")
 }
+
+// reset forgets what was found out about another schedule.
+func (u *unbound) reset() { *u = unbound{timeout: u.timeout, log: u.log} }

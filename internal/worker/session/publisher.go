@@ -33,6 +33,8 @@ type publisher struct {
 	setsAside bool
 
 	suspension
+	isolation
+	obstruction
 }
 
 // confirmChannel is a channel with the confirms of what is published. It has room for everything outstanding, which the inbox's window
@@ -60,6 +62,11 @@ func (o confirmChannel) closeReason() *amqp.Error { return <-o.Closed }
 
 func newPublisher(exchange, idHeader string) *publisher {
 	return &publisher{exchange: exchange, idHeader: idHeader, returned: map[string]bool{}}
+}
+
+// ready reports whether the message can be published now.
+func (p *publisher) ready(m *message) bool {
+	return !p.shut && !p.stale && !p.crowded(time.Now()) && (len(p.outstanding) == 0 || p.suspects == 0 && !m.goesAlone())
 }
 
 // publish sends a message. After an error the channel's state is unknown, so the session has to end.
@@ -94,6 +101,12 @@ func (p *publisher) confirmed(tag uint64) (m *message) {
 	p.outstanding[0] = nil // or the body would stay in memory
 	p.outstanding = p.outstanding[1:]
 	return m
+}
+
+// answered notes that the broker has judged a message itself: the exchange is there, and bound.
+func (p *publisher) answered() {
+	p.cleared()
+	p.closures, p.warned, p.unbound = 0, false, false
 }
 
 // took notes that a message needs no answer from now on, and reports whether it was returned.

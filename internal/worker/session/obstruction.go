@@ -1,0 +1,96 @@
+package session
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+)
+
+// obstruction is what is in the way of messages behind an exchange.
+type obstruction struct {
+	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the
+	// log says so.
+	unbound bool
+	// nextProbe is when a message can try the exchange again whose only queue took none, zero if all of them can.
+	nextProbe time.Time
+}
+
+// obstruct has one message at a time try the exchange, from time to time.
+func (o *obstruction) obstruct(now time.Time) { o.nextProbe = now.Add(unboundProbe) }
+
+// obstructed reports whether a message should not try the exchange now.
+func (p *publisher) obstructed(now time.Time) bool {
+	return !p.nextProbe.IsZero() && (now.Before(p.nextProbe) || len(p.outstanding) > 0)
+}
+
+// impeded reports whether the log says that the exchange does not take messages.
+func (p *publisher) impeded() bool { return p.warned || p.unbound || !p.nextProbe.IsZero() }
+
+// impede has messages wait for the only queue of an exchange, which refused one.
+func (s *Session) impede(p *publisher) {
+	if !p.impeded() {
+		s.Log.Warn(deferredFull, "exchange", p.exchange)
+	}
+	p.obstruct(time.Now())
+	p.stale = true
+}
+
+// unrouted notes that the exchange has no queue for a message, which can go nowhere else.
+func (s *Session) unrouted(p *publisher, m *message) {
+	if p.shut { // it was not published
+		return
+	}
+	if last, _ := s.Flow.Config().Last(); p.exchange == last {
+		p = s.to(deadletter.Route{Exchange: last}) // which a rejection looks at
+	}
+	if !p.unbound {
+		s.Log.Warn(deferredUnbound, "exchange", p.exchange, "message_id", m.delivery.MessageId)
+	}
+	p.unbound = true
+}
+
+// mostRefusing bounds how many of them are remembered.
+const mostRefusing = 4096
+
+// refusalsOver is how long an exchange takes everything before the log says that its queues refuse nothing more.
+const refusalsOver = 30 * time.Second
+
+// refusals remembers which exchanges have queues that refuse messages, so that the log says so once. Those that lead to the failed
+// queues of work queues have an entry for each.
+type refusals struct {
+	log  *slog.Logger
+	last map[refusing]time.Time
+}
+
+// refusing is an exchange, and the work queue whose messages are refused, if there is one.
+type refusing struct{ exchange, workQueue string }
+
+// refused notes that a message goes elsewhere, which the text says.
+func (r *refusals) refused(now time.Time, exchange, workQueue, text string, more ...any) {
+	at := refusing{exchange, workQueue}
+	if _, known := r.last[at]; !known {
+		if r.last == nil || len(r.last) >= mostRefusing {
+			r.last = map[refusing]time.Time{}
+		}
+		r.log.Warn(text, at.details(more...)...)
+	}
+	r.last[at] = now
+}
+
+// accepted notes that all queues took a message.
+func (r *refusals) accepted(now time.Time, exchange, workQueue string) {
+	at := refusing{exchange, workQueue}
+	if last, known := r.last[at]; known && now.Sub(last) > refusalsOver {
+		delete(r.last, at)
+		r.log.Info("the queues behind the exchange take all messages again", at.details()...)
+	}
+}
+
+func (r refusing) details(more ...any) []any {
+	details := append([]any{"exchange", r.exchange}, more...)
+	if r.workQueue != "" {
+		details = append(details, "work_queue", r.workQueue)
+	}
+	return details
+}
