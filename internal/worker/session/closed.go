@@ -6,8 +6,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// suspension is what a publisher does while its channel is closed: it keeps what it cannot publish until the channel is open again.
-// The others go on meanwhile.
+// suspension is a closed channel: its publisher keeps what it cannot publish until the channel is open again. The others go on.
 type suspension struct {
 	// shut says that the channel is closed, and is being opened again.
 	shut bool
@@ -48,9 +47,9 @@ func (s *suspension) next() *message {
 	return m
 }
 
-// channelClosed decides what becomes of the messages whose channel the broker has closed. Neither an
-// exchange that is missing or closed to this user nor a message that the broker does not accept may
-// stop the rest, or end the session: the next one would only publish its messages again.
+// channelClosed decides what becomes of the messages whose channel the broker has closed. An exchange that is
+// missing or closed to this user, or a message that the broker does not accept, must not stop the rest. Nor must it end the session:
+// the next one would only publish its messages again.
 func (s *Session) channelClosed(p *publisher) error {
 	reason := p.closeReason()
 	err := closedError("publishing", reason)
@@ -101,7 +100,7 @@ func (s *Session) forgo(p *publisher) error {
 	return nil
 }
 
-// aimWaiting publishes what waits for closed channels to where it goes now, which can be elsewhere.
+// aimWaiting publishes again what waits for closed channels: it can go elsewhere by now.
 func (s *Session) aimWaiting() error {
 	for _, p := range s.publishers.all {
 		if !p.shut || s.alarm.active {
@@ -125,7 +124,7 @@ func (s *Session) reopen(p *publisher) {
 	p.closures++
 }
 
-// release publishes as much of what waits as may be published now.
+// release publishes as much of what waits as can be published now.
 func (s *Session) release(p *publisher) error {
 	for len(p.waiting) > 0 && p.ready(p.waiting[0]) && !s.alarm.active {
 		if err := s.sendNext(p); err != nil {

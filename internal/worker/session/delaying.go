@@ -11,9 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// Delaying is the flow of a delayed exchange. There is no other way for a message than its own, and one for what a queue did not
-// take of what is delivered at once or unrouted. What the broker does not take is kept until it does, or until the configuration
-// leads elsewhere.
+// Delaying is the flow of a delayed exchange. A message has one way. If it is delivered at once or unrouted, it has another one
+// after a queue refused it. What the broker does not take otherwise is kept until it does, or until the configuration leads elsewhere.
 type Delaying struct {
 	config   *delaying.Exchange
 	watch    *metrics.DelayedExchange
@@ -45,16 +44,16 @@ func (f *Delaying) undeliverable(d *amqp.Delivery, why string) verdict {
 	return f.decided(delaying.Undeliverable(d, why))
 }
 
-// diedAt: messages come from publishers, who say nothing that could be believed of the time.
+// diedAt is not known: publishers can write any time into the headers.
 func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }
 
 // setsAside is about what is delivered at once, or unrouted: others have queues there, each with limits of its own. All other
-// exchanges lead to one queue, so that what befell one message befalls all.
+// exchanges lead to one queue, so what happens to one message happens to all.
 func (f *Delaying) setsAside(exchange string) bool {
 	return exchange == f.config.Names.DeliverExchange() || exchange == f.config.Names.UnroutedExchange()
 }
 
-// shut is about what a queue refused: if there is no refused queue yet, or it is closed to this user, the other way is open.
+// shut is about what a queue refused: without a refused queue, or if that is closed to this user, the other way is open.
 func (f *Delaying) shut(exchange string, _ *amqp.Error) (forgo bool) {
 	return exchange == f.config.Names.Refused() || exchange == f.config.Names.OnlyUnrouted()
 }

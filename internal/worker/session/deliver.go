@@ -103,7 +103,7 @@ func closedError(what string, reason *amqp.Error) error {
 	return fmt.Errorf("the broker closed the channel for %s: %w", what, reason)
 }
 
-// lateAfter is how long a broker may take to confirm a message before it counts as kept.
+// lateAfter is how long a broker can take to confirm a message before it counts as kept.
 const lateAfter = 10 * time.Second
 
 // arrived counts a delivery.
@@ -158,8 +158,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// traceContext is version 00 of W3C Trace Context. Whatever else stands in the header may be anything,
-// of any length, and is not for the log.
+// traceContext is version 00 of W3C Trace Context. Anything else in the header can be of any
+// length, and must not get into the log.
 var traceContext = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // traceparent is the trace that the message belongs to, "" if it does not say.

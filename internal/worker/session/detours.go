@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// detourAfter is how long a delay's queue may leave a message unanswered while the broker accepts
+	// detourAfter is how long a delay's queue can leave a message unanswered while the broker accepts
 	// later ones. Electing a leader takes less.
 	detourAfter = 15 * time.Second
 	// probePeriod passes between two messages that try a delay whose queue did not answer.
 	probePeriod = 2 * time.Minute
 )
 
-// AvoidedDelays are the delays whose queues accept nothing, each with the time when a message may try it
+// AvoidedDelays are the delays whose queues accept nothing, each with the time when a message can try it
 // again. A quorum queue without a majority of its members, or without any, refuses messages or leaves them
 // unanswered for a minute and more. What waits for it occupies the window, and would hold up all other
 // delays.
@@ -67,7 +67,7 @@ func (d *detours) observe(p *deadletter.Pipeline, outstanding []*message, a alar
 }
 
 // avoidRefusing begins detours around the queues that have refused everything for too long. The next
-// message still tries: if the session ends over it, too, its successor's channel may be served at once.
+// message still tries: if the session ends over it, too, its successor's channel can be served at once.
 func (d *detours) avoidRefusing(p *deadletter.Pipeline, a alarm, now time.Time) {
 	for delay, since := range d.refusedSince {
 		if a.waited(since, now) > nackTimeout {
@@ -79,7 +79,7 @@ func (d *detours) avoidRefusing(p *deadletter.Pipeline, a alarm, now time.Time) 
 // avoidSilent begins detours around the queues that have not answered for too long while the broker
 // accepted later messages. The session has to be renewed then: the library keeps back the confirms of
 // what follows an unanswered message, and what waits fills the window. If nothing is answered, the first
-// message may be what the channel hangs at.
+// message can be what the channel hangs at.
 func (d *detours) avoidSilent(p *deadletter.Pipeline, outstanding []*message, a alarm, now time.Time) error {
 	silent, acceptedLater := false, false
 	for i, m := range slices.Backward(outstanding) {

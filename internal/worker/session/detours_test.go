@@ -10,6 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -197,6 +198,15 @@ func TestSubstituteThatIsNotBoundIsNoReasonToPark(t *testing.T) {
 	if err := s.proceed(nil, m, v.returned(m)); err != nil || len(s.backlog.messages) != 1 || v.Delay != medium {
 		t.Errorf("%+v, %d kept, %v", v.Verdict, len(s.backlog.messages), err)
 	}
+}
+
+// A configuration of another kind never becomes an empty one.
+func TestConfigurationOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	_, f := detouring(t)
+	before := f.config
+	require.Panics(t, func() { f.Configure(&delaying.Exchange{}) })
+	require.Same(t, before, f.config)
 }
 
 // What is not in the configuration any more is not tried again either.

@@ -26,30 +26,29 @@ type Config interface {
 	PublishIDHeader() string
 }
 
-// Flow is what differs between a pipeline and a delayed exchange. It outlives sessions. Only the loop of the session that it began
-// with can use it.
+// Flow is what differs between a pipeline and a delayed exchange. It outlives sessions. While one lives, only its loop must use the flow.
 type Flow interface {
-	// Config is the configuration in force. Configure puts another one of its kind in its place, and forgets what was found out about
-	// the broker in the session, and with the configuration, before.
+	// Config is the configuration in force. Configure puts another one of its kind in its place, and forgets what was about the
+	// configuration or the session before.
 	Config() Config
 	Configure(c Config)
 	// Watch is what it counts in.
 	Watch() *metrics.Flow
-	// Park builds what takes the place of a message that the broker cannot deliver, for that reason, and says what to do once the
-	// broker keeps it. It is for the time between sessions.
+	// Park builds what takes the place of a message that the broker cannot deliver, and why says the reason. It is for the time
+	// between sessions.
 	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error)
 
 	// judge decides what happens to a delivery. It can panic: unjudged decides then.
 	judge(d *amqp.Delivery, now time.Time) verdict
 	unjudged(d *amqp.Delivery) verdict
-	// undeliverable decides what happens to a delivery that is not what the broker has, for that reason.
+	// undeliverable decides what happens to a delivery that is not what the broker has, and why says the reason.
 	undeliverable(d *amqp.Delivery, why string) verdict
 	// diedAt is when the broker dead-lettered a delivery, zero if that is not known.
 	diedAt(d *amqp.Delivery) time.Time
 	// setsAside reports whether what a queue behind an exchange does not take goes to the refused queue.
 	setsAside(exchange string) bool
 
-	// shut is told that the broker closed the channel to an exchange, and reports whether what waits for it counts as returned.
+	// shut is told that the broker closed the channel to an exchange. It reports whether what waits for that counts as returned.
 	shut(exchange string, reason *amqp.Error) (forgo bool)
 }
 
@@ -90,7 +89,7 @@ const (
 	// stepKeep keeps it for a while, and stepRejudge judges it again.
 	stepKeep
 	stepRejudge
-	// stepUnrouted keeps it because the exchange has no queue for it, and stepProbe because it has none at all.
+	// stepUnrouted keeps it because the exchange has no queue for it. With stepProbe, one message at a time then tries the exchange.
 	stepUnrouted
 	stepProbe
 	// stepImpede keeps it because the only queue of the exchange refused it.
@@ -140,7 +139,7 @@ type Parked struct {
 type message struct {
 	delivery amqp.Delivery
 	verdict  verdict
-	// diedAt is when the broker dead-lettered the message, zero if nobody knows.
+	// diedAt is when the broker dead-lettered the message, zero if that is not known.
 	diedAt time.Time
 	// judgedBy is the configuration that the verdict comes from.
 	judgedBy Config
@@ -161,7 +160,7 @@ type message struct {
 	// route is where it goes.
 	route deadletter.Route
 
-	// refused says that a queue has refused it, and that another one may have it: publishing it again may double it there.
+	// refused says that a queue has refused it, and that another one can have it: publishing it again can double it there.
 	refused bool
 
 	// again says that it has waited behind another one for the broker's answer, and was published once more.
@@ -181,7 +180,7 @@ func (m *message) staysRefused() bool { return bits.OnesCount(uint(m.deferrals+1
 // it calls the nack an ack. The deferred confirmation has what the broker said.
 func (m *message) accepted() bool { return m.confirmation.Acked() }
 
-// judge decides what happens to a delivery; one that cannot be judged is parked.
+// judge decides what happens to a delivery. One that cannot be judged is parked.
 func (s *Session) judge(m *message) (v verdict) {
 	m.judgedBy = s.Flow.Config()
 	judge := func() { v = s.Flow.judge(&m.delivery, time.Now()) }
@@ -194,8 +193,8 @@ func (s *Session) judge(m *message) (v verdict) {
 	return v
 }
 
-// build builds what is published for a message. An error that is a [panicError] says that something else
-// may yet be.
+// build builds what is published for a message. After a [panicError], something else can perhaps be
+// built.
 func (s *Session) build(m *message, stamp deadletter.Stamp) (route deadletter.Route, publishing amqp.Publishing, err error) {
 	if panicked := s.survive(m, func() {
 		route, publishing, err = m.verdict.build(&m.delivery, stamp)
@@ -234,7 +233,7 @@ func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.fault) }
 // would be if it were delivered again.
 func (s *Session) reconfigure(c Config) {
 	for _, publisher := range s.publishers.all {
-		// What was refused may go elsewhere now, and would never be answered there.
+		// What was refused can go elsewhere now, and no answer here would end that.
 		publisher.nackedSince = time.Time{}
 	}
 	s.Flow.Configure(c)

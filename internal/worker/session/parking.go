@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// ParkingPatience is how long the way to the failed queues of work queues may be closed before their messages go to the
+	// ParkingPatience is how long the way to the failed queues of work queues can be closed before their messages go to the
 	// pipeline's.
 	ParkingPatience = 5 * time.Second
 	// parkingProbe passes between two messages that try whether it is open again.
@@ -22,7 +22,7 @@ type obstacle struct {
 	// why is "" as long as there is none.
 	why   deadletter.Detour
 	since time.Time
-	// nextProbe is when a message may try again, zero as long as all of them do.
+	// nextProbe is when a message can try again, zero as long as all of them do.
 	nextProbe time.Time
 }
 
@@ -79,8 +79,8 @@ func (v *retried) detour(a alarm, now time.Time) {
 	v.Verdict = v.Detoured(why)
 }
 
-// parkedNacked handles a failed message that one of the queues did not take that it was for. Others can have taken it, so it is not
-// published there again.
+// parkedNacked sets a failed message aside that one of its queues did not take. Others can have taken it, so it is not published there
+// again.
 func (v *retried) parkedNacked(exchange string) step {
 	if v.ToOwnFailedQueue() { // the exchange has taken it, and one of its queues has not
 		v.parking.accepted(v.log)

@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// publisher publishes to one exchange. Only the session's loop may use it.
+// publisher publishes to one exchange. Only the session's loop must use it.
 type publisher struct {
 	exchange string
 	// idHeader has the publish id of each message.
@@ -57,7 +57,7 @@ func openConfirmChannel(ctx context.Context, conn *amqp.Connection, window int) 
 	return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
 }
 
-// closeReason is why the channel closed. It may only be called once confirms is closed.
+// closeReason is why the channel closed. It must only be called once confirms is closed.
 func (o confirmChannel) closeReason() *amqp.Error { return <-o.Closed }
 
 func newPublisher(exchange, idHeader string) *publisher {
@@ -83,7 +83,7 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 		m.publishTag, m.confirmation = confirmation.DeliveryTag, confirmation
 		p.published = m.publishTag
 	}
-	m.publishedAt = time.Now() // a large message may have taken long to write
+	m.publishedAt = time.Now() // writing a large message can take long
 	p.outstanding = append(p.outstanding, m)
 	if m.goesAlone() {
 		p.suspects = max(1, p.suspects)
@@ -129,8 +129,8 @@ func (p *publisher) took(m *message) (returned bool) {
 	return returned
 }
 
-// noteReturn remembers whose a return is. One that does not say may be for any outstanding message, and
-// none of them may be taken for kept.
+// noteReturn remembers whose a return is. One that does not say can be for any outstanding message: all
+// of them count as returned.
 func (p *publisher) noteReturn(r amqp.Return) {
 	if id, ok := r.Headers[p.idHeader].(string); ok {
 		p.returned[id] = true
@@ -254,7 +254,7 @@ func (ids *publishIDs) next() string {
 }
 
 // bindingDeferrals is how often, in nine seconds, a publish is deferred when an exchange that was missing is
-// back and has no binding for the message: whoever created it may be about to create the bindings.
+// back and has no binding for the message: its bindings often come a moment later.
 const bindingDeferrals = 8
 
 // confirm handles the broker's answer to a publish.
@@ -308,18 +308,18 @@ const (
 	// renewEvery passes between two channels at least that are opened since queues refuse messages.
 	renewEvery = 10 * time.Second
 	// outlivedBy is how long a channel stays open after its successor was asked for. A broker says that one queue has refused a message
-	// while another one may still have to take it from the channel.
+	// while another one has yet to take it from the channel.
 	outlivedBy = 5 * time.Second
 )
 
-// refusedOne notes that a queue refused a message, which may be the channel's fault.
+// refusedOne notes that a queue refused a message, which can be the channel's fault.
 func (p *publisher) refusedOne(now time.Time) {
 	if now.Sub(p.renewed) > renewEvery {
 		p.stale, p.renewed = true, now
 	}
 }
 
-// renew opens a channel again whose refusals may be its own: on RabbitMQ 3.10, one that a full quorum queue has refused is refused
+// renew opens a channel again whose refusals can be its own: on RabbitMQ 3.10, one that a full quorum queue has refused is refused
 // even when the limit is gone. It waits for a moment in which nothing is outstanding.
 func (s *Session) renew(p *publisher) {
 	if !p.stale && !p.crowded(time.Now()) || p.shut || len(p.outstanding) > 0 {

@@ -11,7 +11,7 @@ import (
 const (
 	// seenFor is how long the last exchange and queue count as there after they were.
 	seenFor = time.Second
-	// bindingTime is for whoever creates them again to bind them.
+	// bindingTime is how long they can be there again without a binding.
 	bindingTime = 9 * time.Second
 )
 
@@ -55,7 +55,7 @@ func (s *Session) reject(m *message, reason error) error {
 	}
 	s.rejections.waiting = append(s.rejections.waiting, rejection{m, reason})
 	if len(s.rejections.waiting) > 1 {
-		return nil // somebody looks already
+		return nil // a look is under way
 	}
 	look := s.rejections.look
 	exchange, queue := s.Flow.Config().Last()

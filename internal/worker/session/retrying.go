@@ -102,6 +102,8 @@ type retried struct {
 	sent deadletter.Verdict
 }
 
+var _ observer = (*Retrying)(nil)
+
 func (f *Retrying) decided(v deadletter.Verdict) *retried { return &retried{Retrying: f, Verdict: v} }
 
 func (v *retried) aim(m *message, a alarm, now time.Time) (route deadletter.Route, kept bool) {
@@ -122,7 +124,7 @@ func (v *retried) unbuilt() (again bool) {
 
 func (v *retried) delay() time.Duration { return v.sent.Delay }
 
-// returned tries the next best after the broker had no queue for a message.
+// returned chooses the next best after the broker had no queue for a message.
 func (v *retried) returned(m *message) step {
 	if v.Refused {
 		v.Refused = m.staysRefused()
@@ -142,7 +144,7 @@ func (v *retried) returned(m *message) step {
 	return stepPublish
 }
 
-// nacked tries again later what the broker refused to accept.
+// nacked keeps what the broker refused, unless it has another way.
 func (v *retried) nacked(m *message) step {
 	if next, ok := v.config.Nacked(v.Verdict); ok {
 		v.Verdict = next
@@ -176,7 +178,7 @@ func (v *retried) accepted(m *message, verbose bool) {
 }
 
 // done counts and logs a message that was acknowledged: a line for each that is parked, none for
-// those that are sent back, of which there may be thousands a second.
+// those that are sent back, of which there can be thousands a second.
 func (v *retried) done(m *message, verbose bool) {
 	queue, sent := v.Letter.Queue, v.sent
 	switch sent.Action {

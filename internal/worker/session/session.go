@@ -2,8 +2,9 @@
 // every message to where package deadletter or delaying decides, and acknowledges it only after the broker has confirmed that.
 //
 // One goroutine runs the loop and owns the whole state, which is divided into parts: the inbox, a publisher per exchange, the
-// unacknowledged backlog, and rejections. What differs between the two is a [Flow]. A part knows only itself and is told the time;
-// what concerns several of them is the session's.
+// unacknowledged backlog, and rejections. A part knows only itself and is told the time. What concerns several of them is the
+// session's. What differs between a pipeline and a delayed exchange is a [Flow]: it decides about a message, and its verdict says
+// which step the session takes if the broker does not take that message.
 package session
 
 import (
@@ -141,7 +142,7 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	}
 	s.consumingClosed = s.consuming.NotifyClose(make(chan *amqp.Error, 1))
 	s.watch.Enter(metrics.Connected)
-	// Not where bodies may be in the way of the answer.
+	// Not where bodies can be in the way of the answer.
 	s.rejections.look = func(exchange, queue string) error {
 		_, err := amqpconn.LookFor(living, s.publishing, queue, exchange)
 		return err
@@ -156,7 +157,7 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	return err
 }
 
-// Stable reports whether the session lasted, so that the next one may come soon. Each session that ends
+// Stable reports whether the session lasted, so that the next one can come soon. Each session that ends
 // counts against the delivery limit of what was in flight: a flow that is broken must not use the
 // limit up by connecting again and again.
 func (s *Session) Stable() bool { return time.Since(s.openedAt) > stableAfter }

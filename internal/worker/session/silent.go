@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// silentAfter is how much longer than a later message one may wait for the broker's answer, until it counts as refused.
+	// silentAfter is how much longer than a later message one can wait for the broker's answer, until it counts as refused.
 	silentAfter = 5 * time.Second
 	// silentAgain is the same as long as an address does not answer: what waits occupies the window.
 	silentAgain = 250 * time.Millisecond
@@ -22,7 +22,7 @@ const (
 	mostSilent = 32
 )
 
-// address tells apart what may go to different queues: by the additional key, if there is one, and otherwise by the key.
+// address tells apart what can go to different queues: by the additional key, if there is one, and otherwise by the key.
 type address struct{ exchange, key string }
 
 func addressOf(r deadletter.Route) address {
@@ -56,7 +56,7 @@ type Silent struct {
 	refusing map[address]time.Time
 }
 
-// NewSilent returns none.
+// NewSilent knows of none yet.
 func NewSilent() *Silent {
 	return &Silent{addresses: map[address]int{}, refusing: map[address]time.Time{}}
 }
@@ -184,7 +184,7 @@ func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
 		oldest && s.alarm.waited(m.publishedAt, now) > patience && now.Sub(s.silence.patience.gaveUpAt) > patience
 }
 
-// giveUp handles a message that was not answered. The first one may be what its channel stands still at: one that first publishes to a
+// giveUp handles a message that was not answered. The first one can be what its channel stands still at: one that first publishes to a
 // queue on a frozen node does. What goes to the same address has another channel from now on. What waits behind it has only waited:
 // it is published once more, on a channel of its own, unless the refused queue gets it anyway.
 func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
@@ -204,7 +204,7 @@ func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
 	return s.publish(m)
 }
 
-// crowded reports whether the channel has all that it may get while a queue does not answer.
+// crowded reports whether the channel has all that it can get while a queue does not answer.
 func (p *publisher) crowded(now time.Time) bool {
 	first := p.unheard
 	if p.setsAside && first == 0 && len(p.outstanding) > 0 && now.Sub(p.outstanding[0].publishedAt) > silentAgain {
@@ -214,14 +214,14 @@ func (p *publisher) crowded(now time.Time) bool {
 }
 
 const (
-	// nackTimeout is how long the broker may refuse everything before the session is renewed.
+	// nackTimeout is how long the broker can refuse everything before the session is renewed.
 	nackTimeout = 5 * time.Second
 	// confirmTimeout is longer than the 65 s after which a broker gives up on a queue that has no
 	// majority of its members online, so that its nack comes first.
 	confirmTimeout = 75 * time.Second
 )
 
-// errCrowdedBroker gives back what the broker has sent and nobody reads: it may be what its alarm is about.
+// errCrowdedBroker gives back what the broker has sent and the session does not read: the alarm can be about that.
 var errCrowdedBroker = errors.New("the broker accepts no messages, and has sent more large ones than fit: giving them back")
 
 // stalled is an error when the session has to be renewed.
@@ -230,7 +230,7 @@ func (s *Session) stalled(now time.Time) error {
 		if s.inbox.full() {
 			return errCrowdedBroker
 		}
-		return s.inbox.lost() // nobody looks at the deliveries meanwhile
+		return s.inbox.lost() // which no delivery shows meanwhile
 	}
 	s.inbox.observe(now)
 	if f, ok := s.Flow.(observer); ok {
@@ -247,7 +247,7 @@ func (s *Session) stalled(now time.Time) error {
 }
 
 // stalled is an error when the broker neither accepts messages nor says so. A session has to be
-// renewed then: a channel that met the election of a queue's leader may go on refusing for as long
+// renewed then: a channel that met the election of a queue's leader can go on refusing for as long
 // as the old leader's node is down, when a new one is served at once.
 func (p *publisher) stalled(now time.Time, a alarm) error {
 	if !p.nackedSince.IsZero() && a.waited(p.nackedSince, now) > nackTimeout {
