@@ -59,33 +59,27 @@ func (s *Session) channelClosed(p *publisher) error {
 	if err := s.settleAccepted(p); err != nil {
 		return err
 	}
+	text := deferredMissing
 	switch {
 	case reason.Code == amqp.PreconditionFailed:
 		return s.isolate(p, reason)
 	case reason.Code == amqp.AccessRefused && p.exchange == "":
-		s.warnOnce(p, parkedForbidden, reason)
-		p.forbidden = true
+		text, p.forbidden = parkedForbidden, true
 	case reason.Code == amqp.AccessRefused:
-		s.warnOnce(p, deferredForbidden, reason)
-	case reason.Code == amqp.NotFound:
-		s.warnOnce(p, deferredMissing, reason)
-	default:
+		text = deferredForbidden
+	case reason.Code != amqp.NotFound:
 		return err
 	}
+	if !p.warned {
+		s.Log.Warn(text, "exchange", p.exchange, "error", reason)
+	}
+	p.warned = true
 	p.suspend()
 	s.reopen(p)
 	if s.Flow.shut(p.exchange, reason) {
 		return s.forgo(p)
 	}
 	return s.aimWaiting()
-}
-
-// warnOnce logs once what is wrong, until the publisher succeeds again.
-func (s *Session) warnOnce(p *publisher, text string, reason *amqp.Error) {
-	if !p.warned {
-		s.Log.Warn(text, "exchange", p.exchange, "error", reason)
-	}
-	p.warned = true
 }
 
 // forgo tries the next best for the messages that cannot be published to an exchange.
