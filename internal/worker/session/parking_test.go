@@ -52,6 +52,33 @@ func TestRefusalEndsADetour(t *testing.T) {
 	}
 }
 
+// What waits for a closed channel leaves once it has another way. The rest stays, one at a time as before.
+func TestWaitingMessagesAreAimedAgain(t *testing.T) {
+	t.Parallel()
+	s, f := detouring(t)
+	s.silence.Silent = NewSilent()
+	closed := func(exchange string) *publisher {
+		p := newPublisher(exchange, deadletter.HeaderPublishID)
+		p.shut, s.publishers.all[exchange] = true, p
+		return p
+	}
+	own, failed := closed(f.config.Names.FailedRouteExchange()), closed(f.config.Names.FailedExchange())
+	for _, queue := range []string{"", "orders.created"} {
+		v := deadletter.Verdict{Action: deadletter.Fail, Letter: deadletter.Letter{Queue: queue}}
+		require.NoError(t, s.publish(&message{verdict: f.decided(v)}))
+	}
+	own.suspects, failed.suspects = 10, 10
+	for _, step := range []struct {
+		since            time.Duration
+		own, ownSuspects int
+	}{{time.Second, 1, 10}, {time.Minute, 0, 9}} {
+		f.parking = obstacle{why: deadletter.DetourMissing, since: time.Now().Add(-step.since)}
+		require.NoError(t, s.aimWaiting())
+		require.Equal(t, []int{step.own, step.ownSuspects, 10}, []int{len(own.waiting), own.suspects, failed.suspects}, step.since)
+		require.Len(t, failed.waiting, 2-step.own, step.since)
+	}
+}
+
 // Nothing is left to the broker while the failed queue is missing, or may not be bound yet.
 func TestRejectionsWaitForTheFailedQueue(t *testing.T) {
 	t.Parallel()
