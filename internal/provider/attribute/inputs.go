@@ -43,8 +43,9 @@ func (in Inputs) values(model any) []attr.Value {
 	var values []attr.Value
 	of := reflect.ValueOf(model)
 	for i := range of.NumField() {
-		if slices.Contains(in, of.Type().Field(i).Tag.Get("tfsdk")) {
-			values = append(values, of.Field(i).Interface().(attr.Value))
+		value, isValue := of.Field(i).Interface().(attr.Value)
+		if isValue && slices.Contains(in, of.Type().Field(i).Tag.Get("tfsdk")) {
+			values = append(values, value)
 		}
 	}
 	return values
